@@ -24,8 +24,8 @@ Slurm 22.05, 23.11, 24.11 and 26.05; torch/distributed/run.py.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.step_limits import TooManyGpus, too_many_gpus
-from sbatchlint.analysis.launch.launcher_options import place_of
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.geometry import job_nodes

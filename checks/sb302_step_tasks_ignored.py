@@ -17,7 +17,7 @@ Adds `--ntasks`, the number of nodes times the tasks on each. Safe: it says what
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.step_options import add_step_option, knows_all_steps
+from sbatchlint.analysis.editing.options import add_step_option, knows_all_steps
 from sbatchlint.bash.values import expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.geometry import is_node_count

@@ -18,7 +18,7 @@ and 2.13 on two hosts
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.launcher_options import add_launcher_options, replace_words
+from sbatchlint.analysis.editing.options import add_launcher_options, replace_words
 from sbatchlint.analysis.launch.literal_counts import literal_digits
 from sbatchlint.analysis.launch.node_counts import (
     WORLD_LAUNCHERS,

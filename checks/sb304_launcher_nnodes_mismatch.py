@@ -18,7 +18,8 @@ torch/distributed/run.py; lightning/fabric/plugins/environments/slurm.py; runs o
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sbatchlint.analysis.launch.launcher_options import replace_words
+from sbatchlint.analysis.editing.options import replace_words
+from sbatchlint.analysis.editing.words import commands_with
 from sbatchlint.analysis.launch.literal_counts import literal_digits
 from sbatchlint.analysis.launch.lone_ranks import sign_of_rank
 from sbatchlint.analysis.launch.node_counts import (
@@ -28,7 +29,6 @@ from sbatchlint.analysis.launch.node_counts import (
     is_told_job_nodes,
 )
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES
-from sbatchlint.analysis.launch.step_options import commands_with
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, span_of, text_of

@@ -17,7 +17,7 @@ torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/76069; runs 
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.launcher_options import add_launcher_options
+from sbatchlint.analysis.editing.options import add_launcher_options
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import TORCHRUN, begins_alone, common_address, lacks_address, meets_others
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch

@@ -17,7 +17,7 @@ torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/76069; hostn
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.launcher_options import replace_words
+from sbatchlint.analysis.editing.options import replace_words
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import HEAD_NODE, UnsharedAddress, begins_alone, unshared_addresses
 from sbatchlint.bash.values import expansions

@@ -18,7 +18,7 @@ torch/distributed/run.py; accelerate utils/launch.py; runs of torch 2.6 on two h
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.launcher_options import add_launcher_options, name_span, proven
+from sbatchlint.analysis.editing.options import add_launcher_options, is_proven, name_span
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import is_told_node_id, meets_others
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, replace
@@ -79,7 +79,7 @@ def _in_a_shell(job: Job, launch: Launch, option: str) -> Fix | None:
         return None
     edit = replace(span, f"bash -c 'exec {name} {option} \"$@\"' {name.split()[0]}")
     inner = span.start + edit.content.index("exec ") + len("exec ")
-    if not proven(job, launch, [edit], is_told_node_id, inner):
+    if not is_proven(job, launch, [edit], is_told_node_id, inner):
         return None
     return Fix("have a shell in each task tell it its node", [edit])
 

@@ -17,8 +17,8 @@ torch/distributed/run.py; runs of torch 2.6 with several agents on two hosts
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.editing.options import replace_words
 from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
-from sbatchlint.analysis.launch.launcher_options import replace_words
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import is_told_node_id, meets_others
 from sbatchlint.bash.values import Phase, expansions

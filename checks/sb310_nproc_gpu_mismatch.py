@@ -18,8 +18,8 @@ torch/distributed/run.py; torch/cuda, `set_device`; https://github.com/ACEsuit/m
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
-from sbatchlint.analysis.launch.launcher_options import place_of
 from sbatchlint.analysis.launch.literal_counts import literal_number
 from sbatchlint.analysis.launch.rendezvous import TORCHRUN
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus

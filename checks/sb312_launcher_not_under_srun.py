@@ -23,9 +23,9 @@ https://github.com/meta-llama/llama-cookbook/issues/491
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.editing.options import is_proven
 from sbatchlint.analysis.expansion.reads import use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
-from sbatchlint.analysis.launch.launcher_options import proven
 from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
@@ -121,7 +121,7 @@ def _under_srun(job: Job, launch: Launch, nodes: int) -> Fix | None:
 
     for options in ("", "--ntasks=$SLURM_NNODES --ntasks-per-node=1 ", f"--ntasks={nodes} --ntasks-per-node=1 "):
         edits = [insert(outer.name_span.start, f"srun {options}")]
-        if proven(job, launch, edits, is_step):
+        if is_proven(job, launch, edits, is_step):
             return Fix("start it with srun, once on each node", edits)
     return None
 

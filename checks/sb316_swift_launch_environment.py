@@ -22,8 +22,8 @@ https://github.com/modelscope/ms-swift/issues/4448
 from collections.abc import Iterator
 from functools import partial
 
+from sbatchlint.analysis.editing.options import is_proven, line_before
 from sbatchlint.analysis.expansion.sourced import may_set_variables
-from sbatchlint.analysis.launch.launcher_options import line_before, proven
 from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert, replace
@@ -199,7 +199,7 @@ def _fix(job: Job, launch: Launch, names: list[str], processes: int | None = Non
             candidates.append([*before, insert(start, f"NODE_RANK={dollar}SLURM_NODEID ")])
         candidates.append([*before, insert(start, "bash -c 'NODE_RANK=$SLURM_NODEID exec \"$@\"' _ ")])
     for edits in candidates:
-        if proven(job, launch, edits, partial(_has_all, names, processes)):
+        if is_proven(job, launch, edits, partial(_has_all, names, processes)):
             return Fix("set the variables of the launch", edits)
     return None
 

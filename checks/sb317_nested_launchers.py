@@ -20,7 +20,7 @@ srun(1), --overlap; live runs on 22.05 and 26.05; https://github.com/rcgsheffiel
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation

@@ -17,10 +17,10 @@ torch/distributed/run.py of torch 2.13; https://github.com/pytorch/pytorch/issue
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.launch.launcher_options import proven
+from sbatchlint.analysis.editing.options import is_proven, remove_words
+from sbatchlint.analysis.editing.words import words_of
 from sbatchlint.analysis.launch.rendezvous import TORCHRUN
-from sbatchlint.analysis.launch.step_options import words_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span, remove
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
 
@@ -70,7 +70,7 @@ def _take_out(job: Job, launch: Launch, name: str) -> Fix | None:
     given = launcher.options[name]
     if [each.name for each in launcher.given].count(name) > 1:
         return None
-    place = words_of(job).behind(given.span.start, given.value_at != given.at, launch.invocation.span)
+    place = words_of(job).after_option(given.span.start, given.value_at != given.at, launch.invocation.span)
     if place is None or place.offset <= given.span.start:
         return None
 
@@ -79,25 +79,10 @@ def _take_out(job: Job, launch: Launch, name: str) -> Fix | None:
         kept = set(other.options) == set(launcher.options) - {name} and other.flags.keys() == launcher.flags.keys()
         return kept and other.program_name == launcher.program_name
 
-    edit = _removal(job, Span(given.span.start, place.offset))
-    if edit is None or not proven(job, launch, [edit], is_gone):
+    edit = remove_words(job, Span(given.span.start, place.offset))
+    if edit is None or not is_proven(job, launch, [edit], is_gone):
         return None
     return Fix(f"take --{name} out", [edit], safe=True)
-
-
-def _removal(job: Job, span: Span) -> Edit | None:
-    """Takes words away with the blanks before them, and with their line where nothing else stands on that."""
-    line = job.source.line_of(span.start)
-    if job.source.line_of(span.end) != line:
-        return None
-    before, after = job.source.text[line.start : span.start], job.source.text[span.end : line.end]
-    if not before.strip() and after.strip() == "\\":
-        return remove(Span(line.start, line.end + 1))
-    if not before.strip() and after[:1].isspace():
-        return remove(Span(span.start, span.end + len(after) - len(after.lstrip())))
-    if before.endswith((" ", "\t")):
-        return remove(Span(line.start + len(before.rstrip()), span.end))
-    return None
 
 
 CASES = [

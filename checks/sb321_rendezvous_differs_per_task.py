@@ -16,8 +16,8 @@ torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/76069
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.editing.options import replace_words
 from sbatchlint.analysis.expansion.varying import variation
-from sbatchlint.analysis.launch.launcher_options import replace_words
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import PORT, begins_alone, meets_others, written_expansion
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text

@@ -15,7 +15,7 @@ torch/distributed/run.py; https://github.com/NVIDIA/enroot/issues/243; ip(7), ip
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.launcher_options import proven
+from sbatchlint.analysis.editing.options import is_proven
 from sbatchlint.analysis.launch.literal_counts import literal_digits
 from sbatchlint.analysis.launch.rendezvous import PORT
 from sbatchlint.bash.values import Phase
@@ -81,7 +81,7 @@ def _of_job_in_launcher(job: Job, launch: Launch, port: Span) -> Fix | None:
         return len(value) == 1 and value[0].expansion is not None
 
     fix = _of_job(port)
-    return fix if proven(job, launch, fix.edits, changes) else None
+    return fix if is_proven(job, launch, fix.edits, changes) else None
 
 
 CASES = [

@@ -18,8 +18,8 @@ https://github.com/PrimeIntellect-ai/prime-rl/pull/2577
 from collections.abc import Iterator
 from functools import partial
 
+from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
-from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job

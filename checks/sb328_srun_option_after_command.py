@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from functools import partial
 from operator import is_
 
-from sbatchlint.analysis.launch.step_options import words_of
+from sbatchlint.analysis.editing.words import words_of
 from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
 from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes
@@ -218,10 +218,11 @@ def _moved(job: Job, step: Step, words: list[int]) -> Fix | None:
     target, first = (known.at(field[0].start) for field in starts)
     if target is None or first is None or target is first:
         return None
-    if id(target) not in known.simple or id(first) not in known.simple:
+    row, other = known.row(first), known.row(target)
+    if row is None or other is None or not isinstance(row.owner, Simple) or other.owner is not row.owner:
         return None
-    command, index = known.simple[id(first)]
-    if known.simple[id(target)][0] is not command or len(command.words) - index != len(words):
+    command, index = row.owner, row.at
+    if len(command.words) - index != len(words):
         return None
     moved = command.words[index:]
     gap = job.span(command.words[index - 1].end, moved[-1].end)

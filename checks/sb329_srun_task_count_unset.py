@@ -20,9 +20,9 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
-from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.bash.variables import Variable

@@ -18,8 +18,8 @@ srun(1)
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.launch.serial_programs import is_serial, written_file
-from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job

@@ -18,7 +18,7 @@ src/srun/launch.c of 26.05, which do not send them
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.step_options import remove_step_option
+from sbatchlint.analysis.editing.options import remove_step_option
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.srun import StepOption

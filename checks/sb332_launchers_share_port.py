@@ -24,8 +24,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.editing.options import add_launcher_options
 from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
-from sbatchlint.analysis.launch.launcher_options import add_launcher_options
 from sbatchlint.analysis.script.background import is_started_again
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.trace import Shell

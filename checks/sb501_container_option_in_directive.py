@@ -21,7 +21,7 @@ pyxis README and pyxis_args.c, 0.11 to 0.24; `spank_init_allocator()` and sbatch
 
 from collections.abc import Collection, Iterator, Sequence
 
-from sbatchlint.analysis.launch.step_options import add_step_option, knows_all_steps
+from sbatchlint.analysis.editing.options import add_step_option, knows_all_steps
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, quoted, remove
 from sbatchlint.job.containers import PYXIS_OPTIONS, opposite
 from sbatchlint.job.steps import Step

@@ -19,7 +19,7 @@ args.c of pyxis, 0.3 to 0.24; `spank_process_env_options()` of Slurm 20.11 to 26
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import PyxisOption, is_heterogeneous, pyxis_options
-from sbatchlint.analysis.launch.step_options import remove_step_option
+from sbatchlint.analysis.editing.options import remove_step_option
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.containers import opposite

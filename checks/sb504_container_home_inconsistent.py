@@ -16,7 +16,7 @@ README of pyxis; `ENROOT_MOUNT_HOME` in enroot.conf; args.c and pyxis_slurmstepd
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous, pyxis_options
-from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.containers import PYXIS_OPTIONS

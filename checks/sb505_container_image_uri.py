@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from sbatchlint.analysis.launch.step_options import only_in
+from sbatchlint.analysis.editing.words import reaches_only
 from sbatchlint.bash.values import Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.argv import read, syntax
@@ -181,14 +181,14 @@ def _separate(job: Job, image: Image, at: int, separator: str, instead: str) -> 
         readers = [step.invocation for step in job.steps] + [each for each in job.invocations if each.name == "enroot"]
     else:
         readers = [each for each in job.invocations if each.name not in ("srun", "enroot")]
-    if offset is None or job.source.text[offset] not in "/#" or not only_in(job, offset, readers):
+    if offset is None or job.source.text[offset] not in "/#" or not reaches_only(job, offset, readers):
         return None
     return Fix(title, [Edit(Span(offset, offset + 1), separator)], safe=True)
 
 
 def _as_file(job: Job, image: Image) -> Iterator[Edit]:
     offset = _offset(image.reference, 0)
-    if offset is not None and only_in(job, offset, [step.invocation for step in job.steps]):
+    if offset is not None and reaches_only(job, offset, [step.invocation for step in job.steps]):
         yield Edit(Span(offset, offset), "./")
 
 

@@ -23,7 +23,8 @@ podman 4.3; https://github.com/PennLINC/qsiprep/issues/511
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, removed_word
+from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
+from sbatchlint.analysis.editing.options import remove_word
 from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.job import Step
@@ -121,7 +122,7 @@ def _without_terminal(ways: list[ContainerStart]) -> list[Edit]:
             return []
         if not names & unwanted:
             continue
-        edit = removed_word(start.job, field)
+        edit = remove_word(start.job, field)
         if edit is None:
             return []
         if not names <= unwanted or not text.startswith("--") and not set(text[1:]) <= {"i", "t"}:

@@ -20,7 +20,8 @@ docker run manual, --network and --publish; NCCL_SOCKET_IFNAME in NCCL's manual.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, removed_word
+from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
+from sbatchlint.analysis.editing.options import remove_word
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span
 from sbatchlint.job.argv import CommandOption
@@ -107,7 +108,7 @@ def _spans_nodes(launch: Launch) -> bool:
 def _host_network(start: ContainerStart, published: list[CommandOption]) -> list[Edit]:
     added = start.added("--network=host") if start.container.option("network") is None else None
     words = [start.invocation.argv[at] for each in published for at in sorted({each.at, each.value_at})]
-    edits = [added, *(removed_word(start.job, word) for word in words)]
+    edits = [added, *(remove_word(start.job, word) for word in words)]
     return [edit for edit in edits if edit is not None] if None not in edits else []
 
 

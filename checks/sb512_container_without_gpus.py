@@ -31,9 +31,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, removed_word, runs_script
+from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, runs_script
 from sbatchlint.analysis.containers.gpu_access import NONE, UNKNOWN, gpu_access, is_on_processors
 from sbatchlint.analysis.containers.slurm_tools import brings_slurm, site_binds_slurm
+from sbatchlint.analysis.editing.options import remove_word
 from sbatchlint.analysis.gpus.gpu_signs import STRONG, gpu_signs
 from sbatchlint.analysis.gpus.gpu_use import LOOKING
 from sbatchlint.bash.trace import Invocation
@@ -150,7 +151,7 @@ def _behind_image(ways: list[ContainerStart]) -> Finding | None:
     if start.verb == "run" and not known and not program.startswith("python"):
         return None
     moved = [argv[at] for at in range(option.at, option.value_at + 1)]
-    edits = [start.added(" ".join(map(shown_text, moved))), *(removed_word(start.job, field) for field in moved)]
+    edits = [start.added(" ".join(map(shown_text, moved))), *(remove_word(start.job, field) for field in moved)]
     certain = [each for each in edits if each is not None]
     word = shown_text(argv[option.at]).partition("=")[0]
     effect = f"{start.engine} runs it as the command" if start.verb == "exec" else "the program gets it"

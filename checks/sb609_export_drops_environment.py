@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.activations import is_activation, sources_activate
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of, text_of

@@ -28,8 +28,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.launch.step_claims import Room, claim_of, clash, room_of
-from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.analysis.script.background import is_started_again, loops_around
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.work import Weight, weight

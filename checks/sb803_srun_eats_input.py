@@ -21,7 +21,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.input import Reader, is_read, readers
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Function, While

@@ -22,7 +22,7 @@ src/plugins/task/affinity/dist_tasks.c; live runs of 22.05 with task/affinity; s
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.installs import install_of
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.bash.trace import Invocation, exported, is_set

@@ -20,7 +20,7 @@ sbatch(1), --input; srun(1), --pty; live runs of Slurm 22.05: `Not using a pseud
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.step_options import remove_step_option
+from sbatchlint.analysis.editing.options import remove_step_option
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.input import is_read, readers
 from sbatchlint.analysis.script.programs import programs

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import quoted
-from sbatchlint.source.edits import Edit
+from sbatchlint.source.edits import Edit, insert, remove, replace
 from sbatchlint.source.text import Span
 from sbatchlint.triggers import Trigger
 
@@ -87,18 +87,6 @@ def corrected(span: Span, message: str, instead: str | None, edits: Sequence[Edi
     if instead is None:
         return Finding(span, message)
     return Finding(span, f"{message}; write {instead}", fix=Fix(f"write {instead}", edits) if edits else None)
-
-
-def insert(offset: int, content: str) -> Edit:
-    return Edit(Span(offset, offset), content)
-
-
-def remove(span: Span) -> Edit:
-    return Edit(span, "")
-
-
-def replace(span: Span, content: str) -> Edit:
-    return Edit(span, content)
 
 
 OPEN, CLOSE = "«", "»"

@@ -6,8 +6,8 @@ told by the script: the node by a shell of each task, all else by lines in front
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.launcher_options import line_before_statement
-from sbatchlint.analysis.launch.step_options import Words
+from sbatchlint.analysis.editing.options import line_before_statement
+from sbatchlint.analysis.editing.words import words_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, span_of
 from sbatchlint.convert.launcher import NAMES, Names, is_of_job, setting_of
@@ -16,7 +16,7 @@ from sbatchlint.convert.words import ADDRESS, PORT, refuse_daemon, srun_of, with
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Setting
 from sbatchlint.job.steps import commands_around
-from sbatchlint.source.edits import Edit
+from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -139,18 +139,17 @@ class LauncherBeside:
         start = _start(self.command)
         if not job.in_quoted_text(start):
             if start == first:
-                yield Edit(Span(start, start), srun + shell)
+                yield insert(start, srun + shell)
             else:
-                yield Edit(Span(first, first), srun)
-                yield Edit(Span(start, start), shell)
+                yield insert(first, srun)
+                yield insert(start, shell)
             return
         if srun:
-            yield Edit(Span(first, first), srun)
+            yield insert(first, srun)
         if self.rank:
             # the shell of the task reads it: that of the string
-            word = Words(job).at(start)
-            single = word is not None and job.source.text[job.span(word.start, word.end).start] == "'"
-            yield Edit(Span(start, start), f"{self.rank}={'$' if single else chr(92) + '$'}SLURM_NODEID ")
+            dollar = "$" if words_of(job).quote_around(start) == "'" else "\\$"
+            yield insert(start, f"{self.rank}={dollar}SLURM_NODEID ")
 
 
 def _start(command: Invocation) -> int:

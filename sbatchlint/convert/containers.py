@@ -21,7 +21,7 @@ from sbatchlint.convert.written import WrittenWords
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.containers import Container
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.edits import Edit, apply, insert
 from sbatchlint.source.text import Source, Span
 
 KINDS = ("pyxis", "apptainer")
@@ -161,7 +161,7 @@ class _Start:
             indentation = job.source.text[line.start : words.first.span.start]
             if indentation.strip():
                 raise docker.refuse(f"no line can be put before {docker.name}")
-            yield Edit(Span(line.start, line.start), "".join(f"{indentation}{each}\n" for each in before))
+            yield insert(line.start, "".join(f"{indentation}{each}\n" for each in before))
         yield Edit(span, gap.join(self.start_words))
         yield from self.told
 
@@ -305,7 +305,7 @@ class _Start:
             raise self.docker.refuse(f"{words[0]} is put together of several parts")
         if words and (place := self._string_of_shell()) is not None:
             dollar = "\\$" if self.job.source.text[place - 1] == '"' else "$"
-            self.told.append(Edit(Span(place, place), f"export {' '.join(words)}; ".replace("$", dollar)))
+            self.told.append(insert(place, f"export {' '.join(words)}; ".replace("$", dollar)))
             return []
         return [f"bash -c 'export {' '.join(words)}; exec \"$@\"' bash"] if words else []
 

@@ -7,7 +7,7 @@ from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.convert.wish import NotConvertible, Wish
 from sbatchlint.convert.words import CommandWords
 from sbatchlint.job import Job, Launch
-from sbatchlint.source.edits import Edit
+from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.text import Span
 
 # What sets up the node, and not the container.
@@ -35,15 +35,15 @@ class Entered:
             said = " ".join([*options, "--no-container-mount-home"])
             if launch.step is None:
                 start = words.prefix.start
-                self.edits.append(Edit(Span(start, start), f"srun --kill-on-bad-exit=1 {said} "))
+                self.edits.append(insert(start, f"srun --kill-on-bad-exit=1 {said} "))
             else:
                 end = launch.step.invocation.name_span.end
-                self.edits.append(Edit(Span(end, end), f" {said}"))
+                self.edits.append(insert(end, f" {said}"))
         else:
             bind = f"--bind {wish.mounts} " if wish.mounts else ""
             start = words.prefix.start
             said = f"apptainer exec --nv {bind}--pwd {workdir} {wish.image} "
-            self.edits.append(Edit(Span(start, start), said))
+            self.edits.append(insert(start, said))
         if workdir == '"$PWD"' and not wish.mounts:
             self.todos.append("say --mounts: the container has to see the working directory")
         self.decisions = [f"it runs in {wish.image}, and begins in {workdir}"]

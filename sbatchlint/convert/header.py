@@ -7,9 +7,8 @@ from sbatchlint.convert.wish import NotConvertible, Wish
 from sbatchlint.job import Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.rewriting import insertion, quote, removal, replacement
-from sbatchlint.source.edits import Edit
+from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.numbers import is_number, parse_integer
-from sbatchlint.source.text import Span
 
 # Options that count tasks or GPUs in a way that the wanted ones replace.
 _COUNTING = (
@@ -56,7 +55,7 @@ def header(job: Job, wish: Wish, tasks: int, gpus: int) -> Header:
         todos.append("--time=HH:MM:SS")
     edits = [*_removed(job, wanted), *_given(job, wanted, todos)]
     if not job.text.string.startswith("#!"):
-        edits.insert(0, Edit(Span(0, 0), "#!/bin/bash\n"))
+        edits.insert(0, insert(0, "#!/bin/bash\n"))
     return Header(edits, todos)
 
 

@@ -6,7 +6,7 @@ by Slurm, as far as the container takes the environment of the job over.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.launcher_options import DOLLARS, name_span, proven
+from sbatchlint.analysis.editing.options import DOLLARS, is_proven, name_span
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.convert.wish import NotConvertible
@@ -14,7 +14,7 @@ from sbatchlint.convert.words import CommandWords
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Setting
 from sbatchlint.job.steps import Step
-from sbatchlint.source.edits import Edit
+from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.text import Span
 
 # Commands that may run on every node as well as on one.
@@ -51,10 +51,10 @@ class InsideWords(CommandWords):
 
     def started(self, rank: str | None, added: list[str]) -> list[Edit]:
         start, end = self.prefix.start, name_span(self.launch).end
-        before = [Edit(Span(start, start), self.srun)] if self.srun else []
+        before = [insert(start, self.srun)] if self.srun else []
         words = "".join(f" {each}" for each in added).replace('"', "")
         if rank is None:
-            return [*before, Edit(Span(end, end), words)] if words else before
+            return [*before, insert(end, words)] if words else before
         option = rank.replace('"', "")
         name = option[2:].partition("=")[0].replace("-", "_")
 
@@ -66,8 +66,8 @@ class InsideWords(CommandWords):
 
         taken_out = [self.without(name)] if name in self.launcher.options else []
         for dollar in DOLLARS:
-            edits = [*before, Edit(Span(end, end), f" {option.replace('$', dollar)}{words}")]
-            if proven(self.job, self.launch, [*edits, *taken_out], accept):
+            edits = [*before, insert(end, f" {option.replace('$', dollar)}{words}")]
+            if is_proven(self.job, self.launch, [*edits, *taken_out], accept):
                 return edits
         raise NotConvertible(f"{self.launcher.name} cannot be told its node inside of this string")
 

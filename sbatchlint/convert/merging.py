@@ -15,7 +15,7 @@ from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import assignment_of
 from sbatchlint.job.containers import Container
 from sbatchlint.job.worlds import by_place, find_worlds
-from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.edits import Edit, apply, remove
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Source, Span
 
@@ -100,7 +100,7 @@ def _without(job: Job, first: Invocation, others: list[Invocation]) -> Iterator[
         yield Edit(Span(start, min(end + 1, len(text))), "")
     start = job.source.line_of(first.span.start).start
     while (above := _comment(text, start)) and _numberless(text[above:start]) in comments:
-        yield Edit(Span(above, start), "")
+        yield remove(Span(above, start))
         start = above
 
 

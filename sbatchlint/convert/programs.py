@@ -23,8 +23,7 @@ from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.python.program import python_program
 from sbatchlint.job.steps import commands_around
-from sbatchlint.source.edits import Edit
-from sbatchlint.source.text import Span
+from sbatchlint.source.edits import Edit, insert
 
 _DEVICES, _NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
 
@@ -112,7 +111,7 @@ def start_program(job: Job, program: Program, wish: Wish, gpus: int) -> Iterator
         own = program.sign.kind in ("megatron", "rank-variables")
         ranks = f"bash -c '{RANKS}; exec \"$@\"' bash " if own else ""
         yield from lines_above(job, start, meeting(command) if own else [])
-        yield Edit(Span(start, start), f"{srun_of(job)} {ranks}")
+        yield insert(start, f"{srun_of(job)} {ranks}")
     else:
         yield from without_geometry(job, step)
     if program.sign.kind == "lightning":
@@ -159,7 +158,7 @@ def _counts(job: Job, command: Invocation, wish: Wish, gpus: int) -> Iterator[Ed
             )
         end += job.source.text[end : end + 1] in ('"', "'")
         between = "=" if "=" in (text_of(last[2]) or "=") else " "
-        yield Edit(Span(end, end), f' {name}num_nodes{between}"$SLURM_NNODES"')
+        yield insert(end, f' {name}num_nodes{between}"$SLURM_NNODES"')
 
 
 def _changed(job: Job, value: Pieces, content: str) -> Edit:

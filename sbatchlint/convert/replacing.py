@@ -8,7 +8,7 @@ is told its number (`--no_ssh`, from 0.14.5 on).
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sbatchlint.analysis.launch.launcher_options import name_span
+from sbatchlint.analysis.editing.options import name_span
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Expansion, Pieces, expansions, text_of
 from sbatchlint.convert.wish import NotConvertible, Wish

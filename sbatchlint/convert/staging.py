@@ -8,7 +8,7 @@ from sbatchlint.convert.words import cpus_of
 from sbatchlint.job import Job
 from sbatchlint.job.paths import NODE_LOCAL, classify, key, under
 from sbatchlint.job.steps import step_around
-from sbatchlint.source.edits import Edit
+from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.text import Span
 
 _ON_EACH_NODE = "srun --ntasks=$SLURM_NNODES --ntasks-per-node=1"
@@ -33,7 +33,7 @@ def staged_on_each_node(job: Job, places: Iterable[Span]) -> list[Edit]:
         return []
     # others only name it, as `export DATA=$TMPDIR/data` does
     starts = dict.fromkeys(each.span.start for each in chosen if each.name in _PREPARING)
-    return [Edit(Span(at, at), f"{_ON_EACH_NODE}{cpus_of(job)} ") for at in starts]
+    return [insert(at, f"{_ON_EACH_NODE}{cpus_of(job)} ") for at in starts]
 
 
 def _local(job: Job, command: Invocation) -> list[str]:

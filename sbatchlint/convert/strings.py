@@ -5,8 +5,8 @@ in front of the variable: `bash -c 'exec "$0" --node_rank="$SLURM_NODEID" "$@"' 
 again holds all of it, with what its own quotes ask for.
 """
 
-from sbatchlint.analysis.launch.launcher_options import name_span
-from sbatchlint.analysis.launch.step_options import Words
+from sbatchlint.analysis.editing.options import name_span
+from sbatchlint.analysis.editing.words import words_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of
@@ -27,7 +27,7 @@ class Holder:
     def __init__(self, job: Job, launch: Launch) -> None:
         self.text = job.source.own.text
         self.job = job
-        self.words = Words(job)
+        self.words = words_of(job)
         self.reader: Invocation | None = next(
             (each for each in commands_around(launch.invocation) if each.name in READERS), None
         )
@@ -46,13 +46,6 @@ class Holder:
                 and (self.reader is not None or span.start < following.start < span.end)
             ):
                 self.quote = quote
-
-    def around(self, offset: int) -> str:
-        """The quote of the string in which a character stands; "" outside of strings."""
-        word = self.words.at(offset)
-        start = -1 if word is None else self.job.span(word.start, word.end).start
-        letter = self.text[start : start + 1] if 0 <= start < offset else ""
-        return letter if letter in ('"', "'") else ""
 
     def escaped(self, content: str) -> str:
         """A text as it has to stand in the string."""

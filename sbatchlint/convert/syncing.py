@@ -6,15 +6,14 @@ write the same files. So `uv sync` runs once, in a container of its own, and the
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.launcher_options import line_before
+from sbatchlint.analysis.editing.options import line_before
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.convert.written import WrittenWords
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import read, syntax
 from sbatchlint.job.containers import is_pyxis_option
-from sbatchlint.source.edits import Edit
-from sbatchlint.source.text import Span
+from sbatchlint.source.edits import Edit, insert
 
 # Options of `uv run` that `uv sync` has too (uv 0.9).
 _SHARED = "extra group only-group no-group p/python python project directory package"
@@ -39,7 +38,7 @@ def synced(job: Job, launch: Launch) -> Iterator[Edit]:
     line = line_before(job, launch, " ".join([inside, "uv sync", *options])) if inside else None
     if line is not None and run is not None:
         yield line
-        yield Edit(Span(run.end, run.end), " --no-sync")
+        yield insert(run.end, " --no-sync")
 
 
 def _words(names: str) -> set[str]:

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from sbatchlint.analysis.launch.launcher_options import line_before, name_span, place_of
-from sbatchlint.analysis.launch.step_options import remove_step_option
+from sbatchlint.analysis.editing.options import line_before, name_span, place_of, remove_step_option
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, expansions, span_of
@@ -13,7 +12,7 @@ from sbatchlint.job import Job, Launch
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, Setting
 from sbatchlint.job.steps import Step, commands_around
-from sbatchlint.source.edits import Edit
+from sbatchlint.source.edits import Edit, insert, remove
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -52,7 +51,7 @@ def without_geometry(job: Job, step: Step | None) -> Iterator[Edit]:
         return
     if job.request.asked("cpus-per-task") and not _follows(step, "cpus-per-task"):
         end = step.invocation.name_span.end
-        yield Edit(Span(end, end), _CPUS)
+        yield insert(end, _CPUS)
     for name in _GEOMETRY:
         option = step.options.get(name)
         if name == "cpus-per-task" and not job.request.asked(name):
@@ -112,7 +111,7 @@ def lines_above(job: Job, start: int, lines: list[str]) -> Iterator[Edit]:
             raise NotConvertible(
                 "no line can be put before the command, which does not begin its own: write it on a line of its own"
             )
-        yield Edit(Span(line.start, line.start), "".join(f"{each}\n" for each in lines))
+        yield insert(line.start, "".join(f"{each}\n" for each in lines))
 
 
 class CommandWords:
@@ -216,7 +215,7 @@ class CommandWords:
     def _replaced(self, piece: Span, value: str) -> Edit:
         """The value in double quotes where it stands bare, and is more than a number."""
         quote = self.text[piece.start - 1 : piece.start]
-        around = self.holder.around(piece.start)
+        around = self.holder.words.quote_around(piece.start)
         if "'" in (quote, around) and (self.holder.reader is None or around != self.holder.quote):
             raise NotConvertible("a value that has to change stands in single quotes: write double ones")
         return Edit(piece, value if quote == '"' or around or value.isdigit() or value == ADDRESS else f'"{value}"')
@@ -247,12 +246,12 @@ class CommandWords:
             start = len(self.text[:start].rstrip(" "))
         if not self._is_gap(start, end):
             raise NotConvertible(f"--{name}, which is for one node alone, cannot be taken out: leave it out")
-        if self.text[end - 1] in "\"'" and self.holder.around(start):
+        if self.text[end - 1] in "\"'" and self.holder.words.quote_around(start):
             end -= 1
         lines = self.job.source.line_of(start).start, self.job.source.line_of(end).start
         if lines[0] < lines[1] and not (self.text[lines[0] : start] + self.text[lines[1] : end]).strip():
             start, end = lines  # it has its line for itself: the next one stays as it is indented
-        return Edit(Span(start, end), "")
+        return remove(Span(start, end))
 
     def _is_gap(self, start: int, end: int) -> bool:
         """Whether nothing but words of one line, or of one that is continued, stands there."""
@@ -264,7 +263,7 @@ class CommandWords:
         word = self.holder.words.at(value.start)
         if word is None or value.end > len(self.text):
             return value.start
-        return value.end if self.holder.around(value.start) else self.job.span(word.start, word.end).end
+        return value.end if self.holder.words.quote_around(value.start) else self.job.span(word.start, word.end).end
 
     def started(self, rank: str | None, added: list[str]) -> list[Edit]:
         """The launcher under srun, with more options behind its name; `rank`: one that a shell of the task expands."""
@@ -274,9 +273,7 @@ class CommandWords:
             return [self._in_string(" ".join(([rank] if rank else []) + added), words if rank is None else "")]
         if rank is None:
             self._must_be_plain(self.prefix)
-            return (
-                [Edit(Span(start, start), srun), Edit(Span(end, end), words)] if srun else [Edit(Span(end, end), words)]
-            )
+            return [insert(start, srun), insert(end, words)] if srun else [insert(end, words)]
         return self.told("", f" {rank}", words)
 
     def told(self, before: str, behind: str = "", words: str = "") -> list[Edit]:
@@ -285,7 +282,7 @@ class CommandWords:
         first = []
         if inside is not None:
             # The shell stands in the container, so that the words in front of it stay as they are.
-            first, srun = [Edit(Span(prefix.start, prefix.start), srun)] if srun else [], ""
+            first, srun = [insert(prefix.start, srun)] if srun else [], ""
             prefix = Span(inside, prefix.end)
         self._must_be_plain(prefix)
         said = f'{before}exec {self.written(prefix)}{behind} "$@"'
@@ -320,7 +317,7 @@ class CommandWords:
                 raise NotConvertible(
                     "the words of the srun and of the launcher stand in different places: write both where they start"
                 )
-            return Edit(Span(start, start), self.srun + told_in_front(self.command, self.prefix.end, options))
+            return insert(start, self.srun + told_in_front(self.command, self.prefix.end, options))
         if not self.srun or plain:
             end = Span(self.prefix.end, self.prefix.end)
             if self.srun:

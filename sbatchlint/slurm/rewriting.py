@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, Token
 from sbatchlint.slurm.model import Problem, Setting
-from sbatchlint.source.edits import Edit
+from sbatchlint.source.edits import Edit, insert, remove
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import Span
 
 _PLAIN_VALUE = Regex(r"[^\s\"'\\#]+")
 # A comment that would come alive at the start of a line.
@@ -27,20 +26,20 @@ def insertion(directives: Directives, options: str, component: int = 0) -> Edit:
     For the text of `sbatch --wrap` the options are added to that command.
     """
     if directives.appended_at is not None:
-        return Edit(Span(directives.appended_at, directives.appended_at), f" {options}")
+        return insert(directives.appended_at, f" {options}")
     text = directives.text
     string = text.string
     lines = [line for line in directives.lines if line.component == component]
     if not lines and not string.startswith("#!"):
         where = text.span(0, 0).start
-        return Edit(Span(where, where), f"#SBATCH {options}\n")
+        return insert(where, f"#SBATCH {options}\n")
     at = string.find("\n", lines[-1].end if lines else 0)
     if at < 0:
         where = text.span(len(string), len(string)).start
-        return Edit(Span(where, where), f"\n#SBATCH {options}")
+        return insert(where, f"\n#SBATCH {options}")
     newline = "\r\n" if string[at - 1] == "\r" else "\n"
     where = text.span(at, at + 1).end
-    return Edit(Span(where, where), f"#SBATCH {options}{newline}")
+    return insert(where, f"#SBATCH {options}{newline}")
 
 
 def replacement(directives: Directives, setting: Setting, value: str) -> Edit:
@@ -49,12 +48,12 @@ def replacement(directives: Directives, setting: Setting, value: str) -> Edit:
         from shlex import quote as shell_quote  # rarely needed
 
         if setting.value_span is None:
-            return Edit(Span(setting.option_span.end, setting.option_span.end), f"={shell_quote(value)}")
+            return insert(setting.option_span.end, f"={shell_quote(value)}")
         return Edit(setting.value_span, shell_quote(value))
     quoted = quote(value)
     if setting.value_token is None or setting.value_span is None:
         equals = "=" if setting.written.startswith("--") else ""
-        return Edit(Span(setting.option_span.end, setting.option_span.end), equals + quoted)
+        return insert(setting.option_span.end, equals + quoted)
     token = setting.value_token
     if setting.separate or setting.value_span.start != directives.text.span(token.start, token.end).start:
         return Edit(setting.value_span, quoted)
@@ -104,7 +103,7 @@ def _cut(directives: Directives, line: DirectiveLine, taken: dict[Token, set[int
     gone = {token for token, indexes in taken.items() if _is_gone(token, indexes)}
     if len(gone) == len(line.tokens) and line.dropped is None and line.fault is None and not line.separator:
         if line.comment is None:
-            return [Edit(line.full, "")]
+            return [remove(line.full)]
         comment = string[line.comment_start : line.end].rstrip(BLANKS)
         return [Edit(line.span, f"# {comment}" if _LIVE_COMMENT.match(comment) else comment)]
     edits: list[Edit] = []
@@ -113,7 +112,7 @@ def _cut(directives: Directives, line: DirectiveLine, taken: dict[Token, set[int
             start = token.start
             while start > line.words_start and string[start - 1] in BLANKS:
                 start -= 1
-            edits.append(Edit(text.span(start, token.end), ""))
+            edits.append(remove(text.span(start, token.end)))
         else:
             first, last = min(indexes), max(indexes)
             end = token.end if last == len(token.text) - 1 else token.offset(last) + 1

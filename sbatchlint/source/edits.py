@@ -13,6 +13,18 @@ class Edit(NamedTuple):
     content: str
 
 
+def insert(offset: int, content: str) -> Edit:
+    return Edit(Span(offset, offset), content)
+
+
+def remove(span: Span) -> Edit:
+    return Edit(span, "")
+
+
+def replace(span: Span, content: str) -> Edit:
+    return Edit(span, content)
+
+
 def overlap(first: Iterable[Edit], second: Iterable[Edit]) -> bool:
     """Whether two sets of edits touch the same characters, or insert at the same place."""
     other = list(second)

@@ -8,21 +8,19 @@ podman 4.3.
 from functools import cached_property
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of, text_of
+from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import CommandOption, basename, hides_options, is_unknown
 from sbatchlint.job.containers import Container
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, step_around
-from sbatchlint.source.edits import Edit
+from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.text import Span
 
 _VERBS = frozenset({"run", "exec", "shell", "start", "test", "shared-run"})
 _DAEMONS = frozenset({"docker", "nvidia-docker"})
 # Engines whose containers have a network and a /dev/shm of their own unless they are told otherwise.
 _ISOLATING = frozenset({"docker", "nvidia-docker", "nerdctl", "podman"})
-_BLANKS = (" ", "\t")
-_CLOSING = ('"', "'", ")")
 
 
 class ContainerStart:
@@ -96,36 +94,13 @@ class ContainerStart:
     # --- edits -------------------------------------------------------------------------------
 
     def added(self, options: str) -> Edit | None:
-        """Puts options, as the shell must see them, behind the verb; None where it stands nowhere in the file."""
+        """Puts options, as the shell must see them, after the verb; None where it stands nowhere in the file."""
         if self._verb is None:
             return None
         span = span_of(self.invocation.argv[self._verb])
         if self.job.source.slice(span) != self.verb:
             return None
-        return Edit(Span(span.end, span.end), " " + options)
-
-
-def removed_word(job: Job, field: Pieces) -> Edit | None:
-    """The edit that takes one literal word out of the file; with its line where nothing else stands there."""
-    span, text = span_of(field), job.source.text
-    if text_of(field) is None or text[span.start : span.end] != shown_text(field):
-        return None
-    start, end = span
-    if text[start - 1 : start] in _BLANKS and text[end : end + 1] in (*_BLANKS, "\n", "", *_CLOSING):
-        while text[start - 1] in _BLANKS:
-            start -= 1
-        if text[start - 1] != "\n":
-            return Edit(Span(start, end), "")
-        line_end = text.find("\n", end)
-        if line_end >= 0 and text[end:line_end].strip(" \t") in ("\\", "\\\\"):
-            return Edit(Span(start, line_end + 1), "")
-    elif text[start - 1 : start] not in (*_CLOSING, "("):
-        return None
-    # the first word of its line, string or array: what stands before it stays
-    stop = end
-    while text[stop : stop + 1] in _BLANKS:
-        stop += 1
-    return Edit(Span(span.start, stop), "") if stop > end and text[stop : stop + 1] not in ("\n", "") else None
+        return insert(span.end, " " + options)
 
 
 def runs_script(command: Invocation) -> bool:

@@ -8,8 +8,8 @@ consequences are those of runs of torch 2.6 on two hosts.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.editing.options import line_before
 from sbatchlint.analysis.expansion.varying import NODE, variation
-from sbatchlint.analysis.launch.launcher_options import line_before
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, exported, is_set
