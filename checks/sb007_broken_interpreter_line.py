@@ -27,6 +27,7 @@ from collections.abc import Iterator
 
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.source.templates import slots
 from sbatchlint.triggers import Shebang
@@ -38,7 +39,6 @@ CARD = Card(
 
 # A path from the root, and one argument at most.
 SOUND = re.compile(r"#![ \t]*/[\w./+@:-]*[\w+](?:[ \t]+[^\s#]\S*)?[ \t]*")
-SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
 PYTHON = re.compile(r"python[\d.]*")
 # Characters that no name of an interpreter has.
 STRANGE = re.compile(r"[*?;,\"'`&|<>(){}\\$]+")
@@ -98,7 +98,7 @@ def _fault(path: str, argument: str) -> str | None:
 
 
 def _is_known(name: str) -> bool:
-    return name in SHELLS or name == "env" or PYTHON.fullmatch(name) is not None
+    return has_trait(name, "shell") or name == "env" or PYTHON.fullmatch(name) is not None
 
 
 def _repaired(path: str, argument: str) -> tuple[str | None, bool]:
@@ -122,7 +122,7 @@ def _repaired(path: str, argument: str) -> tuple[str | None, bool]:
         path = f"/bin/{path}"
     elif "/" not in path and PYTHON.fullmatch(name) and not words:
         path = f"/usr/bin/env {path}"
-    if name in SHELLS and len(words) > 1 and all(re.fullmatch(r"-[a-np-zA-Z]+", word) for word in words):
+    if has_trait(name, "shell") and len(words) > 1 and all(re.fullmatch(r"-[a-np-zA-Z]+", word) for word in words):
         words = ["-" + "".join(word[1:] for word in words)]
     line = " ".join([f"#!{path}", *words])
     if not path or _fault(*_read(line)) is not None or not _is_known(name):
@@ -133,7 +133,7 @@ def _repaired(path: str, argument: str) -> tuple[str | None, bool]:
 def _instead(path: str, argument: str) -> str:
     """What to write where the options of the line are not understood."""
     name = path.rpartition("/")[2]
-    if name in SHELLS and argument:
+    if has_trait(name, "shell") and argument:
         return f"#!{path}, and `set {argument.partition('#')[0].strip()}` below the directives"
     return "the full path of the interpreter, and one argument at most (#!/bin/bash -l)"
 

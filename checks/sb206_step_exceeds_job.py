@@ -188,7 +188,7 @@ def _launchers_with_too_many_nodes(job: Job) -> Iterator[Finding]:
         step, launcher = world.step, world.launcher
         if len(group) > 1 or step is None or world.mpi is not None or world.nodes is None or world.nodes >= nodes:
             continue  # as large as the job: another fault
-        if not launcher.spawns or launcher.kind == "mpi" or not world.certain:
+        if not launcher.spawns or not world.certain:
             continue
         asked = world.asked
         if asked.least is None or asked.least <= world.nodes or launcher.standalone or world.starts_per_node != 1:

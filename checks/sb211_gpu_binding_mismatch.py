@@ -56,10 +56,6 @@ DEVICE_OPTION = Regex(
     r"-{1,2}(?:local[_-]?(?:rank|id)|gpu(?:[_-]?id)?|device(?:[_-]?id)?|cuda[_-]?device|rank[_-]?local)"
 )
 DISTRIBUTED = Regex(r"--(?:use[_-]?)?(?:distributed|ddp|dist)(?:=(?:true|1|yes))?", re.IGNORECASE)
-LAUNCHERS = (
-    "torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "deepspeed.launch", "composer", "colossalai",
-    "fabric", "torchpack",
-)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -78,12 +74,12 @@ def _bound_launchers(job: Job) -> Iterator[Finding]:
     seen: set[Span] = set()
     for world in find_worlds(job):
         launcher, step = world.launcher, world.step
-        if step is None or launcher.kind not in LAUNCHERS or launcher.cpu or launcher.span in seen:
+        if step is None or not launcher.is_a("per-gpu") or launcher.cpu or launcher.span in seen:
             continue
         count = launcher.processes_per_task
         if not isinstance(count, int) or count < 2 or not world.certain or is_duplicated(job, world.launch):
             continue
-        if launcher.kind in ("accelerate", "composer") and world.asked.number is None:
+        if launcher.is_a("counts-all") and world.asked.number is None:
             continue  # its number is that of all nodes
         reason = binding_reason(step)
         if reason is None:

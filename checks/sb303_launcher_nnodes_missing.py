@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _is_lonely(job: Job, world: LaunchWorld) -> bool:
     """Whether a launcher runs on several nodes, each time for a node of its own, and expects one."""
     launcher = world.launcher
-    if launcher.kind not in WORLD_LAUNCHERS or not launcher.spawns or launcher.standalone:
+    if not launcher.is_a("joins") or not launcher.spawns or launcher.standalone:
         return False
     if launcher.cpu or launcher.hostfile is not None or not world.certain or world.asked.number != 1:
         return False

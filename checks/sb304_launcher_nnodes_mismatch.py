@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _is_mismatch(job: Job, world: LaunchWorld) -> bool:
     """Whether a launcher expects several nodes, but not as many as those on which it is started."""
     launcher, asked, nodes = world.launcher, world.asked, world.nodes
-    if launcher.kind not in WORLD_LAUNCHERS or not launcher.spawns or launcher.standalone:
+    if not launcher.is_a("joins") or not launcher.spawns or launcher.standalone:
         return False
     if asked.least is None or asked.most is None or asked.most < 2 or nodes is None:
         return False
@@ -143,7 +143,7 @@ _DEVICES = Regex(r"--(?:num[_-]?|n[_-]?)?(?:gpus|devices)(?:[_-]per[_-]node)?|--
 def _of_programs(job: Job) -> Iterator[Finding]:
     """Programs of several tasks that are told of another number of nodes than their step has."""
     reported: set[Span] = set()
-    spawning = {id(each.step) for each in job.launches if each.launcher.spawns or each.launcher.kind == "mpi"}
+    spawning = {id(each.step) for each in job.launches if each.launcher.starts_several}
     for step in job.steps:
         nodes, context = step.nodes, step.invocation.context
         if nodes is None or id(step) in spawning or step.geometry.ignored is not False or job.request.heterogeneous:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_launcher_options
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
-from sbatchlint.analysis.launch.rendezvous import TORCHRUN, begins_alone, common_address, lacks_address, meets_others
+from sbatchlint.analysis.launch.rendezvous import begins_alone, common_address, lacks_address, meets_others
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
@@ -74,7 +74,7 @@ def _message(world: LaunchWorld, certain: bool) -> str:
 
 def _give_address(job: Job, launch: Launch) -> Fix | None:
     launcher, container = launch.launcher, launch.container
-    if launcher.kind not in TORCHRUN or container is not None and container.kind in ("docker", "podman"):
+    if not launcher.is_a("torch") or container is not None and container.kind in ("docker", "podman"):
         return None
     address, rendezvous = common_address(job, launch), launcher.rendezvous
     if address is None or rendezvous is None:

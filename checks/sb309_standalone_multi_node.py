@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _is_standalone(job: Job, world: LaunchWorld) -> bool:
     """Whether a launcher makes a world of its own on each node, though there are several nodes."""
     launcher, asked = world.launcher, world.asked
-    if not launcher.standalone or not launcher.spawns or launcher.kind not in WORLD_LAUNCHERS:
+    if not launcher.standalone or not launcher.spawns or not launcher.is_a("joins"):
         return False
     if asked.several:
         return True

@@ -21,7 +21,6 @@ from typing import NamedTuple
 from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.analysis.launch.literal_counts import literal_number
-from sbatchlint.analysis.launch.rendezvous import TORCHRUN
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus
 from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import expansions, text_of
@@ -29,17 +28,14 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.gpus import DEVICE_VARIABLES, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Setting
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
+from sbatchlint.programs import programs_with
 from sbatchlint.slurm.directives import Setting as Directive
 from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Launchers
 
-# Those that start a process for each GPU that their programs use. Ray and MPI count otherwise.
-KINDS = ("torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "deepspeed.launch", "composer",
-         "colossalai", "fabric", "torchpack")  # fmt: skip
-
 CARD = Card(
     "SB310", "nproc-gpu-mismatch", severity="error", fix="sometimes", since="0.1.0",
-    when=Launchers(*KINDS), seen="https://github.com/ACEsuit/mace/issues/435",
+    when=Launchers(*programs_with("per-gpu")), seen="https://github.com/ACEsuit/mace/issues/435",
 )  # fmt: skip
 
 COUNTS = ("nproc_per_node", "num_processes", "num_gpus", "nproc", "devices")
@@ -75,11 +71,11 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _mismatch(job: Job, world: LaunchWorld) -> Mismatch | None:
     launcher, setting = world.launcher, world.launcher.setting(*COUNTS)
-    if launcher.kind not in KINDS or launcher.cpu or world.mpi is not None or world.starts_per_node != 1:
+    if not launcher.is_a("per-gpu") or launcher.cpu or world.mpi is not None or world.starts_per_node != 1:
         return None
     if not launcher.certain or launcher.config_file is not None:
         return None
-    if launcher.kind in ("accelerate", "composer") and world.asked.number != 1:
+    if launcher.is_a("counts-all") and world.asked.number != 1:
         return None  # its number is that of all nodes
     if world.processes is None or setting is None or setting.value is None or launcher.processes_per_task == "auto":
         return None
@@ -166,7 +162,7 @@ def _value_span(setting: Setting) -> Span | None:
 def _count_gpus(job: Job, found: Mismatch, directive: Directive | None) -> Fix | None:
     """Counts the GPUs that the job has instead, where the number stands in the launcher's own words."""
     launcher, setting, span = found.world.launcher, found.setting, _value_span(found.setting)
-    if span is None or directive is None or launcher.kind not in TORCHRUN or setting.from_environment:
+    if span is None or directive is None or not launcher.is_a("torch") or setting.from_environment:
         return None
     if expansions(setting.value or ()) or literal_number(job, span) is None:
         return None

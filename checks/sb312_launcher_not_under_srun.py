@@ -76,7 +76,7 @@ def _is_in_batch_shell(world: LaunchWorld) -> bool:
         return False
     if world.apart not in ("", "sharded") or context.looped and context.background:
         return False
-    return all(each.name not in REMOTE for each in world.invocation.ancestors())
+    return not any(has_trait(each.name, "spreads") for each in world.invocation.ancestors())
 
 
 def _of_launcher(job: Job, place: list[LaunchWorld], nodes: int) -> Finding | None:
@@ -225,12 +225,6 @@ def _is_own_program(invocation: Invocation) -> bool:
 
 # --- who may start something on the other nodes ----------------------------------------------------------
 
-# Commands that start others on other machines, or hand work to daemons there.
-_REMOTE = """
-ssh pdsh clush pssh parallel-ssh prsync dsh psh rsh blaunch ibrun aprun jsrun orterun prun flux charmrun ray dask
-dask-mpi dask-scheduler horovodrun sbatch salloc sbcast parsl spark-submit start-all.sh deepspeed xargs parallel wwrun
-dshbak"""
-REMOTE = frozenset(_REMOTE.split())
 # Options of srun that may lead to another node than the first.
 PLACING = frozenset({"nodelist", "exclude", "relative", "nodefile"})
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "csh", "tcsh", "source", ".", "eval", "exec"})
@@ -242,7 +236,7 @@ _SETUP = ("env", "setup", "activate", "module", "conda", "rc", "profile", "confi
 @once
 def _others_may_join(job: Job) -> bool:
     """Whether something may start the launchers of the other nodes: by ssh, or in the background."""
-    if any(each.name in REMOTE and each.phase is Phase.BATCH for each in job.invocations):
+    if any(has_trait(each.name, "spreads") and each.phase is Phase.BATCH for each in job.invocations):
         return True
     if any(step.invocation.context.background and not is_repeatable_step(step) for step in job.steps):
         return True
@@ -255,7 +249,7 @@ def _others_may_work(job: Job) -> bool:
     for each in job.invocations:
         if each.phase is not Phase.BATCH or each.context.captured:
             continue
-        if each.name in REMOTE or each.spawn.kind == "mpi" or _is_unread(each):
+        if has_trait(each.name, "spreads") or each.spawn.kind == "mpi" or _is_unread(each):
             return True
     return any(_is_at_work(step) for step in job.steps)
 

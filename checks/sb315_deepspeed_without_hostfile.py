@@ -22,6 +22,7 @@ from sbatchlint.analysis.launch.launcher_refusals import is_refused
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launchers import DeepSpeed
 from sbatchlint.job.worlds import World, find_worlds
+from sbatchlint.programs import has_trait
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
@@ -29,8 +30,6 @@ CARD = Card(
     when=Launchers("deepspeed"), seen="deepspeed/launcher/runner.py of 0.19; deepspeedai/DeepSpeed#2958 and #5221",
 )  # fmt: skip
 
-# Commands that start others on other hosts.
-REACHING = frozenset({"ssh", "pdsh", "clush", "parallel", "pssh", "mpirun", "mpiexec", "xargs"})
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -43,7 +42,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if runner.options.keys() & {"include", "exclude"}:
             continue
-        if any(each.name in REACHING for each in world.invocation.ancestors()):
+        if any(has_trait(each.name, "remote", "mpi", "repeats") for each in world.invocation.ancestors()):
             continue
         context = world.invocation.context
         if context.background and context.looped:

@@ -36,8 +36,6 @@ CARD = Card(
     when=Launchers() | Steps(),
 )  # fmt: skip
 
-# Launchers that reach the other nodes by themselves.
-REACHING = frozenset({"mpi", "horovod", "torchpack"})
 # What leaves a part of the job's resources to other steps.
 LEAVING = ("overlap", "exact", "exclusive", "cpus-per-task", "cpus-per-gpu", "mem", "mem-per-cpu", "mem-per-gpu",
            "external-launcher", "gres", "gpus", "multi-prog")  # fmt: skip
@@ -73,7 +71,7 @@ def _times(number: int | None) -> str:
 
 def _mpi_in_step(job: Job, world: World) -> Finding | None:
     step, launcher = world.step, world.launcher
-    if step is None or launcher is None or launcher.kind not in REACHING or launcher.program is None:
+    if step is None or launcher is None or not launcher.is_a("reaches") or launcher.program is None:
         return None
     if world.invocation.context.restricted or any(name in step.options for name in ("external-launcher", "multi-prog")):
         return None
@@ -157,10 +155,10 @@ def _launcher_in_mpi(job: Job, world: World) -> Finding | None:
 def _launcher_in_launcher(launch: Launch) -> Finding | None:
     """A launcher that is the program of another one."""
     outer = launch.launcher
-    if not outer.spawns or outer.kind in (*REACHING, "ray") or outer.program is None or not outer.program_certain:
+    if not outer.spawns or outer.is_a("reaches") or outer.kind == "ray" or outer.program is None:
         return None
     workers = outer.processes_per_task
-    if workers == 1 or outer.cpu:
+    if workers == 1 or outer.cpu or not outer.program_certain:
         return None
     words = outer.program_words
     if outer.program_kind == "module":

@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _dead_options(world: LaunchWorld) -> dict[str, str]:
     """The options that do nothing, and what takes their effect."""
     launcher, rendezvous = world.launcher, world.launcher.rendezvous
-    if launcher.kind not in TORCHRUN or not launcher.certain or not launcher.spawns:
+    if not launcher.is_a("torch") or not launcher.certain or not launcher.spawns:
         return {}
     given = [name for name in STANDALONE if name in launcher.options]
     if launcher.standalone:

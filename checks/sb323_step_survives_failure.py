@@ -34,9 +34,6 @@ CARD = Card("SB323", "step-survives-failure", severity="info", fix="sometimes", 
 # What programs on several nodes find each other by, and what they talk through.
 MEETING = Regex(r"(?:MASTER_ADDR|NCCL_\w+|RCCL_\w+)$")
 OPTION = "--kill-on-bad-exit=1"
-# Launchers whose other nodes cannot go on when one is lost.
-COLLECTIVE = frozenset({"torchrun", "ft_launcher", "torch.distributed.launch", "accelerate", "swift", "composer",
-                        "colossalai"})  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -83,7 +80,7 @@ def _distributed_program(job: Job, step: Step) -> str | None:
         if world.step is not step:
             continue
         launcher = world.launcher
-        if launcher.kind not in COLLECTIVE or not launcher.spawns:
+        if not launcher.is_a("collective") or not launcher.spawns:
             return None
         restarts = launcher.setting("max_restarts")
         if world.apart or world.asked.several is False or restarts is not None and restarts.number != 0:

@@ -38,8 +38,6 @@ CARD = Card(
     when=Variables("WORLD_SIZE", "RANK"),
 )  # fmt: skip
 
-# Launchers that set both variables in their processes.
-OVERWRITING = ("torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "deepspeed.launch", "swift")
 # Programs whose ranks come from Slurm, whatever the variables say.
 FROM_SLURM = ("lightning", "jax", "slurm-launcher")
 
@@ -48,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
     found: dict[Span, Finding] = {}
     launchers = {id(launch.invocation) for launch in job.launches}
     for launch in job.launches:
-        if launch.launcher.kind in OVERWRITING and launch.launcher.spawns:
+        if (launch.launcher.is_a("ranks") or launch.launcher.kind == "deepspeed.launch") and launch.launcher.spawns:
             for name in ("WORLD_SIZE", "RANK"):
                 finding = _overwritten(job, launch, name)
                 if finding is not None:

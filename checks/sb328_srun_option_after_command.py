@@ -44,7 +44,6 @@ CARD = Card(
 TALKERS = frozenset({":", ".", "[", "echo", "export", "find", "grep", "module", "printf", "scontrol", "set", "source",
                      "test", "true", "awk", "sed", "env", "ulimit", "unset"})  # fmt: skip
 REFUSING = (programs_with("repeatable") - TALKERS) | {"numactl", "nvcc", "taskset"}
-REFUSING_LAUNCHERS = ("torchrun", "torch.distributed.launch", "accelerate")
 # What no program but srun is likely to have.
 OF_SRUN = frozenset({
     "ntasks", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "cpus-per-task",
@@ -88,7 +87,7 @@ def _of_step(job: Job, step: Step) -> Finding | None:
         return _unread(job, step, first + 1, last, of_string=False)
     launcher = job.launcher_of(last)
     if launcher is not None:
-        if launcher.kind in REFUSING_LAUNCHERS and launcher.certain:
+        if launcher.is_a("joins") and launcher.certain:
             end = len(last.argv) if launcher.program is None else launcher.program
             values = {each.value_at for each in launcher.given if each.value_at != each.at}
             words = [at for at in _named(last, launcher.index + 1, end, OF_SLURM) if at not in values]

@@ -37,18 +37,16 @@ from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
     "SB332", "launchers-share-port", severity="error", fix="sometimes", since="0.1.0",
-    when=Launchers("torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "swift"),
+    when=Launchers(*programs_with("ranks")),
     seen="torch/distributed/run.py of torch 2.6; launcher/runner.py of deepspeed",
 )  # fmt: skip
 
 DEFAULT = "29500"
-KINDS = frozenset({"torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "swift"})
-# What starts commands on other machines.
-ELSEWHERE = frozenset({"ssh", "pdsh", "clush", "pssh", "parallel-ssh", "rsh", "blaunch"})
 # Options with which steps may share a node of a job, and what makes them others' nodes.
 SHARING = ("overlap", "exact", "exclusive")
 PLACING = ("nodelist", "exclude", "relative", "nodefile")
@@ -94,7 +92,7 @@ def _finding(job: Job, world: LaunchWorld, port: Port, found: str, other: Launch
         ends = "before torch 2.13 " + ends
     advice = "give each a `--master_port` of its own"
     fix = None
-    if kind in ("torchrun", "torch.distributed.launch"):
+    if world.launcher.is_a("torch"):
         advice = f"write `--standalone`, or {advice}"
         fix = _standalone(job, world.launch)
     elif kind == "accelerate":
@@ -128,7 +126,7 @@ def _common_port(place: list[LaunchWorld]) -> Port | None:
 def _port(world: LaunchWorld) -> Port | None:
     """The port that a launcher opens on its node; None where it is not known, or it looks for a free one."""
     launcher = world.launcher
-    if launcher.kind not in KINDS or not launcher.spawns or launcher.cpu or launcher.standalone:
+    if not launcher.is_a("ranks") or not launcher.spawns or launcher.cpu or launcher.standalone:
         return None
     if not world.certain or world.asked.number != 1 or launcher.hostfile is not None or _has_own_network(world):
         return None
@@ -159,7 +157,7 @@ def _has_own_network(world: LaunchWorld) -> bool:
 
 
 def _is_remote(world: LaunchWorld) -> bool:
-    return world.mpi is not None or any(each.name in ELSEWHERE for each in world.invocation.ancestors())
+    return world.mpi is not None or any(has_trait(each.name, "remote") for each in world.invocation.ancestors())
 
 
 def _shares_node(job: Job, step: Step | None) -> bool:

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableAssignment
@@ -32,7 +33,6 @@ CARD = Card(
     "SB413", "export-dollar-name", severity="error", fix="always", since="0.1.0", seen="a run of bash 5.2",
 )  # fmt: skip
 
-_DECLARING = frozenset({"export", "declare", "readonly", "local", "typeset"})
 # Commands that set a variable whose name they are given.
 _SETTING = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "local", "declare", "typeset", "unset"})
 # Variables that hold the name of another one are called so; HF_HOME and OMP_NUM_THREADS are not.
@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             first = node.words[0]
             command = text.string[first.start : first.end]
-            declares = command in _DECLARING
+            declares = command in DECLARATIONS
             for word in node.words[1:] if declares else node.words[:1]:
                 parameter = _dollar_name(word)
                 if parameter is None or declares and _is_no_assignment(node, text.string):

@@ -95,7 +95,7 @@ def _spans_nodes(launch: Launch) -> bool:
     launcher, step = launch.launcher, launch.step
     if step is None or step.several_nodes is not True or launcher.standalone or not launcher.spawns:
         return False
-    if launcher.kind in ("mpi", "ray") or launch.restricted and step.nodes is None:
+    if launcher.kind == "ray" or launch.restricted and step.nodes is None:
         return False
     nodes = launcher.nnodes
     if isinstance(nodes, int):

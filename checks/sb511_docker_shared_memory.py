@@ -77,7 +77,7 @@ def _sharing(start: ContainerStart) -> tuple[str, Span] | None:
     for launch in start.launches:
         launcher = launch.launcher
         each = launcher.processes_per_task
-        if launcher.kind == "mpi" or not launcher.spawns or launcher.cpu or each == "cpu":
+        if not launcher.spawns or launcher.cpu or each == "cpu":
             continue
         if isinstance(each, int) and each > 1:
             return f"the {each} workers of {launcher.name}", launcher.span

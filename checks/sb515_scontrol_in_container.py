@@ -20,13 +20,14 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import STARTING
-from sbatchlint.analysis.containers.slurm_tools import SLURM, brings_slurm, is_looked_for, site_binds_slurm
+from sbatchlint.analysis.containers.slurm_tools import brings_slurm, is_looked_for, site_binds_slurm
 from sbatchlint.analysis.launch.rendezvous import unshared_addresses
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launches import container_of
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
 
@@ -48,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
     calls: dict[Span, tuple[Invocation, Container]] = {}
     doubtful: set[Span] = set()
     for command in job.invocations:
-        if command.name not in SLURM or command.phase is Phase.SUBMIT or command.context.parent is None:
+        if not has_trait(command.name, "slurm") or command.phase is Phase.SUBMIT or command.context.parent is None:
             continue
         container = container_of(command)
         if container is None or command.name == "srun" and command.kind == "apptainer":

@@ -19,13 +19,14 @@ https://github.com/NVIDIA/pyxis/issues/167
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.containers.slurm_tools import MODULES, SLURM, brings_slurm, is_looked_for
+from sbatchlint.analysis.containers.slurm_tools import brings_slurm, is_looked_for
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.containers import pyxis_container
 from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.steps import directive_value
+from sbatchlint.programs import has_trait
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -43,10 +44,10 @@ def check(job: Job) -> Iterator[Finding]:
     missing: dict[str, Invocation] = {}
     if container is not None and not brings_slurm(container):
         for each in job.invocations:
-            if each.name in SLURM | MODULES and each.phase is Phase.BATCH and not is_looked_for(job, each):
+            if has_trait(each.name, "slurm", "module") and each.phase is Phase.BATCH and not is_looked_for(job, each):
                 missing.setdefault(str(each.name), each)
     nodes = job_nodes(job.request) or 1
-    uses_others = any(each.phase is Phase.TASK or each.name in SLURM for each in job.invocations)
+    uses_others = any(each.phase is Phase.TASK or has_trait(each.name, "slurm") for each in job.invocations)
     severity = "warning"
     if missing:
         names = " and ".join(list(missing)[:3])

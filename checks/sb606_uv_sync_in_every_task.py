@@ -33,6 +33,7 @@ from sbatchlint.job.argv import is_unknown
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED, UNKNOWN, Location, classify
 from sbatchlint.job.steps import step_around
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -213,7 +214,7 @@ def _pip_place(job: Job, command: Invocation) -> Location:
         if each.name in ("source", ".") and len(each.argv) > 1 and shown_text(each.argv[1]).endswith("/bin/activate"):
             field = each.argv[1]
             return classify(cut(field, 0, len(shown_text(field)) - len("/bin/activate")), site, container)
-        if each.name in ("conda", "mamba", "micromamba") and container is None and len(each.argv) == 3:
+        if has_trait(each.name, "conda") and container is None and len(each.argv) == 3:
             if text_of(each.argv[1]) == "activate":
                 named = "/" not in shown_text(each.argv[2])
                 return Location(SHARED, "conda's environment") if named else classify(each.argv[2], site)

@@ -21,6 +21,7 @@ from sbatchlint.analysis.script.shell_history import commands_before
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.programs import programs_with
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -31,10 +32,7 @@ CARD = Card(
 # With these uv makes an environment that is not the project's.
 OTHER = ("no-project", "isolated", "script", "project", "directory", "package", "help")
 # What puts tools on PATH, or changes PATH itself, in ways that are not followed.
-LOADING = frozenset(
-    {"module", "ml", "spack", "conda", "mamba", "micromamba", "pyenv", "guix", "eb", "nix", "workon"}
-    | {"source", ".", "activate"}
-)
+LOADING = programs_with("software") | {"source", ".", "activate"}
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -24,7 +24,6 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.activations import (
-    CONDA,
     is_activation,
     is_hook,
     sources_activate,
@@ -34,6 +33,7 @@ from sbatchlint.bash.trace import Invocation, Shell
 from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launches import container_of
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -124,7 +124,7 @@ def _process(shell: Shell) -> Shell:
 def _taught(job: Job, command: Invocation, hook: str) -> Fix | None:
     line = job.source.line_of(command.span.start)
     blanks = job.source.text[line.start : command.span.start]
-    if blanks.strip() or command.context.parent is not None or command.name not in CONDA:
+    if blanks.strip() or command.context.parent is not None or not has_trait(command.name, "conda"):
         return None
     return Fix("define the function before", [insert(line.start, f"{blanks}{hook}\n")])
 

@@ -27,6 +27,7 @@ from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.programs import by_program
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -52,12 +53,12 @@ VERBS = frozenset(
         *("display", "save", "restore", "reset", "keyword", "whatis", "help", "refresh", "update", "is-loaded"),
     )
 )
-_SETTING = frozenset({"module", "ml", "source", ".", "conda", "mamba", "micromamba", "spack"})
+_SETTING = programs_with("software") | {"source", "."}
 
 
 def check(job: Job) -> Iterator[Finding]:
     own = [each for each in job.invocations if each.context.parent is None and _is_own(each)]
-    modules = [each for each in own if each.name in ("module", "ml")]
+    modules = [each for each in own if has_trait(each.name, "module")]
     if modules:
         yield from _purged(job, own, modules)
         yield from _late(job, own, modules)
@@ -72,7 +73,7 @@ def _is_own(command: Invocation) -> bool:
 
 def _loaded(command: Invocation) -> list[tuple[str, Span]]:
     """The modules that a command loads, without their versions, with their places; none where a word is not known."""
-    if command.name not in ("module", "ml"):
+    if not has_trait(command.name, "module"):
         return []
     words = [(text_of(field), field) for field in command.argv[1:]]
     if any(text is None for text, _ in words):
@@ -90,7 +91,7 @@ def _loaded(command: Invocation) -> list[tuple[str, Span]]:
 
 
 def _is_purge(command: Invocation) -> bool:
-    return command.name in ("module", "ml") and "purge" in command.words[1:]
+    return has_trait(command.name, "module") and "purge" in command.words[1:]
 
 
 def _purged(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterator[Finding]:
@@ -112,7 +113,7 @@ def _purged(job: Job, own: list[Invocation], modules: list[Invocation]) -> Itera
 
 def _changes_nothing(command: Invocation) -> bool:
     """Whether a command neither needs a module nor may load one."""
-    if command.name in ("module", "ml"):
+    if has_trait(command.name, "module"):
         return not _loaded(command)
     return command.name in HARMLESS or command.name in BUILTINS and command.name not in ("source", ".", "eval", "exec")
 

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -64,9 +65,9 @@ def check(job: Job) -> Iterator[Finding]:
 def _may_activate(command: Invocation) -> bool:
     """Whether a command may set CONDA_PREFIX to the installation: an activation, or a module of conda's."""
     words = " ".join(command.words[1:])
-    if command.name in ("conda", "mamba", "micromamba"):
+    if has_trait(command.name, "conda"):
         return words.startswith("activate")
-    return command.name in ("module", "ml") and _PROVIDER.search(words) is not None
+    return has_trait(command.name, "module") and _PROVIDER.search(words) is not None
 
 
 CASES = [

@@ -37,7 +37,6 @@ from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO, dead_ends
 from sbatchlint.analysis.script.exit_status import exit_statuses, exit_statuses_with_pipefail
 from sbatchlint.analysis.script.needed_files import leaving_traces
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
-from sbatchlint.analysis.script.status_uses import PATIENT
 from sbatchlint.analysis.script.traps import leaving_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
 from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
@@ -48,6 +47,7 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, ins
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
@@ -60,7 +60,7 @@ _MINOR = frozenset({"ignored", "iterations"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
 _SHOWING = frozenset({"cat", "grep", "head", "tail"})
 # Wrappers that start many commands, and have a status of their own.
-_REPEATERS = frozenset({"parallel", "xargs"})
+_REPEATERS = programs_with("repeats")
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
 
@@ -381,7 +381,7 @@ def _ends_script(job: Job, loss: Loss) -> bool:
 
 def _is_pipefail_safe(job: Job, hidden: list[Loss]) -> bool:
     """Whether `set -o pipefail` at the top changes the status of these pipelines alone, as far as anyone looks."""
-    if any(each.filter is None or each.filter.name not in PATIENT for each in hidden):
+    if any(each.filter is None or not has_trait(each.filter.name, "patient") for each in hidden):
         return False
     starts = {each.by.start for each in hidden}
     reads = set(job.trace.status_reads)

@@ -38,7 +38,7 @@ from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.steps import Step
-from sbatchlint.programs import has_trait
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -48,7 +48,7 @@ CARD = Card(
 )  # fmt: skip
 
 # What ends, or awaits, something in the background.
-ENDING = frozenset({"wait", "kill", "pkill", "killall", "scancel"})
+ENDING = programs_with("kills") | {"wait"}
 PLACING = ("nodelist", "exclude", "relative", "nodefile")
 _OF_OTHER_NODES = frozenset((*PLACING, "overlap"))
 _MOST = 8  # steps at the same time that are compared with each other
@@ -131,7 +131,7 @@ def _is_called_again(first: Step, later: Step) -> bool:
 def _several_at_once(command: Invocation) -> Invocation | None:
     """The command around it that starts it several times at once: parallel, or xargs that is told to."""
     for each in command.ancestors():
-        if each.name in ("parallel", "xargs"):
+        if has_trait(each.name, "repeats"):
             words = " ".join(each.words[1:12])
             jobs = _JOBS.search(words)
             number = None if jobs is None else jobs.group(1)

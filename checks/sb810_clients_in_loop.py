@@ -25,15 +25,15 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.slurm import getopt
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
-ASKING = ("squeue", "sacct", "sinfo", "sstat", "sprio", "scontrol")
 CARD = Card(
-    "SB810", "clients-in-loop", severity="info", fix="never", since="0.1.0", when=Commands("sbatch", *ASKING),
-    seen="public scripts",
+    "SB810", "clients-in-loop", severity="info", fix="never", since="0.1.0",
+    when=Commands("sbatch", *programs_with("asks-slurm")), seen="public scripts",
 )  # fmt: skip
 
 SHORT = 30  # seconds
@@ -48,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
     seen: set[Span] = set()
     for each in job.invocations:
         loops = each.context.loops
-        if not loops or each.name != "sbatch" and each.name not in ASKING or not seen.isdisjoint(loops):
+        if not loops or each.name != "sbatch" and not has_trait(each.name, "asks-slurm") or not seen.isdisjoint(loops):
             continue
         what = _submits(job, each, loops) if each.name == "sbatch" else _asks(job, each, loops[-1])
         if what:

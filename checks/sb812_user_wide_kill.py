@@ -25,12 +25,13 @@ from sbatchlint.bash.values import Phase, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import Reading, read, syntax
 from sbatchlint.job.launches import container_of
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
     "SB812", "user-wide-kill", severity="warning", fix="never", since="0.1.0",
-    when=Commands("pkill", "killall", "scancel", "kill"), seen="public scripts",
+    when=Commands("kill", "killall", "pkill", "scancel"), seen="public scripts",
 )  # fmt: skip
 
 _PKILL = syntax(
@@ -47,7 +48,6 @@ _KILLALL = syntax(
 _NARROW = frozenset({"pgroup", "parent", "session", "terminal", "pidfile", "ns", "cgroup", "newest", "oldest", "older"}
                     | {"older-than", "younger-than"})
 _SIGNAL = Regex(r"-(?:[0-9]+|[A-Z]{2,}[A-Z0-9]*)")
-_NAMES = frozenset({"pkill", "killall", "scancel", "kill"})
 # Names that programs of every kind have in the list of processes.
 _COMMON = frozenset({"python", "python3", "java", "R", "Rscript", "julia", "node", "perl", "bash", "sh", "ray", "ssh"}
                     | {"mpirun", "mpiexec", "orted", "torchrun", "accelerate", "deepspeed", "srun", "jupyter"})
@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     seen: set[Span] = set()
     for command in job.invocations:
-        if command.name not in _NAMES or command.phase is Phase.SUBMIT or not command.argv:
+        if not has_trait(command.name, "kills") or command.phase is Phase.SUBMIT or not command.argv:
             continue
         span = command.span
         if command.parent is not None:

@@ -24,16 +24,12 @@ from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launchers import is_interpreter, python_of
 from sbatchlint.job.programs import commands_of
+from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 # Programs that serve until they are ended.
-_SERVER_NAMES = (
-    "jupyter-lab jupyter-notebook jupyter-server jupyterlab tensorboard code-server ttyd text-generation-launcher"
-    " dask-scheduler redis-server mongod llama-server tritonserver rserver gunicorn uvicorn http-server"
-    " text-embeddings-router"
-)
-_SERVERS = tuple(_SERVER_NAMES.split())
+_SERVERS = programs_with("serves")
 # Those that serve when told to by their first word.
 _VERBS = {
     "jupyter": ("lab", "notebook", "server"), "vllm": ("serve",), "ollama": ("serve",), "mlflow": ("server", "ui"),
@@ -53,7 +49,7 @@ _NOT_SERVING = frozenset(
     {"--version", "--help", "-h", "list", "stop", "--generate-config", "password", "--daemonize", "--fork", "--daemon"}
     | {"-d", "--detach", "dev", "build", "extension"}
 )
-_CLIENTS = frozenset({"curl", "wget", "nc", "ncat"})
+_CLIENTS = programs_with("connects")
 _HERE = Regex(r"(?i)\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b")
 _HOW_TO_CONNECT = Regex(r"(?i)\bssh\b.*\s-\w*[NLR]|https?://(?:localhost|127\.0\.0\.1|\W)|\btunnel")
 _TELLING = PRINTING | {"cat"}

@@ -36,7 +36,7 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.programs import programs_with
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -45,7 +45,6 @@ CARD = Card(
     when=Commands("[", "[[", "test", "ls", "curl", "wget", "nc", "ncat"),
 )  # fmt: skip
 
-_NETWORK = frozenset({"curl", "wget", "nc", "ncat"})
 _FILE_TESTS = frozenset({"-f", "-e", "-s", "-d", "-r", "-S", "-p", "-L"})
 _READERS = frozenset({"cat", "grep", "egrep", "awk", "sed", "head", "tail"})
 _ENDLESS = frozenset({"true", ":"})
@@ -116,7 +115,7 @@ def _polled(condition: tuple[object, ...], text: Text) -> str | None:
             return "a file"
     for command in _simple(condition):
         name = _name(command)
-        if name in _NETWORK or "/dev/tcp/" in text.string[command.start : command.end]:
+        if has_trait(name, "connects") or "/dev/tcp/" in text.string[command.start : command.end]:
             return "an answer from the network"
         words = [_plain(each) for each in command.words if isinstance(each, Word)]
         if name == "ls" or name in ("[", "test") and not _FILE_TESTS.isdisjoint(words):

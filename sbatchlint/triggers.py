@@ -73,7 +73,7 @@ class Trigger:
         return AnyOf(*self.parts, *other.parts)
 
     def __repr__(self) -> str:
-        words = ", ".join(f'"{word}"' for word in self.words)
+        words = ", ".join(f'"{word}"' for word in sorted(self.words))
         return f"{type(self).__name__}({words})"
 
 

@@ -7,11 +7,12 @@ from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.convert.wish import NotConvertible, Wish
 from sbatchlint.convert.words import CommandWords
 from sbatchlint.job import Job, Launch
+from sbatchlint.programs import programs_with
 from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.text import Span
 
 # What sets up the node, and not the container.
-_SETTING_UP = frozenset({"module", "ml", "conda", "mamba", "micromamba", "activate"})
+_SETTING_UP = programs_with("software") | {"activate"}
 
 
 class Entered:

@@ -14,6 +14,7 @@ from sbatchlint.convert.words import CommandWords
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Setting
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import programs_with
 from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.text import Span
 
@@ -24,7 +25,7 @@ _HARMLESS = frozenset({
     "source", "test", "time", "trap", "true", "type", "ulimit", "umask", "unset", "wait", "which",
 })  # fmt: skip
 # What changes the container, which every node has one of.
-_INSTALLING = frozenset({"pip", "pip3", "uv", "apt", "apt-get", "conda", "mamba", "micromamba"})
+_INSTALLING = programs_with("installs")
 
 
 class InsideWords(CommandWords):

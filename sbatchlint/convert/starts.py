@@ -44,7 +44,7 @@ def places_of(job: Job) -> tuple[list[list[LaunchWorld]], list[Step]]:
     """
     found: dict[object, list[LaunchWorld]] = {}
     for world in find_worlds(job):
-        if world.launcher.spawns or world.launcher.kind == "mpi":
+        if world.launcher.starts_several:
             found.setdefault((world.launcher.span, written_at(world.invocation)), []).append(world)
     of_launches = {each.step.span for each in job.launches if each.step is not None}
     steps: dict[object, Step] = {}

@@ -15,6 +15,7 @@ from sbatchlint.diagnose.asking import lacks, options, shown, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -83,78 +84,6 @@ _QUOTED = re.compile(r"['\"`‘“]([^'\"`‘’“”\s]{2,120})['\"`’”]")
 _MARKED = re.compile(
     r"(?<![\w/])(--?[A-Za-z][\w-]+|(?:\.{0,2}/)?[\w.+-]+(?:/[\w.+-]+)+/?|[\w-]+\.[A-Za-z]\w{0,5}(?![\w.(])|[A-Z][A-Z0-9_]{3,})"
 )
-# Commands of a script that start what the job is for.
-_LAUNCHERS = ("srun", "mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "torchrun", "accelerate", "deepspeed")
-# What scripts do their housekeeping with: such a command only does what its words say.
-_HOUSEKEEPERS = frozenset(
-    [
-        "awk",
-        "basename",
-        "bzip2",
-        "cat",
-        "chgrp",
-        "chmod",
-        "chown",
-        "cmp",
-        "comm",
-        "cp",
-        "cut",
-        "date",
-        "dd",
-        "diff",
-        "dirname",
-        "env",
-        "expr",
-        "find",
-        "gawk",
-        "grep",
-        "gunzip",
-        "gzip",
-        "head",
-        "hostname",
-        "install",
-        "join",
-        "ln",
-        "ls",
-        "mkdir",
-        "mkfifo",
-        "mktemp",
-        "mv",
-        "nl",
-        "od",
-        "paste",
-        "printf",
-        "pushd",
-        "popd",
-        "readlink",
-        "realpath",
-        "rename",
-        "rm",
-        "rmdir",
-        "rsync",
-        "scp",
-        "sed",
-        "seq",
-        "shuf",
-        "sort",
-        "split",
-        "stat",
-        "tail",
-        "tar",
-        "tee",
-        "touch",
-        "tr",
-        "truncate",
-        "uniq",
-        "unzip",
-        "wc",
-        "xargs",
-        "xz",
-        "zcat",
-        "zip",
-        "zstd",
-    ]
-)
 # Names of files that a user writes, and not a program.
 WRITTEN = re.compile(
     r"\.(?:py|sh|bash|sbatch|slurm|r|R|jl|m|pl|lua|nf|smk|ya?ml|toml|cfg|ini|conf|sif|simg|img|sqsh)\b"
@@ -201,7 +130,11 @@ def _within(those: Iterable[Invocation | VariableAssignment], inside: re.Pattern
 
 def launches(job: Job, event: Event) -> Verdict:
     """The commands that start the processes, and the directives that say how many."""
-    found = [each.span for each in job.invocations if each.name in _LAUNCHERS]
+    found = [
+        each.span
+        for each in job.invocations
+        if has_trait(each.name, "mpi", "joins") or each.name in ("srun", "deepspeed")
+    ]
     if not found and len(work := working(job)) == 1:
         found = [each.span for _, each in work]
     asked = options(job, *concerned(event), "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
@@ -229,15 +162,14 @@ def runs(job: Job, event: Event) -> Verdict:
 
 def _by_housekeeper(event: Event) -> bool | None:
     match = re.match(r"(?:\S*/)?([\w-]+): ", event.text)
-    if match is None or match[1] not in _HOUSEKEEPERS:
+    if match is None or not has_trait(match[1], "files"):
         return False
     return speaks_of("program", "file", "words")(event)
 
 
 def prepares_nothing(job: Job, event: Event) -> Verdict:
     """The command that fails, in a script that loads no module and no environment."""
-    names = ("module", "ml", "source", ".", "conda", "mamba", "micromamba", "spack", "eval", "guix", "nix", "apptainer",
-             "singularity", "docker", "podman", "enroot")  # fmt: skip
+    names = programs_with("software", "container") | {"source", ".", "eval"}
     if any(each.name in names for each in job.invocations) or step_options(job, "container-image", "export"):
         return None
     if any(each.name in ("PATH", "LD_LIBRARY_PATH") for each in job.assignments) or not lacks(job, "get-user-env"):

@@ -6,13 +6,14 @@ from sbatchlint.job.beside import FilesBeside
 from sbatchlint.job.commands.wrappers import WRAPPERS, unwrap
 from sbatchlint.job.exports import spawn_of
 from sbatchlint.job.included_files import IncludedFiles
-from sbatchlint.job.launchers import mpi, recognise
+from sbatchlint.job.launchers import recognise
 from sbatchlint.job.launches import Launch, container_of, find_launches
 from sbatchlint.job.paths import host_paths
 from sbatchlint.job.request import Request
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.srun import component_after
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm import getopt
 from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import Range
@@ -42,7 +43,7 @@ class JobHooks:
             parsed = getopt.parse(words, "sbatch", self.versions.majors, self.site.plugin_options)
             rest = parsed.rest + 1 if parsed.rest < len(words) else None
             return Spawn("sbatch", rest, Phase.SUBMIT, prefix=_wrapped(invocation, parsed))
-        if name in mpi.NAMES:
+        if has_trait(name, "mpi"):
             return _mpi(invocation)
         if name not in WRAPPERS:
             return None

@@ -294,7 +294,7 @@ def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str
     if not isinstance(count, int) or not 0 <= count <= MOST_PROCESSES:
         return None
     ranks: list[dict[str, str]] = [{} for _ in range(count)]
-    if launcher.kind not in ("torchrun", "torch.distributed.launch", "swift", "accelerate", "deepspeed"):
+    if not launcher.is_a("ranks"):
         return ranks
     if launcher.kind == "accelerate" and (count <= 1 or not launcher.certain):
         return ranks

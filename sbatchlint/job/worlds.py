@@ -217,11 +217,11 @@ class World:
         if launcher is None:
             return self._tasks()
         total = _number(launcher.total_processes)
-        if launcher.kind in ("mpi", "horovod", "torchpack"):
+        if launcher.is_a("reaches"):
             return total
         if not self.certain:
             return None
-        if total is not None and launcher.kind in ("accelerate", "composer"):
+        if total is not None and launcher.is_a("counts-all"):
             return total
         if launcher.standalone:
             return self.processes
@@ -300,8 +300,7 @@ def node_count(launcher: Launcher) -> int | None:
         return None
     if launcher.config_file is not None or launcher.hostfile is not None:
         return None
-    kinds = ("torchrun", "torch.distributed.launch", "swift", "accelerate", "deepspeed")
-    return 1 if launcher.kind in kinds else None
+    return 1 if launcher.is_a("ranks") else None
 
 
 def counts_nodes(value: Pieces | None) -> bool:

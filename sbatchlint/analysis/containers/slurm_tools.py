@@ -6,10 +6,9 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.containers import Container
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
-SLURM = frozenset({"scontrol", "squeue", "srun", "sacct", "sbatch", "sinfo", "scancel", "sbcast", "sstat", "salloc"})
-MODULES = frozenset({"module", "ml"})
 # What brings Slurm into a container, by its path, its image or its modules.
 _BRINGS = Regex(r"slurm|munge|^(?:/host)?(?:/usr)?(?:/(?:local|s?bin))?/?$")
 _BINDINGS = Regex(r"bindings|singularity|apptainer|lumi", re.IGNORECASE)
@@ -27,7 +26,7 @@ def brings_slurm(container: Container) -> bool:
 
 def site_binds_slurm(job: Job) -> bool:
     """Whether a module may bind Slurm into the containers of apptainer (LUMI's singularity-bindings do)."""
-    loaded = (word for each in job.invocations if each.name in MODULES for word in each.words[1:])
+    loaded = (word for each in job.invocations if has_trait(each.name, "module") for word in each.words[1:])
     return any(_BINDINGS.search(word) for word in loaded)
 
 

@@ -11,21 +11,19 @@ from typing import NamedTuple
 
 from sbatchlint.bash.values import Expansion
 from sbatchlint.job.environment import PER_NODE, PER_TASK, TASK_VARIABLES
+from sbatchlint.programs import programs_with
 from sbatchlint.slurm.environment import find
 
 TASK, NODE, PROCESS = "task", "node", "process"
 
 # Commands that tell something about the node on which they run: its name, its addresses, its devices.
-_OF_NODE = frozenset(
-    {"hostname", "hostnamectl", "nvidia-smi", "rocm-smi", "amd-smi", "ibdev2netdev", "ibstat", "ibv_devices", "ip"}
-    | {"ifconfig", "nproc", "numactl", "lscpu"}
-)
+_OF_NODE = programs_with("node")
 _NODE_NAMES = frozenset({"hostname", "hostnamectl", "uname", "cat", "ip", "ifconfig"})
 _OF_PROCESS = frozenset({"mktemp", "uuidgen", "shuf"})
 # The commands whose output `variation_of_output` may know to differ; it may be an argument of one without a name, too.
 VARYING_OUTPUTS: frozenset[str | None] = _OF_NODE | _OF_PROCESS | {"uname", "cat", None}
 # Commands that ask Slurm, which says the same everywhere; what they are given does not matter then.
-_OF_JOB = frozenset({"scontrol", "squeue", "sinfo", "sacct", "srun", "nodeset"})
+_OF_JOB = programs_with("asks-slurm") | {"srun", "nodeset"}
 _PROCESS_VARIABLES = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM"})
 # Variables of which `variation` knows that they differ, but for those of Slurm's tasks.
 PLACE_VARIABLES = _PROCESS_VARIABLES | {"HOSTNAME"}

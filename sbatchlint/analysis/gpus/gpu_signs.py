@@ -13,6 +13,7 @@ from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
 from sbatchlint.job.argv import Argv, basename, program_options
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, is_interpreter, python_command
+from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -59,10 +60,6 @@ _COLLECTIVE_TEST = Regex(
     r"(?:all_reduce|all_gather|alltoall|reduce_scatter|sendrecv|broadcast|reduce|gather|scatter|hypercube)_perf(?:_mpi)?"
 )
 _MODULES = Regex(r"(?:vllm|sglang|tensorrt_llm|lmdeploy|deepspeed)(?:\.|$)")
-_SPAWNERS = frozenset(
-    {"torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "deepspeed.launch", "swift", "colossalai"}
-    | {"composer", "fabric"}
-)
 # Options whose value names the device.
 _DEVICE = Regex(r"-{0,2}(?:[\w.]+\.)?(?:device|accelerator|device[_-]type|platform)")
 _CPU = Regex(r"--(?:cpu|use[_-]cpu|no[_-]cuda|no[_-]gpu|disable[_-]cuda|force[_-]cpu|cpu[_-]only|on[_-]cpu)")
@@ -71,7 +68,6 @@ _FLAG = Regex(r"--(?:use[_-])?(?:cuda|gpu)")
 _COUNT = Regex(r"--(?:num[_-]|n[_-]?)?gpus?")
 _GPU_WORD = Regex(r"(?:cuda|gpu|hip)(?::\d+)?")
 
-_MODULE_COMMANDS = frozenset({"module", "ml", "spack"})
 _ENGINES = frozenset({"gmx", "gmx_mpi", "lmp", "lmp_mpi", "namd2", "namd3"})
 _CUDA_MODULE = Regex(r"(?:.*[/_-])?(cuda|cudatoolkit|cudnn|nccl|nvhpc|cudacore)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
 _ROCM_MODULE = Regex(r"(?:.*[/_-])?(rocm|rccl|amdgpu)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
@@ -93,7 +89,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
         signs.append(Sign(tool[0], f"{name} works on GPUs", span, tool[1]))
     elif _COLLECTIVE_TEST.fullmatch(name):
         signs.append(Sign(STRONG, f"{name} measures NCCL or RCCL", span))
-    elif name in _MODULE_COMMANDS:
+    elif has_trait(name, "loads"):
         signs.extend(_of_modules(argv))
     elif name in _ENGINES:
         signs.extend(_of_engine(argv, name))
@@ -113,12 +109,12 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
 @lru_cache(maxsize=4096)  # the same programs are asked about again and again
 def tells(name: str) -> bool:
     """Whether a command of this name may give a sign by itself."""
-    known = name in _TOOLS or name in _MODULE_COMMANDS or name in _ENGINES or is_interpreter(name)
+    known = name in _TOOLS or has_trait(name, "loads") or name in _ENGINES or is_interpreter(name)
     return known or _COLLECTIVE_TEST.fullmatch(name) is not None
 
 
 def _of_launcher(launcher: Launcher) -> Iterable[Sign]:
-    if launcher.kind not in _SPAWNERS:
+    if not launcher.is_a("per-gpu") and launcher.kind != "swift":
         return
     setting = launcher.setting("nproc_per_node")
     if launcher.cpu:

@@ -19,7 +19,7 @@ PER_TASK_GPUS = ("gpus-per-task", "ntasks-per-gpu", "tres-per-task", "ntasks-per
 def is_duplicated(job: Job, launch: Launch) -> bool:
     """Whether some node starts this launcher several times, which is not by design."""
     step, launcher = launch.step, launch.launcher
-    if step is None or launch.restricted or not launcher.spawns or launcher.kind == "mpi":
+    if step is None or launch.restricted or not launcher.spawns:
         return False
     if step.geometry.several is not True or step.geometry.ignored is not False:
         return False
@@ -29,7 +29,7 @@ def is_duplicated(job: Job, launch: Launch) -> bool:
         # A Ray node a task, each with its share, is a legal cluster; several heads of a node clash.
         if not launcher.certain or launcher.setting("num-cpus", "num-gpus") is not None:
             return False
-    others = [each for each in job.launches if each.launcher.spawns or each.launcher.kind == "mpi"]
+    others = [each for each in job.launches if each.launcher.starts_several]
     if any(each.invocation in launch.invocation.ancestors() for each in others):
         return False  # its own launcher decides how often it runs
     return not _is_node_per_task(job, launch, step)
@@ -59,7 +59,7 @@ def _is_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
 def _fills_node(launch: Launch, step: Step) -> bool:
     """Whether a launcher of an unknown number of workers is meant to be alone on its node."""
     launcher = launch.launcher
-    if launcher.kind not in ("torchrun", "torch.distributed.launch", "accelerate", "swift"):
+    if not launcher.is_a("joins") and launcher.kind != "swift":
         return True
     setting = launcher.setting("nproc_per_node", "num_processes")
     if setting is None or setting.value is None:

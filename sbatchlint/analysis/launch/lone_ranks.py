@@ -82,7 +82,7 @@ def lone_ranks(job: Job) -> list[LoneRank]:
 def is_spread(job: Job, step: Step) -> bool:
     """Whether something in the step's tasks starts several processes itself."""
     launchers = [launch.launcher for launch in job.launches_of(step)]
-    return any(launcher.spawns or launcher.kind == "mpi" for launcher in launchers)
+    return any(launcher.starts_several for launcher in launchers)
 
 
 def sign_of_rank(job: Job, invocation: Invocation, step: Step) -> RankSign | None:

@@ -13,6 +13,7 @@ from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Mpi
 from sbatchlint.job.launchers import Setting as LauncherSetting
 from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
 
@@ -121,7 +122,7 @@ def mpi_modules(job: Job) -> list[tuple[Invocation, str]]:
     return [
         (each, word)
         for each in job.invocations
-        if each.name in ("module", "ml", "spack")
+        if has_trait(each.name, "loads")
         for word in map(shown_text, each.argv[1:])
         if _MPI.search(word)
     ]

@@ -8,9 +8,10 @@ from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.worlds import LaunchWorld
+from sbatchlint.programs import programs_with
 
 # Launchers that make one world of the nodes on which they are started.
-WORLD_LAUNCHERS = ("torchrun", "torch.distributed.launch", "accelerate")
+WORLD_LAUNCHERS = programs_with("joins")
 
 
 def is_started_by_whole_step(job: Job, world: LaunchWorld) -> bool:

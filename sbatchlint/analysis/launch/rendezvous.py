@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import line_before
 from sbatchlint.analysis.expansion.varying import NODE, variation
-from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, span_of, text_of
@@ -19,11 +18,12 @@ from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.worlds import LaunchWorld, World, by_place, find_worlds, from_outside, world_of
+from sbatchlint.programs import programs_with
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-TORCHRUN = ("torchrun", "torch.distributed.launch")
+TORCHRUN = programs_with("torch")
 HEAD_NODE = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
 # Differs between jobs, and lies below the range from which systems take ports of their own.
 PORT = "$((20000 + SLURM_JOB_ID % 20000))"
@@ -40,7 +40,7 @@ def lacks_address(launch: Launch) -> bool:
 def meets_others(job: Job, world: LaunchWorld) -> bool | None:
     """Whether a launch is started on several nodes that are to be one world; None: it depends on the run."""
     launcher = world.launcher
-    if launcher.kind not in WORLD_LAUNCHERS or not launcher.spawns or launcher.standalone:
+    if not launcher.is_a("joins") or not launcher.spawns or launcher.standalone:
         return False
     if world.in_batch_shell or launcher.cpu or launcher.hostfile is not None or job.request.heterogeneous:
         return False

@@ -7,16 +7,16 @@ needs no function.
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, shown_text
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
-CONDA = frozenset({"conda", "mamba", "micromamba"})
 _PERSONAL = Regex(r"(?:.*/)?(?:\.?bashrc|\.?bash_profile|\.?profile|\.?bash\.bashrc)")
 _CONDA_ACTIVATE = Regex(r"(?i)(?:.*(?:conda|mamba|forge).*/)?activate")
 
 
 def is_activation(command: Invocation) -> bool:
     """Whether a command turns a conda environment on or off, by conda's own scripts: `conda activate`."""
-    return command.name in CONDA and command.words[1:2] in (["activate"], ["deactivate"])
+    return has_trait(command.name, "conda") and command.words[1:2] in (["activate"], ["deactivate"])
 
 
 def sources_activate(command: Invocation) -> bool:

@@ -19,8 +19,9 @@ from sbatchlint.analysis.script.status_records import (
     LateRead,
     Loss,
 )
-from sbatchlint.analysis.script.status_uses import CHOOSY, PATIENT, RISKY, StatusUses, is_status
+from sbatchlint.analysis.script.status_uses import StatusUses, is_status
 from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     ArithmeticCommand,
@@ -46,11 +47,11 @@ from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Text, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait
 from sbatchlint.source.text import Span
 
 _MOST_STATEMENTS, _MOST_CALLS = 20_000, 6
 _SURE = frozenset({":", "echo", "printf", "true"})  # they succeed whatever happens
-_DECLARING = frozenset({"declare", "export", "local", "readonly", "typeset"})
 
 
 @once
@@ -183,7 +184,8 @@ class _Walk:
             last=self.last,
             empty=[*empty.values()],
             late=[*late.values()],
-            risky=self.risky or any(each.context.captured for each in self.job.invocations if each.name in CHOOSY),
+            risky=self.risky
+            or any(each.context.captured for each in self.job.invocations if has_trait(each.name, "choosy")),
             met=met,
             choices=[choice for choice in self.choices if choice.last > self.judged],
         )
@@ -320,7 +322,7 @@ class _Walk:
             return self.on_assignments(node, status)
         command = self.command_at(self.text.span(words[0].start, words[-1].end))
         if command is None:  # a declaration, which the trace does not hold, or what never runs
-            return self.on_assignments(node, status) if self.uses.name(node) in _DECLARING else status
+            return self.on_assignments(node, status) if self.uses.name(node) in DECLARATIONS else status
         self.note_options(self.span(node))
         name = command.name
         if name is None and len(command.argv[0]) == 1 and command.argv[0][0].expansion is None:
@@ -349,7 +351,7 @@ class _Walk:
             return None
         if self.weight(command) is not Weight.NONE:
             return self.ended((command,))
-        self.risky = self.risky or not self.tested and (name is None or name in RISKY)
+        self.risky = self.risky or not self.tested and (name is None or has_trait(name, "answers"))
         return self.after_sure(node, status) if name in _SURE and command.text is None else GOOD
 
     def on_assignments(self, node: Simple, status: Status) -> Status:
@@ -451,7 +453,7 @@ class _Walk:
         last = run.elements[-1][0] if run is not None and run.elements[-1] else None
         if run is None or run.pipefail is not False or self.pipefail:
             end = [*before, *end]
-        elif last is None or self.tested and last.name not in PATIENT or last.name == "head":
+        elif last is None or self.tested and not has_trait(last.name, "patient") or last.name == "head":
             self.see(before)  # what it prints is looked at
         else:
             self.lose(before, "pipeline", self.span(node), last)

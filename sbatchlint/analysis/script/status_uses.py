@@ -24,28 +24,10 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
 STATUS = frozenset({"?", "PIPESTATUS"})
-# Filters whose status says nothing of what they read; a test of others is one of what was printed.
-_PATIENT_NAMES = (
-    "annotate-output bzip2 cat col cut gzip lbzip2 logger lz4 nl pigz pbzip2 pv rotatelogs sed sort tail tee tr ts"
-    " unbuffer uniq xz zstd"
-)
-PATIENT = frozenset(_PATIENT_NAMES.split())
-# Commands that answer or prepare: under errexit the job could end by them, though nothing is wrong.
-_RISKY_NAMES = (
-    ". [ [[ ack activate bc cmp comm conda deactivate diff egrep expr fgrep fuser grep kill killall let ls lsof mamba"
-    " micromamba ml module mountpoint nvidia-smi pgrep pidof pkill read rg source spack test type umount wait which"
-)
-RISKY = frozenset(_RISKY_NAMES.split())
-# Filters that fail, or stop what writes into them, though nothing is wrong.
-CHOOSY = frozenset({"head", "grep", "egrep", "fgrep", "rg"})
-# Commands that tell something, or do nothing.
-_TELLING_NAMES = (
-    ": cat date echo free local logger mail mailx mpack printf sacct scontrol sendmail set sleep squeue sstat true"
-)
-_TELLING = frozenset(_TELLING_NAMES.split())
 _NOTHING = frozenset({"true", ":"})
 _SUCCESS = Regex(r"-eq\s+[\"']?0\b|==?\s*[\"']?0\b|-lt\s+1\b|\(\(\s*!")
 _FAILURE = Regex(r"-ne\s+[\"']?0\b|!=\s*[\"']?0\b|-g[te]\s|>\s*0|\(\(\s*\$?\w+\s*\)\)")
@@ -143,7 +125,7 @@ class StatusUses:
             if name == "scontrol" and "show" not in self.string[node.start : node.end]:
                 return False  # the job is tried again
             # a file that is written may be a marker that something else looks at
-            return name in _TELLING and not any(
+            return has_trait(name, "tells") and not any(
                 each.operator in (">", ">>", ">|") and each.fd in (None, "1") and each.target is not None
                 and not self.string.startswith(("/dev/", "&"), each.target.start)
                 for each in node.redirects

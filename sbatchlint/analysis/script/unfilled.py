@@ -14,6 +14,7 @@ from sbatchlint.job.containers import Container
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import all_words
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_names import is_secret
 from sbatchlint.source.text import Span
@@ -52,12 +53,6 @@ _WORD = Regex(
 _CROSSES = Regex(r"(?:[a-z]{2,6}[-_])?(?:X{3,}|x{4,})")
 _PARTS = Regex(r"[^/:=,@\s\"']+")
 
-# Commands whose words are text, not names of things: what a placeholder in them does is to be read.
-_TEXT = (
-    "echo printf cat grep egrep fgrep sed awk gawk mawk perl tr cut git mail mailx logger jq yq expr mktemp rename tput"
-    " figlet banner zenity notify-send basename dirname fmt column read"
-)
-_WRITERS = frozenset(_TEXT.split())
 _USES = {"source": "source", ".": "source", "cd": "folder", "pushd": "folder"}
 _INTERPRETERS = frozenset(("bash", "sh", "Rscript", "julia", "octave", "matlab"))
 # Behind such a word an unknown command, a profiler for instance, starts a program.
@@ -140,7 +135,7 @@ def _fields(command: Invocation) -> list[tuple[Pieces, str, str]]:
     name, rest = command.name, command.spawn.command
     if not command.argv or command.calls_function or command.text is not None:
         return []  # what is run in turn stands among the commands by itself
-    if name in _WRITERS or name in BUILTINS and name not in _USES and name not in ("exec", "export"):
+    if has_trait(name, "text") or name in BUILTINS and name not in _USES and name not in ("exec", "export"):
         return []
     words = command.argv if rest is None else command.argv[:rest]
     found = [(words[0], "run", "")] if words else []

@@ -11,18 +11,12 @@ from sbatchlint.job import Job
 from sbatchlint.job.launchers import is_python, recognise
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import under
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 
-# Commands that open every file that they are given.
-_OPENING = frozenset(
-    {"bash", "sh", "source", ".", "tar", "cat", "cp", "mv", "rsync", "unzip", "head", "tail", "grep", "awk", "sed"}
-    | {"sort", "cd", "pushd", "sbatch", "jq", "Rscript", "julia", "perl", "wc", "cut", "uniq", "paste", "comm", "diff"}
-    | {"zcat", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "md5sum", "sha256sum", "split", "file"}
-    | {"java", "ruby", "node", "php", "lua", "octave"}
-)
 _HOSTS = Regex(r"^-{1,2}(?:\w*[_-])?(?:host|node|machine)s?[_-]?(?:file|list)|^--hosts\b")
 # Commands that put files on other nodes.
-ELSEWHERE = frozenset({"sbcast", "pdsh", "clush", "ssh", "scp", "pdcp", "parallel-ssh", "mpirun", "mpiexec", "dsh"})
+ELSEWHERE = programs_with("remote", "mpi") | {"sbcast", "scp", "pdcp"}
 # Commands for which a file of their words need not be there.
 HANDLING = frozenset(
     {"rm", "echo", "printf", "export", "[", "[[", "test", "mkdir", "touch", "tee", "ls", "chmod", "true"}
@@ -35,7 +29,7 @@ def opened(command: Invocation) -> tuple[Pieces, ...]:
     Lists of hosts are read by one process.
     """
     argv = command.argv
-    if not argv or not (command.name in _OPENING or is_python(argv[0]) or recognise(argv) is not None):
+    if not argv or not (has_trait(command.name, "opens") or is_python(argv[0]) or recognise(argv) is not None):
         return argv[:1]
     hosts = [_HOSTS.search(shown_text(field)) is not None for field in argv]
     return tuple(() if hosts[at] or at and hosts[at - 1] else field for at, field in enumerate(argv))

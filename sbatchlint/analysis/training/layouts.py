@@ -227,7 +227,7 @@ def parallel_layouts(job: Job) -> list[list[Layout]]:
     found: dict[Span, list[Layout]] = {}
     spawned: set[int] = set()
     for launch in job.launches:
-        if not launch.launcher.spawns and launch.launcher.kind != "swift" or launch.launcher.kind in ("mpi", "ray"):
+        if not launch.launcher.spawns and launch.launcher.kind != "swift" or launch.launcher.kind == "ray":
             continue
         spawned.add(id(launch.invocation))
         layout = _of_launch(job, launch)

@@ -6,9 +6,8 @@ from sbatchlint.diagnose.asking import assigned, commands, says, shown, step_opt
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import step_around
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.text import Span
-
-_MPIRUN = ("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra")
 
 
 def _without_mpi(job: Job, event: Event) -> Verdict:
@@ -46,7 +45,7 @@ def _not_listed(event: Event) -> bool | None:
 
 def _under_srun(job: Job, event: Event) -> Verdict:
     """An mpirun in the tasks of a step."""
-    found = [(each, step_around(each.context)) for each in job.invocations if each.name in _MPIRUN]
+    found = [(each, step_around(each.context)) for each in job.invocations if has_trait(each.name, "mpi")]
     spans = tuple(span for each, step in found if step is not None for span in (step.span, each.span))
     return Shown(spans) if spans else RULED_OUT if job.is_shell and not job.limits.exhausted and found else None
 
@@ -65,7 +64,7 @@ def _component(job: Job, event: Event) -> Verdict:
 
 
 def _mpiruns(job: Job, event: Event) -> Verdict:
-    return shown(commands(job, *_MPIRUN))
+    return shown(commands(job, *programs_with("mpi")))
 
 
 # fmt: off

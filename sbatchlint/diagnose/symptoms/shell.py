@@ -5,6 +5,7 @@ import re
 from sbatchlint.diagnose.asking import assigned, commands, number, says, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.programs import has_trait
 
 
 def row_named(job: Job, event: Event) -> Verdict:
@@ -47,16 +48,11 @@ def _nounset(job: Job, event: Event) -> Verdict:
 
 
 def _module(event: Event) -> bool | None:
-    return None if event.groups.get("command") in ("module", "ml", "spack") else False
+    return None if has_trait(event.groups.get("command"), "loads") else False
 
 
 def _slurm_tool(event: Event) -> bool | None:
-    return (
-        None
-        if event.groups.get("command")
-        in ("srun", "sbatch", "scontrol", "squeue", "sacct", "scancel", "sinfo", "salloc")
-        else False
-    )
+    return None if has_trait(event.groups.get("command"), "slurm") else False
 
 
 # fmt: off

@@ -3,8 +3,9 @@
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.programs import programs_with
 
-_CLIENTS = ("sbatch", "srun", "squeue", "sacct", "scontrol", "sinfo", "scancel")
+_CLIENTS = programs_with("asks-slurm") | {"sbatch", "srun", "scancel"}
 
 
 def _in_loop(job: Job, event: Event) -> Verdict:

@@ -13,6 +13,7 @@ from sbatchlint.job.launchers.mpi import Mpi
 from sbatchlint.job.launchers.python import Python, is_interpreter, is_python, python_command, python_of
 from sbatchlint.job.launchers.swift import Swift
 from sbatchlint.job.launchers.torchrun import Torchrun
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.text import Span
 
 __all__ = [
@@ -57,7 +58,7 @@ _RARE = {
     "tune": "fabric",
 }
 # The names of all launchers, so that other commands are told apart at once.
-_NAMES = mpi.NAMES.union(
+_NAMES = programs_with("mpi").union(
     _RARE, ("accelerate", "accelerate-launch", "deepspeed", "deepspeed.pt", "ds", "megatron", "swift", "torchrun")
 )
 _RARE_MODULES = {
@@ -154,7 +155,7 @@ def _named(
         return found if base != "ds" or (found.program_name or "").endswith(".py") else None
     if base in ("swift", "megatron"):
         return swift.swift(name, argv, index, after, span, environment)
-    if base in mpi.NAMES:
+    if has_trait(base, "mpi"):
         return mpi.mpi(name, argv, index, after, span, environment)
     if base in _RARE:
         return _rare(base, name, argv, index, after, span, environment)

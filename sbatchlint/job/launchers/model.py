@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, cut, text_of
 from sbatchlint.job.argv import Argv, CommandOption, Lookup, Reading, integer, partition
+from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Span
 
@@ -115,6 +116,15 @@ class Launcher:
         self.configured: dict[str, Setting] | None = None
         # Option name to the environment variable that stands in for it.
         self.variables = dict(variables or {})
+
+    def is_a(self, *traits: str) -> bool:
+        """Whether launchers of its kind have any of these traits of the table of programs."""
+        return has_trait(self.kind, *traits)
+
+    @property
+    def starts_several(self) -> bool:
+        """Whether it starts several processes: on its node, or as MPI's ranks."""
+        return self.spawns or self.kind == "mpi"
 
     def setting(self, *names: str) -> Setting | None:
         """The value of the first of these options that is given, or that its environment variable gives."""

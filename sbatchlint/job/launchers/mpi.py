@@ -11,32 +11,11 @@ from sbatchlint.job.launchers.model import Launcher, Setting, count
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span
 
-NAMES = frozenset(
-    {
-        "mpirun",
-        "mpiexec",
-        "prterun",
-        "orterun",
-        "prun",
-        "mpiexec.hydra",
-        "mpiexec.openmpi",
-        "mpirun.openmpi",
-        "mpiexec.mpich",
-        "mpirun.mpich",
-        "mpirun_rsh",
-        "mpiexec.mpt",
-        "oshrun",
-        "jsrun",
-        "aprun",
-        "ibrun",
-    }
-)
-
 _VALUES = """c/np n/np np ppn perhost/ppn npernode/ppn N/ppn npersocket x mca omca pmca prtemca gmca H/host
 hosts/host host
 hostfile machinefile/hostfile f/hostfile default-hostfile rf/rankfile rankfile map-by rank-by bind-to display-map-option
 wdir/wd wd path prefix genv env genvlist envlist configfile bootstrap bootstrap-exec launcher launcher-exec iface rmk
-outfile-pattern errfile-pattern prepend-pattern s/stdin stdin output-filename report-uri timeout tune am
+project outfile-pattern errfile-pattern prepend-pattern s/stdin stdin output-filename report-uri timeout tune am
 cpus-per-proc cpus-per-rank cpu-list cpu-set personality mpi depth d/depth j hostlist l/hostlist
 gtool ordering-output print-rank-map-option dvm dvm-uri app preload-files pmi cpu-bind mem-bind gpu-bind
 line-buffer-size nrs tasks_per_rs a/tasks_per_rs cpu_per_rs gpu_per_rs g/gpu_per_rs rs_per_host r/rs_per_host

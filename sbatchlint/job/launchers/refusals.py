@@ -117,7 +117,7 @@ def _of_program(launcher: Launcher) -> Iterator[Refusal]:
 def _of_values(launcher: Launcher, grammar: Grammar) -> Iterator[Refusal]:
     if not launcher.certain:
         return
-    free = launcher.kind in _TORCHRUN and getattr(launcher, "standalone", False)
+    free = launcher.is_a("torch") and getattr(launcher, "standalone", False)
     for name, judge in grammar.values.items():
         setting = launcher.setting(name)
         text = None if setting is None else setting.text
