@@ -102,7 +102,7 @@ def _is_one_of_many(job: Job, step: Step, command: Invocation) -> bool:
         return False
     if spawns_others(job, command):
         return False
-    return bool(command.state.variables.where(_is_meeting))
+    return any(_is_meeting(name, each) for name, each in command.state.variables.items())
 
 
 def _is_meeting(name: str, value: Variable) -> bool:

@@ -124,14 +124,16 @@ def _program(job: Job, step: Step) -> tuple[str, bool] | None:
 def _knows_tasks(invocation: Invocation) -> bool:
     """Whether a command's words or variables tell the tasks of a node apart."""
     names = [each.expansion.name for field in invocation.argv for each in field if each.expansion is not None]
-    return any(map(_is_of_one_task, names)) or bool(invocation.state.variables.where(_is_set_by_task))
+    return any(map(_is_of_one_task, names)) or any(
+        map(_is_set_by_task, invocation.state.variables.values())
+    )
 
 
 def _is_of_one_task(name: str) -> bool:
     return "SLURM_LOCALID" in name or "SLURM_PROCID" in name
 
 
-def _is_set_by_task(_: str, variable: Variable) -> bool:
+def _is_set_by_task(variable: Variable) -> bool:
     values = [field for each in variable.alternatives for field in each.fields or ()]
     found = [each.expansion for field in values for each in field if each.expansion is not None]
     return any(each.phase is Phase.TASK and _is_of_one_task(each.name) for each in found)

@@ -55,8 +55,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         exported = {
             name: each
-            for name, each in step.invocation.state.variables.where(_may_be_defined).items()
-            if name not in container.passed and _may_be_shadowed(name, each, container)
+            for name, each in step.invocation.state.variables.items()
+            if _may_be_defined(name, each) and name not in container.passed and _may_be_shadowed(name, each, container)
         }
         # those that a program of the step has from the batch shell, and from nowhere else
         programs = step_programs(step) if exported else []

@@ -53,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _secret(command: Invocation) -> str | None:
     """A variable of the command's environment that the script has set to a secret, by its name."""
-    return next(iter(command.state.variables.where(_is_exported_secret)), None)
+    return next((name for name, each in command.state.variables.items() if _is_exported_secret(name, each)), None)
 
 
 def _is_exported_secret(name: str, variable: Variable) -> bool:

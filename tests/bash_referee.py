@@ -26,7 +26,7 @@ def nodes(node: object) -> Iterator[Any]:
     if isinstance(node, syntax.Node):
         yield node
     if isinstance(node, syntax.Node | tuple):
-        for each in node:
+        for each in node if isinstance(node, tuple) else vars(node).values():
             yield from nodes(each)
 
 

@@ -405,12 +405,12 @@ def check_positions(program: Program, size: int) -> None:
         if isinstance(node, Heredoc):
             assert 0 <= node.body.start <= node.body.end <= size
             walk(node.body, 0, size)
-        elif isinstance(node, tuple):
+        elif isinstance(node, tuple | Node):
             start, end = getattr(node, "start", None), getattr(node, "end", None)
             if isinstance(start, int) and isinstance(end, int):
                 assert low <= start <= end <= high, node
                 low, high = start, end
-            for each in node:
+            for each in node if isinstance(node, tuple) else vars(node).values():
                 walk(each, low, high)
 
     walk(program.statements, 0, size)

@@ -68,16 +68,16 @@ class State:
         self.stdin: Pieces | None = None  # what is left to be read on standard input, where that is known
 
     def copy(self) -> "State":
-        new = State.__new__(State)
+        new = State()
         new.variables = self.variables.copy()
         new.functions = self.functions
         new.options = self.options
+        new.files = self.files
         new.positional = self.positional
         new.zero = self.zero
-        new.files = self.files
+        new.sourced = self.sourced
         new.doubtful = self.doubtful
         new.escaped = self.escaped
-        new.sourced = self.sourced
         new.restored = self.restored.copy() if self.restored is not None else None
         new.mixed = self.mixed
         new.status = self.status
@@ -86,20 +86,16 @@ class State:
 
     def child(self) -> "State":
         """The state of a program that this shell starts: only what is exported; files stay."""
-        new = State.__new__(State)
-        new.variables = self.variables.where(_is_passed_on)
-        new.functions = self.functions.where(_is_function_passed_on)
-        new.options = {}
+        new = State()
+        new.variables = Variables(
+            {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}
+        )
+        new.functions = LayeredDict({name: each for name, each in self.functions.items() if each.exported})
         new.files = self.files
         new.positional = ()
-        new.zero = None
         new.sourced = self.sourced
         new.doubtful = self.doubtful
         new.escaped = self.escaped
-        new.restored = None
-        new.mixed = frozenset()
-        new.status = 0
-        new.stdin = None
         return new
 
     def set_function(self, name: str, function: ShellFunction | None) -> None:
@@ -119,14 +115,6 @@ class State:
 
     def option(self, name: str) -> bool | None:
         return self.options.get(name, False)
-
-
-def _is_passed_on(_: str, variable: Variable) -> bool:
-    return variable.exported or not variable.alternatives
-
-
-def _is_function_passed_on(_: str, function: ShellFunction) -> bool:
-    return function.exported
 
 
 def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:

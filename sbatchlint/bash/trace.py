@@ -75,7 +75,7 @@ class Context:
         "restricted", "shell", "tested",
     )  # fmt: skip
 
-    def __init__(self, phase: Phase) -> None:
+    def __init__(self, phase: Phase, shell: Shell | None = None) -> None:
         self.phase = phase
         self.parent: Invocation | None = None
         self.guards: Guards = NO_GUARDS
@@ -86,7 +86,7 @@ class Context:
         self.handler = False
         self.depth = 0
         self.calls: tuple[str, ...] = ()
-        self.shell = Shell("script", None, Span(0, 0))
+        self.shell = shell or Shell("script", None, Span(0, 0))
         self.loops: tuple[Span, ...] = ()
         self.background: Shell | None = None
 
@@ -97,8 +97,7 @@ class Context:
 
     def copy(self) -> "Context":
         """A context to be changed before anything else sees it."""
-        new = Context.__new__(Context)
-        new.phase = self.phase
+        new = Context(self.phase, self.shell)
         new.parent = self.parent
         new.guards = self.guards
         new.conditional = self.conditional
@@ -108,7 +107,6 @@ class Context:
         new.handler = self.handler
         new.depth = self.depth
         new.calls = self.calls
-        new.shell = self.shell
         new.loops = self.loops
         new.background = self.background
         return new

@@ -4,10 +4,8 @@ Each alternative carries *guards*, the branches that it came from, so that value
 values of another.
 """
 
-from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from itertools import chain, compress, islice
-from operator import is_, is_not
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.source.text import Span
@@ -136,19 +134,6 @@ Named = TypeVar("Named")
 MOST_OWN = 32
 
 
-class _Layer(dict[str, Named]):
-    """What several share and nobody changes. `selections`: what was selected of it, by the question."""
-
-    __slots__ = ("selections",)
-
-    def __init__(self, names: Mapping[str, Named]) -> None:
-        super().__init__(names)
-        self.selections: dict[Callable[[str, Named], bool], _Layer[Named]] = {}
-
-
-_NOTHING: _Layer[Any] = _Layer({})
-
-
 class LayeredDict(MutableMapping[str, Named]):
     """Variables, functions or files by name: a part that copies share and nobody changes, and the changes since, which
     copies share until one of them is changed."""
@@ -156,30 +141,17 @@ class LayeredDict(MutableMapping[str, Named]):
     __slots__ = ("_is_alone", "_own", "_shared")
 
     def __init__(self, shared: Mapping[str, Named] | None = None) -> None:
-        self._shared: _Layer[Named] = _Layer(shared) if shared else _NOTHING
+        self._shared: Mapping[str, Named] = shared or {}
         self._own: dict[str, Named | None] = {}  # None: deleted
         self._is_alone = True  # no copy has the same changes
 
     def copy(self) -> "LayeredDict[Named]":
         if len(self._own) > MOST_OWN and len(self._own) ** 2 > len(self._shared):
-            self._shared = _Layer(self._merged())
+            self._shared = self._merged()
             self._own = {}
-        new: LayeredDict[Named] = LayeredDict.__new__(LayeredDict)
-        new._shared = self._shared
+        new = LayeredDict(self._shared)
         new._own = self._own
         new._is_alone = self._is_alone = False
-        return new
-
-    def where(self, holds: Callable[[str, Named], bool]) -> "LayeredDict[Named]":
-        """Those for which something holds; what many commands share is asked once for each question."""
-        new: LayeredDict[Named] = LayeredDict.__new__(LayeredDict)
-        kept = self._shared.selections.get(holds)
-        if kept is None:
-            kept = _Layer({name: each for name, each in self._shared.items() if holds(name, each)})
-            self._shared.selections[holds] = kept
-        new._shared = kept
-        new._own = {name: each if each is not None and holds(name, each) else None for name, each in self._own.items()}
-        new._is_alone = True
         return new
 
     def _merged(self) -> Mapping[str, Named]:
@@ -210,17 +182,19 @@ class LayeredDict(MutableMapping[str, Named]):
             raise KeyError(name)
         return found
 
-    def __setitem__(self, name: str, value: Named | None) -> None:
-        """Sets one; None: it is deleted."""
-        if not self._is_alone:
-            self._own = self._own.copy()
-            self._is_alone = True
-        self._own[name] = value
+    def __setitem__(self, name: str, value: Named) -> None:
+        self._set(name, value)
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
-        self[name] = None
+        self._set(name, None)
+
+    def _set(self, name: str, value: Named | None) -> None:
+        if not self._is_alone:
+            self._own = self._own.copy()
+            self._is_alone = True
+        self._own[name] = value
 
     def __contains__(self, name: object) -> bool:
         if name in self._own:
@@ -231,12 +205,10 @@ class LayeredDict(MutableMapping[str, Named]):
         return iter(self._merged())
 
     def __bool__(self) -> bool:
-        """Whether there is any: asked of every command, for which counting them is too much."""
-        if not self._own:
-            return bool(self._shared)
-        if any(each is not None for each in self._own.values()):
-            return True
-        return len(self._shared) > sum(name in self._shared for name in self._own)
+        # asked for every command, so without merging the two parts
+        return any(value is not None for value in self._own.values()) or any(
+            name not in self._own for name in self._shared
+        )
 
     def __len__(self) -> int:
         return len(self._merged())
@@ -259,12 +231,8 @@ _ABSENT = object()
 
 
 def differing(first: Mapping[str, object], second: Mapping[str, object]) -> Iterable[str]:
-    """The names whose objects differ between two dictionaries; fast where one is a changed copy of the other."""
+    """The names whose objects differ between two dictionaries."""
     if first is second:
         return ()
-    if all(map(is_, first, second)):
-        long = first if len(first) > len(second) else second
-        more = islice(long, min(len(first), len(second)), None)
-        return chain(compress(first, map(is_not, first.values(), second.values())), more)
     names = dict.fromkeys((*first, *second))
     return [name for name in names if first.get(name, _ABSENT) is not second.get(name, _ABSENT)]

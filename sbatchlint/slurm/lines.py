@@ -26,8 +26,6 @@ _INLINE = Regex(r"[ \t]*(?:(?:\{%.{0,500}?%\}|<%.{0,500}?%>)[ \t]*)+(?=#SBATCH\b
 _INLINE_END = Regex(r"[ \t]*(?:(?:\{%[-+]?\s*end\w*\s*[-+]?%\}|<%-?\s*(?:end|\})\s*-?%>)[ \t]*)+\Z")
 # A word that stands for itself, behind blanks.
 _ORDINARY = Regex(r"[ \t\v\f\r]*+([^\s\\\"'#:{<][^\s\\\"'#{<]*+)(?=[ \t\v\f\r]|\Z)")
-# The constructor without its wrapper, as most words are made in one place.
-_new = tuple.__new__
 
 
 class Readable(Protocol):
@@ -176,7 +174,7 @@ def read_words(string: str, start: int, end: int, escaped_blank: bool = True, st
         if simple is not None:
             first, behind = simple.span(1)
             if not strict_separator or string[first] not in "hHpP" or not separator_at(string, first, end):
-                tokens.append(_new(Token, (simple[1], first, behind, None)))
+                tokens.append(Token(simple[1], first, behind))
                 at = behind
                 continue
         before = at

@@ -5,7 +5,8 @@ import re
 from sbatchlint.bash.expansion.arithmetic import NotUnderstood
 from sbatchlint.bash.expansion.assignment import set_variable
 from sbatchlint.bash.expansion.lookup import elements
-from sbatchlint.bash.expansion.protocol import Expander, Scope
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.values import Expansion, Piece, expansions, flattened, text_of
 from sbatchlint.source.text import Span
 

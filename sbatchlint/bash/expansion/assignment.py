@@ -4,7 +4,8 @@ import re
 
 from sbatchlint.bash.expansion.arrays import element, indices, is_open, with_element
 from sbatchlint.bash.expansion.lookup import alternatives
-from sbatchlint.bash.expansion.protocol import Expander, Scope
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.limits import MOST_PIECES, PIECES_OF_A_STATEMENT
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Word
@@ -23,8 +24,6 @@ ENVIRONMENT_NAMES = frozenset(
     }
 )  # fmt: skip
 NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
-# The constructor without its wrapper: twice as fast, and most variables are made here.
-_new = tuple.__new__
 
 
 def unknown_value(
@@ -165,10 +164,7 @@ def assign(
         values = with_attributes(expander, _array(expander, node, node.value, before, flags, scope), flags, scope)
     else:
         array = array or node.index is not None or "A" in flags
-        found = expander.assignment_value(node.value, scope)
-        values = []
-        for field, guards in found:
-            values.append(_new(Alternative, ((field,), guards, None)))
+        values = [Alternative((field,), guards) for field, guards in expander.assignment_value(node.value, scope)]
         index: int | str | None = "0" if "A" in flags else 0
         if node.index is not None:
             index = subscript(expander, node.index, flags, scope)
@@ -196,7 +192,7 @@ def assign(
             size = max(size, len(each.fields if array else each.fields[0]))
     if size >= PIECES_OF_A_STATEMENT:
         expander.substituter.spend(size, scope, node)
-    state.variables[node.name] = _new(Variable, (alternatives, array, is_exported, span, flags))
+    state.variables[node.name] = Variable(alternatives, array, is_exported, span, flags)
     record_assignment(expander, node, alternatives, is_exported, span, scope)
 
 

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from sbatchlint.bash.expansion.arrays import element
 from sbatchlint.bash.expansion.protocol import Environment, Scope
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened
-from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variable, merge_guards
+from sbatchlint.bash.variables import Alternative, Fields, Guards, Variable, merge_guards
 from sbatchlint.source.text import Span
 
 ValueChoice = tuple[Fields | None, Guards]
-# The constructor without its wrapper: twice as fast, and most values from the environment are made here.
-_new = tuple.__new__
 
 
 def note_unset(scope: Scope) -> None:
@@ -28,7 +26,7 @@ def alternatives(
 ) -> Sequence[Alternative]:
     """The alternatives of a variable, as the shell holds it; `fields` None: not set."""
     if found is None:
-        return (_new(Alternative, (inherited(environment, name, scope, span), NO_GUARDS, None)),)
+        return (Alternative(inherited(environment, name, scope, span)),)
     if not found.alternatives:
         return (Alternative(None),)
     if len(found.alternatives) == 1 and found.alternatives[0].fields is not None:
@@ -79,5 +77,5 @@ def inherited(environment: Environment, name: str, scope: Scope, span: Span) -> 
     if not isinstance(value, str):
         note_unset(scope)  # it may be unset
     text = value if isinstance(value, str) else None
-    expansion = _new(Expansion, (name, span, scope.context.phase, (), ()))
+    expansion = Expansion(name, span, scope.context.phase)
     return ((Piece(text, span.start, span.end, expansion),),)

@@ -6,9 +6,10 @@ from collections.abc import Hashable
 from sbatchlint.bash.expansion.arrays import indices, is_open
 from sbatchlint.bash.expansion.assignment import NAME, set_alternatives, subscript
 from sbatchlint.bash.expansion.field_splitting import BREAK, Segment, Segments, joined, segments_of, separators_of
-from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, inherited, note_unset, unknown
-from sbatchlint.bash.expansion.protocol import Choice, Expander, Scope
+from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, note_unset, unknown
+from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
+from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.syntax.tree import Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variable, Variables, merge_guards
@@ -39,49 +40,13 @@ def _empty(span: Span) -> Segments:
     return (((Piece("", span.start, span.start),), False),)
 
 
-class ParameterExpander:
-    """Looks up and transforms parameters, for `WordExpander`."""
+class ParameterExpander(Expander):
+    """Expands words; adds parameters to what `Expander` knows."""
 
-    def __init__(self, expander: Expander) -> None:
-        self.expander = expander
-
-    def settled(self, part: Parameter, scope: Scope, splitting: bool) -> Pieces | None:
-        """The value of `$NAME` where there is just one; None where more is to be asked."""
-        name = part.name
-        if part.operator or part.index is not None or not name[0].isalpha() or name == "PIPESTATUS":
-            return None
-        found = scope.state.variables.get(name)
-        fields: Fields | None
-        if found is None:
-            span = scope.text.span(part.start, part.end)
-            fields = inherited(self.expander.substituter.environment, name, scope, span)
-        elif found.array or len(found.alternatives) != 1:
-            return None
-        else:
-            fields, guards, _ = found.alternatives[0]
-            if guards or fields is None:
-                return None
-        trace = self.expander.substituter.trace
-        trace.record_read(name, part.start, part.end, "", found, scope.text, scope.context)
-        if fields and fields[0]:
-            return fields[0]
-        if fields is None:
-            note_unset(scope)
-        if splitting:
-            return ()
-        start = scope.text.span(part.start, part.end).start
-        return (Piece("", start, start),)
-
-    def expand(self, part: Parameter, scope: Scope, split: bool) -> list[Choice]:
+    def parameter(self, part: Parameter, scope: Scope, split: bool) -> list[Choice]:
         """The alternatives of `${…}` as segments. `split`: whether the word is split into fields."""
         span = scope.text.span(part.start, part.end)
         operator = part.operator
-        name = part.name
-        if not operator and part.index is None and name[0].isalpha() and name != "PIPESTATUS":
-            found = scope.state.variables.get(name)
-            if found is None or not found.array:
-                self._record(name, "", found, part, scope)
-                return self._variable(name, found, scope, span, split and not part.quoted)
         if operator in ("indirect", "prefix"):
             return self._indirect(part, scope, span, split)
         subject = self._subject(part, scope)
@@ -100,32 +65,19 @@ class ParameterExpander:
             return results
         if operator == ":":
             changed = [
-                (substring(self.expander, fields, subject.several, part, scope, span), guards)
-                for fields, guards in choices
+                (substring(self, fields, subject.several, part, scope, span), guards) for fields, guards in choices
             ]
         elif operator:
-            changed = transformed(self.expander, choices, part, scope, span)
+            changed = transformed(self, choices, part, scope, span)
         else:
             changed = choices
         if not subject.several and any(fields is None for fields, _ in choices):
             note_unset(scope)
         return [(self._segments(fields or (), subject, part, scope, span, split), guards) for fields, guards in changed]
 
-    def _variable(self, name: str, found: Variable | None, scope: Scope, span: Span, splitting: bool) -> list[Choice]:
-        """The alternatives of `$NAME`, which most expansions are, where it is no array."""
-        results: list[Choice] = []
-        for fields, guards, _ in alternatives(self.expander.substituter.environment, name, found, scope, span):
-            if fields is None:
-                note_unset(scope)
-            if fields and fields[0]:
-                results.append((((fields[0], splitting),), guards))
-            else:
-                results.append((() if splitting else _empty(span), guards))
-        return results
-
     def _record(self, name: str, operator: str, found: Variable | None, part: Parameter, scope: Scope) -> None:
         """Records that a variable is looked up."""
-        trace = self.expander.substituter.trace
+        trace = self.substituter.trace
         trace.record_read(name, part.start, part.end, operator, found, scope.text, scope.context)
 
     def _subject(self, part: Parameter, scope: Scope) -> Subject:
@@ -136,7 +88,7 @@ class ParameterExpander:
         if raw in ("@", "*"):
             return Subject(part.name, None, True, raw == "*")
         found = scope.state.variables.get(part.name)
-        index = subscript(self.expander, part.index, found.flags if found else "", scope)
+        index = subscript(self, part.index, found.flags if found else "", scope)
         return Subject(part.name, "" if index is None else index, False, False)
 
     def _segments(
@@ -197,7 +149,7 @@ class ParameterExpander:
             expansion = Expansion("#", span, scope.context.phase)
             return [(((Piece(str(len(positional)), *span, expansion),),), NO_GUARDS)]
         if name in ("?", "PIPESTATUS"):
-            self.expander.substituter.read_status(name)
+            self.substituter.read_status(name)
         if name == "?" and scope.state.status is not None:
             expansion = Expansion("?", span, scope.context.phase)
             return [(((Piece(str(scope.state.status), *span, expansion),),), NO_GUARDS)]
@@ -218,9 +170,9 @@ class ParameterExpander:
         if part.operator not in ("indirect", "prefix"):
             self._record(part.name, part.operator, found, part, scope)
         if not subject.several:
-            return elements(self.expander.substituter.environment, subject.name, subject.element, scope, span)
+            return elements(self.substituter.environment, subject.name, subject.element, scope, span)
         results: list[ValueChoice] = []
-        for each in alternatives(self.expander.substituter.environment, subject.name, found, scope, span):
+        for each in alternatives(self.substituter.environment, subject.name, found, scope, span):
             fields = each.fields
             if fields is not None and found is not None and "A" in found.flags and len(fields) > 1:
                 # the order of an associative array is that of its hash table
@@ -250,9 +202,7 @@ class ParameterExpander:
     def _has_text(self, piece: Piece) -> bool:
         """Whether a piece is not empty, though it is not known what it is."""
         found = piece.expansion
-        return found is not None and (
-            found.name.startswith("$((") or self.expander.substituter.environment.surely_prints(found)
-        )
+        return found is not None and (found.name.startswith("$((") or self.substituter.environment.surely_prints(found))
 
     @staticmethod
     def _is_certain(field: Pieces) -> bool:
@@ -325,7 +275,7 @@ class ParameterExpander:
         """A key that is equal for two defaults of a variable that is not set in between."""
         found = scope.state.variables.get(part.name)
         if found is not None:
-            self.expander.substituter.kept_alive.append(found)
+            self.substituter.kept_alive.append(found)
         index = None if part.index is None else scope.text.string[part.index.start : part.index.end]
         return ("default", part.name, index, colon, id(found) if found is not None else 0)
 
@@ -334,7 +284,7 @@ class ParameterExpander:
         if word is None or not word.parts:
             kept = word is not None and word.quoted_empty
             return [(_empty(span) if kept else empty, NO_GUARDS)]
-        found = self.expander.segments(word.parts, scope, split, loose=split and not quoted)
+        found = self.segments(word.parts, scope, split, loose=split and not quoted)
         return [(segments or empty, guards) for segments, guards in found]
 
     def _assign_default(self, subject: Subject, results: list[Choice], scope: Scope, span: Span) -> None:
@@ -346,7 +296,7 @@ class ParameterExpander:
         for segments, guards in results:
             pieces = tuple([piece for piece in joined(segments) if piece.text != ""])
             values.append(Alternative((tuple([each.replace(open=False) for each in pieces]),), guards))
-        set_alternatives(self.expander, subject.name, values, scope, span, subject.element)
+        set_alternatives(self, subject.name, values, scope, span, subject.element)
 
     # --- length, names -----------------------------------------------------------------------
 
@@ -417,7 +367,7 @@ class ParameterExpander:
         unknown: Fields = ((Piece(None, *span, expansion, open=True),),)
         subject = Subject(part.name, None, True, star)
         results: list[Choice] = []
-        for each in alternatives(self.expander.substituter.environment, part.name, found, scope, span):
+        for each in alternatives(self.substituter.environment, part.name, found, scope, span):
             fields = each.fields or ()
             if is_open(fields) or found is None and fields:
                 keys = unknown

@@ -8,7 +8,8 @@ from sbatchlint.bash.expansion.field_splitting import joined
 from sbatchlint.bash.expansion.lookup import ValueChoice
 from sbatchlint.bash.expansion.patterns import matches, removed_range, replaced
 from sbatchlint.bash.expansion.printing import ansi_unquoted, quoted_as_input
-from sbatchlint.bash.expansion.protocol import Expander, Scope
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.limits import MOST_OPERATED, Limits
 from sbatchlint.bash.syntax.tree import Literal, Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, expansions, flattened, shown_text, text_of

@@ -4,8 +4,8 @@ from collections.abc import Hashable, Sequence
 
 from sbatchlint.bash.expansion.patterns import text_matches
 from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import either
-from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.limits import MOST_OPERATED
 from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import (

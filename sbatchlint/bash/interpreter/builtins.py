@@ -5,10 +5,10 @@ from collections.abc import Callable
 from sbatchlint.bash.expansion.printing import echo_output, join_fields, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import programs, reading
+from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import test_status
 from sbatchlint.bash.interpreter.declarations import unset
 from sbatchlint.bash.interpreter.double_brackets import is_set
-from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.state import STDOUT, State
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Text, text_of

@@ -6,14 +6,14 @@ from typing import cast
 from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import builtins, programs
+from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.declarations import declare
 from sbatchlint.bash.interpreter.double_brackets import Condition
-from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
 from sbatchlint.bash.state import STDOUT, State, join
-from sbatchlint.bash.syntax.tree import Assignment, Literal, Parameter, Simple, TestCommand, Word
+from sbatchlint.bash.syntax.tree import Assignment, Literal, Simple, TestCommand, Word
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, Text, text_of
+from sbatchlint.bash.values import Expansion, Piece, Pieces, Text, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable
 
 DEEPEST_CALLS = 6
@@ -39,11 +39,6 @@ def run_simple(
             expand_redirects(interpreter.expander, node.redirects, scope)
         declare(interpreter, node, scope)
         return [], scope.state
-    if interpreter.silent:
-        words = _expanded_silently(interpreter, node, words, scope)
-        if not words:
-            scope.state.status = None
-            return [], scope.state
     interpreter.substituted = 0
     choices = interpreter.expander.argv(words, scope)
     variables = _variables_before(interpreter, node, scope) if node.assignments else ()
@@ -90,48 +85,6 @@ def _variables_before(interpreter: Interpreter, node: Simple, scope: Scope) -> t
         place = scope.text.span(assignment.start, assignment.end)
         record_assignment(interpreter.expander, assignment, tuple(values), True, place, scope)
     return tuple(variables)
-
-
-def _expanded_silently(interpreter: Interpreter, node: Simple, words: Sequence[Word], scope: Scope) -> Sequence[Word]:
-    """The words of a command that decide, in a silent replay, what the shell's state is after it.
-
-    Those of most commands do not, but for the first: nobody looks at what such a replay starts. None at all: that it
-    runs, with a status that is not known, is all that matters.
-    """
-    state = scope.state
-    first = words[0].parts[0] if len(words[0].parts) == 1 else None
-    if scope.context.captured or STDOUT in state.variables or node.assignments or not isinstance(first, Literal):
-        return words
-    name = first.text
-    if name == "echo":
-        if interpreter.written or node.redirects:
-            return words
-    elif name in builtins.BUILTINS or name in programs.PRINTING or "{" in name:
-        return words
-    if name in state.functions:
-        return words
-    kept = [each for each in words[1:] if not _is_idle(each, state)]
-    if kept or node.redirects or interpreter.written or name == "echo" or "~" in name or UNKNOWN_CHARACTER in name:
-        kept.insert(0, words[0])
-    return kept
-
-
-def _is_idle(word: Word, state: State) -> bool:
-    """Whether a word has one value, and to expand it changes nothing."""
-    for each in word.parts:
-        if not isinstance(each, Literal) and not (isinstance(each, Parameter) and _is_settled(each, state)):
-            return False
-    return True
-
-
-def _is_settled(part: Parameter, state: State) -> bool:
-    if part.operator or part.index is not None:
-        return False
-    variable = state.variables.get(part.name)
-    if variable is None:
-        return state.option("nounset") is False
-    found = variable.alternatives
-    return not variable.array and len(found) == 1 and found[0].fields is not None and not found[0].guards
 
 
 def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:

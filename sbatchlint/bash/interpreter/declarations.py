@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from sbatchlint.bash.expansion.assignment import NAME, assign, unset_element, with_attributes
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.interpreter.protocol import Interpreter
+from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import Assignment, Simple, Word
 from sbatchlint.bash.trace import Invocation

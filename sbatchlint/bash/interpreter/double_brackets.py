@@ -8,6 +8,7 @@ from sbatchlint.bash.expansion.assignment import set_fields
 from sbatchlint.bash.expansion.lookup import elements
 from sbatchlint.bash.expansion.patterns import text_matches
 from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import (
     NUMERIC,
     UNARY,
@@ -20,7 +21,6 @@ from sbatchlint.bash.interpreter.conditions import (
     negate,
     regex_matches,
 )
-from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.syntax.tree import Literal, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, flattened, text_of
 from sbatchlint.bash.values import expansions as expansions_of

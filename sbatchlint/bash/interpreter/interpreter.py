@@ -8,17 +8,15 @@ values are followed `DEEPEST` levels down.
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from sbatchlint.bash.expansion.expander import WordExpander
+from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import commands, programs
+from sbatchlint.bash.interpreter.base import Hooks, Interpreter, LoopBudgetExceeded
 from sbatchlint.bash.interpreter.branches import condition_key, restricted_variables, run_case, run_if
-from sbatchlint.bash.interpreter.control_flow import ControlFlow, LoopBudgetExceeded
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
-from sbatchlint.bash.interpreter.protocol import Hooks, Interpreter
 from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.limits import MOST_WORK, WORK_OF, WorkBudgetExceeded
 from sbatchlint.bash.state import NO_OUTPUT, STDOUT, ShellFunction, State, join
-from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     ArithmeticCommand,
@@ -42,7 +40,6 @@ from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, expansions, t
 from sbatchlint.bash.variables import Guards, merge_guards
 from sbatchlint.source.text import Span
 
-DEEPEST = 6
 Compound = TypeVar("Compound", If, Case, For, ArithmeticFor, While)
 
 
@@ -50,27 +47,23 @@ Compound = TypeVar("Compound", If, Case, For, ArithmeticFor, While)
 _METHODS: "dict[type[Statement], tuple[Callable[[ScriptInterpreter, Any, Scope], State | None], int]]" = {}
 
 
-class ScriptInterpreter(ControlFlow):
-    """Evaluates one script. `trace` is the result, `limits` what it cost.
+class ScriptInterpreter(Interpreter):
+    """Evaluates one script.
 
     `reached`: how many commands were recorded before each top-level statement that was reached. `states`: the state
     before each of them, if a list is put there before `run`: copies, for which few scripts have any use.
-    `programs`: what was parsed of the texts of programs, which another interpreter of the same script may share.
     """
 
     def __init__(self, hooks: Hooks, programs: dict[str, Program] | None = None) -> None:
-        super().__init__()
-        self.hooks = hooks
-        self.environment = hooks.environment
+        super().__init__(hooks, programs)
         self.reached: list[int] = []
         self.states: list[State] | None = None
-        self.programs: dict[str, Program] = {} if programs is None else programs
 
     # --- whole programs ----------------------------------------------------------------------
 
     def run(self, text: Text, program: Program, phase: Phase, state: State | None = None) -> State | None:
         """Walks a whole script, and returns the state at its end; None where its shell left before."""
-        self.expander = WordExpander(self)
+        self.expander = ScriptExpander(self)
         scope = Scope(state or State(), text, Context(phase))
         current: State | None = scope.state
         for statement in program.statements:
@@ -91,40 +84,9 @@ class ScriptInterpreter(ControlFlow):
         else:
             if program.cut is not None:
                 self.limits.note("work", text.span(program.cut, len(text.string)))
-        # These refer to each other and to the interpreter; without such circles it is freed as soon as nobody asks it.
-        del self.expander.parameters
+        # It refers to the interpreter; without this cycle both are freed as soon as nobody refers to them.
         del self.expander
         return current
-
-    def parsed(self, string: str) -> Program:
-        program = self.programs.get(string)
-        if program is None:
-            program = self.programs[string] = parse(string)
-        return program
-
-    def program(self, text: Text, scope: Scope) -> State | None:
-        """Walks a program that stands in a value."""
-        if scope.context.depth >= DEEPEST:
-            self.limits.note("depth", text.span(0, len(text.string)))
-            return scope.state
-        self.charge(WORK_OF["program"], text.span(0, len(text.string)))
-        inner = scope.context.replace(depth=scope.context.depth + 1)
-        program = self.parsed(text.string)
-        end = self.statements(program.statements, Scope(scope.state, text, inner))
-        if program.cut is not None:
-            self.limits.note("work", text.span(program.cut, len(text.string)))
-            raise WorkBudgetExceeded
-        return end
-
-    def statements(self, body: Sequence[Statement], scope: Scope) -> State | None:
-        state: State | None = scope.state
-        for statement in body:
-            if state is None:
-                return None
-            if state is not scope.state:
-                scope = Scope(state, scope.text, scope.context)
-            state = self.statement(statement, scope)
-        return state
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
         kind = type(statement)
@@ -365,8 +327,3 @@ class ScriptInterpreter(ControlFlow):
                 return None
             results.append((programs.without_final_newlines(pieces), alternative.guards))
         return results or None
-
-    def read_status(self, name: str) -> None:
-        self.trace.status_reads.append(len(self.trace.pipelines))
-        if name == "PIPESTATUS":
-            self.trace.pipe_status_reads.append(len(self.trace.pipelines))

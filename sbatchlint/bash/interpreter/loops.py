@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter.base import Interpreter, LoopFrame
 from sbatchlint.bash.interpreter.loop_bodies import is_pattern, is_plain, is_straight
-from sbatchlint.bash.interpreter.protocol import Interpreter, LoopFrame
 from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
@@ -443,7 +443,9 @@ def _widen_shell(entry: State, state: State) -> None:
 
 def _widen_all(entry: State, scope: Scope) -> None:
     """Adds an unknown alternative to all variables, for a body that is too long to be walked twice."""
-    for name, old in entry.variables.where(_is_to_widen).items():
+    for name, old in list(entry.variables.items()):
+        if _is_unknown(name, old):
+            continue
         unknown = Piece(None, *old.span, Expansion(name, old.span, scope.context.phase), open=old.array)
         kept = () if old.array else old.alternatives[:4]
         entry.variables[name] = old._replace(alternatives=(*kept, Alternative(((unknown,),))))
@@ -453,8 +455,8 @@ def _widen_all(entry: State, scope: Scope) -> None:
     entry.doubtful = True
 
 
-def _is_to_widen(name: str, variable: Variable) -> bool:
-    """Whether a variable is not yet one that may have any value."""
+def _is_unknown(name: str, variable: Variable) -> bool:
+    """Whether a variable may have any value already."""
     fields = variable.alternatives[-1].fields if variable.alternatives else None
     unknown = fields[0][0].expansion if fields and len(fields) == len(fields[0]) == 1 else None
-    return unknown is None or (unknown.name, unknown.span, unknown.inputs) != (name, variable.span, ())
+    return unknown is not None and (unknown.name, unknown.span, unknown.inputs) == (name, variable.span, ())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.printing import echo_output, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.interpreter.protocol import Interpreter
+from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.limits import WORK_OF
 from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation, Redirection, Spawn, Submission

@@ -3,7 +3,7 @@
 from sbatchlint.bash.expansion.assignment import NAME, set_fields, set_variable
 from sbatchlint.bash.expansion.field_splitting import WHITESPACE, separators_of
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.interpreter.protocol import Interpreter
+from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, text_of

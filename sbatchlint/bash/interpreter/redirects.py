@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from sbatchlint.bash.expansion.protocol import Expander, Scope
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.syntax.tree import Heredoc, Part, Redirect, Word
 from sbatchlint.bash.trace import Redirection
 from sbatchlint.bash.values import Expansion, Piece, Pieces, Text, shown_text

@@ -4,27 +4,11 @@
 backslashes are resolved: a word is a sequence of parts, each knowing whether it was quoted.
 """
 
-from collections.abc import Iterator
-from types import CodeType, FunctionType
-from typing import Any, ClassVar, Union, dataclass_transform
+from typing import Union
 
 
-@dataclass_transform()
 class Node:
-    """A node: its annotated fields, in order, are the arguments of its constructor.
-
-    Plain classes, as neither the import of dataclasses nor named tuples (whose recursive types no type checker likes)
-    are wanted here.
-    """
-
-    _fields: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        cls._fields = tuple(cls.__annotations__)
-        setattr(cls, "__init__", _constructor(cls))  # noqa: B010
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.__dict__.values())
+    """A node of the tree; two of the same class with equal attributes are equal."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -36,36 +20,18 @@ class Node:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
 
-# By number of fields, the code of their constructor: compiling one for each class would take a cold run's time.
-_constructors: dict[int, CodeType] = {}
-
-
-def _constructor(cls: type[Node]) -> FunctionType:
-    """`def __init__(self, a, b): self.a = a; self.b = b` with the names, and the defaults, of the fields."""
-    fields = cls._fields
-    code = _constructors.get(len(fields))
-    if code is None:
-        names = [f"_{index}" for index in range(len(fields))]
-        body = "".join(f"\n    self.{name} = {name}" for name in names)
-        space: dict[str, Any] = {}
-        exec(f"def __init__(self, {', '.join(names)}):{body}", space)
-        code = _constructors[len(fields)] = space["__init__"].__code__
-    code = code.replace(co_varnames=("self", *fields), co_names=fields, co_qualname=f"{cls.__name__}.__init__")
-    defaults = tuple([vars(cls)[name] for name in fields if name in vars(cls)])
-    return FunctionType(code, {}, "__init__", defaults)
-
-
 class Literal(Node):
     """Characters that stand for themselves.
 
     `text` has the length of the range, except for one escaped character (`\\$`: `text` is `$`, the range has 2) and for
-    escapes of `$'…'` (one part an escape). A backslash-newline gives no part at all.
+    escapes of `$'…'` (one part per escape). A backslash-newline gives no part at all.
     """
 
-    text: str
-    start: int
-    end: int
-    quoted: bool
+    def __init__(self, text: str, start: int, end: int, quoted: bool) -> None:
+        self.text = text
+        self.start = start
+        self.end = end
+        self.quoted = quoted
 
 
 class Parameter(Node):
@@ -74,55 +40,69 @@ class Parameter(Node):
     `name`: a variable, or one of `@ * # ? - $ !` or digits. `index`: the subscript as a word, None without one.
     `operator`: '' or one of `:- - := = :? ? :+ + # ## % %% / // /# /% ^ ^^ , ,, : @ length indirect prefix`
     (`:` is the substring `${X:a:b}`, `@` is `${X@Q}`, `prefix` is `${!X*}`, `length` is `${#X}`, `indirect` with an
-    `index` of `@` or `*` is the list of keys `${!X[@]}`). Blanks and newlines are ordinary characters of the arguments.
+    `index` of `@` or `*` is the list of keys `${!X[@]}`). Spaces and newlines are ordinary characters of the arguments.
     `arguments`: the words after the operator: one (maybe without parts), or two for `/` with a replacement and for `:`
     with a length. Literal parts of patterns, offsets and subscripts are `quoted` only where they are quoted themselves.
     """
 
-    name: str
-    operator: str
-    arguments: "tuple[Word, ...]"
-    index: "Word | None"
-    start: int
-    end: int
-    quoted: bool
+    def __init__(
+        self,
+        name: str,
+        operator: str,
+        arguments: "tuple[Word, ...]",
+        index: "Word | None",
+        start: int,
+        end: int,
+        quoted: bool,
+    ) -> None:
+        self.name = name
+        self.operator = operator
+        self.arguments = arguments
+        self.index = index
+        self.start = start
+        self.end = end
+        self.quoted = quoted
 
 
 class CommandSubstitution(Node):
     """`$(…)` or backquotes. In backquotes a body with `\\$`, or one that bash would refuse, is one `Unparsed`."""
 
-    body: "tuple[Statement, ...]"
-    start: int
-    end: int
-    quoted: bool
-    backquoted: bool
+    def __init__(self, body: "tuple[Statement, ...]", start: int, end: int, quoted: bool, backquoted: bool) -> None:
+        self.body = body
+        self.start = start
+        self.end = end
+        self.quoted = quoted
+        self.backquoted = backquoted
 
 
 class Arithmetic(Node):
     """`$((…))` or `$[…]`; `expression` is the range between the parentheses, parsed by the evaluator."""
 
-    expression_start: int
-    expression_end: int
-    start: int
-    end: int
-    quoted: bool
+    def __init__(self, expression_start: int, expression_end: int, start: int, end: int, quoted: bool) -> None:
+        self.expression_start = expression_start
+        self.expression_end = expression_end
+        self.start = start
+        self.end = end
+        self.quoted = quoted
 
 
 class ProcessSubstitution(Node):
     """`<(…)` or `>(…)`."""
 
-    body: "tuple[Statement, ...]"
-    direction: str
-    start: int
-    end: int
+    def __init__(self, body: "tuple[Statement, ...]", direction: str, start: int, end: int) -> None:
+        self.body = body
+        self.direction = direction
+        self.start = start
+        self.end = end
 
 
 class Broken(Node):
     """A part that could not be understood: its value is unknown."""
 
-    start: int
-    end: int
-    quoted: bool
+    def __init__(self, start: int, end: int, quoted: bool) -> None:
+        self.start = start
+        self.end = end
+        self.quoted = quoted
 
 
 Part = Union[Literal, Parameter, CommandSubstitution, Arithmetic, ProcessSubstitution, Broken]
@@ -131,31 +111,43 @@ Part = Union[Literal, Parameter, CommandSubstitution, Arithmetic, ProcessSubstit
 class Word(Node):
     """One word before expansion. `quoted_empty`: `""` or `''` is in it: it is a field even if its parts give none."""
 
-    parts: tuple[Part, ...]
-    start: int
-    end: int
-    quoted_empty: bool = False
+    def __init__(self, parts: tuple[Part, ...], start: int, end: int, quoted_empty: bool = False) -> None:
+        self.parts = parts
+        self.start = start
+        self.end = end
+        self.quoted_empty = quoted_empty
 
 
 class ArrayLiteral(Node):
     """`(a b "$c")`; `keys[i]` is the subscript of `[k]=v` elements, None for plain ones."""
 
-    elements: tuple[Word, ...]
-    keys: tuple[Word | None, ...]
-    start: int
-    end: int
+    def __init__(self, elements: tuple[Word, ...], keys: tuple[Word | None, ...], start: int, end: int) -> None:
+        self.elements = elements
+        self.keys = keys
+        self.start = start
+        self.end = end
 
 
 class Assignment(Node):
     """`NAME=value`, `NAME+=value`, `NAME[i]=value`, `NAME=(…)`; `value` None is an empty value."""
 
-    name: str
-    name_start: int
-    index: Word | None
-    append: bool
-    value: Word | ArrayLiteral | None
-    start: int
-    end: int
+    def __init__(
+        self,
+        name: str,
+        name_start: int,
+        index: Word | None,
+        append: bool,
+        value: Word | ArrayLiteral | None,
+        start: int,
+        end: int,
+    ) -> None:
+        self.name = name
+        self.name_start = name_start
+        self.index = index
+        self.append = append
+        self.value = value
+        self.start = start
+        self.end = end
 
 
 class Heredoc(Node):
@@ -165,11 +157,12 @@ class Heredoc(Node):
     found; without it bash warns and takes the rest of the text.
     """
 
-    body: Word
-    delimiter: str
-    quoted: bool
-    strip_tabs: bool
-    closed: bool = True
+    def __init__(self, body: Word, delimiter: str, quoted: bool, strip_tabs: bool, closed: bool = True) -> None:
+        self.body = body
+        self.delimiter = delimiter
+        self.quoted = quoted
+        self.strip_tabs = strip_tabs
+        self.closed = closed
 
 
 class Redirect(Node):
@@ -178,12 +171,15 @@ class Redirect(Node):
     `fd`: the number, or `{name}` as written; None without one. `target` is None for heredocs alone.
     """
 
-    operator: str
-    fd: str | None
-    target: Word | None
-    heredoc: Heredoc | None
-    start: int
-    end: int
+    def __init__(
+        self, operator: str, fd: str | None, target: Word | None, heredoc: Heredoc | None, start: int, end: int
+    ) -> None:
+        self.operator = operator
+        self.fd = fd
+        self.target = target
+        self.heredoc = heredoc
+        self.start = start
+        self.end = end
 
 
 class Simple(Node):
@@ -193,11 +189,19 @@ class Simple(Node):
     an assignment is an `Assignment` in `words`.
     """
 
-    assignments: tuple[Assignment, ...]
-    words: tuple[Word | Assignment, ...]
-    redirects: tuple[Redirect, ...]
-    start: int
-    end: int
+    def __init__(
+        self,
+        assignments: tuple[Assignment, ...],
+        words: tuple[Word | Assignment, ...],
+        redirects: tuple[Redirect, ...],
+        start: int,
+        end: int,
+    ) -> None:
+        self.assignments = assignments
+        self.words = words
+        self.redirects = redirects
+        self.start = start
+        self.end = end
 
 
 class Pipeline(Node):
@@ -206,126 +210,181 @@ class Pipeline(Node):
     `negated` of `! ! a` is False. `|&` gives no redirect.
     """
 
-    commands: "tuple[Statement, ...]"
-    negated: bool
-    start: int
-    end: int
+    def __init__(self, commands: "tuple[Statement, ...]", negated: bool, start: int, end: int) -> None:
+        self.commands = commands
+        self.negated = negated
+        self.start = start
+        self.end = end
 
 
 class AndOr(Node):
     """`left && right` or `left || right` (`operator`)."""
 
-    left: "Statement"
-    operator: str
-    right: "Statement"
-    start: int
-    end: int
+    def __init__(self, left: "Statement", operator: str, right: "Statement", start: int, end: int) -> None:
+        self.left = left
+        self.operator = operator
+        self.right = right
+        self.start = start
+        self.end = end
 
 
 class Background(Node):
     """`statement &`, and `coproc [NAME] command`."""
 
-    statement: "Statement"
-    start: int
-    end: int
+    def __init__(self, statement: "Statement", start: int, end: int) -> None:
+        self.statement = statement
+        self.start = start
+        self.end = end
 
 
 class If(Node):
     """Pairs of condition and body (if, elif …), and the body of else (None without one)."""
 
-    branches: "tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]"
-    otherwise: "tuple[Statement, ...] | None"
-    redirects: tuple[Redirect, ...]
-    start: int
-    end: int
+    def __init__(
+        self,
+        branches: "tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]",
+        otherwise: "tuple[Statement, ...] | None",
+        redirects: tuple[Redirect, ...],
+        start: int,
+        end: int,
+    ) -> None:
+        self.branches = branches
+        self.otherwise = otherwise
+        self.redirects = redirects
+        self.start = start
+        self.end = end
 
 
 class For(Node):
     """`for NAME in words` (words None: over "$@") and `select`."""
 
-    name: str
-    words: tuple[Word, ...] | None
-    body: "tuple[Statement, ...]"
-    redirects: tuple[Redirect, ...]
-    start: int
-    end: int
+    def __init__(
+        self,
+        name: str,
+        words: tuple[Word, ...] | None,
+        body: "tuple[Statement, ...]",
+        redirects: tuple[Redirect, ...],
+        start: int,
+        end: int,
+    ) -> None:
+        self.name = name
+        self.words = words
+        self.body = body
+        self.redirects = redirects
+        self.start = start
+        self.end = end
 
 
 class ArithmeticFor(Node):
     """`for ((…; …; …))`; `header` is the range between the parentheses."""
 
-    header_start: int
-    header_end: int
-    body: "tuple[Statement, ...]"
-    redirects: tuple[Redirect, ...]
-    start: int
-    end: int
+    def __init__(
+        self,
+        header_start: int,
+        header_end: int,
+        body: "tuple[Statement, ...]",
+        redirects: tuple[Redirect, ...],
+        start: int,
+        end: int,
+    ) -> None:
+        self.header_start = header_start
+        self.header_end = header_end
+        self.body = body
+        self.redirects = redirects
+        self.start = start
+        self.end = end
 
 
 class While(Node):
     """`while`, or `until` where `negated`."""
 
-    condition: "tuple[Statement, ...]"
-    body: "tuple[Statement, ...]"
-    negated: bool
-    redirects: tuple[Redirect, ...]
-    start: int
-    end: int
+    def __init__(
+        self,
+        condition: "tuple[Statement, ...]",
+        body: "tuple[Statement, ...]",
+        negated: bool,
+        redirects: tuple[Redirect, ...],
+        start: int,
+        end: int,
+    ) -> None:
+        self.condition = condition
+        self.body = body
+        self.negated = negated
+        self.redirects = redirects
+        self.start = start
+        self.end = end
 
 
 class Case(Node):
     """`case word in pattern | pattern) body ;;`: each item has its patterns, its body and its terminator."""
 
-    word: Word
-    items: "tuple[tuple[tuple[Word, ...], tuple[Statement, ...], str], ...]"
-    redirects: tuple[Redirect, ...]
-    start: int
-    end: int
+    def __init__(
+        self,
+        word: Word,
+        items: "tuple[tuple[tuple[Word, ...], tuple[Statement, ...], str], ...]",
+        redirects: tuple[Redirect, ...],
+        start: int,
+        end: int,
+    ) -> None:
+        self.word = word
+        self.items = items
+        self.redirects = redirects
+        self.start = start
+        self.end = end
 
 
 class Group(Node):
     """`{ …; }`, or `( … )` where `subshell`."""
 
-    body: "tuple[Statement, ...]"
-    subshell: bool
-    redirects: tuple[Redirect, ...]
-    start: int
-    end: int
+    def __init__(
+        self, body: "tuple[Statement, ...]", subshell: bool, redirects: tuple[Redirect, ...], start: int, end: int
+    ) -> None:
+        self.body = body
+        self.subshell = subshell
+        self.redirects = redirects
+        self.start = start
+        self.end = end
 
 
 class Function(Node):
     """A definition; `body` is the compound command that a call runs."""
 
-    name: str
-    body: "Statement"
-    start: int
-    end: int
+    def __init__(self, name: str, body: "Statement", start: int, end: int) -> None:
+        self.name = name
+        self.body = body
+        self.start = start
+        self.end = end
 
 
 class TestCommand(Node):
     """`[[ … ]]`: its words and operators in order, operators as words too (one literal, not quoted)."""
 
-    words: tuple[Word, ...]
-    redirects: tuple[Redirect, ...]
-    start: int
-    end: int
+    def __init__(self, words: tuple[Word, ...], redirects: tuple[Redirect, ...], start: int, end: int) -> None:
+        self.words = words
+        self.redirects = redirects
+        self.start = start
+        self.end = end
 
 
 class ArithmeticCommand(Node):
     """`(( … ))`; the range between the parentheses."""
 
-    expression_start: int
-    expression_end: int
-    redirects: tuple[Redirect, ...]
-    start: int
-    end: int
+    def __init__(
+        self, expression_start: int, expression_end: int, redirects: tuple[Redirect, ...], start: int, end: int
+    ) -> None:
+        self.expression_start = expression_start
+        self.expression_end = expression_end
+        self.redirects = redirects
+        self.start = start
+        self.end = end
 
 
 class Unparsed(Node):
     """What could not be understood. Anything may happen in it, and after it the state is uncertain."""
 
-    start: int
-    end: int
+    def __init__(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
 
 
 Statement = Union[
@@ -352,6 +411,9 @@ class Program(Node):
     `cut`: where the statement begins from which on nothing was read, as there is too much; None where all was.
     """
 
-    statements: tuple[Statement, ...]
-    errors: tuple[tuple[int, int], ...]
-    cut: int | None = None
+    def __init__(
+        self, statements: tuple[Statement, ...], errors: tuple[tuple[int, int], ...], cut: int | None = None
+    ) -> None:
+        self.statements = statements
+        self.errors = errors
+        self.cut = cut

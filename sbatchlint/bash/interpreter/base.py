@@ -1,19 +1,24 @@
-"""Control flow: joining branches, subshells, `exit`, `return` and `break`, and where output goes."""
+"""What all parts of the interpreter share: its state, joined branches, subshells, silent walks and captured output."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import NoReturn
+from typing import NoReturn, Protocol, TypeVar
 
-from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.interpreter.protocol import Interpreter, LoopFrame, T
+from sbatchlint.bash.expansion.expander import ScriptExpander
+from sbatchlint.bash.expansion.protocol import Environment, Scope, Substituter
 from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
-from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, Limits, WorkBudgetExceeded
+from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, WORK_OF, Limits, WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, UNKNOWN_OUTPUT, State, join
-from sbatchlint.bash.syntax.tree import Assignment, Redirect, Statement
-from sbatchlint.bash.trace import Redirection, Trace
-from sbatchlint.bash.values import Phase, Pieces
+from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.syntax.tree import Assignment, Program, Redirect, Statement
+from sbatchlint.bash.trace import Invocation, Redirection, Spawn, Trace
+from sbatchlint.bash.values import Phase, Pieces, Text
 from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.source.text import Span
 
+T = TypeVar("T")
+
+# Programs inside values are followed this many levels down.
+DEEPEST = 6
 # At most so many statements of a loop, and of all loops together, are walked without being recorded.
 MOST_SILENT = 150
 MOST_SILENT_OF_ALL = 3_000
@@ -23,10 +28,45 @@ class LoopBudgetExceeded(Exception):
     """A loop is too large to be walked without being recorded."""
 
 
-class ControlFlow(Interpreter):
-    """The part of the interpreter that does not depend on what a statement is."""
+class Hooks(Protocol):
+    """What the interpreter asks the job layer."""
+
+    @property
+    def environment(self) -> Environment: ...
+
+    def spawn(self, invocation: Invocation) -> Spawn | None:
+        """What a command starts, if it starts another one. Not asked of shells, which the interpreter follows."""
+
+    def file(self, name: str, included_from: Span) -> Text | None:
+        """A file beside the script by its `programs.file_name`. `included_from`: the command that uses it."""
+
+    def host_paths(self, path: Pieces, command: Invocation) -> list[Pieces]:
+        """The paths on the host of a file that the command sees through a mount of its container."""
+
+
+class LoopFrame:
+    """The states in which an iteration is left by `break` and by `continue`."""
+
+    __slots__ = ("breaks", "continues")
 
     def __init__(self) -> None:
+        self.breaks: list[State] = []
+        self.continues: list[State] = []
+
+
+class Interpreter(Substituter):
+    """Walks statements and records what they would run; `ScriptInterpreter` knows what each of them does.
+
+    `trace` is the result, `limits` what it cost. `programs`: what was parsed of the texts of programs, which another
+    interpreter of the same script may share.
+    """
+
+    expander: ScriptExpander
+
+    def __init__(self, hooks: Hooks, programs: dict[str, Program] | None = None) -> None:
+        self.hooks = hooks
+        self.environment = hooks.environment
+        self.programs: dict[str, Program] = {} if programs is None else programs
         self.trace = Trace()
         self.limits = Limits()
         self.failed_exits = 0  # how many `exit` with a non-zero status were met
@@ -40,6 +80,50 @@ class ControlFlow(Interpreter):
         self.written = False  # whether a group around has redirects
         self.kept_alive: list[object] = []  # objects whose id() is part of a guard's key
         self.keys = 0
+
+    def statement(self, statement: Statement, scope: Scope) -> State | None:
+        """Walks a statement. Returns the state after it, None where the flow does not continue."""
+        raise NotImplementedError
+
+    def command(self, invocation: Invocation, scope: Scope) -> State | None:
+        """Runs a command whose words are expanded."""
+        raise NotImplementedError
+
+    def parsed(self, string: str) -> Program:
+        program = self.programs.get(string)
+        if program is None:
+            program = self.programs[string] = parse(string)
+        return program
+
+    def program(self, text: Text, scope: Scope) -> State | None:
+        """Walks a program that stands in a value."""
+        if scope.context.depth >= DEEPEST:
+            self.limits.note("depth", text.span(0, len(text.string)))
+            return scope.state
+        self.charge(WORK_OF["program"], text.span(0, len(text.string)))
+        inner = scope.context.replace(depth=scope.context.depth + 1)
+        program = self.parsed(text.string)
+        end = self.statements(program.statements, Scope(scope.state, text, inner))
+        if program.cut is not None:
+            self.limits.note("work", text.span(program.cut, len(text.string)))
+            raise WorkBudgetExceeded
+        return end
+
+    def statements(self, body: Sequence[Statement], scope: Scope) -> State | None:
+        """Walks statements in order."""
+        state: State | None = scope.state
+        for statement in body:
+            if state is None:
+                return None
+            if state is not scope.state:
+                scope = Scope(state, scope.text, scope.context)
+            state = self.statement(statement, scope)
+        return state
+
+    def read_status(self, name: str) -> None:
+        self.trace.status_reads.append(len(self.trace.pipelines))
+        if name == "PIPESTATUS":
+            self.trace.pipe_status_reads.append(len(self.trace.pipelines))
 
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
         cost = pieces // PIECES_OF_A_STATEMENT
