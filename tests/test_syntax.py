@@ -29,6 +29,7 @@ from sbatchlint.bash.syntax.tree import (
     Heredoc,
     If,
     Literal,
+    Node,
     Parameter,
     Part,
     Pipeline,

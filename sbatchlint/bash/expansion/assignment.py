@@ -29,7 +29,7 @@ NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
 def unknown_value(
     name: str, span: Span, scope: Scope, inputs: tuple[Expansion, ...] = (), several: bool = False
 ) -> Pieces:
-    return (Piece(None, *span, Expansion(name, span, scope.context.phase, inputs), several),)
+    return (scope.expanded(None, name, span, inputs, is_open=several),)
 
 
 # --- values --------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def _array(
     scope: Scope,
 ) -> list[Alternative]:  # fmt: skip
     """The alternatives of `(…)`; for `+=`, appended to those of `before`."""
-    span = scope.text.span(node.start, node.end)
+    span = scope.span(node)
     unknown = unknown_value(node.name, span, scope, several=True)
     befores = before if node.append else ()
     if all(key is None for key in literal.keys) and "A" not in flags:
@@ -151,7 +151,7 @@ def assign(
         expand_assignment(expander, node, scope)
         state.doubtful = True
         return
-    span = scope.text.span(node.start, node.end)
+    span = scope.span(node)
     fresh = local and state.restored is not None and node.name not in state.restored
     before: tuple[Alternative, ...] = ()
     if old is not None and not fresh:

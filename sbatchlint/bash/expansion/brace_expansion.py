@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.syntax.tree import Literal, Part, Word
-from sbatchlint.bash.values import Expansion, Piece
+from sbatchlint.bash.values import Piece
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -156,7 +156,7 @@ def expand_braces(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part
         word: list[Part | Piece] = []
         for each in result:
             if isinstance(each, str):
-                word.append(Piece(each, *span, Expansion("{}", span, scope.context.phase)))
+                word.append(scope.expanded(each, "{}", span))
                 continue
             part, index = units[each]
             if not isinstance(part, Literal) or len(part.text) != part.end - part.start or part.quoted:

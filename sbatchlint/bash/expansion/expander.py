@@ -36,7 +36,7 @@ class ScriptExpander(ParameterExpander):
             return self.parameter(part, scope, split)
         is_quoted = getattr(part, "quoted", True)
         splitting = split and not is_quoted
-        span = scope.text.span(part.start, part.end)
+        span = scope.span(part)
         phase = scope.context.phase
         if isinstance(part, CommandSubstitution):
             return self._substitution(part, scope, span, splitting)
@@ -47,7 +47,7 @@ class ScriptExpander(ParameterExpander):
             inputs: list[Expansion] = []
             commands: list[tuple[str, ...]] = []
             self.substituter.output(part.body, scope, inputs, commands)
-            name = scope.text.string[part.start : part.end]
+            name = scope.written(part)
             expansion = Expansion(name, span, phase, flattened(inputs), tuple(commands))
             return [((((Piece(None, *span, expansion),), False),), NO_GUARDS)]
         if isinstance(part, Broken):
@@ -60,7 +60,7 @@ class ScriptExpander(ParameterExpander):
         inputs: list[Expansion] = []
         commands: list[tuple[str, ...]] = []
         known = self.substituter.output(part.body, scope, inputs, commands)
-        inside = scope.text.string[part.start : part.end].strip("`")
+        inside = scope.written(part).strip("`")
         name = "$(" + " ".join(inside.removeprefix("$(").removesuffix(")").split()) + ")"
         expansion = Expansion(name, span, scope.context.phase, flattened(inputs), tuple(commands))
         if known is None:

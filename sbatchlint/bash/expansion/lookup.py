@@ -18,7 +18,7 @@ def note_unset(scope: Scope) -> None:
 
 
 def unknown(name: str, scope: Scope, span: Span, inputs: tuple[Expansion, ...] = ()) -> Pieces:
-    return (Piece(None, span.start, span.end, Expansion(name, span, scope.context.phase, inputs)),)
+    return (scope.expanded(None, name, span, inputs),)
 
 
 def alternatives(

@@ -45,7 +45,7 @@ class ParameterExpander(Expander):
 
     def parameter(self, part: Parameter, scope: Scope, split: bool) -> list[Choice]:
         """The alternatives of `${…}` as segments. `split`: whether the word is split into fields."""
-        span = scope.text.span(part.start, part.end)
+        span = scope.span(part)
         operator = part.operator
         if operator in ("indirect", "prefix"):
             return self._indirect(part, scope, span, split)
@@ -84,7 +84,7 @@ class ParameterExpander(Expander):
         if part.index is None:
             several = part.name in ("@", "*")
             return Subject(part.name, None, several, part.name == "*")
-        raw = scope.text.string[part.index.start : part.index.end]
+        raw = scope.written(part.index)
         if raw in ("@", "*"):
             return Subject(part.name, None, True, raw == "*")
         found = scope.state.variables.get(part.name)
@@ -133,7 +133,7 @@ class ParameterExpander(Expander):
         positional = scope.state.positional
         if name in ("@", "*"):
             if positional is None:
-                piece = Piece(None, span.start, span.end, Expansion("@", span, scope.context.phase), open=True)
+                piece = scope.expanded(None, "@", span, is_open=True)
                 return [(((piece,),), NO_GUARDS)]
             return [(positional, NO_GUARDS)]
         if is_number(name) and name != "0":
@@ -276,7 +276,7 @@ class ParameterExpander(Expander):
         found = scope.state.variables.get(part.name)
         if found is not None:
             self.substituter.kept_alive.append(found)
-        index = None if part.index is None else scope.text.string[part.index.start : part.index.end]
+        index = None if part.index is None else scope.written(part.index)
         return ("default", part.name, index, colon, id(found) if found is not None else 0)
 
     def _argument(self, word: Word | None, scope: Scope, quoted: bool, split: bool, span: Span) -> list[Choice]:
@@ -326,10 +326,8 @@ class ParameterExpander(Expander):
 
     def _indirect(self, part: Parameter, scope: Scope, span: Span, split: bool) -> list[Choice]:
         """The alternatives of `${!X}`, `${!X[@]}` and `${!X*}`."""
-        unknown = Piece(
-            None, span.start, span.end, Expansion(part.name, span, scope.context.phase), open=not part.quoted
-        )
-        raw = "" if part.index is None else scope.text.string[part.index.start : part.index.end]
+        unknown = scope.expanded(None, part.name, span, is_open=not part.quoted)
+        raw = "" if part.index is None else scope.written(part.index)
         if part.operator == "prefix":
             return [((((unknown.replace(open=True),), split and not part.quoted),), NO_GUARDS)]
         if raw in ("@", "*"):

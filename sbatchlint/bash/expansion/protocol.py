@@ -6,10 +6,11 @@ from typing import Protocol
 from sbatchlint.bash.expansion.field_splitting import Segments
 from sbatchlint.bash.limits import Limits
 from sbatchlint.bash.state import State
-from sbatchlint.bash.syntax.tree import Assignment, Statement
+from sbatchlint.bash.syntax.tree import Assignment, Part, Redirect, Statement, Word
 from sbatchlint.bash.trace import Context, Trace
-from sbatchlint.bash.values import Expansion, Pieces, Text
+from sbatchlint.bash.values import Expansion, Piece, Pieces, Text
 from sbatchlint.bash.variables import Fields, Guards
+from sbatchlint.source.text import Span
 
 
 class Environment(Protocol):
@@ -34,6 +35,20 @@ class Scope:
         self.state = state
         self.text = text
         self.context = context
+
+    def span(self, node: Part | Statement | Word | Assignment | Redirect) -> Span:
+        """Where a node of the text stands in the file."""
+        return self.text.span(node.start, node.end)
+
+    def written(self, node: Part | Statement | Word | Assignment) -> str:
+        """A node of the text as it is written."""
+        return self.text.string[node.start : node.end]
+
+    def expanded(
+        self, text: str | None, name: str, span: Span, inputs: tuple[Expansion, ...] = (), is_open: bool = False
+    ) -> Piece:
+        """A piece that an expansion gives here; `text` None: an unknown one."""
+        return Piece(text, span.start, span.end, Expansion(name, span, self.context.phase, inputs), is_open)
 
 
 Choice = tuple[Segments, Guards]

@@ -31,7 +31,7 @@ def transformed(
     extended = scope.state.options.get("extglob", False)
     words: list[str | None] = []
     if operator == "@":
-        words = [scope.text.string[word.start : word.end] for word in part.arguments]
+        words = [scope.written(word) for word in part.arguments]
     elif operator[0] == "/":
         first = part.arguments[0]
         pattern = expander.pattern(first, scope)

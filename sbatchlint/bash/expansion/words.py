@@ -47,7 +47,7 @@ class Expander:
         """The fields of a word of a command."""
         parts: Sequence[Part | Piece] = word.parts
         if not parts:
-            span = scope.text.span(word.start, word.end)
+            span = scope.span(word)
             return [(((Piece("", span.start, span.end),),) if word.quoted_empty else (), NO_GUARDS)]
         if word.quoted_empty:
             parts = with_empty_quotes(word, scope)
@@ -55,8 +55,8 @@ class Expander:
             return self._split(parts, scope)
         words = expand_braces(parts, scope)
         if words is None:
-            span = scope.text.span(word.start, word.end)
-            return [(((Piece(None, *span, Expansion("{}", span, scope.context.phase), open=True),),), NO_GUARDS)]
+            span = scope.span(word)
+            return [(((scope.expanded(None, "{}", span, is_open=True),),), NO_GUARDS)]
         results: list[FieldChoice] = []
         for number, each in enumerate(words):
             found = self._split(each, scope)
@@ -95,7 +95,7 @@ class Expander:
         kept = tuple([piece for piece in pieces if piece.text != ""])
         if fits(kept, most):
             return kept
-        span = scope.text.span(word.start, word.end)
+        span = scope.span(word)
         return self.substituter.limits.bounded(kept, most, span, scope.context.phase)
 
     def single_value(self, word: Word | None, scope: Scope) -> Pieces:
@@ -108,9 +108,9 @@ class Expander:
             return values[0][0]
         if word is None or not values:
             return ()
-        span = scope.text.span(word.start, word.end)
+        span = scope.span(word)
         inputs = flattened(each for pieces, _ in values for each in expansions(pieces))
-        return (Piece(None, span.start, span.end, Expansion("", span, scope.context.phase, inputs)),)
+        return (scope.expanded(None, "", span, inputs),)
 
     def pattern(self, word: Word | None, scope: Scope) -> str | None:
         """The text of a pattern, in which quoted characters are escaped by a backslash; None where unknown."""
@@ -152,9 +152,9 @@ class Expander:
                     if merged is not None:
                         extended.append((fields + more, merged))
             if len(extended) > MOST_COMBINATIONS:
-                span = scope.text.span(word.start, word.end)
+                span = scope.span(word)
                 inputs = flattened(each for more, _ in choices for field in more for each in expansions(field))
-                piece = Piece(None, span.start, span.end, Expansion("", span, scope.context.phase, inputs), open=True)
+                piece = scope.expanded(None, "", span, inputs, is_open=True)
                 extended = [((*fields, (piece,)), guards) for fields, guards in results]
             results = extended
         if len(results) == 1 and len(results[0][0]) + len(plain) <= MOST_FIELDS:
@@ -174,7 +174,7 @@ class Expander:
             return found
         span = scope.text.span(elements[0].start, elements[-1].end)
         inputs = flattened(each for fields, _ in found for field in fields for each in expansions(field))
-        piece = Piece(None, *span, Expansion("", span, scope.context.phase, inputs), open=True)
+        piece = scope.expanded(None, "", span, inputs, is_open=True)
         return [(((piece,),), NO_GUARDS)]
 
     # --- parts -------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Expander:
             out.extend(scope.text.pieces(part.start + at, part.start + place))
             at = match.end()
             span = scope.text.span(part.start + place, part.start + at)
-            out.append(Piece(None, *span, Expansion("HOME", span, scope.context.phase)))
+            out.append(scope.expanded(None, "HOME", span))
         if not at:
             return self.literal(part, scope)
         return (*out, *scope.text.pieces(part.start + at, part.end))
@@ -264,7 +264,7 @@ class Expander:
 
     def _rest(self, part: Part | Piece, scope: Scope) -> Segment:
         """An unknown in place of the rest of a word that is too long, from this part on."""
-        span = part.span if isinstance(part, Piece) else scope.text.span(part.start, part.end)
+        span = part.span if isinstance(part, Piece) else scope.span(part)
         self.substituter.limits.note("value", span)
-        piece = Piece(None, *span, Expansion("", span, scope.context.phase), open=True)
+        piece = scope.expanded(None, "", span, is_open=True)
         return (piece,), False

@@ -130,7 +130,7 @@ class Interpreter(Substituter):
         if not cost:
             return
         if not self.silent:
-            self.charge(cost, scope.text.span(node.start, node.end))
+            self.charge(cost, scope.span(node))
         else:
             self.silent = max(self.silent - cost, 0)
             if not self.silent:

@@ -47,7 +47,7 @@ def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) 
     """A key that is equal for two conditions of the same text whose variables are not assigned in between."""
     if statement.end - statement.start > MOST_OPERATED:
         return interpreter.new_key("if")
-    source = scope.text.string[statement.start : statement.end]
+    source = scope.written(statement)
     if not CHANGING.isdisjoint(source.split(None, 1)[:1]):
         return interpreter.new_key("if")
     return _key(interpreter, "if", source, scope)
@@ -55,7 +55,7 @@ def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) 
 
 def case_key(interpreter: Interpreter, word: Word, scope: Scope) -> Hashable:
     """A key that is equal for two `case` words of the same text whose variables are not assigned in between."""
-    return _key(interpreter, "case", scope.text.string[word.start : word.end], scope)
+    return _key(interpreter, "case", scope.written(word), scope)
 
 
 def restricted_variables(interpreter: Interpreter, statement: Statement, scope: Scope) -> frozenset[str]:
@@ -172,7 +172,7 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
                 truth = either(truth, matching)
         if truth is False and falling is None:
             continue
-        labels = tuple(scope.text.string[pattern.start : pattern.end] for pattern in patterns)
+        labels = tuple(scope.written(pattern) for pattern in patterns)
         own: Guards = frozenset(((key, hash(labels)),))
         guards = merge_guards(scope.context.guards, own)
         if guards is None:

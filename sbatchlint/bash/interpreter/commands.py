@@ -13,7 +13,7 @@ from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_ou
 from sbatchlint.bash.state import STDOUT, State, join
 from sbatchlint.bash.syntax.tree import Assignment, Literal, Simple, TestCommand, Word
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Expansion, Piece, Pieces, Text, text_of
+from sbatchlint.bash.values import Piece, Pieces, Text, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable
 
 DEEPEST_CALLS = 6
@@ -82,7 +82,7 @@ def _variables_before(interpreter: Interpreter, node: Simple, scope: Scope) -> t
         values = expand_assignment(interpreter.expander, assignment, scope)
         field = values[0].fields[0] if len(values) == 1 and values[0].fields else _unknown_value(assignment, scope)
         variables.append((assignment.name, field))
-        place = scope.text.span(assignment.start, assignment.end)
+        place = scope.span(assignment)
         record_assignment(interpreter.expander, assignment, tuple(values), True, place, scope)
     return tuple(variables)
 
@@ -103,7 +103,7 @@ def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Sco
 
 def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> int | None:
     """Records `[[ … ]]` as a command whose words are its operands. Returns its exit status, None where unknown."""
-    span = scope.text.span(node.start, node.end)
+    span = scope.span(node)
     values = [interpreter.expander.value(word, scope) for word in node.words]
     argv = (
         (Piece("[[", span.start, span.start + 2),),
@@ -239,5 +239,5 @@ def _restore_partly(interpreter: Interpreter, state: State, name: str, old: Vari
 
 
 def _unknown_value(assignment: Assignment, scope: Scope) -> Pieces:
-    span = scope.text.span(assignment.start, assignment.end)
-    return (Piece(None, *span, Expansion(assignment.name, span, scope.context.phase)),)
+    span = scope.span(assignment)
+    return (scope.expanded(None, assignment.name, span),)

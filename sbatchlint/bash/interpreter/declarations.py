@@ -43,7 +43,7 @@ _declared = lru_cache(maxsize=64)(Declared)  # nearly all are alike
 
 def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
     first = node.words[0]
-    command = scope.text.string[first.start : first.end]
+    command = scope.written(first)
     state = scope.state
     options: list[str] = []
     for word in node.words[1:]:
@@ -69,7 +69,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
             state.doubtful = True
             continue
         for field in choices[0][0]:
-            _declare_field(interpreter, declared, field, scope.text.span(word.start, word.end), scope)
+            _declare_field(interpreter, declared, field, scope.span(word), scope)
     if declared.functions or declared.prints or len(node.words) == 1:
         interpreter.emit(_printed_functions(node, scope), scope)
 
@@ -129,7 +129,7 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
 
 def _printed_functions(node: Simple, scope: Scope) -> Pieces | None:
     """What `declare -f NAME…` prints: the functions as they are written; None where one is unknown."""
-    words = [scope.text.string[word.start : word.end] for word in node.words]
+    words = [scope.written(word) for word in node.words]
     if len(words) < 3 or words[0] not in ("declare", "typeset") or words[1] not in ("-f", "-pf"):
         return None
     out: list[Piece] = []

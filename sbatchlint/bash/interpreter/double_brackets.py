@@ -152,7 +152,7 @@ class Condition:
         source = None if found is None else found[0]
         text = text_of(left)
         truth, groups = (None, None) if source is None or text is None else regex_matches(text, source)
-        span = self.scope.text.span(word.start, word.end)
+        span = self.scope.span(word)
         expansion = Expansion("BASH_REMATCH", span, self.scope.context.phase, flattened(expansions_of(left)))
         fields: tuple[Pieces, ...]
         if groups is None:

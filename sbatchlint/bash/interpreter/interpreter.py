@@ -102,7 +102,7 @@ class ScriptInterpreter(Interpreter):
         else:
             self.limits.work += cost
             if self.limits.work > MOST_WORK:
-                self.exhaust(scope.text.span(statement.start, statement.end))
+                self.exhaust(scope.span(statement))
         result = walk(self, statement, scope)
         if (
             result is not None
@@ -121,7 +121,7 @@ class ScriptInterpreter(Interpreter):
         invocations, state = commands.run_simple(self, node, scope, None)
         if invocations and self.trace.is_kept:
             alone = not (node.assignments or node.redirects)
-            span = invocations[0].span if alone else scope.text.span(node.start, node.end)
+            span = invocations[0].span if alone else scope.span(node)
             self.record((tuple(invocations),), span, scope)
         return state
 
@@ -141,13 +141,13 @@ class ScriptInterpreter(Interpreter):
             if end is not None and node.negated and end.status is not None:
                 end.status = int(not end.status)
             return end
-        self.charge(len(node.commands) - 1, scope.text.span(node.start, node.end))
+        self.charge(len(node.commands) - 1, scope.span(node))
         elements: list[tuple[Invocation, ...]] = []
         given: Pieces | None = scope.state.stdin
         statuses: list[int | None] = []
         final = len(node.commands) - 1
         for number, element in enumerate(node.commands):
-            span = scope.text.span(element.start, element.end)
+            span = scope.span(element)
             inner = Scope(scope.state.copy(), scope.text, context.in_shell("pipeline", span))
             inner.state.stdin = given
             if number < final:
@@ -173,7 +173,7 @@ class ScriptInterpreter(Interpreter):
             status = status if scope.state.option("pipefail") else None
         scope.state.status = status if status is None or not node.negated else int(not status)
         if any(elements) and self.trace.is_kept:
-            span = scope.text.span(node.start, node.end)
+            span = scope.span(node)
             self.record(tuple(elements), span, Scope(scope.state, scope.text, context))
         return scope.state
 
@@ -222,7 +222,7 @@ class ScriptInterpreter(Interpreter):
         return join([(left, frozenset(((guard, 1 - arm),))), (right, frozenset(((guard, arm),)))], scope.context.phase)
 
     def on_background(self, node: Background, scope: Scope) -> State | None:
-        context = scope.context.in_shell("background", scope.text.span(node.start, node.end))
+        context = scope.context.in_shell("background", scope.span(node))
         inner = Scope(scope.state.copy(), scope.text, context)
         end = self.subshell(lambda: self.statement(node.statement, inner), scope)
         if STDOUT in scope.state.variables and (end is None or end.variables[STDOUT] != scope.state.variables[STDOUT]):
@@ -234,7 +234,7 @@ class ScriptInterpreter(Interpreter):
         first = len(self.trace.invocations)
         outer, self.written = self.written, self.written or bool(node.redirects)
         if node.subshell:
-            context = scope.context.in_shell("subshell", scope.text.span(node.start, node.end))
+            context = scope.context.in_shell("subshell", scope.span(node))
             inner = Scope(scope.state.copy(), scope.text, context)
             end = self.subshell(lambda: self.body_of(node.body, node.redirects, inner), scope)
             state: State | None = self.after_subshell(end, scope)

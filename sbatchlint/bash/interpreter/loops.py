@@ -76,7 +76,7 @@ class Iterations:
 
 
 def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
-    span = scope.text.span(node.start, node.end)
+    span = scope.span(node)
     items: list[Pieces] = []
     known = True
     if node.words is None:
@@ -183,7 +183,7 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
     def between(state: State) -> None:
         expander.truth(*ranges[2], Scope(state, scope.text, scope.context))
 
-    return run(interpreter, Loop(node.body, scope.text.span(node.start, node.end), begin, between), scope)
+    return run(interpreter, Loop(node.body, scope.span(node), begin, between), scope)
 
 
 def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | None:
@@ -195,7 +195,7 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
             return None, after
         return (after.status != 0) == node.negated, after
 
-    loop = Loop(node.body, scope.text.span(node.start, node.end), begin)
+    loop = Loop(node.body, scope.span(node), begin)
     loop.condition = True
     return run(interpreter, loop, scope)
 

@@ -136,7 +136,7 @@ def _unescaped(given: Pieces, line: list[tuple[str, bool]], raw: bool, span: Spa
     text = "".join([each for each, _ in line])
     if raw or not any(escaped for _, escaped in line) and text_of(cut(given, 0, len(text))) == text:
         return cut(given, 0, len(text))
-    return (Piece(text, *span, Expansion("$(read)", span, scope.context.phase)),)
+    return (scope.expanded(text, "$(read)", span),)
 
 
 def _split(text: str, protected: list[bool], separators: str, most: int | None) -> list[tuple[int, int]]:
@@ -191,7 +191,7 @@ def _read_whole(
     """Sets the variable of `read -d ''` to a text with unknown parts, without the whitespace around it."""
     pieces = given
     if separators is None:
-        pieces = (Piece(None, *span, Expansion("$(read)", span, scope.context.phase)),)
+        pieces = (scope.expanded(None, "$(read)", span),)
     else:
         whitespace = "".join([each for each in separators if each in WHITESPACE])
         while pieces and whitespace and pieces[-1].text is not None:
@@ -221,7 +221,7 @@ def set_named(interpreter: Interpreter, name: str, value: Pieces | None, scope: 
         if old is None or "A" not in old.flags:
             number, _ = interpreter.expander.number_of(rest[:-1], scope, {})
             index = "" if number is None else number
-    unknown = (Piece(None, *span, Expansion(variable, span, scope.context.phase)),)
+    unknown = (scope.expanded(None, variable, span),)
     set_variable(interpreter.expander, variable, unknown if value is None else value, scope, span, index)
 
 

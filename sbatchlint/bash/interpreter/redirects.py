@@ -6,7 +6,7 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.syntax.tree import Heredoc, Part, Redirect, Word
 from sbatchlint.bash.trace import Redirection
-from sbatchlint.bash.values import Expansion, Piece, Pieces, Text, shown_text
+from sbatchlint.bash.values import Piece, Pieces, Text, shown_text
 from sbatchlint.bash.variables import common_prefix
 
 # Operators that redirect standard output.
@@ -25,7 +25,7 @@ def expand_redirects(
     found: list[Redirection] = []
     stdin: Text | None = None
     for node in redirects:
-        span = scope.text.span(node.start, node.end)
+        span = scope.span(node)
         if node.heredoc is not None:
             stdin = Text(heredoc_value(expander, node.heredoc, scope))
             found.append(Redirection(node.operator, node.fd, None, span))
@@ -51,10 +51,10 @@ def heredoc_value(expander: Expander, heredoc: Heredoc, scope: Scope) -> Pieces:
         if len(own) == 1:
             pieces.extend(own[0][0])
         else:
-            span = scope.text.span(part.start, part.end)
+            span = scope.span(part)
             name = getattr(part, "name", "")
             pieces.extend(_first_lines([each for each, _ in own]))
-            pieces.append(Piece(None, *span, Expansion(name, span, scope.context.phase)))
+            pieces.append(scope.expanded(None, name, span))
     return tuple(pieces)
 
 
