@@ -14,7 +14,7 @@ from sbatchlint.source.text import Span
 # Statements that are walked for one script, loops recorded once. Long values cost as much as several statements, and
 # so does what starts programs, branches or repeats: the checks then have more to look at.
 MOST_WORK = 20_000
-WORK_OF = {"if": 3, "case": 3, "for": 3, "arithmeticfor": 4, "while": 3, "start": 3, "program": 3, "submission": 20}
+WORK_OF = {"start": 3, "program": 3, "submission": 20}
 PIECES_OF_A_STATEMENT = 400
 # Pieces of the value of a variable: the longest of some 2,000 real scripts has 343.
 MOST_PIECES = 400

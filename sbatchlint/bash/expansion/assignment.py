@@ -26,12 +26,6 @@ ENVIRONMENT_NAMES = frozenset(
 NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def unknown_value(
-    name: str, span: Span, scope: Scope, inputs: tuple[Expansion, ...] = (), several: bool = False
-) -> Pieces:
-    return (scope.expanded(None, name, span, inputs, is_open=several),)
-
-
 # --- values --------------------------------------------------------------------------------------
 
 
@@ -48,7 +42,7 @@ def _array(
 ) -> list[Alternative]:  # fmt: skip
     """The alternatives of `(…)`; for `+=`, appended to those of `before`."""
     span = scope.span(node)
-    unknown = unknown_value(node.name, span, scope, several=True)
+    unknown = scope.unknown(node.name, span, is_open=True)
     befores = before if node.append else ()
     if all(key is None for key in literal.keys) and "A" not in flags:
         results = []
@@ -238,7 +232,7 @@ def _in_element(
     append: bool, flags: str, span: Span, name: str, scope: Scope,
 ) -> list[Alternative]:  # fmt: skip
     """The alternatives of an array after `NAME[i]=value`, or `NAME=value` for element 0."""
-    unknown = unknown_value(name, span, scope, several=True)
+    unknown = scope.unknown(name, span, is_open=True)
     empty = Alternative((), NO_GUARDS, () if "A" in flags else None)
     results = []
     for each in before or (empty,):
@@ -251,9 +245,7 @@ def _in_element(
             if append:
                 found, old = element(each, index, flags)
                 new = (
-                    _concatenated(expander, old or (), new or (), flags, scope)
-                    if found
-                    else unknown_value(name, span, scope)
+                    _concatenated(expander, old or (), new or (), flags, scope) if found else scope.unknown(name, span)
                 )
             else:
                 new = _with_attributes(expander, new or (), flags, scope)
@@ -332,7 +324,7 @@ def unset_element(state: State, name: str, index: int | str | None, span: Span, 
             state.variables[name] = Variable((), span=span)
             return True
         return False
-    unknown = unknown_value(name, span, scope, several=True)
+    unknown = scope.unknown(name, span, is_open=True)
     changed = []
     for each in old.alternatives:
         new = with_element(each, index, None, old.flags, unknown) if each.fields is not None else each

@@ -5,8 +5,9 @@ import re
 from sbatchlint.bash.expansion import arithmetic
 from sbatchlint.bash.expansion.arithmetic_variables import ShellVariables
 from sbatchlint.bash.expansion.field_splitting import Segments, joined, segments_of
-from sbatchlint.bash.expansion.parameters import ParameterExpander
+from sbatchlint.bash.expansion.parameters import expand_parameter
 from sbatchlint.bash.expansion.protocol import Choice, Scope
+from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.limits import MOST_NOTED
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
@@ -28,12 +29,12 @@ NAMES = Regex(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
 CHANGING = Regex(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
 
 
-class ScriptExpander(ParameterExpander):
+class ScriptExpander(Expander):
     """Expands all words of a script, `$(…)` through `substituter`."""
 
     def part(self, part: Part, scope: Scope, split: bool = True) -> list[Choice]:
         if isinstance(part, Parameter):
-            return self.parameter(part, scope, split)
+            return expand_parameter(self, part, scope, split)
         is_quoted = getattr(part, "quoted", True)
         splitting = split and not is_quoted
         span = scope.span(part)
@@ -52,8 +53,7 @@ class ScriptExpander(ParameterExpander):
             return [((((Piece(None, *span, expansion),), False),), NO_GUARDS)]
         if isinstance(part, Broken):
             scope.state.doubtful = True
-            pieces = (Piece(None, *span, Expansion("", span, phase), open=splitting),)
-            return [(segments_of(pieces, splitting), NO_GUARDS)]
+            return [(segments_of(scope.unknown("", span, is_open=splitting), splitting), NO_GUARDS)]
         raise AssertionError(part)
 
     def _substitution(self, part: CommandSubstitution, scope: Scope, span: Span, splitting: bool) -> list[Choice]:
@@ -77,8 +77,8 @@ class ScriptExpander(ParameterExpander):
         if value is None:
             scope.state.doubtful = True
         self._note_names(word, inner)
-        expansion = Expansion("$((" + scope.text.string[start:end].strip() + "))", span, scope.context.phase, inputs)
-        return (Piece(None if value is None else str(value), span.start, span.end, expansion),)
+        shown = None if value is None else str(value)
+        return (scope.expanded(shown, "$((" + scope.text.string[start:end].strip() + "))", span, inputs),)
 
     def number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...]]:
         value, inputs, _ = self._number(*self._expression(start, end, scope))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.arrays import element
 from sbatchlint.bash.expansion.protocol import Environment, Scope
-from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened
+from sbatchlint.bash.values import expansions, flattened
 from sbatchlint.bash.variables import Alternative, Fields, Guards, Variable, merge_guards
 from sbatchlint.source.text import Span
 
@@ -15,10 +15,6 @@ def note_unset(scope: Scope) -> None:
     """Notes that an unset parameter was expanded, at which a shell with `set -u` exits."""
     if scope.state.option("nounset") is not False:
         scope.state.doubtful = True
-
-
-def unknown(name: str, scope: Scope, span: Span, inputs: tuple[Expansion, ...] = ()) -> Pieces:
-    return (scope.expanded(None, name, span, inputs),)
 
 
 def alternatives(
@@ -38,7 +34,7 @@ def alternatives(
         if each.fields is None:
             each = each._replace(fields=inherited(environment, name, scope, span))
         results.append(each)
-    return results or [Alternative((unknown(name, scope, span),))]
+    return results or [Alternative((scope.unknown(name, span),))]
 
 
 def elements(
@@ -65,7 +61,7 @@ def elements(
             continue
         inputs = flattened(each for field in fields for each in expansions(field))
         origin = inputs[0].name if len(fields) == 1 and inputs else name
-        results.append(((unknown(origin, scope, span, inputs),), each.guards))
+        results.append(((scope.unknown(origin, span, inputs),), each.guards))
     return results
 
 
@@ -77,5 +73,4 @@ def inherited(environment: Environment, name: str, scope: Scope, span: Span) -> 
     if not isinstance(value, str):
         note_unset(scope)  # it may be unset
     text = value if isinstance(value, str) else None
-    expansion = Expansion(name, span, scope.context.phase)
-    return ((Piece(text, span.start, span.end, expansion),),)
+    return ((scope.expanded(text, name, span),),)

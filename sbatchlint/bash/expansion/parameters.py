@@ -6,191 +6,199 @@ from collections.abc import Hashable
 from sbatchlint.bash.expansion.arrays import indices, is_open
 from sbatchlint.bash.expansion.assignment import NAME, set_alternatives, subscript
 from sbatchlint.bash.expansion.field_splitting import BREAK, Segment, Segments, joined, segments_of, separators_of
-from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, note_unset, unknown
+from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, note_unset
 from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.expansion.words import Expander
-from sbatchlint.bash.syntax.tree import Parameter, Word
-from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
+from sbatchlint.bash.syntax.tree import Parameter
+from sbatchlint.bash.values import Piece, expansions, flattened, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variable, Variables, merge_guards
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import Span
 
 INDIRECT = Regex(r"([A-Za-z_]\w*|\d+|[@*#])(?:\[([^]]+)\])?", re.ASCII)
 
 
 class Subject:
-    """The subject of an expansion: a parameter, an element, or all elements.
+    """What an expansion is about: a parameter, an element, or all elements.
 
     `element`: a number or key, None without a subscript, "" where unknown. `several`: `@` or `*` (`star`).
     """
 
     __slots__ = ("element", "name", "several", "star")
 
-    def __init__(self, name: str, element: int | str | None, several: bool, star: bool) -> None:
+    def __init__(self, name: str, element: int | str | None = None, several: bool = False, star: bool = False) -> None:
         self.name = name
         self.element = element
         self.several = several
         self.star = star
 
 
-def _empty(span: Span) -> Segments:
-    """An expansion that gives an empty text, which is a field."""
-    return (((Piece("", span.start, span.start),), False),)
+def expand_parameter(expander: Expander, part: Parameter, scope: Scope, split: bool) -> list[Choice]:
+    """The alternatives of `$NAME` or `${…}` as segments. `split`: whether the word is split into fields."""
+    return ParameterExpansion(expander, part, scope, split).choices()
 
 
-class ParameterExpander(Expander):
-    """Expands words; adds parameters to what `Expander` knows."""
+class ParameterExpansion:
+    """The expansion of one parameter. `splitting`: whether its value is split into fields."""
 
-    def parameter(self, part: Parameter, scope: Scope, split: bool) -> list[Choice]:
-        """The alternatives of `${…}` as segments. `split`: whether the word is split into fields."""
-        span = scope.span(part)
-        operator = part.operator
+    __slots__ = ("environment", "expander", "part", "scope", "span", "split", "splitting")
+
+    def __init__(self, expander: Expander, part: Parameter, scope: Scope, split: bool) -> None:
+        self.expander = expander
+        self.environment = expander.substituter.environment
+        self.part = part
+        self.scope = scope
+        self.span = scope.span(part)
+        self.split = split
+        self.splitting = split and not part.quoted
+
+    def choices(self) -> list[Choice]:
+        operator = self.part.operator
         if operator in ("indirect", "prefix"):
-            return self._indirect(part, scope, span, split)
-        subject = self._subject(part, scope)
-        choices = self._values(subject, part, scope, span)
+            return self._indirect()
+        subject = self._subject()
+        values = self._values(subject)
         if operator == "length":
-            return [self._length(fields, guards, subject, part, scope, span, split) for fields, guards in choices]
-        if operator.lstrip(":") in ("-", "=", "+", "?") and operator != ":":
+            return [(self._length(fields, subject), guards) for fields, guards in values]
+        if operator in ("-", "=", "+", "?", ":-", ":=", ":+", ":?"):
             results: list[Choice] = []
             taken = False
-            for fields, guards in choices:
-                own, decided = self._default(fields, guards, subject, part, scope, span, split)
+            for fields, guards in values:
+                own, is_taken = self._default(fields, guards, subject)
                 results.extend(own)
-                taken = taken or decided
+                taken = taken or is_taken
             if taken and operator[-1] == "=":
-                self._assign_default(subject, results, scope, span)
+                self._assign_default(subject, results)
             return results
+        changed = values
         if operator == ":":
             changed = [
-                (substring(self, fields, subject.several, part, scope, span), guards) for fields, guards in choices
+                (substring(self.expander, fields, subject.several, self.part, self.scope, self.span), guards)
+                for fields, guards in values
             ]
         elif operator:
-            changed = transformed(self, choices, part, scope, span)
-        else:
-            changed = choices
-        if not subject.several and any(fields is None for fields, _ in choices):
-            note_unset(scope)
-        return [(self._segments(fields or (), subject, part, scope, span, split), guards) for fields, guards in changed]
+            changed = transformed(self.expander, values, self.part, self.scope, self.span)
+        if not subject.several and any(fields is None for fields, _ in values):
+            note_unset(self.scope)
+        return [(self._segments(fields or (), subject), guards) for fields, guards in changed]
 
-    def _record(self, name: str, operator: str, found: Variable | None, part: Parameter, scope: Scope) -> None:
+    def _record(self, name: str, operator: str) -> None:
         """Records that a variable is looked up."""
-        trace = self.substituter.trace
+        part, scope = self.part, self.scope
+        found = scope.state.variables.get(name)
+        trace = self.expander.substituter.trace
         trace.record_read(name, part.start, part.end, operator, found, scope.text, scope.context)
 
-    def _subject(self, part: Parameter, scope: Scope) -> Subject:
-        if part.index is None:
-            several = part.name in ("@", "*")
-            return Subject(part.name, None, several, part.name == "*")
-        raw = scope.written(part.index)
+    def _subject(self) -> Subject:
+        name, index = self.part.name, self.part.index
+        if index is None:
+            return Subject(name, None, name in ("@", "*"), name == "*")
+        raw = self.scope.written(index)
         if raw in ("@", "*"):
-            return Subject(part.name, None, True, raw == "*")
-        found = scope.state.variables.get(part.name)
-        index = subscript(self, part.index, found.flags if found else "", scope)
-        return Subject(part.name, "" if index is None else index, False, False)
+            return Subject(name, None, True, raw == "*")
+        found = self.scope.state.variables.get(name)
+        element = subscript(self.expander, index, found.flags if found else "", self.scope)
+        return Subject(name, "" if element is None else element)
 
-    def _segments(
-        self, fields: Fields, subject: Subject, part: Parameter, scope: Scope, span: Span, split: bool
-    ) -> Segments:
-        splitting = split and not part.quoted
+    # --- segments ----------------------------------------------------------------------------
+
+    def _empty(self) -> Segments:
+        """The segments of an empty string, which is a field."""
+        return (((Piece("", self.span.start, self.span.start),), False),)
+
+    def _segments(self, fields: Fields, subject: Subject) -> Segments:
         if not subject.several:
             pieces = fields[0] if fields else ()
-            if not pieces and not splitting:
-                return _empty(span)
-            return segments_of(pieces, splitting)
+            return segments_of(pieces, self.splitting) if pieces or self.splitting else self._empty()
         between: Segment | None = BREAK
-        if subject.star and not splitting or not split:
-            blank: str | None = " "
+        if subject.star and not self.splitting or not self.split:
+            space: str | None = " "
             if subject.star:
-                separators = separators_of(scope.state)
-                blank = None if separators is None else separators[:1]
-            expansion = Expansion(part.name, span, scope.context.phase)
-            between = None if blank == "" else ((Piece(blank, *span, expansion),), False)
+                separators = separators_of(self.scope.state)
+                space = None if separators is None else separators[:1]
+            between = None if space == "" else ((self.scope.expanded(space, self.part.name, self.span),), False)
             if not fields:
-                return _empty(span)
-        out: list[Segment] = []
+                return self._empty()
+        segments: list[Segment] = []
         separated = False
         for number, field in enumerate(fields):
             # a field that may be none swallows the separator beside it
             vanishing = between is not BREAK and bool(field) and all(piece.open for piece in field)
             if separated and between is not None and not vanishing:
-                out.append(between)
+                segments.append(between)
             separated = not vanishing or number > 0
             if field and between is not BREAK:
                 # inside one word an unknown is one field
-                out.append((tuple([piece.replace(open=False) for piece in field]), splitting))
+                segments.append((tuple([piece.replace(open=False) for piece in field]), self.splitting))
             elif field:
-                out.append((field, splitting))
-            elif not splitting:
-                out.extend(_empty(span))
-        return tuple(out)
+                segments.append((field, self.splitting))
+            elif not self.splitting:
+                segments.extend(self._empty())
+        return tuple(segments)
 
-    def _special(self, name: str, part: Parameter, scope: Scope, span: Span) -> list[ValueChoice] | None:
+    # --- values ------------------------------------------------------------------------------
+
+    def _unknown(self, name: str, is_open: bool = False) -> Fields:
+        return (self.scope.unknown(name, self.span, is_open=is_open),)
+
+    def _special(self, name: str) -> Fields | bool | None:
+        """The fields of a special or positional parameter, None where it is not set; False for any other parameter."""
         if len(name) > 1 and name != "PIPESTATUS" and not is_number(name):
-            return None
-        positional = scope.state.positional
+            return False
+        state = self.scope.state
+        positional = state.positional
         if name in ("@", "*"):
-            if positional is None:
-                piece = scope.expanded(None, "@", span, is_open=True)
-                return [(((piece,),), NO_GUARDS)]
-            return [(positional, NO_GUARDS)]
+            return self._unknown("@", is_open=True) if positional is None else positional
         if is_number(name) and name != "0":
+            number = parse_integer(name)
             if positional is None:
-                note_unset(scope)
-                return [((unknown(name, scope, span),), NO_GUARDS)]
-            if any(piece.open for field in positional[: parse_integer(name)] for piece in field):
-                return [((unknown(name, scope, span),), NO_GUARDS)]
-            return [
-                ((positional[parse_integer(name) - 1],) if parse_integer(name) <= len(positional) else None, NO_GUARDS)
-            ]
-        if name == "#" and positional is not None and not any(p.open for field in positional for p in field):
-            expansion = Expansion("#", span, scope.context.phase)
-            return [(((Piece(str(len(positional)), *span, expansion),),), NO_GUARDS)]
+                note_unset(self.scope)
+            if positional is None or is_open(positional[:number]):
+                return self._unknown(name)
+            return (positional[number - 1],) if number <= len(positional) else None
+        if name == "#" and positional is not None and not is_open(positional):
+            return ((self.scope.expanded(str(len(positional)), "#", self.span),),)
         if name in ("?", "PIPESTATUS"):
-            self.substituter.read_status(name)
-        if name == "?" and scope.state.status is not None:
-            expansion = Expansion("?", span, scope.context.phase)
-            return [(((Piece(str(scope.state.status), *span, expansion),),), NO_GUARDS)]
-        if name == "0" and scope.state.zero is not None:
-            return [((scope.state.zero,), NO_GUARDS)]
-        if name == "0":  # who am I? a question of scripts that look for their folder
-            self._record(name, "", scope.state.variables.get(name), part, scope)
-        if name in ("?", "-", "$", "!", "_", "0", "#"):
-            return [((unknown(name, scope, span),), NO_GUARDS)]
-        return None
+            self.expander.substituter.read_status(name)
+        if name == "?" and state.status is not None:
+            return ((self.scope.expanded(str(state.status), "?", self.span),),)
+        if name == "0" and state.zero is not None:
+            return (state.zero,)
+        if name == "0":  # recorded, as scripts that look for their own folder read it
+            self._record(name, "")
+        return self._unknown(name) if name in ("?", "-", "$", "!", "_", "0", "#") else False
 
-    def _values(self, subject: Subject, part: Parameter, scope: Scope, span: Span) -> list[ValueChoice]:
+    def _values(self, subject: Subject) -> list[ValueChoice]:
         """The fields before the operator is applied."""
-        special = self._special(subject.name, part, scope, span)
-        if special is not None:
-            return special
-        found = scope.state.variables.get(subject.name)
-        if part.operator not in ("indirect", "prefix"):
-            self._record(part.name, part.operator, found, part, scope)
+        special = self._special(subject.name)
+        if not isinstance(special, bool):
+            return [(special, NO_GUARDS)]
+        if self.part.operator not in ("indirect", "prefix"):
+            self._record(self.part.name, self.part.operator)
         if not subject.several:
-            return elements(self.substituter.environment, subject.name, subject.element, scope, span)
+            return elements(self.environment, subject.name, subject.element, self.scope, self.span)
+        found = self.scope.state.variables.get(subject.name)
         results: list[ValueChoice] = []
-        for each in alternatives(self.substituter.environment, subject.name, found, scope, span):
-            fields = each.fields
-            if fields is not None and found is not None and "A" in found.flags and len(fields) > 1:
+        for alternative in alternatives(self.environment, subject.name, found, self.scope, self.span):
+            fields = alternative.fields or ()
+            if found is not None and "A" in found.flags and len(fields) > 1:
                 # the order of an associative array is that of its hash table
                 inputs = flattened(each for field in fields for each in expansions(field))
-                fields = ((unknown(subject.name, scope, span, inputs)[0].replace(open=True),),)
-            results.append((() if fields is None else fields, each.guards))
+                fields = (self.scope.unknown(subject.name, self.span, inputs, True),)
+            results.append((fields, alternative.guards))
         return results
 
     # --- defaults ----------------------------------------------------------------------------
 
-    def _is_empty(self, fields: Fields | None, colon: bool, subject: Subject) -> bool | None:
+    def _is_empty(self, fields: Fields | None) -> bool | None:
         """Whether `${X:-d}` (or `${X-d}`) takes its default; None where unknown."""
-        if fields is None or not fields:
+        if not fields:
             return True
-        if not colon:
+        if self.part.operator[0] != ":":
             if any(text_of(field) is not None for field in fields):
                 return False
-            return False if all(self._is_certain(field) for field in fields) else None
+            return False if all(any(piece.text is not None for piece in field) for field in fields) else None
         if any(piece.text for field in fields for piece in field):
             return False
         if len(fields) > 1:
@@ -202,181 +210,170 @@ class ParameterExpander(Expander):
     def _has_text(self, piece: Piece) -> bool:
         """Whether a piece is not empty, though it is not known what it is."""
         found = piece.expansion
-        return found is not None and (found.name.startswith("$((") or self.substituter.environment.surely_prints(found))
+        return found is not None and (found.name.startswith("$((") or self.environment.surely_prints(found))
 
-    @staticmethod
-    def _is_certain(field: Pieces) -> bool:
-        return any(piece.text is not None for piece in field)
-
-    def _default(
-        self, fields: Fields | None, guards: Guards, subject: Subject, part: Parameter, scope: Scope, span: Span,
-        split: bool,
-    ) -> tuple[list[Choice], bool]:  # fmt: skip
+    def _default(self, fields: Fields | None, guards: Guards, subject: Subject) -> tuple[list[Choice], bool]:
         """The alternatives of `${X:-d}` and the like for one value of X, and whether the default may be taken."""
-        operator = part.operator.lstrip(":")
-        colon = part.operator[0] == ":"
-        empty = self._is_empty(fields, colon, subject)
-        own = self._segments(fields if fields is not None else (), subject, part, scope, span, split)
+        operator = self.part.operator[-1]
+        is_empty = self._is_empty(fields)
+        own = self._segments(fields or (), subject)
         if operator == "?":
-            if empty is not False:
-                scope.state.doubtful = True
+            if is_empty is not False:
+                self.scope.state.doubtful = True
             if not fields:
-                own = segments_of(unknown(part.name, scope, span), False)
+                own = segments_of(self.scope.unknown(self.part.name, self.span), False)
             return [(own, guards)], False
-        argument = part.arguments[0] if part.arguments else None
-        wanted = empty if operator != "+" else (None if empty is None else not empty)
-        nothing = self._segments((), Subject(part.name, None, False, False), part, scope, span, split)
-        if subject.several and not subject.star and part.quoted and split:
-            nothing = ()
+        wanted, otherwise, arm = is_empty, own, 0
+        if operator == "+":
+            wanted, arm = None if is_empty is None else not is_empty, 1
+            several = subject.several and not subject.star and self.part.quoted and self.split
+            otherwise = () if several else self._segments((), Subject(self.part.name))
         if wanted is False:
-            return [(own if operator != "+" else nothing, guards)], False
-        results: list[Choice] = []
-        branch = self._branch(part, scope, colon)
-        before = scope.state.variables.copy() if wanted is None else None
-        found = self._argument(argument, scope, part.quoted, split, span)
+            return [(otherwise, guards)], False
+        branch = self._branch()
+        before = self.scope.state.variables.copy() if wanted is None else None
+        found = self._argument()
         if before is not None:
-            self._maybe(before, branch, 0 if operator != "+" else 1, scope)
+            self._guard_changes(before, branch, arm)
+        results: list[Choice] = []
         for segments, other in found:
             merged = merge_guards(guards, other)
+            if merged is not None and wanted is None:
+                merged = merge_guards(merged, frozenset(((branch, arm),)))
             if merged is None:
                 continue
-            if wanted is None:
-                tagged = merge_guards(merged, frozenset(((branch, 0 if operator != "+" else 1),)))
-                if tagged is None:
-                    continue
-                merged = tagged
             if operator == "=":
                 # the assigned value is expanded again, without its quotes
-                splitting = split and not part.quoted
-                segments = tuple([(pieces, splitting) for pieces, _ in segments if pieces is not None])
+                segments = tuple([(pieces, self.splitting) for pieces, _ in segments if pieces is not None])
             results.append((segments, merged))
         if wanted is None:
-            tagged = merge_guards(guards, frozenset(((branch, 1 if operator != "+" else 0),)))
-            if tagged is not None:
-                results.append((own if operator != "+" else nothing, tagged))
+            merged = merge_guards(guards, frozenset(((branch, 1 - arm),)))
+            if merged is not None:
+                results.append((otherwise, merged))
         return results, True
 
-    @staticmethod
-    def _maybe(before: Variables, branch: Hashable, arm: int, scope: Scope) -> None:
+    def _guard_changes(self, before: Variables, branch: Hashable, arm: int) -> None:
         """Guards the changes that the expansion of a default made: they hold only where it is taken."""
-        variables = scope.state.variables
+        variables = self.scope.state.variables
         for name in list(before.changes(variables)):
             old, new = before.get(name), variables.get(name)
-            alternatives = [
-                each._replace(guards=each.guards | {(branch, number)})
+            guarded = [
+                alternative._replace(guards=alternative.guards | {(branch, number)})
                 for number, variable in ((arm, new), (1 - arm, old))
-                for each in (variable.alternatives if variable is not None else ()) or (Alternative(None),)
+                for alternative in (variable.alternatives if variable is not None else ()) or (Alternative(None),)
             ]
             model = new if new is not None else old
             if model is not None:
-                variables[name] = model._replace(alternatives=tuple(alternatives))
+                variables[name] = model._replace(alternatives=tuple(guarded))
 
-    def _branch(self, part: Parameter, scope: Scope, colon: bool) -> Hashable:
+    def _branch(self) -> Hashable:
         """A key that is equal for two defaults of a variable that is not set in between."""
-        found = scope.state.variables.get(part.name)
+        name, index = self.part.name, self.part.index
+        found = self.scope.state.variables.get(name)
         if found is not None:
-            self.substituter.kept_alive.append(found)
-        index = None if part.index is None else scope.written(part.index)
-        return ("default", part.name, index, colon, id(found) if found is not None else 0)
+            self.expander.substituter.kept_alive.append(found)
+        element = None if index is None else self.scope.written(index)
+        return ("default", name, element, self.part.operator[0] == ":", id(found) if found is not None else 0)
 
-    def _argument(self, word: Word | None, scope: Scope, quoted: bool, split: bool, span: Span) -> list[Choice]:
-        empty = () if split and not quoted else _empty(span)
-        if word is None or not word.parts:
-            kept = word is not None and word.quoted_empty
-            return [(_empty(span) if kept else empty, NO_GUARDS)]
-        found = self.segments(word.parts, scope, split, loose=split and not quoted)
+    def _argument(self) -> list[Choice]:
+        """The alternatives of the default itself."""
+        (word,) = self.part.arguments
+        empty = () if self.splitting else self._empty()
+        if not word.parts:
+            return [(self._empty() if word.quoted_empty else empty, NO_GUARDS)]
+        found = self.expander.segments(word.parts, self.scope, self.split, loose=self.splitting)
         return [(segments or empty, guards) for segments, guards in found]
 
-    def _assign_default(self, subject: Subject, results: list[Choice], scope: Scope, span: Span) -> None:
+    def _assign_default(self, subject: Subject, results: list[Choice]) -> None:
         """Sets the variable of `${X:=y}`."""
         if subject.several or not NAME.fullmatch(subject.name) or subject.element == "":
-            scope.state.doubtful = True
+            self.scope.state.doubtful = True
             return
         values = []
         for segments, guards in results:
-            pieces = tuple([piece for piece in joined(segments) if piece.text != ""])
-            values.append(Alternative((tuple([each.replace(open=False) for each in pieces]),), guards))
-        set_alternatives(self, subject.name, values, scope, span, subject.element)
+            pieces = tuple([piece.replace(open=False) for piece in joined(segments) if piece.text != ""])
+            values.append(Alternative((pieces,), guards))
+        set_alternatives(self.expander, subject.name, values, self.scope, self.span, subject.element)
 
     # --- length, names -----------------------------------------------------------------------
 
-    def _length(
-        self, fields: Fields | None, guards: Guards, subject: Subject, part: Parameter, scope: Scope, span: Span,
-        split: bool,
-    ) -> Choice:  # fmt: skip
+    def _length(self, fields: Fields | None, subject: Subject) -> Segments:
         value: int | None
-        inputs = flattened(each for field in fields or () for each in expansions(field))
-        if subject.name in ("@", "*") or subject.several:
-            found = scope.state.variables.get(subject.name)
+        if subject.several:
+            found = self.scope.state.variables.get(subject.name)
             if subject.name not in ("@", "*") and (found is None or any(not e.fields for e in found.alternatives)):
-                note_unset(scope)
+                note_unset(self.scope)
             value = None if is_open(fields or ()) else len(fields or ())
             if found is not None and "A" in found.flags and len(found.alternatives) == 1:
-                each = found.alternatives[0]
-                value = len(each.keys) if each.keys is not None else None if each.fields else 0
+                only = found.alternatives[0]
+                value = len(only.keys) if only.keys is not None else None if only.fields else 0
         elif fields is None:
-            note_unset(scope)
+            note_unset(self.scope)
             value = 0
         else:
             text = text_of(fields[0]) if fields else ""
             value = None if text is None or not text.isascii() else len(text)
-        expansion = Expansion(f"#{part.name}", span, scope.context.phase, inputs)
-        piece = Piece(None if value is None else str(value), *span, expansion)
-        return (((piece,), split and not part.quoted),), guards
+        inputs = flattened(each for field in fields or () for each in expansions(field))
+        shown = None if value is None else str(value)
+        return (((self.scope.expanded(shown, f"#{self.part.name}", self.span, inputs),), self.splitting),)
 
-    def _indirect(self, part: Parameter, scope: Scope, span: Span, split: bool) -> list[Choice]:
+    def _indirect(self) -> list[Choice]:
         """The alternatives of `${!X}`, `${!X[@]}` and `${!X*}`."""
-        unknown = scope.expanded(None, part.name, span, is_open=not part.quoted)
-        raw = "" if part.index is None else scope.written(part.index)
+        part, scope = self.part, self.scope
         if part.operator == "prefix":
-            return [((((unknown.replace(open=True),), split and not part.quoted),), NO_GUARDS)]
+            return [(((scope.unknown(part.name, self.span, is_open=True), self.splitting),), NO_GUARDS)]
+        raw = "" if part.index is None else scope.written(part.index)
         if raw in ("@", "*"):
-            return self._keys(part, scope, span, split, raw == "*")
+            return self._keys(raw == "*")
         results: list[Choice] = []
         variables = scope.state.variables
-        self._record(part.name, part.operator, variables.get(part.name), part, scope)
-        for fields, guards in self._values(self._subject(part, scope), part, scope, span):
+        self._record(part.name, part.operator)
+        for fields, guards in self._values(self._subject()):
             name = text_of(fields[0]) if fields else ""
             match = None if name is None else INDIRECT.fullmatch(name)
-            index: int | str | None = None if match is None else match[2]
-            if match is not None and match[2] is not None and match[2] not in ("@", "*"):
+            if match is None:
+                scope.state.doubtful = True
+                unknown = scope.unknown(part.name, self.span, is_open=not part.quoted)
+                results.append((((unknown, self.splitting),), guards))
+                continue
+            index: int | str | None = match[2]
+            if match[2] is not None and match[2] not in ("@", "*"):
                 found = variables.get(match[1])
                 if found is None or "A" not in found.flags:
                     index = parse_integer(match[2]) if re.fullmatch(r"-?\d{1,6}", match[2]) else ""
-            if match is None:
-                scope.state.doubtful = True
-                results.append(((((unknown,), split and not part.quoted),), guards))
-                continue
-            self._record(match[1], part.operator, variables.get(match[1]), part, scope)
+            self._record(match[1], part.operator)
             several = index in ("@", "*") or match[1] in ("@", "*")
             subject = Subject(match[1], None if several else index, several, index == "*" or match[1] == "*")
-            for value, other in self._values(subject, part, scope, span):
+            for value, other in self._values(subject):
                 merged = merge_guards(guards, other)
                 if merged is not None:
                     if value is None:
                         note_unset(scope)
-                    results.append((self._segments(value or (), subject, part, scope, span, split), merged))
+                    results.append((self._segments(value or (), subject), merged))
         return results
 
-    def _keys(self, part: Parameter, scope: Scope, span: Span, split: bool, star: bool) -> list[Choice]:
+    def _keys(self, star: bool) -> list[Choice]:
         """The alternatives of `${!A[@]}`, the subscripts of an array."""
-        found = scope.state.variables.get(part.name)
-        expansion = Expansion(f"!{part.name}", span, scope.context.phase)
-        unknown: Fields = ((Piece(None, *span, expansion, open=True),),)
-        subject = Subject(part.name, None, True, star)
+        name = self.part.name
+        found = self.scope.state.variables.get(name)
         results: list[Choice] = []
-        for each in alternatives(self.substituter.environment, part.name, found, scope, span):
-            fields = each.fields or ()
-            if is_open(fields) or found is None and fields:
-                keys = unknown
-            elif found is not None and "A" in found.flags:
-                known = each.keys if each.keys is not None else None if fields else ()
-                keys = (
-                    unknown
-                    if known is None or len(known) > 1
-                    else tuple([(Piece(k, *span, expansion),) for k in known])
-                )
+        for alternative in alternatives(self.environment, name, found, self.scope, self.span):
+            known = self._known_keys(alternative, found)
+            if known is None:
+                keys = self._unknown(f"!{name}", is_open=True)
             else:
-                keys = tuple([(Piece(str(number), *span, expansion),) for number in indices(fields, each.keys)])
-            results.append((self._segments(keys, subject, part, scope, span, split), each.guards))
+                keys = tuple([(self.scope.expanded(key, f"!{name}", self.span),) for key in known])
+            results.append((self._segments(keys, Subject(name, None, True, star)), alternative.guards))
         return results
+
+    @staticmethod
+    def _known_keys(alternative: Alternative, found: Variable | None) -> list[str] | None:
+        fields = alternative.fields or ()
+        if is_open(fields) or found is None and fields:
+            return None
+        if found is None or "A" not in found.flags:
+            return [str(number) for number in indices(fields, alternative.keys)]
+        # several keys of an associative array have no known order
+        if alternative.keys is None:
+            return None if fields else []
+        return list(alternative.keys) if len(alternative.keys) < 2 else None

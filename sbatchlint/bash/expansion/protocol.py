@@ -50,6 +50,10 @@ class Scope:
         """A piece that an expansion gives here; `text` None: an unknown one."""
         return Piece(text, span.start, span.end, Expansion(name, span, self.context.phase, inputs), is_open)
 
+    def unknown(self, name: str, span: Span, inputs: tuple[Expansion, ...] = (), is_open: bool = False) -> Pieces:
+        """The pieces of an unknown value that an expansion gives here."""
+        return (self.expanded(None, name, span, inputs, is_open),)
+
 
 Choice = tuple[Segments, Guards]
 FieldChoice = tuple[Fields, Guards]

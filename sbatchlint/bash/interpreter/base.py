@@ -77,7 +77,6 @@ class Interpreter(Substituter):
         self.all_silent = MOST_SILENT_OF_ALL
         self.substituted: int | None = 0  # the status of the last substitution
         self.redirected: Sequence[Redirection] = ()  # the redirects of the last compound command
-        self.written = False  # whether a group around has redirects
         self.kept_alive: list[object] = []  # objects whose id() is part of a guard's key
         self.keys = 0
 
@@ -127,14 +126,8 @@ class Interpreter(Substituter):
 
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
         cost = pieces // PIECES_OF_A_STATEMENT
-        if not cost:
-            return
-        if not self.silent:
-            self.charge(cost, scope.span(node))
-        else:
-            self.silent = max(self.silent - cost, 0)
-            if not self.silent:
-                raise LoopBudgetExceeded
+        if cost:
+            self.charge(8 * cost if self.silent else cost, scope.span(node))
 
     def exhaust(self, span: Span) -> NoReturn:
         """Ends the evaluation, as the budget is spent."""
@@ -190,7 +183,7 @@ class Interpreter(Substituter):
         marks = self.marks()
         allowed = self.silent = self.silent or MOST_SILENT
         self.trace = Trace(is_kept=False)
-        returns, leaves, written = self.return_states, self.exit_states, self.written
+        returns, leaves = self.return_states, self.exit_states
         try:
             result = walk()
         except LoopBudgetExceeded:
@@ -199,7 +192,6 @@ class Interpreter(Substituter):
             return None
         finally:
             self.trace, self.return_states, self.exit_states, self.loops = trace, returns, leaves, before
-            self.written = written
             escaped = self.reset(marks)
             if outermost:
                 self.all_silent -= allowed - self.silent
@@ -268,8 +260,6 @@ class Interpreter(Substituter):
         self, redirects: Sequence[Redirect], scope: Scope, walk: Callable[[], State | None]
     ) -> State | None:
         """Walks a compound command with redirects: its standard input, and where its output goes."""
-        if not redirects:
-            return walk()
         found, stdin = expand_redirects(self.expander, redirects, scope)
         outer, output = scope.state.stdin, scope.state.variables.get(STDOUT)
         for redirect in found:

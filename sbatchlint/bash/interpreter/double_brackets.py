@@ -10,6 +10,7 @@ from sbatchlint.bash.expansion.patterns import text_matches
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import (
+    BINARY,
     NUMERIC,
     UNARY,
     UNKNOWN_UNARY,
@@ -27,7 +28,6 @@ from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.source.numbers import is_number, parse_integer
 
 Values = list[tuple[Pieces, frozenset[tuple[object, int]]]]
-BINARY = frozenset({*NUMERIC, "=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef"})
 
 
 class Condition:
@@ -128,23 +128,14 @@ class Condition:
         return None
 
     def matching(self, left: Pieces, right: Pieces | None, word: Word) -> bool | None:
-        plain = all(isinstance(part, Literal) for part in word.parts)
         pattern: str | None = None
-        if plain:
+        if all(isinstance(part, Literal) for part in word.parts):
             pattern = self.interpreter.expander.pattern(word, self.scope)
         elif right is not None and text_of(right) is not None:
             found = self.interpreter.silently(lambda: self.interpreter.expander.pattern(word, self.scope))
             pattern = None if found is None else found[0]
         if pattern == "" and is_empty(left) is False:
             return False
-        if (
-            text_of(left) == ""
-            and right is not None
-            and is_empty(right) is False
-            and plain
-            and "*" not in (pattern or "*")
-        ):
-            return text_matches(pattern, left, True)
         return text_matches(pattern, left, True)
 
     def regex(self, left: Pieces, word: Word) -> bool | None:

@@ -6,7 +6,7 @@ values are followed `DEEPEST` levels down.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Scope
@@ -15,7 +15,7 @@ from sbatchlint.bash.interpreter.base import Hooks, Interpreter, LoopBudgetExcee
 from sbatchlint.bash.interpreter.branches import condition_key, restricted_variables, run_case, run_if
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.redirects import expand_redirects
-from sbatchlint.bash.limits import MOST_WORK, WORK_OF, WorkBudgetExceeded
+from sbatchlint.bash.limits import MOST_WORK, WorkBudgetExceeded
 from sbatchlint.bash.state import NO_OUTPUT, STDOUT, ShellFunction, State, join
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -39,12 +39,6 @@ from sbatchlint.bash.trace import Context, Invocation, PipelineRun
 from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, expansions, text_of
 from sbatchlint.bash.variables import Guards, merge_guards
 from sbatchlint.source.text import Span
-
-Compound = TypeVar("Compound", If, Case, For, ArithmeticFor, While)
-
-
-# The method that walks a statement, by the class of the statement, and how much work that is.
-_METHODS: "dict[type[Statement], tuple[Callable[[ScriptInterpreter, Any, Scope], State | None], int]]" = {}
 
 
 class ScriptInterpreter(Interpreter):
@@ -89,12 +83,7 @@ class ScriptInterpreter(Interpreter):
         return current
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
-        kind = type(statement)
-        method = _METHODS.get(kind)
-        if method is None:
-            name = kind.__name__.lower()
-            method = _METHODS[kind] = getattr(ScriptInterpreter, "on_" + name), WORK_OF.get(name, 1)
-        walk, cost = method
+        walk, cost = _WALKS[type(statement)]
         if self.silent:
             self.silent -= 1
             if not self.silent:
@@ -190,7 +179,7 @@ class ScriptInterpreter(Interpreter):
 
         return self.subshell(walk, scope), invocations
 
-    def on_andor(self, node: AndOr, scope: Scope) -> State | None:
+    def on_and_or(self, node: AndOr, scope: Scope) -> State | None:
         tested = scope.context.copy()
         tested.tested = True
         restricted = restricted_variables(self, node.left, scope)
@@ -232,7 +221,6 @@ class ScriptInterpreter(Interpreter):
 
     def on_group(self, node: Group, scope: Scope) -> State | None:
         first = len(self.trace.invocations)
-        outer, self.written = self.written, self.written or bool(node.redirects)
         if node.subshell:
             context = scope.context.in_shell("subshell", scope.span(node))
             inner = Scope(scope.state.copy(), scope.text, context)
@@ -240,7 +228,6 @@ class ScriptInterpreter(Interpreter):
             state: State | None = self.after_subshell(end, scope)
         else:
             state = self.body_of(node.body, node.redirects, scope)
-        self.written = outer
         if node.redirects and state is not None:
             programs.record_group_output(self, self.redirected, first, Scope(state, scope.text, scope.context))
         return state
@@ -251,12 +238,12 @@ class ScriptInterpreter(Interpreter):
         scope.state.status = 0
         return scope.state
 
-    def on_testcommand(self, node: TestCommand, scope: Scope) -> State | None:
+    def on_test(self, node: TestCommand, scope: Scope) -> State | None:
         expand_redirects(self.expander, node.redirects, scope)
         scope.state.status = commands.record_test(self, node, scope)
         return scope.state
 
-    def on_arithmeticcommand(self, node: ArithmeticCommand, scope: Scope) -> State | None:
+    def on_arithmetic(self, node: ArithmeticCommand, scope: Scope) -> State | None:
         expand_redirects(self.expander, node.redirects, scope)
         scope.state.status = self.expander.truth(node.expression_start, node.expression_end, scope)
         self.expander.note_names(node.expression_start, node.expression_end, scope)
@@ -267,26 +254,8 @@ class ScriptInterpreter(Interpreter):
         scope.state.status = None
         return scope.state
 
-    # --- branches and loops ------------------------------------------------------------------
-
-    def on_if(self, node: If, scope: Scope) -> State | None:
-        return self.compound(run_if, node, scope)
-
-    def on_case(self, node: Case, scope: Scope) -> State | None:
-        return self.compound(run_case, node, scope)
-
-    def on_for(self, node: For, scope: Scope) -> State | None:
-        return self.compound(run_for, node, scope)
-
-    def on_arithmeticfor(self, node: ArithmeticFor, scope: Scope) -> State | None:
-        return self.compound(run_arithmetic_for, node, scope)
-
-    def on_while(self, node: While, scope: Scope) -> State | None:
-        return self.compound(run_while, node, scope)
-
-    def compound(
-        self, walk: Callable[[Interpreter, Compound, Scope], State | None], node: Compound, scope: Scope
-    ) -> State | None:
+    def on_compound(self, node: If | Case | For | ArithmeticFor | While, scope: Scope) -> State | None:
+        walk = _COMPOUNDS[type(node)]
         if not node.redirects:
             return walk(self, node, scope)
         return self.redirecting(node.redirects, scope, lambda: walk(self, node, scope))
@@ -327,3 +296,30 @@ class ScriptInterpreter(Interpreter):
                 return None
             results.append((programs.without_final_newlines(pieces), alternative.guards))
         return results or None
+
+
+_COMPOUNDS: dict[type[Statement], Callable[[Interpreter, Any, Scope], State | None]] = {
+    ArithmeticFor: run_arithmetic_for,
+    Case: run_case,
+    For: run_for,
+    If: run_if,
+    While: run_while,
+}
+
+# What walks a statement, and how much work that is.
+_WALKS: dict[type[Statement], tuple[Callable[[ScriptInterpreter, Any, Scope], State | None], int]] = {
+    AndOr: (ScriptInterpreter.on_and_or, 1),
+    ArithmeticCommand: (ScriptInterpreter.on_arithmetic, 1),
+    ArithmeticFor: (ScriptInterpreter.on_compound, 4),
+    Background: (ScriptInterpreter.on_background, 1),
+    Case: (ScriptInterpreter.on_compound, 3),
+    For: (ScriptInterpreter.on_compound, 3),
+    Function: (ScriptInterpreter.on_function, 1),
+    Group: (ScriptInterpreter.on_group, 1),
+    If: (ScriptInterpreter.on_compound, 3),
+    Pipeline: (ScriptInterpreter.on_pipeline, 1),
+    Simple: (ScriptInterpreter.on_simple, 1),
+    TestCommand: (ScriptInterpreter.on_test, 1),
+    Unparsed: (ScriptInterpreter.on_unparsed, 1),
+    While: (ScriptInterpreter.on_compound, 3),
+}
