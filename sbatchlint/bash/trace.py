@@ -215,8 +215,7 @@ class Invocation:
     def words(self) -> list[str]:
         """The texts of `argv`, as `shown_text` gives them; not to be changed."""
         if self._words is None:
-            # most are one piece, whose text is known
-            self._words = [len(field) == 1 and field[0].text or shown_text(field) for field in self.argv]
+            self._words = [shown_text(field) for field in self.argv]
         return self._words
 
     def end_at(self, number: int) -> None:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
-from operator import attrgetter
+from itertools import accumulate
 from typing import NamedTuple
 
 from sbatchlint.source.regex import Regex
@@ -128,13 +128,10 @@ class Piece:
 
 
 Pieces = tuple[Piece, ...]
-_open = attrgetter("open")
 
 
 def text_of(field: Pieces) -> str | None:
     """The text of a field, or None where a piece of it is unknown."""
-    if len(field) == 1:
-        return field[0].text
     parts = []
     for piece in field:
         if piece.text is None:
@@ -145,16 +142,11 @@ def text_of(field: Pieces) -> str | None:
 
 def shown_text(field: Pieces) -> str:
     """The text of a field with `UNKNOWN_CHARACTER` for each unknown piece."""
-    if len(field) == 1:
-        text = field[0].text
-        return UNKNOWN_CHARACTER if text is None else text
     return "".join([UNKNOWN_CHARACTER if piece.text is None else piece.text for piece in field])
 
 
 def known_prefix(field: Pieces) -> str:
     """The text of a field up to its first unknown piece."""
-    if len(field) == 1:
-        return field[0].text or ""
     parts = []
     for piece in field:
         if piece.text is None:
@@ -165,7 +157,7 @@ def known_prefix(field: Pieces) -> str:
 
 def is_open(field: Pieces) -> bool:
     """Whether the field may turn out to be no word, or several."""
-    return any(map(_open, field))
+    return any(piece.open for piece in field)
 
 
 def span_of(field: Pieces) -> Span:
@@ -173,8 +165,6 @@ def span_of(field: Pieces) -> Span:
     if not field:
         return Span(0, 0)
     start, end = field[0].start, field[0].end
-    if len(field) == 1:
-        return Span(start, end)
     for piece in field[1:]:
         if piece.start < end:
             return field[0].span
@@ -212,17 +202,7 @@ def part_of(piece: Piece, low: int, high: int) -> Piece:
 
 def expansions(field: Pieces) -> tuple[Expansion, ...]:
     """Every expansion that went into a field, inputs included."""
-    if len(field) == 1:
-        only = field[0].expansion
-        return () if only is None else (only, *only.inputs)
-    found: list[Expansion] = []
-    for piece in field:
-        expansion = piece.expansion
-        if expansion is not None:
-            found.append(expansion)
-            if expansion.inputs:
-                found.extend(expansion.inputs)
-    return tuple(found)
+    return tuple([each for piece in field if piece.expansion is not None for each in piece.expansion.all()])
 
 
 def literal(text: str, start: int) -> Piece:
@@ -259,13 +239,8 @@ class Text:
         self.start = field[0].start if field else 0
         self.string = shown_text(field)
         self.whole = self.string if whole is None else whole
-        starts = [0]
-        if len(field) > 1:
-            at = 0
-            for piece in field[:-1]:
-                at += 1 if piece.text is None else len(piece.text)
-                starts.append(at)
-        self._starts = starts
+        sizes = [1 if piece.text is None else len(piece.text) for piece in field[:-1]]
+        self._starts = list(accumulate(sizes, initial=0))
 
     @classmethod
     def of_file(cls, text: str) -> "Text":
@@ -314,18 +289,6 @@ class Text:
         """Where characters `start` to `end` stand in the file, from the first to the last of them."""
         if self.is_plain:
             return Span(self.start + start, self.start + end)
-        if start < end <= len(self.string):
-            number = bisect_right(self._starts, start) - 1
-            piece = self.field[number]
-            text, behind = piece.text, piece.end
-            base = piece.start - self._starts[number]
-            if (
-                piece.expansion is None
-                and text is not None
-                and base + end <= behind
-                and len(text) == behind - piece.start
-            ):
-                return Span(base + start, base + end)
         first = self.offset(start)
         if end <= start:
             return Span(first, first)
@@ -345,7 +308,4 @@ class Text:
             return (Piece(self.string[start:end], self.start + start, self.start + end),)
         first = self._piece_at(start)
         low, high = start - self._starts[first], end - self._starts[first]
-        piece = self.field[first]
-        if piece.expansion is None and piece.text is not None and high < len(piece.text):
-            return (Piece(piece.text[low:high], piece.start + low, piece.start + high, None, piece.open),)
         return cut(self.field[first : self._piece_at(end - 1) + 1], low, high)

@@ -43,58 +43,12 @@ def split_fields(segments: Segments, state: State) -> Fields:
     """Field splitting of the unquoted expansions, as in POSIX 2.6.5."""
     if not segments:
         return ()
-    for pieces, split in segments:
-        if pieces is None or split:
-            break
-    else:
+    if not any(pieces is None or split for pieces, split in segments):
         return (joined(segments),)
-    separators = separators_of(state)
-    return _split_at_blanks(segments) if separators == WHITESPACE else _split_at(segments, separators)
-
-
-def _split_at_blanks(segments: Segments) -> Fields:
-    """Field splitting by the usual IFS."""
-    fields: list[Pieces] = []
-    current: list[Piece] = []
-    for pieces, split in segments:
-        if pieces is None:
-            if current:
-                fields.append(tuple(current))
-                current = []
-            continue
-        if not split:
-            current.extend(pieces)
-            continue
-        for piece in pieces:
-            text = piece.text
-            if text is None:
-                current.append(piece if piece.open else _opened(piece))
-                continue
-            if text and " " not in text and "\t" not in text and "\n" not in text:
-                current.append(piece)
-                continue
-            start, expansion = piece.start, piece.expansion
-            at = 0
-            for word in text.replace("\t", " ").replace("\n", " ").split(" "):
-                if at and current:
-                    fields.append(tuple(current))
-                    current = []
-                end = at + len(word)
-                if word and expansion is None:
-                    current.append(Piece(word, start + at, start + end))
-                elif word:
-                    current.append(part_of(piece, at, end))
-                at = end + 1
-    if current:
-        fields.append(tuple(current))
-    return tuple(fields)
-
-
-def _split_at(segments: Segments, separators: str | None) -> Fields:
-    """Field splitting by another IFS, None where it is unknown."""
     fields: list[Pieces] = []
     current: list[Piece] | None = None
     closed = False  # whitespace ended a field, so that one other separator still belongs to its end
+    separators = separators_of(state)
     separating = WHITESPACE if separators is None else separators
     whitespace = "".join([each for each in separating if each in WHITESPACE])
     # one separator at a time: two that are not whitespace have an empty field between them
@@ -108,21 +62,21 @@ def _split_at(segments: Segments, separators: str | None) -> Fields:
             closed = False
             continue
         if not split:
-            current = current if current is not None else []
+            current = current or []
             current.extend(pieces)
             continue
         for piece in pieces:
             text = piece.text
             if text is None or separators is None and text.strip(WHITESPACE):
                 # split by an unknown IFS, any text is unknown
-                current = current if current is not None else []
+                current = current or []
                 current.append(_opened(piece))
                 continue
             for match in words.finditer(text):
                 first = match[0][0]
                 if first not in separating:
-                    current = current if current is not None else []
-                    current.append(part_of(piece, *match.span()))
+                    current = current or []
+                    current.append(piece if match[0] == text else part_of(piece, *match.span()))
                 elif first in whitespace:
                     if current is not None:
                         fields.append(tuple(current))
@@ -138,5 +92,5 @@ def _split_at(segments: Segments, separators: str | None) -> Fields:
 
 
 def _opened(piece: Piece) -> Piece:
-    """A piece that may be any number of fields."""
+    """The piece as one that may be any number of fields."""
     return Piece(None, piece.start, piece.end, piece.expansion, True)

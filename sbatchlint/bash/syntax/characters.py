@@ -14,8 +14,6 @@ END = "\0"
 BREAKS = frozenset(" \t\n;&|)" + END)
 
 plain_run = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`\0]+").match
-# The blanks before a word and the word, where it has but ordinary characters and can be nothing else.
-plain_word = re.compile(r"[ \t]*+([^ \t\r\n;&|()<>'\"\\$`\0#{0-9][^ \t\r\n;&|()<>'\"\\$`\0]*+)(?=[ \t\n;&|)\0])").match
 parenthesis_run = re.compile(r"[^()'\"\\$`\0]+").match
 regex_run = re.compile(r"[^ \t\r\n;&()<>'\"\\$`\0]+").match
 double_run = re.compile(r"[^\"\\$`\0]+").match
@@ -35,7 +33,6 @@ index_run = re.compile(r"[^'\"\\$`\0]+").match
 ansi_run = re.compile(r"[^'\\\0]+").match
 
 parameter = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]").match
-braced_parameter = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])\}").match
 # What short scripts do without.
 parameter_name = Regex(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 parameter_operator = Regex(r":[-=?+]|[-=?+:]|##?|%%?|/[/#%]?|\^\^?|,,?|@")

@@ -13,7 +13,6 @@ from sbatchlint.bash.syntax.characters import (
     blank_run,
     comment,
     gap_run,
-    plain_word,
     reserved,
 )
 from sbatchlint.bash.syntax.heredocs import body_of, delimiter_of, end_of
@@ -149,11 +148,6 @@ class SimpleCommands(WordLexer):
             at = end
             character = text[at]
             if character in BLANKS:
-                match = plain_word(text, at) if words and not declares and text[at + 1] not in '"$' else None
-                if match:
-                    at, end = match.span(1)
-                    words.append(Word((Literal(match[1], at, end, False),), at, end))
-                    continue
                 at = blank_run(text, at).end()  # type: ignore[union-attr]
                 character = text[at]
             self.at = at

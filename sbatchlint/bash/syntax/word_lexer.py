@@ -17,7 +17,6 @@ from sbatchlint.bash.syntax.characters import (
     ansi_escape,
     ansi_run,
     backquote_escape,
-    braced_parameter,
     double_run,
     heredoc_run,
     index_run,
@@ -79,25 +78,21 @@ class WordLexer:
 
         `regex`: the right side of `=~`, where `|` and `(` are ordinary characters.
         """
-        start = self.at
-        match = regex_run(self.text, start) if regex else plain_run(self.text, start)
-        if match:
-            end = match.end()
-            first = Literal(match[0], start, end, False)
-            if self.text[end] in BREAKS:
-                self.at = end
-                return Word((first,), start, end)
-            return self.long_word(start, end, [first], regex)
-        return self.long_word(start, start, [], regex)
-
-    def long_word(self, start: int, at: int, parts: list[Part], regex: bool) -> Word:
-        """Reads the rest of a word from `at` on, where its first run of ordinary characters ends."""
         text = self.text
+        start = at = self.at
+        parts: list[Part] = []
         empty = False
         depth = 0
         run = regex_run if regex else plain_run
         while True:
+            match = run(text, at)
+            if match:
+                end = match.end()
+                parts.append(Literal(match[0], at, end, False))
+                at = end
             character = text[at]
+            if character in BREAKS and not (depth or regex):
+                break
             if character == '"':
                 count = len(parts)
                 at = self.double(at, parts)
@@ -133,13 +128,6 @@ class WordLexer:
                 at += 1
             else:
                 break
-            if text[at] in BREAKS and not (depth or regex):
-                break
-            match = run(text, at)
-            if match:
-                end = match.end()
-                parts.append(Literal(match[0], at, end, False))
-                at = end
         if depth:
             raise ShellSyntaxError(at, "end")
         if at == start:
@@ -227,11 +215,6 @@ class WordLexer:
         text = self.text
         character = text[at + 1]
         if character == "{":
-            match = braced_parameter(text, at)
-            if match:
-                end = match.end()
-                parts.append(Parameter(match[1], "", (), None, at, end, quoted))
-                return end
             return self.brace(at, parts, quoted)
         if character == "(":
             if text[at + 2] == "(":
@@ -463,7 +446,8 @@ class WordLexer:
                     parts.append(Parameter(match[0], "", (), None, at, match.end(), quoted))
                     at = match.end()
                     continue
-                # what else there is may go on for longer than the range, so it is read from a text that ends there
+                # what else there is may go on for longer than the range, so it is read from a text that ends there:
+                # a copy, whose cost grows with the text, so that it is not made for `$NAME`
                 inner = inner or self.up_to(end, start)
                 if character == "$":
                     at = inner.dollar(at, parts, quoted)
