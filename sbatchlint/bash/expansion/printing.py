@@ -30,31 +30,18 @@ def computed(text: str, sources: Pieces, name: str) -> Piece:
     return Piece(text, span.start, span.end, Expansion(name, span, Phase.BATCH, flattened(expansions_of(sources))))
 
 
-def join_fields(fields: Sequence[Pieces]) -> Pieces:
-    """Fields joined by spaces."""
-    out: list[Piece] = []
+def join_fields(fields: Sequence[Pieces], swallowing: bool = False) -> Pieces:
+    """Fields joined by spaces. `swallowing`: a field that may be none swallows the space beside it."""
+    pieces: list[Piece] = []
+    separated = False
     for number, field in enumerate(fields):
-        if number:
-            at = field[0].start if field else 0
-            out.append(Piece(" ", at, at + 1))
-        out.extend(field)
-    return tuple(out)
-
-
-def _joined_by_spaces(fields: Sequence[Pieces]) -> Pieces:
-    """Fields joined by spaces; a field that may be none swallows the space beside it."""
-    if not any(piece.open for field in fields for piece in field):
-        return join_fields(fields)
-    out: list[Piece] = []
-    blank = False
-    for number, field in enumerate(fields):
-        vanishing = bool(field) and all(piece.open for piece in field)
-        if blank and not vanishing:
-            at = field[0].start if field else 0
-            out.append(Piece(" ", at, at + 1))
-        out.extend(field)
-        blank = not vanishing or number > 0
-    return tuple(out)
+        vanishing = swallowing and bool(field) and all(piece.open for piece in field)
+        if separated and not vanishing:
+            start = field[0].start if field else 0
+            pieces.append(Piece(" ", start, start + 1))
+        pieces.extend(field)
+        separated = not vanishing or number > 0
+    return tuple(pieces)
 
 
 def unescaped(text: str, escapes: Regex) -> tuple[str, bool]:
@@ -89,7 +76,7 @@ def echo_output(arguments: Sequence[Pieces], end: int) -> Pieces | None:
         for letter in text[1:]:
             escapes = letter == "e" if letter in "eE" else escapes
         arguments = arguments[1:]
-    written = _joined_by_spaces(arguments)
+    written = join_fields(arguments, swallowing=True)
     if escapes:
         whole = text_of(written)
         if whole is None:
@@ -175,21 +162,14 @@ def _conversion(match: re.Match[str], argument: Pieces | None, place: Piece) -> 
         number = printf_number(text)
         if number is None or "'" in flags or "#" in flags:
             return None
-        shown = {"x": "x", "X": "X", "o": "o"}.get(letter, "d")
         if letter in "uxXo":
             number %= 1 << 64
-        digits = format(abs(number), shown)
+        digits = format(abs(number), letter if letter in "xXo" else "d")
         if precision is not None:
             digits = digits.rjust(parse_integer(precision or "0"), "0") if precision.strip("0") or number else ""
-        sign = (
-            "-"
-            if number < 0
-            else "+"
-            if "+" in flags and letter in "di"
-            else " "
-            if " " in flags and letter in "di"
-            else ""
-        )
+        sign = "-" if number < 0 else ""
+        if number >= 0 and letter in "di":
+            sign = "+" if "+" in flags else " " if " " in flags else ""
         if "0" in flags and "-" not in flags and precision is None:
             digits = digits.rjust(width - len(sign), "0")
         text = sign + digits

@@ -119,6 +119,14 @@ class Interpreter(Substituter):
             state = self.statement(statement, scope)
         return state
 
+    def iteration(self, body: Sequence[Statement], scope: Scope) -> tuple[State | None, LoopFrame]:
+        """Walks the body of a loop once. Returns the state at its end, and the states in which it was left."""
+        frame = LoopFrame()
+        self.loops.append(frame)
+        end = self.statements(body, scope)
+        self.loops.pop()
+        return end, frame
+
     def read_status(self, name: str) -> None:
         self.trace.status_reads.append(len(self.trace.pipelines))
         if name == "PIPESTATUS":

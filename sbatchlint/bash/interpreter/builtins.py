@@ -16,9 +16,6 @@ from sbatchlint.source.numbers import is_number, parse_integer
 
 Builtin = Callable[[Interpreter, Invocation, Scope], State | None]
 
-LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
-
-
 DECLARATIONS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
 
@@ -27,24 +24,24 @@ DECLARATIONS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
 def exit_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`exit`: no statement after it runs."""
+    _set_status(invocation, scope.state)
     code = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else None
     if code is not None and code.strip("0"):
         interpreter.failed_exits += 1
-    if len(invocation.argv) > 1:
-        scope.state.status = (
-            parse_integer(code) & 255 if code is not None and is_number(code) and len(code) < 10 else None
-        )
     interpreter.exit_states.append(scope.state.copy())
     return None
 
 
+def _set_status(invocation: Invocation, state: State) -> None:
+    """Sets the exit status to the argument of `exit` or `return`, where there is one."""
+    if len(invocation.argv) > 1:
+        code = text_of(invocation.argv[1]) or ""
+        state.status = parse_integer(code) & 255 if is_number(code) and len(code) < 10 else None
+
+
 def return_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`return`: the function ends."""
-    if len(invocation.argv) > 1:
-        code = text_of(invocation.argv[1])
-        scope.state.status = (
-            parse_integer(code) & 255 if code is not None and is_number(code) and len(code) < 10 else None
-        )
+    _set_status(invocation, scope.state)
     if interpreter.return_states:
         interpreter.return_states[-1].append(scope.state.copy())
         return None
@@ -155,8 +152,8 @@ def set_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
             return scope.state
         on = word[0] == "-"
         for letter in word[1:]:
-            if letter in LETTERS:
-                scope.state.set_option(LETTERS[letter], on)
+            if letter in programs.OPTION_LETTERS:
+                scope.state.set_option(programs.OPTION_LETTERS[letter], on)
             elif letter == "o" and at + 1 < len(words):
                 at += 1
                 name = text_of(words[at])
@@ -268,14 +265,6 @@ def let(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
     return scope.state
 
 
-def _read_input(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    if invocation.name == "read":
-        return reading.read(interpreter, invocation, scope)
-    if invocation.name == "getopts":
-        return reading.getopts(interpreter, invocation, scope)
-    return reading.mapfile(interpreter, invocation, scope)
-
-
 def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`trap 'commands' SIGNAL`: they may run at any later time."""
     scope.state.status = 0
@@ -301,12 +290,12 @@ BUILTINS: dict[str, Builtin] = {
     "exec": exec_,
     "exit": exit_,
     "false": _known(1),
-    "getopts": _read_input,
+    "getopts": reading.getopts,
     "let": let,
-    "mapfile": _read_input,
+    "mapfile": reading.mapfile,
     "printf": printf,
-    "read": _read_input,
-    "readarray": _read_input,
+    "read": reading.read,
+    "readarray": reading.mapfile,
     "return": return_,
     "set": set_,
     "shift": shift,

@@ -11,7 +11,7 @@ from sbatchlint.bash.interpreter.declarations import declare
 from sbatchlint.bash.interpreter.double_brackets import Condition
 from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
 from sbatchlint.bash.state import STDOUT, State, join
-from sbatchlint.bash.syntax.tree import Assignment, Literal, Simple, TestCommand, Word
+from sbatchlint.bash.syntax.tree import Literal, Simple, TestCommand, Word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Piece, Pieces, Text, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable
@@ -80,7 +80,8 @@ def _variables_before(interpreter: Interpreter, node: Simple, scope: Scope) -> t
     variables: list[tuple[str, Pieces]] = []
     for assignment in node.assignments:
         values = expand_assignment(interpreter.expander, assignment, scope)
-        field = values[0].fields[0] if len(values) == 1 and values[0].fields else _unknown_value(assignment, scope)
+        unknown = scope.unknown(assignment.name, scope.span(assignment))
+        field = values[0].fields[0] if len(values) == 1 and values[0].fields else unknown
         variables.append((assignment.name, field))
         place = scope.span(assignment)
         record_assignment(interpreter.expander, assignment, tuple(values), True, place, scope)
@@ -236,8 +237,3 @@ def _restore_partly(interpreter: Interpreter, state: State, name: str, old: Vari
     joined = interpreter.merge([state, other], scope.context.phase)
     if joined is not None and name in joined.variables:
         state.variables[name] = joined.variables[name]
-
-
-def _unknown_value(assignment: Assignment, scope: Scope) -> Pieces:
-    span = scope.span(assignment)
-    return (scope.expanded(None, assignment.name, span),)

@@ -16,7 +16,7 @@ from sbatchlint.bash.interpreter.loop_bodies import is_pattern, is_plain, is_str
 from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
-from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
+from sbatchlint.bash.values import Expansion, Phase, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.source.text import Span
@@ -91,9 +91,8 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
     if known and not items:
         scope.state.status = 0
         return scope.state
-    phase = scope.context.phase
     inputs = flattened(each for field in items for each in expansions_of(field))
-    unknown: Pieces = (Piece(None, *span, Expansion(node.name, span, phase, inputs)),)
+    unknown = scope.unknown(node.name, span, inputs)
 
     def variable(state: State, alternatives: tuple[Alternative, ...]) -> Variable:
         old = state.variables.get(node.name)
@@ -156,9 +155,7 @@ def _record_alike(
     alternatives = tuple([Alternative((item,), frozenset(((key, iteration),))) for iteration, item in enumerate(items)])
     seen = loop.variable[1] if loop.variable is not None else variable(state, alternatives)
     state.variables[name] = seen
-    interpreter.loops.append(LoopFrame())
-    end = interpreter.statements(loop.body, Scope(state, scope.text, loop.inside(scope.context)))
-    interpreter.loops.pop()
+    end, _ = interpreter.iteration(loop.body, Scope(state, scope.text, loop.inside(scope.context)))
     if end is not None:
         end.variables[name] = variable(end, (Alternative((items[-1],)),))
     return end
@@ -211,9 +208,7 @@ def _first_turn(interpreter: Interpreter, loop: Loop, scope: Scope) -> Turn | No
         left = interpreter.silent
         _, end = loop.begin(scope.state.copy(), 0, scope.context)
         if end is not None:
-            interpreter.loops.append(frame)
-            end = interpreter.statements(loop.body, Scope(end, scope.text, scope.context))
-            interpreter.loops.pop()
+            end, frame = interpreter.iteration(loop.body, Scope(end, scope.text, scope.context))
             end = interpreter.merge([end, *frame.continues], scope.context.phase)
             if end is not None and loop.between is not None:
                 loop.between(end)
@@ -255,10 +250,7 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Turn | No
             for (each, _), left in zip(interpreter.marks(), first.escaped, strict=True):
                 each.extend(left)
         else:
-            frame = LoopFrame()
-            interpreter.loops.append(frame)
-            end = interpreter.statements(loop.body, Scope(begun, scope.text, scope.context))
-            interpreter.loops.pop()
+            end, frame = interpreter.iteration(loop.body, Scope(begun, scope.text, scope.context))
             end = interpreter.merge([end, *frame.continues], scope.context.phase)
         finals.extend(frame.breaks)
         if end is None:
@@ -296,10 +288,8 @@ def _record_iterations(
     if entry is not None:
         if loop.variable is not None:
             entry.variables[loop.variable[0]] = loop.variable[1]
-        interpreter.loops.append(LoopFrame())
         context = loop.inside(scope.context) if count > 1 else scope.context
-        interpreter.statements(loop.body, Scope(entry, scope.text, context))
-        interpreter.loops.pop()
+        interpreter.iteration(loop.body, Scope(entry, scope.text, context))
     interpreter.reset(marks, escaped)
     if iterations.final is not None and not any(escaped):
         iterations.final.escaped = scope.state.escaped
@@ -334,11 +324,8 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
         return None
     if loop.variable is not None:
         begun.variables[loop.variable[0]] = loop.variable[1]
-    frame = LoopFrame()
-    interpreter.loops.append(frame)
     context = looped.replace(conditional=scope.context.conditional or not loop.certain)
-    end = interpreter.statements(loop.body, Scope(begun.copy(), scope.text, context))
-    interpreter.loops.pop()
+    end, frame = interpreter.iteration(loop.body, Scope(begun.copy(), scope.text, context))
     ends = [end, *frame.continues]
     if end is not None and loop.between is not None:
         loop.between(end)
@@ -367,7 +354,6 @@ def _differing(before: State, after: list[State]) -> list[str]:
 
 def _widen_changed(interpreter: Interpreter, entry: State, after: list[State], scope: Scope) -> None:
     """Adds an unknown alternative to whatever an iteration changes."""
-    phase = scope.context.phase
     key = interpreter.new_key("iteration")
     first, later = frozenset(((key, 0),)), frozenset(((key, 1),))
     for name in _differing(entry, after):
@@ -375,8 +361,7 @@ def _widen_changed(interpreter: Interpreter, entry: State, after: list[State], s
         news = [state.variables[name] for state in after if name in state.variables]
         model = old if old is not None else news[0]
         span = model.span
-        expansion = Expansion(name, span, phase, flattened(_inputs(news)))
-        unknown = Piece(None, span.start, span.end, expansion)
+        unknown = scope.expanded(None, name, span, flattened(_inputs(news)))
         array = any(each.array for each in (*news, model))
         flags = "".join(sorted({flag for each in (*news, model) for flag in each.flags}))
         kept = old.alternatives[:4] if old is not None and len(old.alternatives) <= 4 else ()
@@ -446,9 +431,9 @@ def _widen_all(entry: State, scope: Scope) -> None:
     for name, old in list(entry.variables.items()):
         if _is_unknown(name, old):
             continue
-        unknown = Piece(None, *old.span, Expansion(name, old.span, scope.context.phase), open=old.array)
         kept = () if old.array else old.alternatives[:4]
-        entry.variables[name] = old._replace(alternatives=(*kept, Alternative(((unknown,),))))
+        unknown = scope.unknown(name, old.span, is_open=old.array)
+        entry.variables[name] = old._replace(alternatives=(*kept, Alternative((unknown,))))
     entry.positional = None
     entry.stdin = None
     entry.status = None

@@ -27,6 +27,7 @@ from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span
 
 SHELLS = {"bash", "sh", "dash", "ksh", "zsh"}
+OPTION_LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
 SHELL_OPTIONS_WITH_VALUE = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
 
 
@@ -42,10 +43,6 @@ def without_final_newlines(pieces: Pieces) -> Pieces:
             break
         pieces = (*pieces[:-1], *cut((last,), 0, len(kept)))
     return pieces
-
-
-# Those whose output may be known by their words.
-PRINTING = frozenset({"cat", "echo", "expr", "printf", "tee"})
 
 
 def output_of(invocation: Invocation) -> Pieces | None:
@@ -327,11 +324,10 @@ def shell_arguments(argv: Sequence[Pieces]) -> tuple[str, int] | None:
 def shell_flags(argv: Sequence[Pieces], end: int) -> set[str]:
     """The options (`errexit`, `pipefail` …) that a shell gets on its command line."""
     flags: set[str] = set()
-    letters = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
     for number, field in enumerate(argv[1:end], 1):
         word = text_of(field) or ""
         if word.startswith("-") and not word.startswith("--"):
-            flags.update(letters[letter] for letter in word[1:] if letter in letters)
+            flags.update(OPTION_LETTERS[letter] for letter in word[1:] if letter in OPTION_LETTERS)
             if word[-1] == "o" and number + 1 < len(argv):
                 flags.add(text_of(argv[number + 1]) or "")
     return flags

@@ -87,11 +87,10 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
             _read_whole(interpreter, names[0], given, separators, scope, span)
             return state
         for name in names:
-            expansion = Expansion("$(read)", span, scope.context.phase)
             if options.array:
-                set_fields(scope, name, ((Piece(None, *span, expansion, open=True),),), span)
+                set_fields(scope, name, (scope.unknown("$(read)", span, is_open=True),), span)
             else:
-                set_named(interpreter, name, (Piece(None, *span, expansion),), scope, span)
+                set_named(interpreter, name, scope.unknown("$(read)", span), scope, span)
         return state
     line, taken, found = _line(text, options)
     if not own:
@@ -191,7 +190,7 @@ def _read_whole(
     """Sets the variable of `read -d ''` to a text with unknown parts, without the whitespace around it."""
     pieces = given
     if separators is None:
-        pieces = (scope.expanded(None, "$(read)", span),)
+        pieces = scope.unknown("$(read)", span)
     else:
         whitespace = "".join([each for each in separators if each in WHITESPACE])
         while pieces and whitespace and pieces[-1].text is not None:
@@ -221,8 +220,8 @@ def set_named(interpreter: Interpreter, name: str, value: Pieces | None, scope: 
         if old is None or "A" not in old.flags:
             number, _ = interpreter.expander.number_of(rest[:-1], scope, {})
             index = "" if number is None else number
-    unknown = (scope.expanded(None, variable, span),)
-    set_variable(interpreter.expander, variable, unknown if value is None else value, scope, span, index)
+    value = scope.unknown(variable, span) if value is None else value
+    set_variable(interpreter.expander, variable, value, scope, span, index)
 
 
 def mapfile(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
