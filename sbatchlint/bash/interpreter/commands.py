@@ -8,7 +8,7 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import builtins, programs
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.declarations import declare
-from sbatchlint.bash.interpreter.double_brackets import Condition
+from sbatchlint.bash.interpreter.double_brackets import BracketCondition
 from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
 from sbatchlint.bash.state import STDOUT, State, join
 from sbatchlint.bash.syntax.tree import Literal, Simple, TestCommand, Word
@@ -113,7 +113,7 @@ def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> in
     state = scope.state.copy()
     invocation = Invocation(argv, (), (), span, scope.context, state, scope.context.guards, "")
     interpreter.trace.record(invocation)
-    return Condition(interpreter, node.words, values, scope).status()
+    return BracketCondition(interpreter, node.words, values, scope).status()
 
 
 def snapshot(state: State, variables: Sequence[tuple[str, Pieces]]) -> State:

@@ -71,13 +71,55 @@ class WrongTest(Exception):
     """bash rejects the words of a `[`: its status is 2."""
 
 
-class TestParser:
-    """The words of `[ … ]`: by the rules of `test`, their number decides what they mean. `is_set` answers `-v NAME`."""
+class Condition:
+    """The words of a condition, read from left to right. `is_set` answers `-v NAME`."""
 
-    def __init__(self, fields: Sequence[Pieces], is_set: Callable[[str], bool | None] = lambda name: None) -> None:
-        self.fields = list(fields)
+    OR: str
+    AND: str
+
+    def __init__(self, is_set: Callable[[str], bool | None]) -> None:
         self.at = 0
         self.is_set = is_set
+
+    def word(self, ahead: int = 0) -> str | None:
+        """The word at the cursor, or after it; "" where there is none."""
+        raise NotImplementedError
+
+    def term(self) -> bool | None:
+        raise NotImplementedError
+
+    def disjunction(self) -> bool | None:
+        value = self.conjunction()
+        while self.word() == self.OR:
+            self.at += 1
+            value = either(value, self.conjunction())
+        return value
+
+    def conjunction(self) -> bool | None:
+        value = self.term()
+        while self.word() == self.AND:
+            self.at += 1
+            value = both(value, self.term())
+        return value
+
+    def unary(self, operator: str, field: Pieces) -> bool | None:
+        """Whether `-z FIELD` and the like hold."""
+        if operator in UNARY:
+            empty = is_empty(field)
+            return empty if operator == "-z" else negate(empty)
+        name = text_of(field)
+        return self.is_set(name) if operator == "-v" and name is not None else None
+
+
+class TestParser(Condition):
+    """The words of `[ … ]`: by the rules of `test`, their number decides what they mean."""
+
+    OR = "-o"
+    AND = "-a"
+
+    def __init__(self, fields: Sequence[Pieces], is_set: Callable[[str], bool | None] = lambda name: None) -> None:
+        super().__init__(is_set)
+        self.fields = list(fields)
 
     def word(self, ahead: int = 0) -> str | None:
         index = self.at + ahead
@@ -103,7 +145,7 @@ class TestParser:
             if first == "!":
                 self.at += 1
                 return negate(self.text())
-            return self.unary(first)
+            return self.operation(first)
         if count == 3:
             if second is None:
                 return None
@@ -126,7 +168,7 @@ class TestParser:
             if first == "(" and self.word(3) == ")":
                 self.at += 1
                 return self.short(2)
-        if first is None and count > 4 and any(self.word(n) in ("-a", "-o") for n in range(count)) is False:
+        if first is None and count > 4 and not any(self.word(number) in ("-a", "-o") for number in range(count)):
             return None
         value = self.disjunction()
         if self.at < len(self.fields):
@@ -139,23 +181,17 @@ class TestParser:
         raise WrongTest
 
     def text(self) -> bool | None:
-        field = self.fields[self.at] if self.at < len(self.fields) else self.missing()
+        if self.at >= len(self.fields):
+            raise WrongTest
         self.at += 1
-        return negate(is_empty(field))
+        return negate(is_empty(self.fields[self.at - 1]))
 
-    def missing(self) -> Pieces:
-        raise WrongTest
-
-    def unary(self, operator: str) -> bool | None:
+    def operation(self, operator: str) -> bool | None:
+        """Whether a unary operator holds of the next word."""
         if self.at + 1 >= len(self.fields) or operator not in UNARY and operator not in UNKNOWN_UNARY:
             raise WrongTest
-        field = self.fields[self.at + 1]
         self.at += 2
-        if operator in UNARY:
-            empty = is_empty(field)
-            return empty if operator == "-z" else negate(empty)
-        name = text_of(field)
-        return self.is_set(name) if operator == "-v" and name is not None else None
+        return self.unary(operator, self.fields[self.at - 1])
 
     def binary(self, operator: str) -> bool | None:
         left, right = self.fields[self.at], self.fields[self.at + 2]
@@ -185,20 +221,6 @@ class TestParser:
             raise WrongTest
         return parse_integer(text)
 
-    def disjunction(self) -> bool | None:
-        value = self.conjunction()
-        while self.at < len(self.fields) and self.word() == "-o":
-            self.at += 1
-            value = either(value, self.conjunction())
-        return value
-
-    def conjunction(self) -> bool | None:
-        value = self.term()
-        while self.at < len(self.fields) and self.word() == "-a":
-            self.at += 1
-            value = both(value, self.term())
-        return value
-
     def term(self) -> bool | None:
         left = len(self.fields) - self.at
         word = self.word()
@@ -218,7 +240,7 @@ class TestParser:
         if left >= 3 and operator in BINARY and operator is not None:
             return self.binary(operator)
         if left >= 2 and word is not None and (word in UNARY or word in UNKNOWN_UNARY):
-            return self.unary(word)
+            return self.operation(word)
         return self.text()
 
 

@@ -14,31 +14,34 @@ from sbatchlint.bash.interpreter.conditions import (
     NUMERIC,
     UNARY,
     UNKNOWN_UNARY,
-    both,
+    Condition,
     compare_numbers,
-    either,
     in_order,
     is_empty,
     negate,
     regex_matches,
 )
 from sbatchlint.bash.syntax.tree import Literal, Word
-from sbatchlint.bash.values import Expansion, Piece, Pieces, flattened, text_of
+from sbatchlint.bash.values import Pieces, flattened, text_of
 from sbatchlint.bash.values import expansions as expansions_of
+from sbatchlint.bash.variables import Fields, Guards
 from sbatchlint.source.numbers import is_number, parse_integer
 
-Values = list[tuple[Pieces, frozenset[tuple[object, int]]]]
+Values = list[tuple[Pieces, Guards]]
 
 
-class Condition:
+class BracketCondition(Condition):
     """A `[[ … ]]`: its words, and the values of each."""
 
-    def __init__(self, interpreter: Interpreter, words: Sequence[Word], values: Sequence[object], scope: Scope) -> None:
+    OR = "||"
+    AND = "&&"
+
+    def __init__(self, interpreter: Interpreter, words: Sequence[Word], values: Sequence[Values], scope: Scope) -> None:
+        super().__init__(lambda name: is_set(interpreter, name, scope))
         self.interpreter = interpreter
         self.words = words
         self.values = values
         self.scope = scope
-        self.at = 0
 
     def status(self) -> int | None:
         truth = self.disjunction()
@@ -46,7 +49,7 @@ class Condition:
             return None
         return None if truth is None else 1 - truth
 
-    def operator(self, ahead: int = 0) -> str:
+    def word(self, ahead: int = 0) -> str:
         """The word as written, where nothing in it is quoted or expanded; "" for an operand."""
         index = self.at + ahead
         if index >= len(self.words):
@@ -58,25 +61,10 @@ class Condition:
         """The value of an operand; None where it has several, or there is no such word."""
         index = self.at + ahead
         values = self.values[index] if index < len(self.values) else []
-        assert isinstance(values, list)
         return values[0][0] if len(values) == 1 else None
 
-    def disjunction(self) -> bool | None:
-        value = self.conjunction()
-        while self.operator() == "||":
-            self.at += 1
-            value = either(value, self.conjunction())
-        return value
-
-    def conjunction(self) -> bool | None:
-        value = self.term()
-        while self.operator() == "&&":
-            self.at += 1
-            value = both(value, self.term())
-        return value
-
     def term(self) -> bool | None:
-        word = self.operator()
+        word = self.word()
         left = len(self.words) - self.at
         if word == "!" and left > 1:
             self.at += 1
@@ -86,30 +74,18 @@ class Condition:
             value = self.disjunction()
             self.at += 1
             return value
-        second = self.operator(1)
+        second = self.word(1)
         if left >= 3 and second in BINARY:
             value = self.binary(second)
             self.at += 3
             return value
         if left >= 2 and (word in UNARY or word in UNKNOWN_UNARY) and second not in ("&&", "||", ")"):
-            value = self.unary(word)
+            operand = self.field(1)
             self.at += 2
-            return value
+            return None if operand is None else self.unary(word, operand)
         field = self.field()
         self.at += 1
         return None if field is None else negate(is_empty(field))
-
-    def unary(self, operator: str) -> bool | None:
-        field = self.field(1)
-        if field is None:
-            return None
-        if operator in UNARY:
-            empty = is_empty(field)
-            return empty if operator == "-z" else negate(empty)
-        name = text_of(field)
-        if operator == "-v" and name is not None:
-            return is_set(self.interpreter, name, self.scope)
-        return None
 
     def binary(self, operator: str) -> bool | None:
         left, right = self.field(), self.field(2)
@@ -144,13 +120,11 @@ class Condition:
         text = text_of(left)
         truth, groups = (None, None) if source is None or text is None else regex_matches(text, source)
         span = self.scope.span(word)
-        expansion = Expansion("BASH_REMATCH", span, self.scope.context.phase, flattened(expansions_of(left)))
-        fields: tuple[Pieces, ...]
-        if groups is None:
-            fields = ((Piece(None, *span, expansion, open=True),),)
-        else:
-            fields = tuple([(Piece(group, *span, expansion),) if group else () for group in groups])
-        set_fields(self.scope, "BASH_REMATCH", fields, span)
+        name, inputs = "BASH_REMATCH", flattened(expansions_of(left))
+        fields: Fields = (self.scope.unknown(name, span, inputs, is_open=True),)
+        if groups is not None:
+            fields = tuple([(self.scope.expanded(group, name, span, inputs),) if group else () for group in groups])
+        set_fields(self.scope, name, fields, span)
         return truth
 
     def number(self, field: Pieces | None) -> int | None:
