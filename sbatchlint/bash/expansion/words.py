@@ -49,7 +49,8 @@ class Expander:
         if not parts:
             span = scope.span(word)
             return [(((Piece("", span.start, span.end),),) if word.quoted_empty else (), NO_GUARDS)]
-        if word.quoted_empty:
+        # an empty string in the word matters where the other parts may give nothing, or a tilde is not the first
+        if word.quoted_empty and not (len(parts) == 1 and isinstance(parts[0], Literal) and "~" not in parts[0].text):
             parts = with_empty_quotes(word, scope)
         if scope.text.string.find("{", word.start, word.end) < 0 or not has_braces(parts):
             return self._split(parts, scope)
