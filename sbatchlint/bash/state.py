@@ -43,11 +43,6 @@ class ShellFunction(NamedTuple):
 class State:
     """What a shell knows at one point of the script. Copied at each branch; variables are never changed in place."""
 
-    __slots__ = (
-        "doubtful", "escaped", "files", "functions", "mixed", "options", "positional", "restored", "sourced", "status",
-        "stdin", "variables", "zero",
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self.variables = Variables()
         # these are seldom changed, and never in place: see set_function, set_option, set_file
@@ -97,6 +92,22 @@ class State:
         new.doubtful = self.doubtful
         new.escaped = self.escaped
         return new
+
+    def join_shell(self, before: "State", other: "State") -> None:
+        """Joins with another branch all but variables and files; `before`: the state with which both are compared."""
+        if other.options is not before.options:
+            for name in {**before.options, **other.options}:
+                if before.option(name) != other.option(name):
+                    self.set_option(name, None)
+        for name in list(before.functions.changes(other.functions)):
+            function = self.functions.get(name) or other.functions[name]
+            self.set_function(name, function._replace(uncertain=True))
+        if other.positional != self.positional:
+            self.positional = None
+        if other.stdin is not self.stdin and other.stdin != self.stdin:
+            self.stdin = None
+        self.doubtful = self.doubtful or other.doubtful
+        self.sourced = self.sourced or other.sourced
 
     def set_function(self, name: str, function: ShellFunction | None) -> None:
         """Defines a function; None: it is unset."""
@@ -161,24 +172,12 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
     for state, _ in live[1:]:
         if state.status != result.status:
             result.status = None
-        if state.stdin is not result.stdin and state.stdin != result.stdin:
-            result.stdin = None
-        result.doubtful = result.doubtful or state.doubtful
         result.escaped = result.escaped or state.escaped
         if state.restored is not None and state.restored.keys() != (result.restored or {}).keys():
             own = result.restored or {}
             result.mixed |= state.mixed | frozenset(own.keys() ^ state.restored.keys())
             result.restored = {**state.restored, **own}
-        if state.options is not first.options:
-            for name, value in list(state.options.items()):
-                if result.options.get(name, False) != value:
-                    result.set_option(name, None)
-            for name, value in first.options.items():
-                if state.options.get(name, False) != value:
-                    result.set_option(name, None)
-        for name in list(first.functions.changes(state.functions)):
-            function = result.functions.get(name) or state.functions[name]
-            result.set_function(name, function._replace(uncertain=True))
+        result.join_shell(first, state)
         for name in first.files.changes(state.files):
             if name not in state.files:
                 continue
@@ -188,7 +187,4 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
                 result.set_file(name, content)
             elif old is not content:
                 result.set_file(name, tuple(dict.fromkeys((*old, *content)))[:MOST_ALTERNATIVES])
-        result.sourced = result.sourced or state.sourced
-        if state.positional != result.positional:
-            result.positional = None
     return result

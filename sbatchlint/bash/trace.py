@@ -12,8 +12,6 @@ from sbatchlint.source.text import Span
 class Redirection:
     """A redirect of a command: operator, file descriptor, and the target's field (None for heredocs)."""
 
-    __slots__ = ("fd", "operator", "span", "target")
-
     def __init__(self, operator: str, fd: str | None, target: Pieces | None, span: Span) -> None:
         self.operator = operator
         self.fd = fd
@@ -29,8 +27,6 @@ class Shell:
     command starts: `bash -c`, `srun …`). `span`: what it runs, as it stands in the file. `depth`: how many processes
     are around it. As a loop is recorded once, one `Shell` stands for the processes of all its turns.
     """
-
-    __slots__ = ("depth", "kind", "parent", "span")
 
     def __init__(self, kind: str, parent: "Shell | None", span: Span) -> None:
         self.kind = kind
@@ -69,11 +65,6 @@ class Context:
     A bare `wait` awaits a background command if it comes later in `Trace.invocations` and runs in the shell that
     started it: `wait.context.shell is command.context.background.parent`.
     """
-
-    __slots__ = (
-        "background", "calls", "captured", "conditional", "depth", "guards", "handler", "loops", "parent", "phase",
-        "restricted", "shell", "tested",
-    )  # fmt: skip
 
     def __init__(self, phase: Phase, shell: Shell | None = None) -> None:
         self.phase = phase
@@ -136,8 +127,6 @@ class Spawn:
     (`srun a : b`); the words of the command itself end before it.
     """
 
-    __slots__ = ("cleared", "command", "component", "dropped", "info", "kept", "kind", "phase", "prefix", "variables")
-
     def __init__(
         self, kind: str, command: int | None, phase: Phase | None = None,
         variables: tuple[tuple[str, Pieces], ...] = (), dropped: frozenset[str] = frozenset(), cleared: bool = False,
@@ -171,11 +160,6 @@ class Invocation:
     has several (`srun a : b`): each is an invocation with its own words. `reading`: the job layer's own record of what
     it read in the words, UNREAD until then.
     """
-
-    __slots__ = (
-        "_words", "alternatives", "argv", "before", "children", "context", "guards", "index", "kind", "name",
-        "piped_from", "piped_to", "reading", "redirects", "span", "spawn", "state", "stdin", "text", "variables",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -297,8 +281,6 @@ class PipelineRun:
     status (`if`, `&&`, `||`, `!`). `order`: its place among the pipelines.
     """
 
-    __slots__ = ("context", "elements", "errexit", "order", "pipefail", "span", "tested")
-
     def __init__(
         self, elements: tuple[tuple[Invocation, ...], ...], span: Span, context: Context, errexit: bool | None,
         pipefail: bool | None, tested: bool, order: int,
@@ -335,11 +317,6 @@ class Trace:
     `is_kept`: False in a replay, of which only the commands are looked at before all is thrown away.
     """
 
-    __slots__ = (
-        "assignments", "invocations", "is_kept", "pipe_status_reads", "pipelines", "reads", "status_reads",
-        "submissions",
-    )  # fmt: skip
-
     def __init__(self, is_kept: bool = True) -> None:
         self.is_kept = is_kept
         self.invocations: list[Invocation] = []
@@ -375,8 +352,6 @@ class VariableAssignment:
     """An assignment that runs. `exported`: whether the variable is exported by then. `order`: how many commands were
     recorded before it. `text`: where the name stands, from `name_start` on."""
 
-    __slots__ = ("alternatives", "context", "exported", "name", "name_start", "order", "span", "text")
-
     def __init__(
         self, name: str, alternatives: tuple[Alternative, ...], exported: bool, span: Span, name_start: int,
         text: Text, context: Context, order: int,
@@ -402,8 +377,6 @@ class VariableRead:
     held it then, None where that shell had not set it. `order`: how many commands were recorded before it.
     `start`, `end`: where it stands in `text`.
     """
-
-    __slots__ = ("context", "end", "name", "operator", "order", "start", "text", "variable")
 
     def __init__(
         self, name: str, start: int, end: int, operator: str, variable: Variable | None, text: Text,

@@ -24,8 +24,6 @@ _ALONE = Regex(
 # `{% if x %}#SBATCH --time={{ x }}{% endif %}`
 _INLINE = Regex(r"[ \t]*(?:(?:\{%.{0,500}?%\}|<%.{0,500}?%>)[ \t]*)+(?=#SBATCH\b)")
 _INLINE_END = Regex(r"[ \t]*(?:(?:\{%[-+]?\s*end\w*\s*[-+]?%\}|<%-?\s*(?:end|\})\s*-?%>)[ \t]*)+\Z")
-# A word that stands for itself, behind blanks.
-_ORDINARY = Regex(r"[ \t\v\f\r]*+([^\s\\\"'#:{<][^\s\\\"'#{<]*+)(?=[ \t\v\f\r]|\Z)")
 
 
 class Readable(Protocol):
@@ -64,8 +62,6 @@ class Token(NamedTuple):
 class LineFault:
     """Why sbatch gives up on a line: `unmatched-quote` or `leading-colon`, with what it says."""
 
-    __slots__ = ("end", "kind", "message", "start")
-
     def __init__(self, kind: str, start: int, end: int, message: str) -> None:
         self.kind = kind
         self.start = start
@@ -81,22 +77,6 @@ class DirectiveLine:
     that sbatch does not read. `separator`: a `#SBATCH hetjob` line. `dropped`: text behind an empty word, which sbatch
     leaves out.
     """
-
-    __slots__ = (
-        "comment",
-        "comment_start",
-        "component",
-        "dropped",
-        "end",
-        "fault",
-        "full_end",
-        "magic",
-        "separator",
-        "start",
-        "text",
-        "tokens",
-        "words_start",
-    )
 
     def __init__(self, text: Readable, magic: str, start: int, end: int, full_end: int, component: int) -> None:
         self.text = text
@@ -133,8 +113,6 @@ class DirectiveLine:
 class Words:
     """The words of a line, where its comment begins, where what is left out begins, and why reading failed."""
 
-    __slots__ = ("comment", "dropped", "fault", "tokens")
-
     def __init__(
         self, tokens: tuple[Token, ...], comment: int | None, dropped: int | None, fault: LineFault | None
     ) -> None:
@@ -170,13 +148,6 @@ def read_words(string: str, start: int, end: int, escaped_blank: bool = True, st
     tokens: list[Token] = []
     at = start
     while True:
-        simple = _ORDINARY.match(string, at, end)
-        if simple is not None:
-            first, behind = simple.span(1)
-            if not strict_separator or string[first] not in "hHpP" or not separator_at(string, first, end):
-                tokens.append(Token(simple[1], first, behind))
-                at = behind
-                continue
         before = at
         while at < end and string[at] in BLANKS:
             at += 1
@@ -247,7 +218,8 @@ def _word(string: str, start: int, end: int, escaped_blank: bool) -> tuple[Token
         at += 1
     at = min(at, end)
     text = "".join(characters)
-    return Token(text, start, at, tuple(positions)), (quote_at if quote else None)
+    side_by_side = len(text) == at - start
+    return Token(text, start, at, None if side_by_side else tuple(positions)), (quote_at if quote else None)
 
 
 def inline_directive(string: str, start: int, end: int) -> tuple[int, int] | None:

@@ -1,7 +1,9 @@
 """Shell arithmetic: `$((…))`, `((…))`, `let`, subscripts. Values are integers or None (unknown)."""
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
+from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, xor
 from typing import Protocol
 
 from sbatchlint.bash.syntax.parser import parse_word_text
@@ -86,6 +88,13 @@ def _wrapped(value: int) -> int:
     return (value + LARGEST) % (2 * LARGEST) - LARGEST
 
 
+# Operators whose result is that of a function of Python.
+_RESULTS: dict[str, Callable[[int, int], int]] = {
+    "+": add, "-": sub, "*": mul, "&": and_, "^": xor, "|": or_,
+    "==": eq, "!=": ne, "<": lt, ">": gt, "<=": le, ">=": ge,
+}  # fmt: skip
+
+
 def combine(operator: str, left: int | None, right: int | None) -> int | None:
     """The result of an operator other than an assignment."""
     if left is None or right is None:
@@ -94,13 +103,9 @@ def combine(operator: str, left: int | None, right: int | None) -> int | None:
         if operator == "||" and (left not in (None, 0) or right not in (None, 0)):
             return 1
         return 0 if operator == "*" and 0 in (left, right) else None
+    if operator in _RESULTS:
+        return _wrapped(int(_RESULTS[operator](left, right)))
     match operator:
-        case "+":
-            value = left + right
-        case "-":
-            value = left - right
-        case "*":
-            value = left * right
         case "/" | "%":
             if right == 0:
                 raise NotUnderstood("division by 0")
@@ -115,24 +120,6 @@ def combine(operator: str, left: int | None, right: int | None) -> int | None:
             if not 0 <= right < 64:
                 return None
             value = left << right if operator == "<<" else left >> right
-        case "&":
-            value = left & right
-        case "|":
-            value = left | right
-        case "^":
-            value = left ^ right
-        case "==":
-            value = int(left == right)
-        case "!=":
-            value = int(left != right)
-        case "<":
-            value = int(left < right)
-        case ">":
-            value = int(left > right)
-        case "<=":
-            value = int(left <= right)
-        case ">=":
-            value = int(left >= right)
         case "&&":
             value = int(bool(left and right))
         case _:

@@ -12,7 +12,7 @@ from sbatchlint.bash.expansion.combinations import MOST_COMBINATIONS, combine
 from sbatchlint.bash.expansion.field_splitting import Segment, joined, split_fields
 from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
-from sbatchlint.bash.limits import MOST_FIELDS, MOST_PARTS, MOST_PIECES, fits
+from sbatchlint.bash.limits import MOST_FIELDS, MOST_PARTS, MOST_PIECES
 from sbatchlint.bash.syntax.tree import Literal, Part, Word
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import MOST_ALTERNATIVES, NO_GUARDS, Guards, merge_guards
@@ -94,10 +94,7 @@ class Expander:
     def _bounded(self, pieces: Sequence[Piece], word: Word, scope: Scope, most: int) -> Pieces:
         """The pieces of a value, but for empty ones, and at most so many."""
         kept = tuple([piece for piece in pieces if piece.text != ""])
-        if fits(kept, most):
-            return kept
-        span = scope.span(word)
-        return self.substituter.limits.bounded(kept, most, span, scope.context.phase)
+        return self.substituter.limits.bounded(kept, most, scope.span(word), scope.context.phase)
 
     def single_value(self, word: Word | None, scope: Scope) -> Pieces:
         """The only value of a word; unknown where there are several."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
+from sbatchlint.bash.expansion.arithmetic import combine
 from sbatchlint.bash.expansion.patterns import depends_on_locale, extended_regex, is_affordable
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.source.numbers import parse_integer
@@ -41,10 +42,9 @@ def is_empty(field: Pieces) -> bool | None:
 
 
 def compare_numbers(left: int | None, operator: str, right: int | None) -> bool | None:
-    if left is None or right is None:
-        return None
-    return {"-eq": left == right, "-ne": left != right, "-lt": left < right, "-le": left <= right, "-gt": left > right,
-            "-ge": left >= right}[operator]  # fmt: skip
+    """`left -eq right` and the like."""
+    value = combine(NUMERIC[operator], left, right)
+    return None if value is None else bool(value)
 
 
 def in_order(left: str | None, operator: str, right: str | None) -> bool | None:

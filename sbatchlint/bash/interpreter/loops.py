@@ -385,7 +385,7 @@ def _widen_changed(interpreter: Interpreter, entry: State, after: list[State], s
         exported = any(each.exported for each in (*news, model))
         entry.variables[name] = Variable(changed, array, exported, span, flags)
     for state in after:
-        _widen_shell(entry, state)
+        entry.join_shell(entry, state)
     entry.status = None
 
 
@@ -409,21 +409,6 @@ def _grown(old: Variable | None, news: list[Variable]) -> bool:
         for new in news
         for each in new.alternatives
     )
-
-
-def _widen_shell(entry: State, state: State) -> None:
-    if state.positional != entry.positional:
-        entry.positional = None
-    if state.stdin is not entry.stdin:
-        entry.stdin = None
-    for name, value in state.options.items():
-        if entry.options.get(name, False) != value:
-            entry.set_option(name, None)
-    for name in list(entry.functions.changes(state.functions)):
-        function = entry.functions.get(name) or state.functions[name]
-        entry.set_function(name, function._replace(uncertain=True))
-    entry.doubtful = entry.doubtful or state.doubtful
-    entry.sourced = entry.sourced or state.sourced
 
 
 def _widen_all(entry: State, scope: Scope) -> None:

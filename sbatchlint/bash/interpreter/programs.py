@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from sbatchlint.bash.expansion.arithmetic import combine
 from sbatchlint.bash.expansion.printing import echo_output, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
@@ -71,12 +72,10 @@ def _expr_output(arguments: Sequence[Pieces]) -> Pieces | None:
     left, right = parse_integer(first), parse_integer(second)
     if operator in "/%" and right == 0:
         return None
-    quotient = abs(left) // abs(right or 1) * (1 if (left < 0) == (right < 0) else -1)
-    found = {"+": left + right, "-": left - right, "*": left * right, "/": quotient, "%": left - right * quotient}
     start, end = arguments[0][0].start if arguments[0] else 0, arguments[2][-1].end if arguments[2] else 0
     inputs = flattened(expansion for field in arguments for expansion in expansions(field))
     phase = max((each.phase for each in inputs), default=Phase.BATCH)
-    text = str(found[operator])
+    text = str(combine(operator, left, right))
     return (Piece(text, start, max(start, end), Expansion("$(expr)", Span(start, max(start, end)), phase, inputs)),)
 
 
