@@ -1,6 +1,6 @@
 """What the evaluation of one script may cost, and which bounds it met.
 
-A bound that is met makes something unknown that a patient reader could know, so the run says so.
+A bound that is met makes something unknown that could be known with more patience, so the run reports it.
 """
 
 from bisect import bisect_right
@@ -20,7 +20,7 @@ PIECES_OF_A_STATEMENT = 400
 MOST_PIECES = 400
 # Pieces of one word of a command, of a heredoc, of what a substitution prints.
 MOST_PARTS = 5_000
-# Characters of a text to which an operator of `${…}` is applied: patterns may cost the square of it.
+# Characters of a string to which an operator of `${…}` is applied: patterns may cost the square of it.
 MOST_OPERATED = 4_000
 # Characters of an arithmetic expression in which names are looked for.
 MOST_NOTED = 100_000
@@ -31,7 +31,7 @@ MOST_FIELDS = 20_000
 
 
 def fits(field: Pieces, most: int) -> bool:
-    """Whether a field has at most so many pieces, and `MOST_CHARACTERS`."""
+    """Whether a field has at most `most` pieces, and at most `MOST_CHARACTERS`."""
     return len(field) < 2 or len(field) <= most and sum([len(each.text or "") for each in field]) <= MOST_CHARACTERS
 
 
@@ -47,7 +47,7 @@ class Limit(NamedTuple):
 
 
 class Limits:
-    """The account of one evaluation. `met`: the bounds that were met, each once, by kind."""
+    """What one evaluation has cost so far. `met`: the bounds that were met, by kind."""
 
     def __init__(self) -> None:
         self.work = 0
@@ -55,14 +55,14 @@ class Limits:
 
     @property
     def exhausted(self) -> bool:
-        """Whether what stands behind some statement was not looked at."""
+        """Whether the evaluation stopped at some statement, so that what comes after it was not looked at."""
         return "work" in self.met
 
     def note(self, kind: str, span: Span) -> None:
         self.met.setdefault(kind, Limit(kind, span))
 
     def bounded(self, field: Pieces, most: int, span: Span, phase: Phase) -> Pieces:
-        """A field of at most so many pieces, and of `MOST_CHARACTERS`: its beginning, and an unknown for the rest."""
+        """The field cut to `most` pieces and `MOST_CHARACTERS`, with an unknown piece for the rest."""
         if fits(field, most):
             return field
         kept = field[:most]
@@ -73,7 +73,7 @@ class Limits:
         return (*kept, Piece(None, span.start, span.end, Expansion("", span, phase)))
 
     def bounded_fields(self, fields: Sequence[Pieces], span: Span, phase: Phase) -> tuple[Pieces, ...]:
-        """At most `MOST_FIELDS` fields: the first ones, and an unknown number of unknown ones."""
+        """The first `MOST_FIELDS` fields, and an unknown number of unknown ones for the rest."""
         if len(fields) <= MOST_FIELDS:
             return tuple(fields)
         self.note("value", span)

@@ -150,14 +150,16 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
         model = known[0]
         for (_, guard), version in zip(live, versions, strict=True):
             alternatives = version.alternatives or _UNSET if version is not None else _UNSET
-            for each in alternatives:
+            for alternative in alternatives:
                 for number, one in enumerate(merged):
-                    if one.fields == each.fields and one.keys == each.keys:
-                        merged[number] = Alternative(one.fields, one.guards & each.guards, one.keys)
+                    if one.fields == alternative.fields and one.keys == alternative.keys:
+                        merged[number] = Alternative(one.fields, one.guards & alternative.guards, one.keys)
                         break
                 else:
-                    guards = merge_guards(each.guards, guard)
-                    merged.append(each if guards is None else Alternative(each.fields, guards, each.keys))
+                    guards = merge_guards(alternative.guards, guard)
+                    merged.append(
+                        alternative if guards is None else Alternative(alternative.fields, guards, alternative.keys)
+                    )
         flags = "".join([version.flags for version in known])
         result.variables[name] = Variable(
             widen(merged, name, model.span, phase),

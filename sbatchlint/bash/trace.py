@@ -20,12 +20,12 @@ class Redirection:
 
 
 class Shell:
-    """A process that runs commands: the script's own shell, or one that it starts. It equals itself alone.
+    """A process that runs commands: the script's own shell, or one that it starts. Compared by identity.
 
     `kind`: "script", or what makes it another process than `parent`: "subshell" (`( … )`), "substitution" (`$(…)`,
     `<(…)`), "pipeline" (an element of one), "background" (a statement that ends in `&`, `coproc`), "program" (what a
     command starts: `bash -c`, `srun …`). `span`: what it runs, as it stands in the file. `depth`: how many processes
-    are around it. As a loop is recorded once, one `Shell` stands for the processes of all its turns.
+    are around it. As a loop is recorded once, one `Shell` stands for the processes of all its iterations.
     """
 
     def __init__(self, kind: str, parent: "Shell | None", span: Span) -> None:
@@ -43,7 +43,7 @@ class Shell:
 
     @property
     def awaiting(self) -> "Shell":
-        """The shell that goes on when a command in the foreground of this one has ended."""
+        """The shell that continues when a command in the foreground of this one has ended."""
         shell = self
         while shell.parent is not None and shell.kind in ("pipeline", "subshell"):
             shell = shell.parent
@@ -58,8 +58,8 @@ class Context:
     something looks at its exit status. `captured`: its output is a substitution's. `handler`: it stands in a `trap`.
     `depth`: how deep programs are nested in values. `calls`: the functions around it, outermost first.
 
-    `shell`: the process that runs it. `loops`: the loops around it that may have several turns, outermost first, each
-    by its span. `background`: the shell of the innermost statement around it that ends in `&`, whose `span` is that
+    `shell`: the process that runs it. `loops`: the spans of the loops around it that may have several iterations,
+    outermost first. `background`: the shell of the innermost statement around it that ends in `&`, whose `span` is that
     statement with its `&`; None without one.
 
     A bare `wait` awaits a background command if it comes later in `Trace.invocations` and runs in the shell that
@@ -87,7 +87,7 @@ class Context:
         return bool(self.loops)
 
     def copy(self) -> "Context":
-        """A context to be changed before anything else sees it."""
+        """A copy that may be changed, as nothing else has it yet."""
         new = Context(self.phase, self.shell)
         new.parent = self.parent
         new.guards = self.guards
@@ -118,7 +118,7 @@ class Context:
 
 
 class Spawn:
-    """What the job layer says of a command that starts another.
+    """How a command starts another one, as the job layer describes it.
 
     `command`: the index in argv at which the started command begins (None: there is none). `kind`: `srun`, `env`,
     `apptainer` … `phase`: the phase in which it runs, None for that of the command itself. `variables`, `dropped`,
@@ -154,7 +154,7 @@ class Invocation:
 
     `argv`: one field a word. `variables`: `NAME=value` before it. `span`: the command in the file, from its first to
     its last word. `kind`: how its parent starts it ("" for the script's own commands, else `srun`, `bash -c`,
-    `env` …). `children`: what it runs in turn. `state`: the shell's state at its start (not to be changed).
+    `env` …). `children`: the commands that it starts. `state`: the shell's state at its start (not to be changed).
     `spawn`: how it starts another command, NOTHING where it starts none. `alternatives`: how many invocations stand for
     this one command, each with other words that it may have. `before`: the component before this one, where a command
     has several (`srun a : b`): each is an invocation with its own words. `reading`: the job layer's own record of what
@@ -203,7 +203,7 @@ class Invocation:
         return self._words
 
     def end_at(self, number: int) -> None:
-        """Leaves out the words from this one on, which belong to another component of the command."""
+        """Drops the words from this one on, which belong to another component of the command."""
         self.argv = self.argv[:number]
         self._words = None
         self.reading = UNREAD
@@ -263,7 +263,7 @@ def exported(invocation: Invocation, name: str) -> Pieces | None:
 
 
 def values_of(invocation: Invocation, variable: Variable) -> list[tuple[Pieces, ...] | None]:
-    """What a variable may hold where a command runs; None among it: nobody knows."""
+    """What a variable may hold where a command runs; None stands for one that cannot be known."""
     return [each.fields for each in variable.alternatives if merge_guards(invocation.guards, each.guards) is not None]
 
 
@@ -298,8 +298,8 @@ class Submission(NamedTuple):
     """A batch script inside the script: given to sbatch on standard input, or written to a file.
 
     `quoted`: the outer shell expanded nothing in it. `command`: the sbatch that takes it, if one is seen; `rest`: the
-    index of its first word that is no option. `wrapped`: it is the text of --wrap, below a first line that sbatch adds.
-    `alone`: no other sbatch takes it too.
+    index of its first word that is not an option. `wrapped`: it is the text of --wrap, below a first line that sbatch
+    adds. `alone`: no other sbatch takes it too.
     """
 
     text: Text
@@ -314,7 +314,7 @@ class Submission(NamedTuple):
 class Trace:
     """All that was recorded, in the order in which it runs.
 
-    `is_kept`: False in a replay, of which only the commands are looked at before all is thrown away.
+    `is_kept`: False in a silent walk, of which only the commands are looked at before everything is discarded.
     """
 
     def __init__(self, is_kept: bool = True) -> None:
@@ -328,7 +328,7 @@ class Trace:
         self.reads: list[VariableRead] = []
 
     def clear(self) -> None:
-        """Forgets all that was recorded, so that it can be freed."""
+        """Drops all that was recorded, so that it can be freed."""
         for records in (self.invocations, self.pipelines, self.submissions, self.assignments, self.reads):
             records.clear()
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import BYTE_ORDER_MARK, Span
 
-# The word comes first, so that the rest of a text is passed by quickly. An address for mail is no slot.
+# The word comes first, so that most of a text is skipped quickly. A mail address is not a slot.
 _SLOT = Regex(
     r"#SBATCH\b(?<![^\n]#SBATCH)"
     r".*?(?:@\[?[A-Za-z_]\w*[]@]|__[A-Z]|%(?:%[A-Za-z]|\(|[A-Z][A-Z0-9_]{3})|(?<!\$)\{)"
@@ -64,17 +64,17 @@ def flattened(expansions: Iterable[Expansion]) -> tuple[Expansion, ...]:
     """Expansions and what went into them, each once and without inputs of its own, for the inputs of another."""
     found: dict[Expansion, None] = {}
     for expansion in expansions:
-        for each in (expansion, *expansion.inputs):
-            if each.inputs:
-                each = each._replace(inputs=())
-            found[each] = None
+        for item in (expansion, *expansion.inputs):
+            if item.inputs:
+                item = item._replace(inputs=())
+            found[item] = None
         if len(found) >= MOST_INPUTS:
             break
     return tuple(found)[:MOST_INPUTS]
 
 
 class Piece:
-    """A part of a field, never changed: a plain class, as its attributes are read more often than all others.
+    """A part of a field; it is never changed.
 
     `text`: None where it is unknown. `start`, `end`: where it is written in the file; for literal text (no
     `expansion`) the characters stand there one to one, unless it is one character written with a backslash
@@ -146,7 +146,7 @@ def shown_text(field: Pieces) -> str:
 
 
 def known_prefix(field: Pieces) -> str:
-    """The text of a field up to its first unknown piece."""
+    """The string of a field up to its first unknown piece."""
     parts = []
     for piece in field:
         if piece.text is None:
@@ -156,7 +156,7 @@ def known_prefix(field: Pieces) -> str:
 
 
 def is_open(field: Pieces) -> bool:
-    """Whether the field may turn out to be no word, or several."""
+    """Whether the field may turn out to be several words, or none."""
     return any(piece.open for piece in field)
 
 
@@ -217,7 +217,7 @@ def may_have_slots(text: str) -> bool:
     return tags or "#SBATCH" in text and _SLOT.search(text) is not None
 
 
-# What follows so many NUL bytes is no script, and not known.
+# What follows this many NUL bytes is not a script any more, and unknown.
 MOST_NULS = 10_000
 
 
@@ -277,7 +277,7 @@ class Text:
         return bisect_right(self._starts, index) - 1 if index > 0 else 0
 
     def offset(self, index: int) -> int:
-        """Where character `index` stands in the file; the end of the text maps behind its last character."""
+        """Where character `index` stands in the file; the end of the text maps to the end of its last character."""
         if not self.field:
             return 0
         if index >= len(self.string):

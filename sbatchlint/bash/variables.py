@@ -77,12 +77,12 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
     inputs: dict[Expansion, None] = {}
     known: list[Fields] = []
     several = False
-    for each in alternatives:
-        several = several or each.keys is not None
-        if each.fields is not None:
-            known.append(each.fields)
-            several = several or len(each.fields) != 1
-            for field in each.fields:
+    for alternative in alternatives:
+        several = several or alternative.keys is not None
+        if alternative.fields is not None:
+            known.append(alternative.fields)
+            several = several or len(alternative.fields) != 1
+            for field in alternative.fields:
                 for piece in field:
                     if piece.expansion is not None:
                         inputs[piece.expansion] = None

@@ -11,12 +11,12 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 MAGIC = ("#SBATCH", "#SLURM")
-# isspace() of the C locale; a no-break space is none.
+# isspace() of the C locale; it does not count a no-break space.
 BLANKS = " \t\v\f\r"
 
 # A template's placeholder stands for something that is not known here.
 TEMPLATED = Regex(r"\{\{.{0,500}?\}\}+|\{%.{0,500}?%\}|\{#.{0,500}?#\}|<%.{0,500}?%>")
-# What stands alone in a line and is filled in, with directives perhaps; the lines of Mako.
+# What stands alone in a line and may be filled in with directives; the control lines of Mako.
 _ALONE = Regex(
     r"@@?[A-Za-z_]\w*@@?|__[A-Z][A-Z0-9_]*__|%%[\w-]+%%|\{[A-Za-z_]\w*\}|\$\{?[A-Za-z_]\w*\}?"
     r"|%[ \t]*(?:(?:if|elif|for)\b.*:|else:|endif|endfor)"
@@ -47,7 +47,7 @@ class Token(NamedTuple):
     positions: tuple[int, ...] | None = None
 
     def offset(self, index: int) -> int:
-        """Where character `index` stands; the end of the word for the index behind its last character."""
+        """Where character `index` stands; the end of the word for the index after its last character."""
         if index >= len(self.text):
             return self.end
         return self.start + index if self.positions is None else self.positions[index]
@@ -60,7 +60,7 @@ class Token(NamedTuple):
 
 
 class LineFault:
-    """Why sbatch gives up on a line: `unmatched-quote` or `leading-colon`, with what it says."""
+    """Why sbatch rejects a line: `unmatched-quote` or `leading-colon`, with what it says."""
 
     def __init__(self, kind: str, start: int, end: int, message: str) -> None:
         self.kind = kind
@@ -72,9 +72,9 @@ class LineFault:
 class DirectiveLine:
     """One line that begins with the magic word.
 
-    `span`: without its newline, `full`: with it. `words_start`: the offset behind the magic word. `comment`: the
+    `span`: without its newline, `full`: with it. `words_start`: the offset after the magic word. `comment`: the
     trailing comment from its `#` on, None without one. `component`: of a heterogeneous job, from 0; -1 for a line
-    that sbatch does not read. `separator`: a `#SBATCH hetjob` line. `dropped`: text behind an empty word, which sbatch
+    that sbatch does not read. `separator`: a `#SBATCH hetjob` line. `dropped`: text after an empty word, which sbatch
     leaves out.
     """
 
@@ -111,7 +111,7 @@ class DirectiveLine:
 
 
 class Words:
-    """The words of a line, where its comment begins, where what is left out begins, and why reading failed."""
+    """The words of a line, where its comment begins, where what sbatch ignores begins, and why reading failed."""
 
     def __init__(
         self, tokens: tuple[Token, ...], comment: int | None, dropped: int | None, fault: LineFault | None
@@ -133,8 +133,8 @@ def magic_of(string: str, start: int) -> str | None:
 def separator_at(string: str, at: int, end: int) -> bool:
     """Whether the word `hetjob` (or `packjob`, any case) stands here (releases since 21.08)."""
     for word in ("hetjob", "packjob"):
-        behind = at + len(word)
-        if string[at:behind].lower() == word and (behind >= end or string[behind] in BLANKS):
+        after = at + len(word)
+        if string[at:after].lower() == word and (after >= end or string[after] in BLANKS):
             return True
     return False
 
@@ -142,7 +142,7 @@ def separator_at(string: str, at: int, end: int) -> bool:
 def read_words(string: str, start: int, end: int, escaped_blank: bool = True, strict_separator: bool = True) -> Words:
     """Splits the characters from `start` to `end` into words.
 
-    `escaped_blank`: a backslash joins a blank to the word (since 24.05; before, the word ends there).
+    `escaped_blank`: a backslash joins a space to the word (since 24.05; before, the word ends there).
     `strict_separator`: a word `hetjob` ends the line (since 21.08).
     """
     tokens: list[Token] = []
@@ -234,10 +234,10 @@ def inline_directive(string: str, start: int, end: int) -> tuple[int, int] | Non
 
 
 def template_end(string: str, first: int, end: int) -> int | None:
-    """Where reading goes on behind a line that holds nothing but statements of a template, or nothing that is known.
+    """Where reading continues after a line that holds only statements of a template, or only what is not known.
 
-    `first`, `end`: the line from its first character that is no blank. A comment or statement of a template may span
-    several lines. None for any other line.
+    `first`, `end`: the line from its first character that is not whitespace. A comment or statement of a template may
+    span several lines. None for any other line.
     """
     if string[first] not in "{<@_%$" + UNKNOWN:
         return None

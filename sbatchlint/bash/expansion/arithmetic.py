@@ -79,8 +79,8 @@ def _valid(digits: str, base: int) -> bool:
 
 def _in_base(digits: str, base: int) -> int:
     value = 0
-    for each in digits:
-        value = value * base + _value(each, base)
+    for digit in digits:
+        value = value * base + _value(digit, base)
     return value
 
 
@@ -130,7 +130,7 @@ def combine(operator: str, left: int | None, right: int | None) -> int | None:
 Target = tuple[str, int | str | None]
 
 
-@lru_cache(maxsize=256)  # all turns of a loop, and many scripts, compute the same
+@lru_cache(maxsize=256)  # all iterations of a loop, and many scripts, compute the same
 def _tokens(text: str) -> tuple[tuple[str, str, int], ...]:
     """The kind, the text and the end of each token."""
     found: list[tuple[str, str, int]] = []

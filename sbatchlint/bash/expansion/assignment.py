@@ -181,9 +181,9 @@ def assign(
     )
     alternatives = widen(values, node.name, span, scope.context.phase)
     size = 0
-    for each in alternatives:
-        if each.fields:
-            size = max(size, len(each.fields if array else each.fields[0]))
+    for alternative in alternatives:
+        if alternative.fields:
+            size = max(size, len(alternative.fields if array else alternative.fields[0]))
     if size >= PIECES_OF_A_STATEMENT:
         expander.substituter.spend(size, scope, node)
     state.variables[node.name] = Variable(alternatives, array, is_exported, span, flags)
@@ -201,12 +201,12 @@ def _appended(
 ) -> list[Alternative]:
     """The alternatives of `NAME+=value`."""
     results = []
-    for each in before or (Alternative(None),):
+    for old in before or (Alternative(None),):
         for value in values:
-            merged = merge_guards(each.guards, value.guards)
+            merged = merge_guards(old.guards, value.guards)
             if merged is None or merge_guards(merged, scope.context.guards) is None:
                 continue
-            first = each.fields[0] if each.fields else ()
+            first = old.fields[0] if old.fields else ()
             new = _concatenated(expander, first, value.fields[0] if value.fields else (), flags, scope)
             results.append(Alternative((new,), merged))
     return results or values
@@ -235,24 +235,24 @@ def _in_element(
     unknown = scope.unknown(name, span, is_open=True)
     empty = Alternative((), NO_GUARDS, () if "A" in flags else None)
     results = []
-    for each in before or (empty,):
-        each = empty._replace(guards=each.guards) if each.fields is None else each
+    for array in before or (empty,):
+        array = empty._replace(guards=array.guards) if array.fields is None else array
         for value in values:
-            merged = merge_guards(each.guards, value.guards)
+            merged = merge_guards(array.guards, value.guards)
             if merged is None:
                 continue
             new: Pieces | None = value.fields[0] if value.fields else ()
             if append:
-                found, old = element(each, index, flags)
+                found, old = element(array, index, flags)
                 new = (
                     _concatenated(expander, old or (), new or (), flags, scope) if found else scope.unknown(name, span)
                 )
             else:
                 new = _with_attributes(expander, new or (), flags, scope)
-            changed = with_element(each, index, new, flags, unknown)
+            changed = with_element(array, index, new, flags, unknown)
             if changed is None:
                 scope.state.doubtful = True
-                changed = each
+                changed = array
             results.append(changed._replace(guards=merged))
     return results
 
@@ -326,10 +326,12 @@ def unset_element(state: State, name: str, index: int | str | None, span: Span, 
         return False
     unknown = scope.unknown(name, span, is_open=True)
     changed = []
-    for each in old.alternatives:
-        new = with_element(each, index, None, old.flags, unknown) if each.fields is not None else each
-        if new is None:
-            return False
-        changed.append(new)
+    for alternative in old.alternatives:
+        if alternative.fields is not None:
+            new = with_element(alternative, index, None, old.flags, unknown)
+            if new is None:
+                return False
+            alternative = new
+        changed.append(alternative)
     state.variables[name] = old._replace(alternatives=tuple(changed))
     return True

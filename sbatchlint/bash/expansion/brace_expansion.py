@@ -154,11 +154,11 @@ def expand_braces(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part
     words: list[list[Part | Piece]] = []
     for result in expanded:
         word: list[Part | Piece] = []
-        for each in result:
-            if isinstance(each, str):
-                word.append(scope.expanded(each, "{}", span))
+        for item in result:
+            if isinstance(item, str):
+                word.append(scope.expanded(item, "{}", span))
                 continue
-            part, index = units[each]
+            part, index = units[item]
             if not isinstance(part, Literal) or len(part.text) != part.end - part.start or part.quoted:
                 word.append(part)
                 continue

@@ -12,15 +12,15 @@ MOST_COMBINATIONS = 12
 def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list[Choice]:
     """All consistent combinations of the alternatives of consecutive parts."""
     results: list[Choice] = [((), NO_GUARDS)]
-    for each in choices:
+    for alternatives in choices:
         extended: list[Choice] = []
         for segments, guards in results:
-            for more, other in each:
+            for more, other in alternatives:
                 merged = merge_guards(guards, other)
                 if merged is not None:
                     extended.append((segments + more, merged))
-        if len(extended) > limit and len(each) > 1:
-            widened = _widened(each)
+        if len(extended) > limit and len(alternatives) > 1:
+            widened = _widened(alternatives)
             extended = [(segments + widened, guards) for segments, guards in results]
         results = extended
     return results

@@ -28,12 +28,12 @@ def alternatives(
     if len(found.alternatives) == 1 and found.alternatives[0].fields is not None:
         return found.alternatives
     results: list[Alternative] = []
-    for each in found.alternatives:
-        if merge_guards(scope.context.guards, each.guards) is None:
+    for alternative in found.alternatives:
+        if merge_guards(scope.context.guards, alternative.guards) is None:
             continue
-        if each.fields is None:
-            each = each._replace(fields=inherited(environment, name, scope, span))
-        results.append(each)
+        if alternative.fields is None:
+            alternative = alternative._replace(fields=inherited(environment, name, scope, span))
+        results.append(alternative)
     return results or [Alternative((scope.unknown(name, span),))]
 
 
@@ -45,23 +45,23 @@ def elements(
     flags = found.flags if found is not None else ""
     array = found is not None and found.array
     results: list[ValueChoice] = []
-    for each in alternatives(environment, name, found, scope, span):
-        fields = each.fields
+    for alternative in alternatives(environment, name, found, scope, span):
+        fields = alternative.fields
         if fields is None or index is None and not array:
             if isinstance(index, int) and index < 0:
                 scope.state.doubtful = True
-            results.append((fields, each.guards))
+            results.append((fields, alternative.guards))
             continue
         wanted: int | str | None = ("0" if "A" in flags else 0) if index is None else None if index == "" else index
-        known, field = element(each, wanted, flags)
+        known, field = element(alternative, wanted, flags)
         if known:
             if field is None and isinstance(wanted, int) and wanted < 0:
                 scope.state.doubtful = True  # a wrong subscript
-            results.append((None if field is None else (field,), each.guards))
+            results.append((None if field is None else (field,), alternative.guards))
             continue
         inputs = flattened(each for field in fields for each in expansions(field))
         origin = inputs[0].name if len(fields) == 1 and inputs else name
-        results.append(((scope.unknown(origin, span, inputs),), each.guards))
+        results.append(((scope.unknown(origin, span, inputs),), alternative.guards))
     return results
 
 

@@ -23,8 +23,8 @@ CLASSES = {
     "xdigit": "0-9A-Fa-f",
     "word": "a-zA-Z0-9_",
 }
-# In how many ways a text may be shared out among the parts of a pattern that repeat: each may have to be tried, and
-# scripts can be written so that it is. A match that may take longer is not known.
+# In how many ways a string may be divided among the repeated parts of a pattern: in the worst case all are tried. A
+# match that may take longer is unknown.
 MOST_WAYS = 500_000
 _LITERAL = Regex(r"(?:[^\\*?\[\]()|+@!]|\\.)*", re.DOTALL)
 SPECIAL = Regex(r"[\\*?\[\]()|+@!&~#%/^$.{}<>=-]")
@@ -36,7 +36,7 @@ def quoted(text: str) -> str:
 
 
 def _bracket(pattern: str, at: int) -> tuple[str, int] | None:
-    """The bracket expression behind the `[` at `at - 1`, and the index after it; None for a literal `[`."""
+    """The bracket expression after the `[` at `at - 1`, and the index after it; None for a literal `[`."""
     size = len(pattern)
     negated = pattern[at : at + 1] in ("!", "^")
     at += negated
@@ -169,7 +169,7 @@ def _repeats(source: str) -> tuple[int, int, int]:
 
 
 def is_affordable(regex: re.Pattern[str], size: int, attempts: int = 0) -> bool:
-    """Whether a text of so many characters is matched soon, however unlucky it is. `attempts`: 1 where the match is
+    """Whether a string of `size` characters is matched soon even in the worst case. `attempts`: 1 where the match is
     tried at each character, 2 for each part of the text."""
     count, depth, ways = _repeats(regex.pattern)
     if depth > 2 or count > 30:

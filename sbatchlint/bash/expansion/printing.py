@@ -201,15 +201,15 @@ def needs_ansi(text: str) -> bool:
 def ansi_quoted(text: str) -> str:
     """A text as `$'…'`."""
     out = []
-    for each in text:
-        if each in ANSI_NAMES:
-            out.append(ANSI_NAMES[each])
-        elif each in "\\'":
-            out.append("\\" + each)
-        elif each.isprintable():
-            out.append(each)
+    for character in text:
+        if character in ANSI_NAMES:
+            out.append(ANSI_NAMES[character])
+        elif character in "\\'":
+            out.append("\\" + character)
+        elif character.isprintable():
+            out.append(character)
         else:
-            out.append("".join([f"\\{byte:03o}" for byte in each.encode()]))
+            out.append("".join([f"\\{byte:03o}" for byte in character.encode()]))
     return "$'" + "".join(out) + "'"
 
 

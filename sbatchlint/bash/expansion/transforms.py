@@ -17,9 +17,9 @@ from sbatchlint.bash.variables import Fields
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# What makes a pattern more than a text; what a backslash stands before is itself.
+# What makes a pattern match more than one string; a character after a backslash stands for itself.
 _SPECIAL = Regex(r"(?:^|[^\\])(?:\\\\)*[*?\[(]|(?:^|[^\\])(?:\\\\)*\\\Z")
-# Beyond so many replacements a value is one piece.
+# With more replacements a value becomes one piece.
 _MOST_REPLACED = 200
 
 

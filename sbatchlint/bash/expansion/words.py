@@ -92,7 +92,7 @@ class Expander:
         return [(self._bounded(joined(segments), word, scope, most), guards) for segments, guards in found]
 
     def _bounded(self, pieces: Sequence[Piece], word: Word, scope: Scope, most: int) -> Pieces:
-        """The pieces of a value, but for empty ones, and at most so many."""
+        """The pieces of a value without empty ones, at most `most` of them."""
         kept = tuple([piece for piece in pieces if piece.text != ""])
         return self.substituter.limits.bounded(kept, most, scope.span(word), scope.context.phase)
 

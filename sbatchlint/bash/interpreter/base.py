@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 # Programs inside values are followed this many levels down.
 DEEPEST = 6
-# At most so many statements of a loop, and of all loops together, are walked without being recorded.
+# At most this many statements of a loop, and of all loops together, are walked without being recorded.
 MOST_SILENT = 150
 MOST_SILENT_OF_ALL = 3_000
 
@@ -143,7 +143,7 @@ class Interpreter(Substituter):
         raise WorkBudgetExceeded
 
     def charge(self, cost: int, span: Span) -> None:
-        """Charges work that a statement does besides: a whole one for each statement, an eighth in a silent replay."""
+        """Charges work besides that of a statement itself: `cost` statements, an eighth of that in a silent walk."""
         if not self.silent:
             self.limits.work += cost
             if self.limits.work > MOST_WORK:
@@ -242,11 +242,11 @@ class Interpreter(Substituter):
             return
         phase = scope.context.phase
         changed = []
-        for each in old.alternatives:
-            if each.fields is not None and pieces:
-                whole = self.limits.bounded(each.fields[0] + pieces, MOST_PARTS, pieces[0].span, phase)
-                each = Alternative((whole,), each.guards)
-            changed.append(each)
+        for alternative in old.alternatives:
+            if alternative.fields is not None and pieces:
+                whole = self.limits.bounded(alternative.fields[0] + pieces, MOST_PARTS, pieces[0].span, phase)
+                alternative = Alternative((whole,), alternative.guards)
+            changed.append(alternative)
         scope.state.variables[STDOUT] = Variable(tuple(changed))
 
     def captured_output(self, end: State | None, scope: Scope) -> Pieces | None:

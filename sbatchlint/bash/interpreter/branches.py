@@ -80,8 +80,8 @@ def _condition_fields(interpreter: Interpreter, statement: Statement, scope: Sco
     if isinstance(statement, (Simple, TestCommand)):
         words = statement.words
     elif isinstance(statement, Pipeline):
-        for each in statement.commands:
-            _condition_fields(interpreter, each, scope, found)
+        for command in statement.commands:
+            _condition_fields(interpreter, command, scope, found)
     elif isinstance(statement, AndOr):
         _condition_fields(interpreter, statement.left, scope, found)
         _condition_fields(interpreter, statement.right, scope, found)

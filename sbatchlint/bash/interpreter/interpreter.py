@@ -147,9 +147,9 @@ class ScriptInterpreter(Interpreter):
                 invocations = [
                     each for each in self.trace.invocations[first:] if each.context.parent is scope.context.parent
                 ]
-            for each in invocations:
-                each.piped_from = each.piped_from or number > 0
-                each.piped_to = each.piped_to or number < final
+            for invocation in invocations:
+                invocation.piped_from = invocation.piped_from or number > 0
+                invocation.piped_to = invocation.piped_to or number < final
             elements.append(tuple(invocations))
             statuses.append(None if end is None or end.doubtful else end.status)
             if number < final:
@@ -273,16 +273,16 @@ class ScriptInterpreter(Interpreter):
         inner = Scope(scope.state.copy(), scope.text, context)
         inner.state.variables[STDOUT] = NO_OUTPUT
         end = self.subshell(lambda: self.statements(body, inner), scope)
-        for each in self.trace.invocations[first:]:
+        for invocation in self.trace.invocations[first:]:
             words = []
-            for field in each.argv:
+            for field in invocation.argv:
                 word = text_of(field)
                 if word is not None:
                     words.append(word)
                 inputs.extend(expansions(field))
             names.append(tuple(words))
-            if each.stdin is not None:
-                inputs.extend(expansions(each.stdin.field))
+            if invocation.stdin is not None:
+                inputs.extend(expansions(invocation.stdin.field))
         if end is None or end.doubtful and not scope.state.doubtful:
             self.substituted = None
             return None

@@ -49,16 +49,16 @@ class Loop:
         self.variable: tuple[str, Variable] | None = None  # what the recorded body sees in the loop's variable
         self.certain = False  # there is at least one iteration
         self.several = True
-        self.turns = 0  # how many iterations there are, where that is known before
+        self.iterations = 0  # how many iterations there are, where that is known beforehand
 
     def inside(self, context: Context) -> Context:
         """The context of commands that run in each of several iterations."""
         return context.replace(loops=(*context.loops, self.span))
 
 
-class Turn(NamedTuple):
-    """The first iteration, walked silently: its final state, where it was left, which states left the loop by it, and
-    how many statements it took."""
+class Iteration(NamedTuple):
+    """An iteration that was walked silently: its final state, where it was left, the states that left the loop, and how
+    many statements it took."""
 
     end: State | None
     frame: LoopFrame
@@ -66,7 +66,7 @@ class Turn(NamedTuple):
     cost: int
 
 
-class Iterations:
+class Unrolled:
     """The states of a loop that was unrolled."""
 
     def __init__(self) -> None:
@@ -110,22 +110,22 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
     loop = Loop(node.body, span, begin)
     loop.certain = known
     loop.several = not known or len(items) > 1
-    loop.turns = len(items) if known else 0
+    loop.iterations = len(items) if known else 0
     if not known or len(items) > MOST_ITEMS:
         loop.variable = node.name, variable(scope.state, (Alternative((unknown,)),))
     first = None
     if known and len(items) > 1:
         plain = is_plain(loop.body, scope)
-        first = None if plain else _first_turn(interpreter, loop, scope)
+        first = None if plain else _first_iteration(interpreter, loop, scope)
         if plain or first is not None and _is_independent(first, scope.state, node.name, items[0]):
             return _record_alike(interpreter, loop, scope, node.name, items, variable)
     return run(interpreter, loop, scope, first)
 
 
-def _is_independent(turn: Turn, before: State, name: str, first: Pieces) -> bool:
+def _is_independent(iteration: Iteration, before: State, name: str, first: Pieces) -> bool:
     """Whether an iteration changes nothing that another one could see."""
-    end, frame = turn.end, turn.frame
-    if end is None or frame.breaks or frame.continues or any(turn.escaped):
+    end, frame = iteration.end, iteration.frame
+    if end is None or frame.breaks or frame.continues or any(iteration.escaped):
         return False
     changed = [each for each in _differing(before, [end]) if each != name]
     variable = end.variables.get(name)
@@ -200,7 +200,7 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
 # --- iterations ---------------------------------------------------------------------------------------
 
 
-def _first_turn(interpreter: Interpreter, loop: Loop, scope: Scope) -> Turn | None:
+def _first_iteration(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iteration | None:
     """Walks one iteration, whether or not it happens; None where that would take too long."""
 
     def walk() -> tuple[State | None, LoopFrame, int]:
@@ -218,16 +218,16 @@ def _first_turn(interpreter: Interpreter, loop: Loop, scope: Scope) -> Turn | No
     if walked is None:
         return None
     (end, frame, cost), escaped = walked
-    return Turn(end, frame, escaped, cost)
+    return Iteration(end, frame, escaped, cost)
 
 
-def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Turn | None) -> Iterations | None:
+def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration | None) -> Unrolled | None:
     """Walks all iterations; None where the script does not decide how many there are."""
     if first is not None:
-        needed = first.cost * min(loop.turns, MOST_ITERATIONS)
+        needed = first.cost * min(loop.iterations, MOST_ITERATIONS)
         if needed >= interpreter.silent and is_straight(loop.body, scope.state):
             interpreter.charge(8 * needed, loop.span)  # raises: there are too many
-    found = Iterations()
+    found = Unrolled()
     finals: list[State] = []
     state = scope.state.copy()
     status: int | None = 0
@@ -263,8 +263,8 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Turn | No
     return found
 
 
-def run(interpreter: Interpreter, loop: Loop, scope: Scope, first: Turn | None = None) -> State | None:
-    """`first`: the first iteration, where it is known before."""
+def run(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration | None = None) -> State | None:
+    """Runs a loop. `first`: its first iteration, where that was walked already."""
     walked = interpreter.silently(lambda: _unroll(interpreter, loop, scope, first))
     if walked is not None and walked[0] is not None:
         return _record_iterations(interpreter, loop, scope, walked[0], walked[1])
@@ -272,7 +272,7 @@ def run(interpreter: Interpreter, loop: Loop, scope: Scope, first: Turn | None =
 
 
 def _record_iterations(
-    interpreter: Interpreter, loop: Loop, scope: Scope, iterations: Iterations, escaped: list[list[State]]
+    interpreter: Interpreter, loop: Loop, scope: Scope, iterations: Unrolled, escaped: list[list[State]]
 ) -> State | None:
     """Records the body of a loop that was unrolled."""
     marks = interpreter.marks()
@@ -303,7 +303,7 @@ def _joined(states: list[State], key: Hashable, phase: Phase) -> State | None:
     return join([(state, frozenset(((key, iteration),))) for iteration, state in enumerate(states)], phase)
 
 
-# --- loops with an unknown number of iterations --------------------------------------------------------------------
+# --- loops with an unknown number of iterations ----------------------------------------------------
 
 
 def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State | None:
@@ -312,11 +312,11 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     entry = before.copy()
     marks = interpreter.marks()
     if loop.several and (loop.condition or loop.between is not None or not is_plain(loop.body, scope)):
-        turn = _first_turn(interpreter, loop, scope)
-        if turn is None:
+        iteration = _first_iteration(interpreter, loop, scope)
+        if iteration is None:
             _widen_all(entry, scope)
         else:
-            ends = [turn.end, *turn.frame.breaks]
+            ends = [iteration.end, *iteration.frame.breaks]
             _widen_changed(interpreter, entry, [each for each in ends if each is not None], scope)
     looped = loop.inside(scope.context) if loop.several else scope.context
     _, begun = loop.begin(entry, 0, looped if loop.condition else scope.context)

@@ -123,14 +123,14 @@ def record_group_output(interpreter: Interpreter, redirects: Sequence[Redirectio
     if not targets:
         return
     content: Pieces | None = ()
-    for each in interpreter.trace.invocations[first:]:
-        context = each.context
+    for command in interpreter.trace.invocations[first:]:
+        context = command.context
         if context.parent is not scope.context.parent or context.captured is not scope.context.captured:
             continue
-        if each.piped_to or each.name in SILENT or any(one.operator in OUTPUTS for one in each.redirects):
+        if command.piped_to or command.name in SILENT or any(one.operator in OUTPUTS for one in command.redirects):
             continue
         once = context.conditional is scope.context.conditional and context.loops == scope.context.loops
-        own = output_of(each) if once and context.guards is scope.context.guards else None
+        own = output_of(command) if once and context.guards is scope.context.guards else None
         content = None if own is None or content is None else content + own
     _store(interpreter, targets, content, scope)
 
@@ -348,7 +348,7 @@ def _run_text(
 
 
 def _named(words: Sequence[Pieces], text: Text) -> Pieces | None:
-    """The word behind the text of a `-c`, which is its `$0`."""
+    """The word after the program of a `-c`, which is its `$0`."""
     return words[-1] if words[-1] is not text.field and not is_open(words[-1]) else None
 
 

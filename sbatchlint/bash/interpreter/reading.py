@@ -114,7 +114,7 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
 
 
 def _line(text: str, options: ReadOptions) -> tuple[list[tuple[str, bool]], int, bool]:
-    """The characters of a line, each with whether it was escaped; the index behind it; whether a delimiter ended it."""
+    """The characters of a line, each with whether it was escaped; the index after it; whether a delimiter ended it."""
     out: list[tuple[str, bool]] = []
     at = 0
     while at < len(text):
@@ -150,7 +150,7 @@ def _split(text: str, protected: list[bool], separators: str, most: int | None) 
         return text[at] in separators and not protected[at]
 
     def after_delimiter(at: int) -> int:
-        """Behind one delimiter: whitespace, at most one other separator, whitespace."""
+        """The index after one delimiter: whitespace, at most one other separator, whitespace."""
         while at < size and is_whitespace(at):
             at += 1
         if at < size and separates(at):

@@ -4,7 +4,7 @@
 MOST_NODES = 200_000
 # Elements of a pipeline, or of a list of `&&` and `||`.
 MOST_CHAINED = 1_000
-# Copying so many characters, for a parser of a range, counts as a node.
+# Copying this many characters for the parser of a range counts as a node.
 CHARACTERS_OF_A_NODE = 1 << 14
 
 
@@ -21,7 +21,7 @@ class Room:
         self.left = MOST_NODES
 
     def take(self, nodes: int) -> None:
-        """Takes some of the room; raises `TextTooLong` where there is none."""
+        """Takes room for so many nodes; raises `TextTooLong` where there is not enough."""
         self.left -= nodes
         if self.left < 0:
             raise TextTooLong

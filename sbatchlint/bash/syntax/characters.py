@@ -33,7 +33,7 @@ index_run = re.compile(r"[^'\"\\$`\0]+").match
 ansi_run = re.compile(r"[^'\\\0]+").match
 
 parameter = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]").match
-# What short scripts do without.
+# Compiled on first use, as short scripts do without them.
 parameter_name = Regex(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 parameter_operator = Regex(r":[-=?+]|[-=?+:]|##?|%%?|/[/#%]?|\^\^?|,,?|@")
 ansi_escape = Regex(
@@ -48,9 +48,9 @@ ansi_characters = {
 
 
 # The characters with which each of the next two may begin.
-BLANKS = " \t\\\r"
-GAPS = BLANKS + "\n#"
-blank_run = re.compile(r"(?:[ \t]+|\\\r?\n|\r(?=\n))*+").match
+SPACES = " \t\\\r"
+GAPS = SPACES + "\n#"
+space_run = re.compile(r"(?:[ \t]+|\\\r?\n|\r(?=\n))*+").match
 gap_run = re.compile(r"(?:[ \t\n]+|\\\r?\n|#[^\n\0]*|\r(?=\n))*+").match
 comment = re.compile(r"#[^\n\0]*").match
 EDGE = r"(?=[ \t\r\n;&|()<>\0])"

@@ -2,7 +2,7 @@
 
 from sbatchlint.bash.syntax.characters import END
 
-# So many characters are searched in any text, and that many more in a long one.
+# This many characters are searched in any text, and more in a long one, up to this many.
 _ALWAYS_SEARCHED = 1 << 20
 _MOST_SEARCHED = 1 << 22
 _OPENERS = {")": "(", "]": "[", "}": "{"}
@@ -11,7 +11,7 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 class Closings:
     """The closing brackets of a text that ends in `END`; each is looked for once.
 
-    Only so many characters are searched: in a text full of brackets that nothing closes it would be their square.
+    The number of characters searched is bounded: in a text full of unclosed brackets it would grow as their square.
     """
 
     __slots__ = ("_known", "_patience", "_text")

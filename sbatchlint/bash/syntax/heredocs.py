@@ -33,16 +33,16 @@ def end_of(text: str, at: int, heredoc: Heredoc, nested: bool = False) -> tuple[
         if heredoc.strip_tabs:
             while line > at and text[line - 1] == "\t":
                 line -= 1
-        behind = found + len(delimiter)
-        if text[behind] == "\r":
-            behind += 1
-        if (line == at or text[line - 1] == "\n") and (text[behind] in "\n)" + END):
+        after = found + len(delimiter)
+        if text[after] == "\r":
+            after += 1
+        if (line == at or text[line - 1] == "\n") and (text[after] in "\n)" + END):
             if not heredoc.quoted and line > at and _joined(text, at, line - 1):
                 pass
-            elif text[behind] != ")":
-                return line, min(behind + 1, len(text) - 1), True
+            elif text[after] != ")":
+                return line, min(after + 1, len(text) - 1), True
             elif nested:
-                return line, behind, True
+                return line, after, True
         if text[found] == END:
             return len(text) - 1, len(text) - 1, False
         found += 1

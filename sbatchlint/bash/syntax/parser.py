@@ -33,7 +33,7 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.source.regex import Regex
 
-# A text with more errors is no script, and the rest of it is not parsed.
+# A text with more errors is not a script; the rest of it is not parsed.
 _MOST_ERRORS = 40
 
 _name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*" + EDGE).match
@@ -190,7 +190,7 @@ class Parser(SimpleCommands):
                 end = option.end() if option else end
             timed = True
             self.at = end
-            self.blank()
+            self.skip_spaces()
             match = reserved(text, self.at)
         if timed and (text[self.at] in "\n;" + END or text[self.at] in ")&"):
             return Pipeline((Simple((), (), (), end, end),), negated, start, end)
@@ -258,13 +258,13 @@ class Parser(SimpleCommands):
     def function_keyword(self) -> Statement:
         start = self.at
         self.at += len("function")
-        self.blank()
+        self.skip_spaces()
         match = _any_name(self.text, self.at)
         if not match:
             self.unexpected()
             raise AssertionError
         self.at = match.end()
-        self.blank()
+        self.skip_spaces()
         parentheses = function_parentheses(self.text, self.at)
         if parentheses:
             self.at = parentheses.end()
@@ -273,12 +273,12 @@ class Parser(SimpleCommands):
     def coprocess(self) -> Statement:
         start = self.at
         self.at += len("coproc")
-        self.blank()
+        self.skip_spaces()
         match = _name(self.text, self.at)
         if match and not reserved(self.text, self.at):
             at = self.at
             self.at = match.end()
-            self.blank()
+            self.skip_spaces()
             opener = reserved(self.text, self.at)
             if not ((opener and opener[0] in OPENERS) or self.text[self.at] == "("):
                 self.at = at
@@ -304,7 +304,7 @@ class Parser(SimpleCommands):
 
     def for_command(self, start: int) -> Statement:
         text = self.text
-        if self.blank() == "(" and text[self.at + 1] == "(":
+        if self.skip_spaces() == "(" and text[self.at + 1] == "(":
             header = self.at + 2
             close = self.closings.of(header, ")")
             if close < 0 or text[close + 1] != ")":
@@ -323,7 +323,7 @@ class Parser(SimpleCommands):
         if text.startswith("in", self.at) and text[self.at + 2] in " \t\r\n;\\#" + END:
             self.at += 2
             words = []
-            while self.blank() not in "\n;&|)(" + END:
+            while self.skip_spaces() not in "\n;&|)(" + END:
                 words.append(self.word())
                 self.room.take(1)
             if text[self.at] not in ";\n":
@@ -334,7 +334,7 @@ class Parser(SimpleCommands):
 
     def do_body(self) -> tuple[Statement, ...]:
         """Parses `do … done` or `{ … }`, after at most one `;`."""
-        if self.blank() == ";":
+        if self.skip_spaces() == ";":
             self.at += 1
         self.skip()
         match = reserved(self.text, self.at)
@@ -352,7 +352,7 @@ class Parser(SimpleCommands):
 
     def case_command(self, start: int) -> Statement:
         text = self.text
-        self.blank()
+        self.skip_spaces()
         word = self.word()
         self.skip()
         if not text.startswith("in", self.at) or text[self.at + 2] not in " \t\r\n;\\#(" + END:
@@ -366,16 +366,16 @@ class Parser(SimpleCommands):
                 break
             if character == "(":
                 self.at += 1
-                self.blank()
+                self.skip_spaces()
             patterns = []
             while True:
                 self.room.take(1)
                 patterns.append(self.word())
-                character = self.blank()
+                character = self.skip_spaces()
                 if character != "|":
                     break
                 self.at += 1
-                self.blank()
+                self.skip_spaces()
             if character != ")":
                 self.unexpected()
             self.at += 1

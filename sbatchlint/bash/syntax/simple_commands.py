@@ -4,16 +4,16 @@ import re
 
 from sbatchlint.bash.syntax.bounds import MOST_NODES, TextTooLong
 from sbatchlint.bash.syntax.characters import (
-    BLANKS,
     CLOSERS,
     END,
     GAPS,
     OPENERS,
+    SPACES,
     ShellSyntaxError,
-    blank_run,
     comment,
     gap_run,
     reserved,
+    space_run,
 )
 from sbatchlint.bash.syntax.heredocs import body_of, delimiter_of, end_of
 from sbatchlint.bash.syntax.tree import (
@@ -59,7 +59,7 @@ class SimpleCommands(WordLexer):
                 if text[at] in GAPS:
                     at = gap_run(text, at).end()  # type: ignore[union-attr]
                 break
-            at = blank_run(text, at).end()  # type: ignore[union-attr]
+            at = space_run(text, at).end()  # type: ignore[union-attr]
             if text[at] == "#":
                 at = comment(text, at).end()  # type: ignore[union-attr]
             if text[at] != "\n":
@@ -68,17 +68,17 @@ class SimpleCommands(WordLexer):
         self.at = at
         return text[at]
 
-    def blank(self) -> str:
+    def skip_spaces(self) -> str:
         """Moves the cursor to the next token of the line, or its newline, and returns the character there."""
         text = self.text
-        at = blank_run(text, self.at).end()  # type: ignore[union-attr]
+        at = space_run(text, self.at).end()  # type: ignore[union-attr]
         if text[at] == "#":
             at = comment(text, at).end()  # type: ignore[union-attr]
         self.at = at
         return text[at]
 
     def heredocs(self, at: int) -> int:
-        """Parses the heredoc bodies that begin with the line at `at`; returns the index behind them."""
+        """Parses the heredoc bodies that begin with the line at `at`; returns the index after them."""
         pending = self.pending
         self.pending = []
         for heredoc in pending:
@@ -89,11 +89,11 @@ class SimpleCommands(WordLexer):
 
     def skip_lines(self) -> None:
         """Moves the cursor over newlines and comments to the next token."""
-        if self.blank() == "\n":
+        if self.skip_spaces() == "\n":
             self.skip()
 
     def expect(self, word: str) -> int:
-        """Reads a reserved word at the cursor; returns the position behind it."""
+        """Reads a reserved word at the cursor; returns the position after it."""
         match = reserved(self.text, self.at)
         if not match or match[0] != word:
             self.unexpected()
@@ -110,7 +110,7 @@ class SimpleCommands(WordLexer):
         """Parses the redirects after a compound command that ends at `end`; returns them and the new end."""
         self.at = end
         found: list[Redirect] = []
-        while self.blank() in "<>&{0123456789":
+        while self.skip_spaces() in "<>&{0123456789":
             match = _redirect(self.text, self.at)
             if not match:
                 break
@@ -123,7 +123,7 @@ class SimpleCommands(WordLexer):
         fd, operator = match.groups()
         self.at = match.end()
         if operator[:2] == "<<" and operator != "<<<":
-            if self.blank() == "\n":
+            if self.skip_spaces() == "\n":
                 raise ShellSyntaxError(self.at)
             begin = self.at
             self.word()
@@ -131,7 +131,7 @@ class SimpleCommands(WordLexer):
             heredoc = Heredoc(Word((), self.at, self.at), delimiter, quoted, operator == "<<-", False)
             self.pending.append(heredoc)
             return Redirect(operator, fd, None, heredoc, start, self.at)
-        self.blank()
+        self.skip_spaces()
         target = self.word()
         return Redirect(operator, fd, target, None, start, target.end)
 
@@ -147,8 +147,8 @@ class SimpleCommands(WordLexer):
                 raise TextTooLong
             at = end
             character = text[at]
-            if character in BLANKS:
-                at = blank_run(text, at).end()  # type: ignore[union-attr]
+            if character in SPACES:
+                at = space_run(text, at).end()  # type: ignore[union-attr]
                 character = text[at]
             self.at = at
             if character in "<>&{0123456789":
@@ -193,7 +193,7 @@ class SimpleCommands(WordLexer):
         return Simple(tuple(assignments), tuple(words), tuple(redirects), start, end)
 
     def assignment(self, match: re.Match[str]) -> Assignment | None:
-        """Parses an assignment whose name was found at the cursor; None, with the cursor unmoved, where it is none."""
+        """Parses an assignment whose name matched at the cursor; None, with the cursor unmoved, where it is not one."""
         text = self.text
         start = self.at
         at = match.end()
@@ -250,7 +250,7 @@ class SimpleCommands(WordLexer):
         return ArrayLiteral(tuple(elements), tuple(keys), start, self.at)
 
     def function(self, name: str, start: int) -> Statement:
-        """Parses the body of a function; the cursor is behind its name and parentheses."""
+        """Parses the body of a function; the cursor is after its name and parentheses."""
         self.skip()
         match = reserved(self.text, self.at)
         if match and match[0] in OPENERS:

@@ -1,7 +1,7 @@
 """The inside of words: quotes, escapes, parameters with their operators, and the substitutions in them.
 
-The reader works on a text that ends in `END`, a character no text holds, so that looking one character ahead is always
-possible. It keeps one cursor, `at`; methods that read something leave the cursor behind it. Rules are those of
+The lexer works on a text that ends in `END`, a character that no text holds, so that it can always look one character
+ahead. It keeps one cursor, `at`; methods that read something leave the cursor after it. The rules are those of
 bash 5.2, parse.y (read_token_word, parse_matched_pair) and subst.c (parameter_brace_expand).
 """
 
@@ -137,7 +137,7 @@ class WordLexer:
         return Word(tuple(parts), start, at, empty)
 
     def single(self, at: int, parts: list[Part]) -> int:
-        """Reads `'…'`; returns the position behind it."""
+        """Reads `'…'`; returns the position after it."""
         end = self.text.find("'", at + 1)
         if end < 0:
             raise ShellSyntaxError(at, "end")
@@ -158,7 +158,7 @@ class WordLexer:
         return at + 2
 
     def double(self, at: int, parts: list[Part]) -> int:
-        """Reads `"…"`; returns the position behind it."""
+        """Reads `"…"`; returns the position after it."""
         text = self.text
         at += 1
         while True:
@@ -262,7 +262,7 @@ class WordLexer:
         return end
 
     def parenthesised(self, at: int) -> tuple[tuple[Statement, ...], int]:
-        """Parses the commands up to `)`; returns the position behind it. Heredocs of the outer line stay pending."""
+        """Parses the commands up to `)`; returns the position after it. Heredocs of the outer line stay pending."""
         waiting = self.pending
         self.pending = []
         self.at = at
@@ -332,7 +332,7 @@ class WordLexer:
         """Reads what follows an operator, up to and including the `}`."""
         text = self.text
         if operator[0] == "/":
-            # `${X////_}`: the first slash behind `//` belongs to the pattern (parameter_brace_patsub).
+            # `${X////_}`: the first slash after `//` belongs to the pattern (parameter_brace_patsub).
             first = self.run(at, "slash pattern" if operator == "//" else "pattern", False)
             if text[self.at] == "}":
                 self.at += 1
