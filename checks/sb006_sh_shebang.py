@@ -44,12 +44,14 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 from sbatchlint.bash.syntax.walk import nodes
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Shebang
 
-CARD = Card("SB006", "sh-shebang", severity="error", fix="sometimes", since="0.1.0", when=Shebang("sh", "dash"))
+CARD = Card(
+    "SB006", "sh-shebang", severity="error", fix="sometimes", since="0.1.0", when=Shebang("sh", "dash"),
+    batch=True,
+)  # fmt: skip
 
 MOST = 3
 
@@ -96,7 +98,7 @@ Bashism = tuple[int, int, str, str, str]
 
 def check(job: Job) -> Iterator[Finding]:
     shell = job.interpreter_line[0]
-    if job.phase is not Phase.BATCH or shell not in ("sh", "dash"):
+    if shell not in ("sh", "dash"):
         return
     found = sorted(_bashisms(job))
     if not found:

@@ -25,7 +25,6 @@ Each line was started by Linux, and in a job of Slurm 22.05.
 import re
 from collections.abc import Iterator
 
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.getopt import UNKNOWN
@@ -34,7 +33,7 @@ from sbatchlint.triggers import Shebang
 
 CARD = Card(
     "SB007", "broken-interpreter-line", severity="error", fix="sometimes", since="0.1.0", when=Shebang(),
-    seen="threads of users whose jobs ended at once; no public script has set it off",
+    seen="threads of users whose jobs ended at once; no public script has set it off", batch=True,
 )  # fmt: skip
 
 # A path from the root, and one argument at most.
@@ -50,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
     line = job.text.string.partition("\n")[0]
     if not line.startswith("#!") or SOUND.fullmatch(line):
         return
-    if job.is_wrapped or job.phase is not Phase.BATCH or UNKNOWN in line or any(slots(line)):
+    if job.is_wrapped or UNKNOWN in line or any(slots(line)):
         return
     line = line.rstrip()
     path, argument = _read(line)

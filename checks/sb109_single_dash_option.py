@@ -36,10 +36,9 @@ def check(job: Job) -> Iterator[Finding]:
 def _of_block(job: Job, block: Directives) -> Iterator[Finding]:
     text = block.text
     written: list[Setting | Problem] = [*block.settings, *block.problems]
-    seen = set()
     for each in written:
         token = each.token
-        if token is None or token.start in seen or each.written.startswith("--") and not each.written.startswith("---"):
+        if token is None or each.written.startswith("--") and not each.written.startswith("---"):
             continue
         name = dashed(token.text, block.command)
         if name is None:
@@ -49,7 +48,6 @@ def _of_block(job: Job, block: Directives) -> Iterator[Finding]:
         word = token.text[: dashes + len(name)]
         if job.source.slice(span) != word:
             continue  # quotes or backslashes in it
-        seen.add(token.start)
         effect = f"{block.command} has no option {word}"
         if dashes == 1 and isinstance(each, Setting):
             effect = f"{block.command} reads {word} as `{token.text[:2]} {token.text[2:]}`"

@@ -22,14 +22,14 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0",
-    when=Options("mail-user"), seen="neilmunday/slurm-mail#6",
+    when=Options("mail-user"), seen="neilmunday/slurm-mail#6", certain=True,
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
     # Events may be named by an option that is not read or not known, or in a comment.
-    if not directives.certain or re.search(r"(?i)mail[-_ ]?type", directives.text.string):
+    if re.search(r"(?i)mail[-_ ]?type", directives.text.string):
         return
     foreign = directives.foreign
     if foreign is not None and (not foreign.certain or any(each.name == "mail-type" for each in foreign.settings)):

@@ -89,10 +89,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _steps(job: Job) -> Iterator[Finding]:
     """Steps whose own --gres meets the GPUs per node of the job."""
-    reported = set()
     for step in job.steps:
         gres, setting = step.option("gres"), step.request.given("gpus-per-node")
-        if gres is None or setting is None or not step.certain or step.elsewhere or gres.span in reported:
+        if gres is None or setting is None or not step.certain or step.elsewhere:
             continue
         refused = tuple(each for each in job.versions.majors if refuses_gres(step, each))
         text = gres.text or ""
@@ -101,7 +100,6 @@ def _steps(job: Job) -> Iterator[Finding]:
         items = gres_items(text, job.versions.last)
         if isinstance(items, ResourceFault):
             continue  # no release takes it, whatever stands beside it
-        reported.add(gres.span)
         gpus = [each for each in items if each.name == "gpu"]
         own = ",".join(f"{each.type}:{each.count}" if each.type else str(each.count) for each in gpus)
         yield Finding(

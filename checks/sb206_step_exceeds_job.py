@@ -51,12 +51,10 @@ def check(job: Job) -> Iterator[Finding]:
             yield _too_many_gpus(job, gpus)
     yield from _launchers_with_too_many_nodes(job)
     if job.phase is Phase.BATCH:
-        reported = set()
         for step in job.steps:
             finding = _too_many_nodes(job, step) or _too_many_components(job, step)
             finding = finding or _too_many_cpus(job, step) or _too_much_memory(job, step)
-            if finding is not None and finding.span not in reported:
-                reported.add(finding.span)
+            if finding is not None:
                 yield finding
 
 

@@ -19,14 +19,13 @@ sbatch(1), "--exclusive" and "--mem"; chapel-lang/chapel pull request 13667; `--
 
 from collections.abc import Iterator
 
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB209", "exclusive-without-memory", severity="info", fix="always", since="0.1.0", when=Options("exclusive"),
-    seen="chapel-lang/chapel#13667",
+    seen="chapel-lang/chapel#13667", batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
 _MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
@@ -34,9 +33,9 @@ _MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 
 def check(job: Job) -> Iterator[Finding]:
     request, setting = job.request, job.request.given("exclusive")
-    if setting is None or job.phase is Phase.SUBMIT or request.exclusive != "" or request.heterogeneous:
+    if setting is None or request.exclusive != "":
         return
-    if not job.directives.certain or job.directives.unread or request.asked_any(_MEMORY):
+    if job.directives.unread or request.asked_any(_MEMORY):
         return
     message = "--exclusive gives all CPUs, but of memory only what the site's default says, if any; add --mem=0"
     yield Finding(setting.span, message, fix=Fix("add --mem=0", [insertion(job.directives, "--mem=0")], safe=False))

@@ -113,9 +113,8 @@ def _computed(job: Job) -> Iterator[Finding]:
     """GPUs that the batch shell picks itself: by numbers of the node, or those that it finds idle."""
     if job.request.asks_for_gpus is False or not job.request.gpu_settings():
         return
-    seen: set[Span] = set()
     for assigned in job.assignments:
-        if assigned.name not in DEVICE_VARIABLES or assigned.context.phase is not Phase.BATCH or assigned.span in seen:
+        if assigned.name not in DEVICE_VARIABLES or assigned.context.phase is not Phase.BATCH:
             continue
         fields = [field for each in assigned.alternatives for field in each.fields or ()]
         sources = [one for field in fields for each in expansions(field) for one in each.all()]
@@ -126,7 +125,6 @@ def _computed(job: Job) -> Iterator[Finding]:
             message = "Slurm has chosen the GPUs of this job: those that nvidia-smi finds idle may be another's"
         else:
             continue
-        seen.add(assigned.span)
         severity = "info" if _only_steps(job) or assigned.context.conditional else None
         yield Finding(assigned.span, f"{message}; leave {assigned.name} to Slurm", severity)
 
@@ -148,15 +146,13 @@ def _all_in_tasks(job: Job, held: int) -> Iterator[Finding]:
     of_tasks = ("gpus-per-task", "gpu-bind", "ntasks-per-gpu", "tres-bind", "gpus", "gpus-per-node", "gres")
     if job.request.asked_any(of_tasks[:4]):
         return
-    seen: set[Span] = set()
     for command in job.invocations:
         step = step_around(command.context) if command.phase is Phase.TASK else None
         if step is None or any(name in step.options for name in of_tasks):
             continue
         for name, field in command.variables:
             span = span_of(field)
-            if name in DEVICE_VARIABLES and _ids(field) == tuple(range(held)) and span not in seen:
-                seen.add(span)
+            if name in DEVICE_VARIABLES and _ids(field) == tuple(range(held)):
                 yield Finding(span, f"each task sees all {held} GPUs of its node anyway; leave {name} out", "info")
 
 

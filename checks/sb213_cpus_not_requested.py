@@ -16,14 +16,13 @@ sbatch(1), --cpus-per-gpu and --cpus-per-task; slurm.conf(5), DefCpuPerGPU; a li
 
 from collections.abc import Iterator
 
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB213", "cpus-not-requested", severity="warning", fix="never", since="0.1.0",
-    when=Options("gres", "gpus", "gpus-per-node"),
+    when=Options("gres", "gpus", "gpus-per-node"), batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
 # Options that grant CPUs, or leave their number to something else. `mem` does at sites with a MaxMemPerCPU.
@@ -36,8 +35,6 @@ GRANTING = (
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
-    if job.phase is not Phase.BATCH or not job.directives.certain or request.heterogeneous:
-        return
     gpus = request.gpus_per_node()
     if gpus is None or gpus < 2 or request.asked_any(GRANTING):
         return

@@ -21,13 +21,14 @@ from sbatchlint.triggers import Options
 CARD = Card(
     "SB214", "time-min-without-time", severity="warning", fix="sometimes", since="0.1.0",
     when=Options("time-min"), seen="sbatch(1) and src/slurmctld/job_mgr.c of Slurm 22.05 to 26.05",
+    certain=True, homogeneous=True,
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    directives, request = job.directives, job.request
+    _directives, request = job.directives, job.request
     setting = request.given("time-min")
-    if setting is None or not directives.certain or request.heterogeneous or request.asked("time"):
+    if setting is None or request.asked("time"):
         return
     fix = None
     if setting.written == "--time-min" and job.source.slice(setting.option_span) == setting.written:

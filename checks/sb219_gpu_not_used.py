@@ -29,7 +29,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB219", "gpu-not-used", severity="warning", fix="never", since="0.1.0",
-    when=Options("gpus", "gpus-per-node", "gpus-per-task", "gres"),
+    when=Options("gpus", "gpus-per-node", "gpus-per-task", "gres"), batch=True, homogeneous=True,
 )  # fmt: skip
 
 # Packages that find GPUs without being told.
@@ -42,7 +42,7 @@ _PREPARING = UTILITIES | programs_with("installs") | {"activate", "if"}
 def check(job: Job) -> Iterator[Finding]:
     settings = job.request.gpu_settings()
     request = job.request
-    if request.asks_for_gpus is not True or not settings or request.heterogeneous or job.phase is not Phase.BATCH:
+    if request.asks_for_gpus is not True or not settings:
         return
     programs: list[PythonProgram] = []
     others: list[Invocation] = []

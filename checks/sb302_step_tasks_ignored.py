@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_step_option, knows_all_steps
 from sbatchlint.bash.values import expansions
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.geometry import is_node_count
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
@@ -32,16 +32,14 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported: set[Span] = set()
     for step in job.steps:
         option = step.option("ntasks-per-node")
-        if option is None or step.geometry.ignored is False or not step.certain or option.span in reported:
+        if option is None or step.geometry.ignored is False or not step.certain:
             continue
         asked, inherited = whole(option.text), _inherited(step)
         crowded = _crowded(step, asked)
         if asked is None or crowded is None and (inherited is None or asked >= inherited):
             continue
-        reported.add(option.span)
         always = step.geometry.ignored is True
         ignores = "srun ignores" if always else "before 23.02, srun ignores"
         setting = step.request.given("ntasks-per-node") or step.request.given("ntasks")

@@ -142,7 +142,6 @@ _DEVICES = Regex(r"--(?:num[_-]?|n[_-]?)?(?:gpus|devices)(?:[_-]per[_-]node)?|--
 
 def _of_programs(job: Job) -> Iterator[Finding]:
     """Programs of several tasks that are told of another number of nodes than their step has."""
-    reported: set[Span] = set()
     spawning = {id(each.step) for each in job.launches if each.launcher.starts_several}
     for step in job.steps:
         nodes, context = step.nodes, step.invocation.context
@@ -158,9 +157,6 @@ def _of_programs(job: Job) -> Iterator[Finding]:
                 continue
             number, argument, written = told
             place, edit = _change(job, step, argument, number)
-            if place in reported:
-                continue
-            reported.add(place)
             where = "" if place == argument else f" (line {job.line(argument.start)})"
             more = "it waits for ranks that nobody starts" if number > nodes else "it gets more ranks than it expects"
             yield Finding(

@@ -35,7 +35,7 @@ from sbatchlint.triggers import Launchers
 
 CARD = Card(
     "SB310", "nproc-gpu-mismatch", severity="error", fix="sometimes", since="0.1.0",
-    when=Launchers(*programs_with("per-gpu")), seen="https://github.com/ACEsuit/mace/issues/435",
+    when=Launchers(*programs_with("per-gpu")), seen="https://github.com/ACEsuit/mace/issues/435", homogeneous=True,
 )  # fmt: skip
 
 COUNTS = ("nproc_per_node", "num_processes", "num_gpus", "nproc", "devices")
@@ -55,7 +55,7 @@ class Mismatch(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.request.heterogeneous or is_submitted_with_gpus(job):
+    if is_submitted_with_gpus(job):
         return
     places = by_place(find_worlds(job))
     for place in places:

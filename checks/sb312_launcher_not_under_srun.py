@@ -32,7 +32,7 @@ from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, insert
 from sbatchlint.job.argv import basename, program_name
 from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.launchers import python_of
@@ -46,15 +46,13 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB312", "launcher-not-under-srun", severity="error", fix="sometimes", since="0.1.0",
-    when=Options("nodes", "ntasks"), whole_script=True,
+    when=Options("nodes", "ntasks"), whole_script=True, batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
     nodes = job_nodes(job.request)
-    if nodes is None or nodes < 2 or job.phase is not Phase.BATCH or job.request.heterogeneous:
-        return
-    if not job.request.directives.certain:
+    if nodes is None or nodes < 2:
         return
     idle = [place for place in by_place(find_worlds(job)) if all(map(_is_in_batch_shell, place))]
     found = [each for place in idle if (each := _of_launcher(job, place, nodes)) is not None]
@@ -136,17 +134,15 @@ def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
     """Programs that are one rank of many, or train, though the batch shell starts them once."""
     if _others_may_work(job):
         return
-    reported: set[Span] = set()
     for each in job.invocations:
         context = each.context
-        if each.phase is not Phase.BATCH or each.children or each.span in reported:
+        if each.phase is not Phase.BATCH or each.children:
             continue
         if context.captured or context.looped or is_for_some_jobs(each) or context.background:
             continue
         sign = rank_sign(job, each)
         if sign is None and not (job.request.asks_for_gpus and _trains_alone(each)) or sign and sign.kind == "jax":
             continue
-        reported.add(each.span)
         why = f"{_others(nodes)} stay{'s' * (nodes == 2)} idle"
         if sign is not None:
             why = f"{sign.words}, and nothing starts any on {_others(nodes)}"

@@ -35,7 +35,6 @@ COUNT_OF_ONE_NODE = Regex(r"(?:GPU|PROC|PROCESSE|DEVICE|WORKER)S?_?(?:PER|ON)_?N
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for world in find_worlds(job):
         launcher = world.launcher
         if launcher is None or launcher.kind != "accelerate" or launcher.cpu or launcher.hostfile is not None:
@@ -45,9 +44,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         gpus = world.gpus or None
         happens = _what_happens(job, total, machines, gpus)
-        if happens is None or total.span in reported:
+        if happens is None:
             continue
-        reported.add(total.span)
         instead = "the number of all GPUs" if gpus is None else machines * gpus
         fix = _fix(job, total, told, machines, gpus or total.number)
         yield Finding(total.span, f"{happens}; write {instead}", fix=fix)

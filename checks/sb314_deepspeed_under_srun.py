@@ -36,10 +36,9 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for world, runner in deepspeed_runners(job):
         step = world.step
-        if step is None or runner.span in reported or world.mpi is not None or step.geometry.ignored is not False:
+        if step is None or world.mpi is not None or step.geometry.ignored is not False:
             continue
         several_on_a_node = step.geometry.several
         if several_on_a_node is not True and world.several_nodes is not True and (step.tasks or 0) < 2:
@@ -66,7 +65,6 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             nodes = "each node" if step.nodes is None else f"each of {step.nodes} nodes"
             happens = f"{name} has no hostfile, so {nodes} trains a separate copy"
-        reported.add(runner.span)
         yield Finding(
             runner.span,
             f"{happens}; {instead}",

@@ -35,10 +35,9 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     if job.request.nodes is None or job.request.nodes.minimum < 2:
         return
-    reported = set()
     several = [each for each in find_worlds(job) if each.several_nodes]
     for world, runner in deepspeed_runners(job):
-        if not world.in_batch_shell or world.apart or has_hostfile(job, runner) or runner.span in reported:
+        if not world.in_batch_shell or world.apart or has_hostfile(job, runner):
             continue
         if runner.options.keys() & {"include", "exclude"}:
             continue
@@ -49,7 +48,6 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if several not in ([], [world]):
             continue  # a stage of one node before or after the others
-        reported.add(runner.span)
         happens = f"it trains on the first of {job.request.exact_nodes() or 'several'} nodes only"
         if is_refused(job, world.launch, "hostfile"):
             happens = "`--num_nodes` above 1 stops it with an error"

@@ -45,10 +45,8 @@ JOB_VARIABLES = ("SLURM_JOB_ID", "SLURM_JOBID")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for finding in _all_findings(job):
-        if finding is not None and finding.span not in reported:
-            reported.add(finding.span)
+        if finding is not None:
             yield finding
 
 

@@ -41,10 +41,8 @@ NO_PMIX = frozenset({"pmi2", "none", "pmi1", "openmpi", "cray_shasta"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for finding in (*(_mpirun(job, launch) for launch in job.launches), *(_step(job, step) for step in job.steps)):
-        if finding is not None and finding.span not in reported:
-            reported.add(finding.span)
+        if finding is not None:
             yield finding
 
 

@@ -28,12 +28,10 @@ CARD = Card("SB319", "torch-distributed-launch", severity="info", fix="sometimes
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for launch in job.launches:
         launcher = launch.launcher
-        if launcher.kind != OLD or launcher.span in reported:
+        if launcher.kind != OLD:
             continue
-        reported.add(launcher.span)
         message = f"`{launcher.name}` is deprecated since torch 1.9"
         if "use_env" in launcher.flags:
             message += f"; write `{NEW}`, without `--use_env`"

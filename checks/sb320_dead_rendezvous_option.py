@@ -33,14 +33,12 @@ STANDALONE = ("rdzv_backend", "rdzv_endpoint", "rdzv_id", *STATIC)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported: set[Span] = set()
     for place in by_place(find_worlds(job)):
         dead = [_dead_options(world) for world in place]
         for name, because in dead[0].items():
             span = place[0].launcher.options[name].span
-            if span in reported or not all(name in others for others in dead):
+            if not all(name in others for others in dead):
                 continue
-            reported.add(span)
             more = ", which numbers the nodes itself" if name == "node_rank" and "c10d" in because else ""
             yield Finding(
                 span,

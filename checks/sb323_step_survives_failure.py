@@ -37,9 +37,8 @@ OPTION = "--kill-on-bad-exit=1"
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for step in job.steps:
-        if step.several_nodes is not True or not step.certain or step.span in reported:
+        if step.several_nodes is not True or not step.certain:
             continue
         kept = step.option("no-kill")
         if kept is not None and kept.text in ("off", "no"):
@@ -49,7 +48,6 @@ def check(job: Job) -> Iterator[Finding]:
         program = _distributed_program(job, step)
         if program is None:
             continue
-        reported.add(step.span)
         if kept is not None:
             yield Finding(
                 kept.span,

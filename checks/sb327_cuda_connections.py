@@ -55,17 +55,14 @@ CONTINUED = Regex(r"(?:\\|\||&&|\()[ \t]*\n\Z")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for group in parallel_layouts(job):
         # the same words may stand for several commands: what is wrong with all of them
         (kind, finding), *others = [_of_layout(job, layout) for layout in group]
-        if finding is not None and all(other == kind for other, _ in others) and finding.span not in reported:
-            reported.add(finding.span)
+        if finding is not None and all(other == kind for other, _ in others):
             yield finding
     for launch in job.launches:
         finding = _of_torchtitan(job, launch)
-        if finding is not None and finding.span not in reported:
-            reported.add(finding.span)
+        if finding is not None:
             yield finding
 
 

@@ -62,11 +62,9 @@ SUBMITTING = Regex(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for step in job.steps:
         finding = _of_step(job, step)
-        if finding is not None and finding.span not in reported:
-            reported.add(finding.span)
+        if finding is not None:
             yield finding
 
 

@@ -38,7 +38,7 @@ from sbatchlint.triggers import Options, StepOptions
 
 CARD = Card(
     "SB329", "srun-task-count-unset", severity="warning", fix="sometimes", since="0.1.0",
-    when=Options("cpus-per-task") | StepOptions("cpus-per-task"),
+    when=Options("cpus-per-task") | StepOptions("cpus-per-task"), certain=True, homogeneous=True,
 )  # fmt: skip
 
 # Options and variables that count the tasks of a step, or of the job.
@@ -51,7 +51,7 @@ MPI = Regex(r"(?:^|[^a-z])i?mpi|mpich|mvapich|pmix?\b", re.IGNORECASE)
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
-    if request.heterogeneous or not request.directives.certain or request.asked_any(COUNTING):
+    if request.asked_any(COUNTING):
         return
     reported = set()
     for step in job.steps:

@@ -19,7 +19,6 @@ src/srun/launch.c of 26.05, which do not send them
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import remove_step_option
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.srun import StepOption
 from sbatchlint.job.steps import Step
@@ -32,6 +31,7 @@ CARD = Card(
         "account", "begin", "deadline", "dependency", "hold", "mail-type", "mail-user", "partition", "priority", "qos",
         "reservation", "time-min",
     ),
+    batch=True,
 )  # fmt: skip
 
 CHOOSING = ("account", "partition", "qos", "reservation")
@@ -54,15 +54,11 @@ EFFECTS = {
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
-    reported = set()
     for step in job.steps:
         if "SLURM_JOB_ID" in step.invocation.state.variables or "test-only" in step.options:
             continue  # it may ask for an allocation of its own
         for option in step.options.values():
-            if option.name in EFFECTS and option.span not in reported:
-                reported.add(option.span)
+            if option.name in EFFECTS:
                 yield _finding(job, step, option)
 
 

@@ -59,13 +59,11 @@ class Need(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen = set()
     for each, program in python_programs(job):
-        if each.span in seen or not _is_bare(job, each) or may_come_from_files(job):
+        if not _is_bare(job, each) or may_come_from_files(job):
             continue
         need = _first_need(program, each)
         if need is not None:
-            seen.add(each.span)
             yield Finding(each.name_span, _message(job, each, program, need))
 
 

@@ -37,10 +37,9 @@ _MOST_BYTES = 1 << 16
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen = set()
     for launch in job.launches:
         setting = _hostfile(launch.launcher)
-        if setting is None or not setting.value or setting.span in seen:
+        if setting is None or not setting.value:
             continue
         path = job.beside.path(launch.invocation, setting.value)
         data = None if path is None else lookups.read(path, _MOST_BYTES)
@@ -51,7 +50,6 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if _is_touched(job, launch.invocation, setting):
             continue
-        seen.add(setting.span)
         shown = ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
         yield Finding(
             setting.span,

@@ -33,9 +33,8 @@ _FRESH = frozenset({"ssh", "pdsh", "docker", "podman", "sudo", "su"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[Span] = set()
     for read in job.trace.reads:
-        if read.name != "HOSTNAME" or read.variable is not None or read.span in seen:
+        if read.name != "HOSTNAME" or read.variable is not None:
             continue
         step = step_around(read.context) if read.context.phase is Phase.TASK else None
         if step is None or not step.several_nodes or read.context.restricted or _is_set_anew(read.context):
@@ -43,7 +42,6 @@ def check(job: Job) -> Iterator[Finding]:
         start = job.source.text.find("HOSTNAME", *read.span)
         if start < 0:
             continue
-        seen.add(read.span)
         edit = replace(Span(start, start + len("HOSTNAME")), "SLURMD_NODENAME")
         yield Finding(
             read.span,

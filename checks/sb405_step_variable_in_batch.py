@@ -34,7 +34,7 @@ OF_STEPS = {
 
 CARD = Card(
     "SB405", "step-variable-in-batch", severity="error", fix="never", since="0.1.0",
-    when=Variables(*sorted(OF_STEPS)) | Commands("perl*", "python*", "awk*", "gawk*", "ruby*"),
+    when=Variables(*sorted(OF_STEPS)) | Commands("perl*", "python*", "awk*", "gawk*", "ruby*"), batch=True,
 )  # fmt: skip
 
 # Languages of short programs, and how these take a variable from the environment without a default.
@@ -47,8 +47,6 @@ _TEST = r"(?:\b(?:if|unless|while|until)\b|\?)[^;\n]{{0,40}}\b{name}\b|\b{name}\
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
     for read in unprepared_reads(job):
         entry = OF_STEPS.get(read.name)
         if entry is None or read.context.phase is not Phase.BATCH or job.versions.majors[0] not in entry.task:

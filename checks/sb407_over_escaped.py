@@ -28,7 +28,6 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     file = job.source.text
-    seen: set[Span] = set()
     for each in literal_dollars(job):
         # where srun starts the program without a shell, that is what is wrong: late-variable-without-shell
         if not each.escaped or each.has_no_shell:
@@ -46,9 +45,6 @@ def check(job: Job) -> Iterator[Finding]:
             if each.shell is not None or not printed:
                 fix = Fix("take the backslash away", [remove(taken)], safe=True)
                 advice = f"write `{file[taken.end : span.end]}`"
-        if span in seen:
-            continue
-        seen.add(span)
         shell = "the batch shell" if each.step is None else "the shell in the task"
         yield Finding(
             span,

@@ -33,7 +33,7 @@ from sbatchlint.job.steps import step_around
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 
-CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes", since="0.1.0", batch=True)
 
 # What only programs read: names that mean nothing to a script itself.
 _FOR_PROGRAMS = Regex(
@@ -48,8 +48,6 @@ _WORD_SIGN = Regex(r"\w")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
     found: dict[Span, list[VariableRead]] = {}
     for read in [each for each in job.trace.reads if each.variable is None and each.context.parent is not None]:
         loser = _loser(read)

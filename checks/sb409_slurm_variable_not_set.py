@@ -27,7 +27,6 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.trace import VariableRead
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.shell_environment import JobEnvironment
@@ -36,14 +35,13 @@ from sbatchlint.triggers import Variables
 
 CARD = Card(
     "SB409", "slurm-variable-not-set", severity="error", fix="sometimes", since="0.1.0", when=Variables("S*"),
+    batch=True,
 )  # fmt: skip
 
 _RESOURCES = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "exclusive", "mem", "mem-per-cpu", *GPU_OPTIONS)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
     environment = JobEnvironment(job.request)
     for read in unprepared_reads(job):
         entry = find(read.name)

@@ -40,11 +40,7 @@ _NUMERIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[Span] = set()
     for name, value, span, wanted in (*_in_numbers(job), *_in_options(job)):
-        if span in seen:
-            continue
-        seen.add(span)
         number, fix = "$SLURM_GPUS_ON_NODE", None
         plain = job.source.slice(span) in (f"${name}", f"${{{name}}}", name)
         if plain and value.count(":") == 1 and "," not in value:

@@ -31,6 +31,7 @@ from sbatchlint.triggers import Commands
 
 CARD = Card(
     "SB416", "shared-generated-file", severity="warning", fix="sometimes", since="0.1.0", when=Commands("cat", "tee"),
+    batch=True,
 )
 
 # Folders that are the same for every run of the script.
@@ -41,8 +42,6 @@ _HANDLING = frozenset(_HANDLING_NAMES.split())
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
     seen: set[str] = set()
     moved = False
     for each in job.invocations:

@@ -36,15 +36,13 @@ _OWN_NUMBERS = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "cpus-per
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[int] = set()
     for use in early_uses(job, CONSTANTS):
         place = use.expansion.span
-        if not use.shells or place.start in seen or is_of_own_variable(job, use) or _differs_in_step(use):
+        if not use.shells or is_of_own_variable(job, use) or _differs_in_step(use):
             continue
         repair = left_to_tasks(job, use, frozenset())
         if repair is None or not repair.safe:
             continue
-        seen.add(place.start)
         yield Finding(
             place,
             f"the batch shell expands ${use.expansion.name} before the srun on line {job.line(use.step.span.start)} "

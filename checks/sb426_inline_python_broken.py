@@ -37,7 +37,6 @@ _LONGEST = 20_000  # characters of a program that is compared
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[Span] = set()
     for text, program in programs(job):
         if ' -c "' not in text.string:
             continue
@@ -49,10 +48,9 @@ def check(job: Job) -> Iterator[Finding]:
             if at is None or not _is_plain_text(words[at:]):
                 continue
             found = _program(text, words, at)
-            if found is None or found[0] in seen:
+            if found is None:
                 continue
             place, written = found
-            seen.add(place)
             inner = written.replace('"', "'")
             single = "'" not in written and _tree(inner) == _tree(written)
             yield Finding(

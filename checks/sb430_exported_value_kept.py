@@ -20,7 +20,7 @@ None. `NAME=value srun …` does what was meant: srun then has the value in its 
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import exported
-from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of, text_of
+from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.exports import exports_of
 from sbatchlint.job.steps import Step
@@ -28,7 +28,7 @@ from sbatchlint.triggers import StepOptions
 
 CARD = Card(
     "SB430", "exported-value-kept", severity="error", fix="never", since="0.1.0",
-    when=StepOptions("export"), seen="a live run of Slurm 22.05, and src/srun/launch.c of 22.05 to 26.05",
+    when=StepOptions("export"), seen="a live run of Slurm 22.05, and src/srun/launch.c of 22.05 to 26.05", batch=True,
 )  # fmt: skip
 
 # Variables that the environment of every job has.
@@ -36,17 +36,13 @@ ALWAYS = frozenset({"PATH", "HOME", "USER", "SHELL", "LOGNAME", "PWD"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
-    seen = set()
     for step in job.steps:
         option, exports = step.option("export"), exports_of(step)
         if option is None or not exports.everything or not step.certain:
             continue
         for name, value in exports.values:
             finding = _kept(job, step, name, value)
-            if finding is not None and finding.span not in seen:
-                seen.add(finding.span)
+            if finding is not None:
                 yield finding
 
 

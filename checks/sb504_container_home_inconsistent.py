@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous, pyxis_options
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.step_programs import step_programs
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.containers import PYXIS_OPTIONS
 from sbatchlint.triggers import StepOptions
 
@@ -40,9 +40,8 @@ def check(job: Job) -> Iterator[Finding]:
     if not said or any(option.inherited for _, option in said):
         return
     other_step, other = said[0]
-    seen: set[Span] = set()
     for step in job.steps:
-        if step.container is None or step.container.home_mounted is not None or step.span in seen:
+        if step.container is None or step.container.home_mounted is not None:
             continue
         if step.container.image is None:
             continue  # joins a container by its name, which has its mounts already
@@ -50,7 +49,6 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if is_heterogeneous(step) or not step_programs(step):
             continue
-        seen.add(step.span)
         option = f"--{other.name}"
         edits = add_step_option(job, [step], option, PYXIS_OPTIONS)
         yield Finding(

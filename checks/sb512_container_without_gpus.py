@@ -291,10 +291,9 @@ def _masks(job: Job) -> Iterator[Finding]:
     gpus = request.gpus_per_node()
     if gpus is None or not 0 < gpus < (job.site.gpus_per_node or AMD_NODE) or request.exclusive is not None:
         return
-    seen = set()
     for step in job.steps:
         image = None if step.container is None else step.container.image
-        if image is None or step.span in seen:
+        if image is None:
             continue
         if job.site.gpu_vendor != "amd" and "rocm" not in shown_text(image).lower():
             continue
@@ -303,7 +302,6 @@ def _masks(job: Job) -> Iterator[Finding]:
             continue
         if any(name in step.invocation.state.variables for name in MASKS):
             continue
-        seen.add(step.span)
         yield Finding(
             step.place,
             f"where the site, and not Slurm, sets `{MASKS[0]}`, it numbers the node's GPUs, and this container has "

@@ -40,7 +40,6 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[Span] = set()
     for ways in container_starts(job):
         start, found = ways[0], [gpu_access(each) for each in ways]
         kind, option, text = found[0]
@@ -48,9 +47,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         gpus = _gpus_of_shared_node(job, start)
         masked = any("CUDA_VISIBLE_DEVICES" in each.container.passed for each in ways)
-        if gpus is None or masked or option.span in seen or is_on_processors(start):
+        if gpus is None or masked or is_on_processors(start):
             continue
-        seen.add(option.span)
         if kind == ALL:
             what = f"every GPU of the node, of which the job has {'one' if gpus == 1 else gpus}"
         elif kind == COUNT:
@@ -66,8 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
     for ways in container_starts(job):
         start = ways[0]
         option = next((each for name in CLEANING if (each := start.flag(name)) is not None), None)
-        if option is not None and option.span not in seen and all(_loses_mask(job, each) for each in ways):
-            seen.add(option.span)
+        if option is not None and all(_loses_mask(job, each) for each in ways):
             yield Finding(
                 option.span,
                 f"`{job.source.slice(option.span)}` drops the CUDA_VISIBLE_DEVICES by which Slurm gives each task its "

@@ -36,13 +36,11 @@ SETTING = Regex(r"""(--container-env[= ])(\w+)=((?:"[^"`(]*"|'[^']*'|[\w./:@%+-]
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for step in job.steps:
         given = [(each, found) for each in pyxis_options(step) if (found := _assigned(each))]
-        if not given or given[0][0].span in reported:
+        if not given:
             continue
         options = [each for each, _ in given]
-        reported.add(options[0].span)
         names = list(dict.fromkeys(name for _, found in given for name, _ in found))
         name, value = given[0][1][0]
         what = f"`{value}={value}-`" if value else "another value"

@@ -36,12 +36,10 @@ NETWORKS = ("host", "bridge", "none", "container:")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for step in job.steps:
         for option in step.given:
             found = _meant_for_docker(step, option)
-            if found is not None and found[0] not in reported:
-                reported.add(found[0])
+            if found is not None:
                 yield Finding(*found)
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.varying import of_job
 from sbatchlint.analysis.storage.caches import CacheSetting, cache_settings
 from sbatchlint.bash.values import Phase
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.paths import SHARED
 from sbatchlint.triggers import Variables
 
@@ -52,7 +52,6 @@ CONSTANT = frozenset({"HOME", "USER", "LOGNAME", "PWD", "SCRATCH", "WORK", "PROJ
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[Span] = set()
     for step in job.steps:
         names = [
             name
@@ -60,9 +59,8 @@ def check(job: Job) -> Iterator[Finding]:
             if step.several_nodes or name.startswith("MIOPEN_") and step.geometry.several
         ]
         for cache in cache_settings(step, job.site, names):
-            if cache.location.kind != SHARED or cache.span in seen or _differs(cache):
+            if cache.location.kind != SHARED or _differs(cache):
                 continue
-            seen.add(cache.span)
             severity, consequence = COMPILE_CACHES[cache.name]
             who = f"{step.nodes} nodes" if step.several_nodes else f"{step.tasks_per_node or 'several'} tasks"
             kind = cache.name.partition("_")[0].lower()

@@ -39,12 +39,10 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     names = {each.name for each in job.assignments}
-    seen: set[Span] = set()
     for each in job.assignments:
         old, new = each.name, RENAMED.get(each.name)
-        if new is None or not each.exported or each.name_span in seen or not any(a.fields for a in each.alternatives):
+        if new is None or not each.exported or not any(a.fields for a in each.alternatives):
             continue
-        seen.add(each.name_span)
         if "HUGGINGFACE" in old:
             message = f"`{old}` is the old name of `{new}`; write `{new}` for the same folder"
         else:

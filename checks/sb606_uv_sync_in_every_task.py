@@ -48,12 +48,10 @@ WAITING = Regex(r"\b(?:while|until)\b")
 
 def check(job: Job) -> Iterator[Finding]:
     installs = [each for each in map(install_of, job.invocations) if each is not None]
-    seen: set[Span] = set()
     for install in installs:
         on_host = install.command.phase is Phase.BATCH
         found = _on_host(job, install) if on_host else _in_step(job, install, installs)
-        if found is not None and found.span not in seen:
-            seen.add(found.span)
+        if found is not None:
             yield found
 
 

@@ -20,7 +20,7 @@ from sbatchlint.analysis.script.installs import image_of, uv_command
 from sbatchlint.analysis.script.shell_history import commands_before
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.values import span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.programs import programs_with
 from sbatchlint.triggers import Commands
 
@@ -41,13 +41,11 @@ def check(job: Job) -> Iterator[Finding]:
         uv = uv_command(each)
         if uv is not None and uv.verb in ("sync", "run") and not uv.has(*OTHER):
             uses.append((each, uv.verb))
-    seen: set[Span] = set()
     for launch in job.launches if uses else ():
         command, span = launch.invocation, span_of(launch.invocation.argv[0])
         own = [(each, verb) for each, verb in uses if image_of(each) == image_of(command)]
-        if text_of(command.argv[0]) != "torchrun" or not own or span in seen or _is_activated(job, command):
+        if text_of(command.argv[0]) != "torchrun" or not own or _is_activated(job, command):
             continue
-        seen.add(span)
         use = own[0][0]
         synced = any(verb == "sync" and each.index < command.index for each, verb in own)
         instead = f"uv run{' --no-sync' if synced else ''} python -m torch.distributed.run"

@@ -22,7 +22,7 @@ from sbatchlint.analysis.script.installs import install_of
 from sbatchlint.analysis.script.shell_history import commands_before, folder_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.argv import is_unknown
 from sbatchlint.job.launchers import python_of, recognise
 from sbatchlint.job.programs import all_words
@@ -44,16 +44,14 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if any("-e" in each.words and install_of(each) is not None for each in job.invocations):
         return
-    seen: set[Span] = set()
     for command in job.invocations:
         if command.children or command.state.sourced or "pretrain_" not in "\n".join(command.words):
             continue
         kind, field = _program(command)
-        if field is None or span_of(field) in seen or _is_on_path(command):
+        if field is None or _is_on_path(command):
             continue
         text = shown_text(field)
         if kind == "module" and MODULE.fullmatch(text) and _is_elsewhere(job, command):
-            seen.add(span_of(field))
             yield Finding(
                 span_of(field),
                 f"the module `{text}` is looked for in the working folder, which is not that of Megatron-LM; put "
@@ -61,7 +59,6 @@ def check(job: Job) -> Iterator[Finding]:
                 "warning",
             )
         elif kind != "module" and SCRIPT.fullmatch(text):
-            seen.add(span_of(field))
             yield Finding(
                 span_of(field),
                 f"`{text.rpartition('/')[2]}` runs without Megatron-LM's folder on PYTHONPATH, and what it starts may "

@@ -30,7 +30,7 @@ from sbatchlint.analysis.script.activations import (
     sources_personal_file,
 )
 from sbatchlint.bash.trace import Invocation, Shell
-from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launches import container_of
 from sbatchlint.programs import has_trait
@@ -39,7 +39,7 @@ from sbatchlint.triggers import Commands
 
 CARD = Card(
     "SB610", "conda-not-initialised", severity="warning", fix="sometimes", since="0.1.0",
-    when=Commands("conda", "mamba", "micromamba"), whole_script=True,
+    when=Commands("conda", "mamba", "micromamba"), whole_script=True, batch=True,
 )  # fmt: skip
 
 PROVIDERS = Regex(r"(?i)conda|mamba|forge|python|pytorch|torch|tensorflow|jupyter|\bR\b|/r\b")
@@ -47,7 +47,7 @@ TAUGHT = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or job.interpreter_line[0] not in ("bash", "sh") or job.source.mentions("BASH_ENV"):
+    if job.interpreter_line[0] not in ("bash", "sh") or job.source.mentions("BASH_ENV"):
         return
     if re.search(r"(?:^|\s)-\w*[li]", " ".join(job.interpreter_line[1:])):
         return

@@ -21,14 +21,13 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.reads import assigned_names, guarded_names, unprepared_reads_of, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.trace import VariableRead
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
 CARD = Card(
     "SB613", "foreign-variable", severity="error", fix="sometimes", since="0.1.0",
-    when=Variables("PBS_*", "LSB_*", "LS_SUBCWD", "SGE_*", "OAR_*", "COBALT_*", "NSLOTS", "PE_HOSTFILE"),
+    when=Variables("PBS_*", "LSB_*", "LS_SUBCWD", "SGE_*", "OAR_*", "COBALT_*", "NSLOTS", "PE_HOSTFILE"), batch=True,
 )  # fmt: skip
 
 NAMES = Regex(r"(?:PBS|LSB|SGE|OAR|COBALT)_\w+|LS_SUBCWD|NSLOTS|PE_HOSTFILE")
@@ -50,7 +49,7 @@ SYSTEMS = {"LSB": "LSF", "LS": "LSF", "SGE": "Grid Engine", "NSLOTS": "Grid Engi
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or not job.directives.settings:
+    if not job.directives.settings:
         return
     reads = [each for each in unprepared_reads_of(job, TWIN_OF.__contains__) if not each.context.conditional]
     if not reads or unclear_sources(job):

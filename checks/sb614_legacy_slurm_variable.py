@@ -34,13 +34,11 @@ TODAY = {
     "SLURM_NPROCS": "SLURM_NTASKS",
 }
 CARD = Card(
-    "SB614", "legacy-slurm-variable", severity="info", fix="always", since="0.1.0", when=Variables(*TODAY),
+    "SB614", "legacy-slurm-variable", severity="info", fix="always", since="0.1.0", when=Variables(*TODAY), batch=True,
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
     known = assigned_names(job) | guarded_names(job)
     seen: set[Span] = set()
     for read in job.trace.reads:

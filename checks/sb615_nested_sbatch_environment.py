@@ -31,7 +31,7 @@ from sbatchlint.triggers import Submitted
 
 CARD = Card(
     "SB615", "nested-sbatch-environment", severity="warning", fix="always", since="0.1.0",
-    when=Submitted(), seen="live runs of Slurm 22.05",
+    when=Submitted(), seen="live runs of Slurm 22.05", homogeneous=True,
 )  # fmt: skip
 
 TASK_OPTIONS = (
@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
     if outer.phase is not Phase.BATCH or command.phase is not Phase.BATCH or not outer.directives.settings:
         return
     certain = outer.directives.certain and job.directives.certain and not job.directives.unread
-    if not certain or job.request.heterogeneous or outer.request.heterogeneous:
+    if not certain or outer.request.heterogeneous:
         return
     taken_out = _taken_out(outer, command)
     if taken_out is None:

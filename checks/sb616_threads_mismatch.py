@@ -29,7 +29,10 @@ from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
-CARD = Card("SB616", "threads-mismatch", severity="warning", fix="never", since="0.1.0")
+CARD = Card(
+    "SB616", "threads-mismatch", severity="warning", fix="never", since="0.1.0",
+    batch=True, certain=True, homogeneous=True,
+)  # fmt: skip
 
 # Options that say how many threads or workers one process makes.
 OPTION = Regex(
@@ -52,22 +55,18 @@ UNCLEAR = (
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
-    if job.phase is not Phase.BATCH or request.heterogeneous or not request.directives.certain:
-        return
     if request.asked_any(UNCLEAR) or request.foreign_settings():
         return
     by_variable = request.asked("cpus-per-task") and job.source.mentions("_NUM_THREADS")
     commands = job.invocations if by_variable else commands_told(job, _is_option)
-    reported: set[Span] = set()
     for command in commands:
         step = step_around(command.context)
         if command.children or command.context.captured or not command.argv or step is None and command.kind == "mpi":
             continue
         for words, span, number, of_job in _told(job, command, step, by_variable):
             cpus = _cpus(job, step)
-            if cpus is None or number <= max(cpus, 2) or span in reported or _counts_others(command):
+            if cpus is None or number <= max(cpus, 2) or _counts_others(command):
                 continue
-            reported.add(span)
             fewer = step.option("cpus-per-task") if of_job and step is not None else None
             if fewer is not None and fewer.span is not None:  # whose number follows the job's, unlike the step's
                 message = (

@@ -17,7 +17,7 @@ conda's documentation, "Managing environments": CONDA_PREFIX is the active envir
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, shown_text
+from sbatchlint.bash.values import shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
@@ -25,7 +25,7 @@ from sbatchlint.triggers import Variables
 
 CARD = Card(
     "SB617", "conda-prefix-of-submit-shell", severity="warning", fix="sometimes", since="0.1.0",
-    when=Variables("CONDA_PREFIX"), seen="public scripts; conda's documentation",
+    when=Variables("CONDA_PREFIX"), seen="public scripts; conda's documentation", batch=True,
 )  # fmt: skip
 
 _INSTALLATION = Regex(r"/(?:etc/profile\.d/(?:conda|mamba)\.sh|bin/(?:activate|conda|mamba)|condabin/.*)")
@@ -34,8 +34,6 @@ _WRITTEN = Regex(r"\$CONDA_PREFIX\b|\$\{CONDA_PREFIX\}")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
     for command in job.invocations:
         if command.name not in ("source", "."):
             if _may_activate(command):

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Heredoc, Word
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.source.regex import Regex
 
 CARD = Card("SB618", "relative-search-path", severity="warning", fix="always", since="0.1.0", seen="a public script")
@@ -37,16 +37,12 @@ _ROOTS = frozenset(_ROOT_NAMES.split())
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[Span] = set()
     for text, program in programs(job):
         if "PATH" not in text.string:
             continue
         for start, end, name in _lists(text.string, program):
             for part in _relative(text.string, start, end):
                 place = text.span(*part)
-                if place in seen:
-                    continue
-                seen.add(place)
                 yield Finding(
                     place,
                     f"this folder of {name} is relative to the working folder, unlike those beside it; put a slash "

@@ -26,7 +26,6 @@ from sbatchlint.analysis.directives.log_paths import plain_paths
 from sbatchlint.analysis.script.submit_lines import shows_array
 from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.directives import Setting
@@ -39,6 +38,7 @@ from sbatchlint.triggers import Options, Variables
 CARD = Card(
     "SB702", "array-log-clobbered", severity="error", fix="always", since="0.1.0",
     when=Options("array") | Variables("SLURM_ARRAY_TASK_ID"), seen="live runs of Slurm 22.05",
+    batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
 # What differs between the tasks of an array; `%b` only between those of another last digit.
@@ -51,8 +51,6 @@ _IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
-    if job.phase is Phase.SUBMIT or not job.directives.certain or request.heterogeneous:
-        return
     if not (request.asked("output") or request.asked("error")):
         return
     asked = indexes(request.array)

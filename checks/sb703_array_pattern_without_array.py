@@ -20,7 +20,6 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.script.submit_lines import may_be_array
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
@@ -28,7 +27,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB703", "array-pattern-without-array", severity="warning", fix="sometimes", since="0.1.0",
-    when=Options("output", "error", "input"), seen="a live run of Slurm 22.05",
+    when=Options("output", "error", "input"), seen="a live run of Slurm 22.05", batch=True, certain=True,
 )  # fmt: skip
 
 _BOTH = Regex(r"%[0-9]*A[-_.]?%[0-9]*a")
@@ -37,7 +36,7 @@ _ALONE = Regex(r"[-_.]?%[0-9]*a")
 
 def check(job: Job) -> Iterator[Finding]:
     directives, request = job.directives, job.request
-    if job.phase is Phase.SUBMIT or request.asked("array") or not directives.certain or directives.unread:
+    if request.asked("array") or directives.unread:
         return
     by_path: dict[str, list[Span]] = {}
     for name in ("output", "error", "input"):

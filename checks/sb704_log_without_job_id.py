@@ -27,7 +27,7 @@ from sbatchlint.analysis.script.submit_lines import may_be_array
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import place_in
 from sbatchlint.bash.trace import PipelineRun
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, expansions, shown_text
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.paths import classify
 from sbatchlint.job.programs import by_program
@@ -38,7 +38,7 @@ from sbatchlint.triggers import Commands, Options
 
 CARD = Card(
     "SB704", "log-without-job-id", severity="info", fix="sometimes", since="0.1.0",
-    when=Options("output", "error") | Commands("tee"), seen="public scripts",
+    when=Options("output", "error") | Commands("tee"), seen="public scripts", batch=True, certain=True,
 )  # fmt: skip
 
 # What differs from job to job.
@@ -48,7 +48,7 @@ _FIXED = frozenset({"HOME", "USER", "SLURM_SUBMIT_DIR", "SLURM_JOB_NAME", "SCRAT
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or not job.directives.certain or not job.directives.settings:
+    if not job.directives.settings:
         return
     if job.request.asked("array"):
         return

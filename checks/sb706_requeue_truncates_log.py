@@ -19,7 +19,7 @@ sbatch(1), "--open-mode"; rwth-i6/sisyphus issue 201; live runs of Slurm 22.05.
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, expansions, text_of
+from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.grammar import patterns
@@ -29,6 +29,7 @@ from sbatchlint.triggers import Commands, Options
 CARD = Card(
     "SB706", "requeue-truncates-log", severity="warning", fix="always", since="0.1.0",
     when=Options("requeue") | Commands("scontrol"), seen="live runs of Slurm 22.05",
+    batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
 _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
@@ -36,9 +37,9 @@ _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
-    if job.phase is not Phase.BATCH or not job.directives.settings or not job.directives.certain:
+    if not job.directives.settings:
         return
-    if request.heterogeneous or request.asked("open-mode") or request.asked("no-requeue") or job.directives.unread:
+    if request.asked("open-mode") or request.asked("no-requeue") or job.directives.unread:
         return
     paths = [request.text(name) or "" for name in ("output", "error") if request.asked(name)]
     if any(patterns.uses(path, "r") or path in ("none", "/dev/null") for path in paths):

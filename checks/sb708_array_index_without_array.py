@@ -48,7 +48,7 @@ from sbatchlint.triggers import Options, Variables
 
 CARD = Card(
     "SB708", "array-index-without-array", severity="error", fix="sometimes", since="0.1.0",
-    when=Variables("SLURM_ARRAY_TASK_ID") | Options("array"), seen="public scripts",
+    when=Variables("SLURM_ARRAY_TASK_ID") | Options("array"), seen="public scripts", batch=True,
 )  # fmt: skip
 
 _ID = "SLURM_ARRAY_TASK_ID"
@@ -181,8 +181,6 @@ _LINE = {"sed": _of_sed, "awk": _of_awk, "gawk": _of_awk, "mawk": _of_awk, "head
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
     setting = job.request.given("array")
     asked = None if setting is None else indexes(setting.text)
     if setting is not None and asked is not None:

@@ -28,7 +28,7 @@ from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.serial_programs import is_serial
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, expansions, shown_text
+from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.python.program import python_program
 from sbatchlint.source import lookups
@@ -37,7 +37,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB709", "array-index-unused", severity="warning", fix="never", since="0.1.0", when=Options("array"),
-    whole_script=True, seen="live runs of Slurm 22.05",
+    whole_script=True, seen="live runs of Slurm 22.05", batch=True,
 )  # fmt: skip
 
 _INDEX = Regex(r"ARRAY_(?:TASK|JOB)")
@@ -57,7 +57,7 @@ _MOST_BYTES = 1 << 18
 
 def check(job: Job) -> Iterator[Finding]:
     asked = several_elements(job)
-    if asked is None or asked.throttle == 1 or job.phase is not Phase.BATCH or not job.is_shell:
+    if asked is None or asked.throttle == 1 or not job.is_shell:
         return
     setting = job.request.given("array")
     if setting is None or _speaks_of_index(job.source.text):

@@ -17,17 +17,14 @@ bash(1), Lists: "the shell does not wait for the command to finish, and the retu
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.exit_status import exit_statuses
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
 CARD = Card(
-    "SB712", "status-of-background-start", severity="warning", fix="never", since="0.1.0",
+    "SB712", "status-of-background-start", severity="warning", fix="never", since="0.1.0", batch=True,
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is Phase.SUBMIT:
-        return
     for each in exit_statuses(job).empty:
         yield Finding(
             each.read,

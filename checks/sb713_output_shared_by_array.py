@@ -30,7 +30,7 @@ from sbatchlint.analysis.expansion.array_elements import (
 )
 from sbatchlint.analysis.storage.written_paths import place_in
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, cut, shown_text, span_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.argv import partition
 from sbatchlint.job.launches import container_of
@@ -41,7 +41,7 @@ from sbatchlint.triggers import Variables
 
 CARD = Card(
     "SB713", "output-shared-by-array", severity="warning", fix="sometimes", since="0.1.0", when=Variables(INDEX),
-    seen="bash(1), \"Redirections\"",
+    seen="bash(1), \"Redirections\"", batch=True,
 )  # fmt: skip
 
 _ANEW = frozenset({">", ">|", "&>"})
@@ -74,19 +74,17 @@ class Written(NamedTuple):
 
 def check(job: Job) -> Iterator[Finding]:
     asked = several_elements(job)
-    if job.phase is not Phase.BATCH or not job.is_shell or asked is None:
+    if not job.is_shell or asked is None:
         return
     told = _told(job)
-    seen: set[Span] = set()
     for each in job.invocations:
         if each.index not in told or each.context.handler or each.context.captured or each.alternatives > 1:
             continue
         for written in _written(job, each):
             if asked.throttle == 1 and each.name in _PREPARING:
                 continue  # one task after the other
-            if written.place in seen or not _is_shared(job, each, written.path):
+            if not _is_shared(job, each, written.path):
                 continue
-            seen.add(written.place)
             yield _finding(job, each, written)
 
 

@@ -17,7 +17,6 @@ scancel(1); Slurm's guide to job arrays: each task has a job id of its own.
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.argv import variable_name
 from sbatchlint.source.regex import Regex
@@ -25,7 +24,7 @@ from sbatchlint.triggers import Commands
 
 CARD = Card(
     "SB718", "scancel-in-array", severity="warning", fix="sometimes", since="0.1.0", when=Commands("scancel"),
-    seen="public scripts; Slurm's guide to job arrays",
+    seen="public scripts; Slurm's guide to job arrays", batch=True,
 )  # fmt: skip
 
 _ONE_AT_A_TIME = Regex(r".*%1")
@@ -33,7 +32,7 @@ _ONE_AT_A_TIME = Regex(r".*%1")
 
 def check(job: Job) -> Iterator[Finding]:
     array = job.request.text("array")
-    if job.phase is not Phase.BATCH or array is None:
+    if array is None:
         return
     chain = _ONE_AT_A_TIME.fullmatch(array) is not None
     for command in job.invocations:

@@ -18,15 +18,12 @@ bash(1), Special Parameters
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.exit_status import exit_statuses
-from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", since="0.1.0")
+CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", since="0.1.0", batch=True)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is Phase.SUBMIT:
-        return
     for each in exit_statuses(job).late:
         name = f"`{each.work.name}`" if each.work.name else "the command"
         yield Finding(

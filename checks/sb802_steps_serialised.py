@@ -44,7 +44,7 @@ from sbatchlint.triggers import Steps
 
 CARD = Card(
     "SB802", "steps-serialised", severity="error", fix="sometimes", since="0.1.0",
-    when=Steps(), seen="live runs of Slurm 22.05",
+    when=Steps(), seen="live runs of Slurm 22.05", batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
 # What ends, or awaits, something in the background.
@@ -79,8 +79,6 @@ class Started(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or job.request.heterogeneous or not job.directives.certain:
-        return
     yield from _in_a_row(job)
     if not any(each.invocation.context.background or each.invocation.parent for each in job.steps):
         return  # each waits for the one before it

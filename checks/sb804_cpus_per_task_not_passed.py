@@ -26,7 +26,7 @@ from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.installs import install_of
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.bash.trace import Invocation, exported, is_set
-from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.step_cpus import NOT_INHERITING
@@ -36,7 +36,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB804", "cpus-per-task-not-passed", severity="warning", fix="sometimes", since="0.1.0",
-    when=Options("cpus-per-task"),
+    when=Options("cpus-per-task"), batch=True, certain=True,
 )  # fmt: skip
 
 # Options of srun that give a task CPUs, or a binding of its own.
@@ -52,7 +52,7 @@ EXACT_OPTIONS = ("exact", "exclusive", "ntasks-per-core")
 
 def check(job: Job) -> Iterator[Finding]:
     releases = tuple(each for each in job.versions.majors if each in NOT_INHERITING)
-    if not releases or job.phase is not Phase.BATCH or not job.directives.certain:
+    if not releases:
         return
     steps = [step for step in job.steps if _is_short(step)]
     if not steps or any("cpus-per-task" in step.options for step in job.steps):

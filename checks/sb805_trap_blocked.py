@@ -27,7 +27,7 @@ from sbatchlint.triggers import Commands
 
 CARD = Card(
     "SB805", "trap-blocked", severity="error", fix="never", since="0.1.0",
-    when=Commands("trap"), seen="live runs of Slurm 22.05 and 26.05",
+    when=Commands("trap"), seen="live runs of Slurm 22.05 and 26.05", batch=True,
 )  # fmt: skip
 
 # Signals that nothing sends unless somebody means the handler.
@@ -35,7 +35,7 @@ _MEANT = frozenset({"USR1", "USR2"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or not job.directives.settings:
+    if not job.directives.settings:
         return
     sent = early_signal(job.request.text("signal"))
     asked = job.request.asked("signal")

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.traps import Trap, traps_of
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import container_of
@@ -31,7 +31,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB806", "signal-not-delivered", severity="error", fix="sometimes", since="0.1.0", whole_script=True,
-    when=Options("signal"), seen="live runs of Slurm 22.05",
+    when=Options("signal"), seen="live runs of Slurm 22.05", batch=True, homogeneous=True,
 )  # fmt: skip
 
 # A process without a handler goes on as if nothing had happened; see signal(7).
@@ -41,9 +41,9 @@ _HARMLESS = frozenset({"CHLD", "URG", "CONT", "WINCH", "28"})
 def check(job: Job) -> Iterator[Finding]:
     setting = job.request.given("signal")
     signal = None if setting is None else early_signal(setting.text)
-    if job.phase is not Phase.BATCH or not job.is_shell or setting is None or signal is None:
+    if not job.is_shell or setting is None or signal is None:
         return
-    if job.request.heterogeneous or any(is_unclear_source(each, personal=True) for each in job.invocations):
+    if any(is_unclear_source(each, personal=True) for each in job.invocations):
         return
     waiting = [each for each in traps_of(job) if each.signal == signal.name]
     if signal.batch:

@@ -30,7 +30,7 @@ from sbatchlint.triggers import Variables
 
 CARD = Card(
     "SB808", "script-location", severity="error", fix="sometimes", since="0.1.0", when=Variables("0", "BASH_SOURCE"),
-    seen="live runs of Slurm 22.05; public scripts",
+    seen="live runs of Slurm 22.05; public scripts", batch=True,
 )  # fmt: skip
 
 _NAMES = frozenset({"0", "BASH_SOURCE"})
@@ -55,7 +55,7 @@ class Use(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or not job.directives.settings or job.is_wrapped:
+    if not job.directives.settings or job.is_wrapped:
         return
     reads = _own_reads(job)
     uses: dict[Span, list[Use]] = {}

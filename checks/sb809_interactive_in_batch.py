@@ -47,7 +47,7 @@ _INTERACTIVE = frozenset(_NAMES)
 CARD = Card(
     "SB809", "interactive-in-batch", severity="warning", fix="sometimes", since="0.1.0",
     when=Commands(*_NAMES) | StepOptions("pty"),
-    seen="live runs of Slurm 22.05",
+    seen="live runs of Slurm 22.05", batch=True,
 )  # fmt: skip
 
 # Options with which such a program needs no screen, by their beginning.
@@ -60,7 +60,7 @@ _WITHOUT_SCREEN = {
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or not job.is_shell or job.request.asked("input"):
+    if not job.is_shell or job.request.asked("input"):
         return
     ptys = {id(step.invocation): step for step in job.steps if "pty" in step.options}
     seen: set[int | str] = set()

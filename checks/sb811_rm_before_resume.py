@@ -68,7 +68,6 @@ class Restart(NamedTuple):
 
 def check(job: Job) -> Iterator[Finding]:
     restarts: list[Restart] | None = None
-    seen: set[Span] = set()
     for command in job.invocations:
         if command.name != "rm" or not _is_recursive(command) or command.context.restricted:
             continue
@@ -78,12 +77,11 @@ def check(job: Job) -> Iterator[Finding]:
         if restarts is None:
             restarts = list(_restarts(job))
         for field in command.argv[1:]:
-            if not field or shown_text(field).startswith("-") or span_of(field) in seen:
+            if not field or shown_text(field).startswith("-"):
                 continue
             found = None if depends_on_test(command) else _before_restart(job, command, field, restarts)
             found = found or _in_every_task(job, command, field)
             if found is not None:
-                seen.add(found.span)
                 yield found
 
 

@@ -31,7 +31,7 @@ from sbatchlint.triggers import Commands
 
 CARD = Card(
     "SB812", "user-wide-kill", severity="warning", fix="never", since="0.1.0",
-    when=Commands("kill", "killall", "pkill", "scancel"), seen="public scripts",
+    when=Commands("kill", "killall", "pkill", "scancel"), seen="public scripts", batch=True,
 )  # fmt: skip
 
 _PKILL = syntax(
@@ -60,9 +60,8 @@ _APART = frozenset({"docker", "podman", "podman-hpc"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is Phase.SUBMIT or not job.directives.settings or job.request.exclusive == "":
+    if not job.directives.settings or job.request.exclusive == "":
         return
-    seen: set[Span] = set()
     for command in job.invocations:
         if not has_trait(command.name, "kills") or command.phase is Phase.SUBMIT or not command.argv:
             continue
@@ -71,14 +70,11 @@ def check(job: Job) -> Iterator[Finding]:
             span = Span(command.name_span.start, max(span_of(each).end for each in command.argv))
             if not command.name_span.start < span.end <= job.source.line_of(span.start).end:
                 span = command.name_span
-        if span in seen:
-            continue
         container = container_of(command)
         if container is not None and container.kind in _APART:
             continue
         message = _all_jobs(command) if command.name == "scancel" else _of_user(command)
         if message is not None:
-            seen.add(span)
             yield Finding(span, *message)
 
 

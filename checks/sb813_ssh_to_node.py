@@ -27,7 +27,7 @@ _SSH, _PARALLEL, _TUNNEL = "BbcDEeFIiJLlmOoPpQRSWw", "wxftulghHpoOieAXR", "NfLRD
 _NAMING = {"pdsh": "w", "clush": "w", "pssh": "H", "parallel-ssh": "H"}
 CARD = Card(
     "SB813", "ssh-to-node", severity="info", fix="never", since="0.1.0", when=Commands("ssh", "rsh", *_NAMING),
-    seen="public scripts",
+    seen="public scripts", batch=True,
 )  # fmt: skip
 
 _HOSTNAMES = (("hostnames",), ("hostname",))
@@ -35,14 +35,10 @@ _NODE_LISTS = frozenset({"SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NOD
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
-    seen = set()
     for each in job.invocations:
-        if each.phase is Phase.SUBMIT or each.name not in ("ssh", "rsh", *_NAMING) or each.name_span in seen:
+        if each.phase is Phase.SUBMIT or each.name not in ("ssh", "rsh", *_NAMING):
             continue
         if any(map(_is_of_job, _hosts(each))):
-            seen.add(each.name_span)
             yield Finding(
                 each.name_span,
                 f"what {each.name} starts on a node is no part of the job: Slurm neither limits nor counts it, and may "

@@ -37,6 +37,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB814", "program-limit-beyond-job", severity="warning", fix="never", since="0.1.0", when=Options("time"),
+    batch=True, homogeneous=True,
 )  # fmt: skip
 
 # The words of which the name of such an option is made: what is limited, that it is a limit, and its unit.
@@ -63,7 +64,7 @@ class OwnLimit(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or job.request.heterogeneous or job.request.asked("signal"):
+    if job.request.asked("signal"):
         return  # a program that is told by a signal needs no clock
     commands = commands_told(job, _may_limit)
     settings = list(plain_limits(job, "time")) if commands else []

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.reads import PRINTING
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.bash.values import text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launchers import is_interpreter, python_of
@@ -38,7 +38,7 @@ _VERBS = {
 }  # fmt: skip
 CARD = Card(
     "SB815", "server-before-client", severity="warning", fix="never", since="0.1.0", seen="public scripts",
-    when=Commands(*_SERVERS, *_VERBS, "python*", "ipython*", "pypy*"),
+    when=Commands(*_SERVERS, *_VERBS, "python*", "ipython*", "pypy*"), batch=True,
 )  # fmt: skip
 
 # Modules and scripts of Python: a word of their name says it.
@@ -64,8 +64,6 @@ class Server(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is Phase.SUBMIT:
-        return
     found = [_server(job, each) for each in commands_of(job, _may_serve)]
     starting = {id(each.command): each for each in found if each is not None}
     servers: list[Server] = []

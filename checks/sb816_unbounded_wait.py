@@ -34,7 +34,7 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Context, Invocation
-from sbatchlint.bash.values import Phase, Text
+from sbatchlint.bash.values import Text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
@@ -42,7 +42,7 @@ from sbatchlint.triggers import Commands
 
 CARD = Card(
     "SB816", "unbounded-wait", severity="warning", fix="never", since="0.1.0", seen="public scripts",
-    when=Commands("[", "[[", "test", "ls", "curl", "wget", "nc", "ncat"),
+    when=Commands("[", "[[", "test", "ls", "curl", "wget", "nc", "ncat"), batch=True,
 )  # fmt: skip
 
 _FILE_TESTS = frozenset({"-f", "-e", "-s", "-d", "-r", "-S", "-p", "-L"})
@@ -59,15 +59,11 @@ class Wait(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is Phase.SUBMIT:
-        return
-    seen: set[Span] = set()
     for text, program in programs(job):
         for loop in nodes_of(program, While):
             wait = _wait(text, loop)
-            if wait is None or wait.span in seen:
+            if wait is None:
                 continue
-            seen.add(wait.span)
             if any(_blocks(each) for each in job.invocations if wait.span in each.context.loops):
                 yield Finding(
                     _head(job, wait.span),

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import is_open, shown_text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -35,7 +35,6 @@ _NOWHERE = "/dev/null"
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[Span] = set()
     for command in job.invocations:
         if command.name != "curl" or not command.context.tested or command.piped_to or command.context.captured:
             continue
@@ -45,9 +44,6 @@ def check(job: Job) -> Iterator[Finding]:
         if any(is_open(word[:1]) for word in command.argv[1:]) or not _is_silent(command, words):
             continue  # a variable may hold the option
         place = command.name_span
-        if place in seen:
-            continue
-        seen.add(place)
         written = place.start == command.span.start and job.source.slice(place).endswith("curl")
         yield Finding(
             place,

@@ -28,14 +28,12 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported = set()
     for step in job.steps:
         found = {version: cpus_per_task(step, version) for version in job.versions.majors}
         refusing = tuple(version for version, each in found.items() if each.conflict)
         variable = found[refusing[-1]].variable if refusing else None
-        if variable is None or step.elsewhere or not step.certain or variable.span in reported:
+        if variable is None or step.elsewhere or not step.certain:
             continue
-        reported.add(variable.span)
         asked = variable.text if variable.written == "SLURM_CPUS_PER_TASK" else found[refusing[-1]].number
         yield Finding(
             variable.span,

@@ -17,19 +17,17 @@ bash(1), wait; seen with bash 5.2
 
 from collections.abc import Iterator
 
-from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB820", "wait-for-number", severity="error", fix="always", since="0.1.0", when=Commands("wait"),
+    "SB820", "wait-for-number", severity="error", fix="always", since="0.1.0", when=Commands("wait"), batch=True,
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH:
-        return
     for each in job.invocations:
         words = [text_of(field) for field in each.argv[1:]]
         if each.name != "wait" or "wait" in each.state.functions or len(words) != 1 or not is_number(words[0] or ""):

@@ -24,7 +24,7 @@ from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.storage.written_paths import operands
 from sbatchlint.bash.trace import Invocation, PipelineRun
-from sbatchlint.bash.values import Expansion, Phase, Pieces, shown_text, span_of, text_of
+from sbatchlint.bash.values import Expansion, Pieces, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
@@ -35,7 +35,7 @@ from sbatchlint.triggers import Commands
 
 CARD = Card(
     "SB903", "dangerous-removal", severity="error", fix="sometimes", since="0.1.0",
-    when=Commands("rm", "find"), seen="ShellCheck's SC2115",
+    when=Commands("rm", "find"), seen="ShellCheck's SC2115", batch=True,
 )  # fmt: skip
 
 # What every shell has, be it of a job or not.
@@ -53,19 +53,17 @@ _RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is Phase.SUBMIT or not job.directives.lines:
+    if not job.directives.lines:
         return
-    seen = set()
     for each in job.invocations:
         operands = _removed(each)
-        if not operands or each.span.start in seen:
+        if not operands:
             continue
         for field in operands:
             finding = _of_empty(job, each, field)
             if finding is None and _HERE.fullmatch(text_of(field) or ""):
                 finding = _of_folder(job, each)
             if finding is not None:
-                seen.add(each.span.start)
                 yield finding
                 break
 

@@ -46,6 +46,8 @@ class Card(NamedTuple):
     `severity`: the worst it reports; a finding may be less. `fix`: whether findings have one: always, sometimes, never.
     `stage`: "stable", or "preview" or "optional": those run only where they are selected by their own code or name.
     `when`: what a script must have for it to have anything to say; None where it is always asked.
+    `batch`: it speaks of batch scripts only, not of other scripts that submit some. `certain`: only where nothing is
+    unclear about which options the directives set. `homogeneous`: not of heterogeneous jobs.
     `whole_script`: it speaks of what is missing, so it is silent where the script was not looked at to its end.
     `alone`: it judges a line or a command by itself, so that it speaks of a piece of a script (in a document) as well.
     `always_shown`: it says what of the script was not looked at, so that not even --min-severity hides it.
@@ -62,13 +64,16 @@ class Card(NamedTuple):
     options: tuple[Option, ...] = ()
     when: Trigger | None = None
     seen: str = ""
+    batch: bool = False
+    certain: bool = False
+    homogeneous: bool = False
     whole_script: bool = False
     alone: bool = False
     always_shown: bool = False
 
 
 class Finding(NamedTuple):
-    """One fault at one place. `severity` None means the card's.
+    """One fault at one place. `severity` None means the card's. Of several at one place, only the first is reported.
 
     `fix`: or what makes it, which is asked only where the finding is reported: for repairs that take long to prove.
     `advice`: what makes the end of the message, where that hangs on such a repair; asked likewise.

@@ -11,7 +11,7 @@ from sbatchlint.bash.values import UNKNOWN_CHARACTER, may_have_slots
 from sbatchlint.card_index import card_index
 from sbatchlint.check import Finding, Fix
 from sbatchlint.diagnostics import Diagnostic, Fault, Related
-from sbatchlint.job import Job
+from sbatchlint.job import Job, Phase
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import in_order
@@ -80,65 +80,110 @@ def _late() -> frozenset[str]:
 
 def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = False) -> Inspection:
     """What the selected checks find in a job that was built of this file."""
-    faults: list[Fault] = []
-    jobs = job.with_submitted()
-    entries = settings.checks(source.path)
-    prepared = _prepared(settings)
+    run = _Run(job, source, settings, raising)
+    silent = run.untriggered() | _late()
+    diagnostics = run.ask(entry for entry in run.entries if entry.module not in silent)
+    ignored = 0
+    if settings.ignores and run.has_ignore_comments(diagnostics):
+        diagnostics, ignored = run.apply_ignores(diagnostics)
+    diagnostics.sort(key=lambda each: (each.reached, each.span.start, each.span.end, each.code))
+    errors = len(job.program.errors)
+    return Inspection(diagnostics, errors, run.faults, ignored, run.cost(diagnostics), job.limits.exhausted)
 
-    def run(chosen: Iterable[Entry]) -> list[Diagnostic]:
+
+class _Run:
+    """The selected checks over a job and those that it submits; exceptions in them are kept in `faults`, or raised."""
+
+    def __init__(self, job: Job, source: Source, settings: Settings, raising: bool) -> None:
+        self.job = job
+        self.jobs = job.with_submitted()
+        self.source = source
+        self.settings = settings
+        self.raising = raising
+        self.entries = settings.checks(source.path)
+        self.faults: list[Fault] = []
+
+    def untriggered(self) -> frozenset[str]:
+        """The modules of checks whose triggers do not hold, so that they are not even loaded."""
+        try:
+            index = trigger_index()
+            return index.names.difference(*map(index.holding, self.jobs))
+        except Exception as error:
+            self._keep("the triggers", error)
+            return frozenset()
+
+    def ask(self, entries: Iterable[Entry]) -> list[Diagnostic]:
+        """What these checks find."""
+        prepared = _prepared(self.settings)
         found: list[Diagnostic] = []
-        for entry in chosen:
+        for entry in entries:
             try:
-                found += _findings(prepared[entry], jobs, source, settings)
+                found += _diagnostics(prepared[entry], self.jobs, self.source, self.settings)
             except Exception as error:
-                if raising:
-                    raise
-                faults.append(_fault(source, entry.name, error))
+                self._keep(entry.name, error)
         return without_secrets(found)
 
-    try:
-        index = trigger_index()
-        silent = index.names.difference(*map(index.holding, jobs))
-    except Exception as error:
-        if raising:
-            raise
-        faults.append(_fault(source, "the triggers", error))
-        silent = frozenset()
-    # without what its trigger wants, a check is not even loaded
-    silent = silent | _late()
-    diagnostics = run([entry for entry in entries if entry.module not in silent])
-    ignored = 0
-    texts = [source.text, *(each.source.text for each in diagnostics if each.reached)]
-    if settings.ignores and any(COMMENT_MARK in text for text in texts):
+    def _keep(self, where: str, error: Exception) -> None:
+        if self.raising:
+            raise error
+        self.faults.append(_fault(self.source, where, error))
+
+    def has_ignore_comments(self, diagnostics: list[Diagnostic]) -> bool:
+        """Whether a comment in the script, or in a file beside it with findings, may switch checks off."""
+        texts = [self.source.text, *(each.source.text for each in diagnostics if each.reached)]
+        return any(COMMENT_MARK in text for text in texts)
+
+    def apply_ignores(self, diagnostics: list[Diagnostic]) -> tuple[list[Diagnostic], int]:
+        """The findings that no comment switches off, with those about the comments; and how many are switched off."""
         from sbatchlint.ignores import apply_ignores  # few scripts have such comments
 
-        ran = frozenset(entry.code for entry in entries)
-        applied = apply_ignores(source, diagnostics, ran)
-        job.ignores, job.unused_ignores = applied.comments, applied.unused
+        ran = frozenset(entry.code for entry in self.entries)
+        applied = apply_ignores(self.source, diagnostics, ran)
+        self.job.ignores, self.job.unused_ignores = applied.comments, applied.unused
         # What these say can be ignored, too.
         triggers = card_index().triggers
-        late = [each for each in entries if each.module in _late() and any(map(triggers[each.module].holds, jobs))]
-        last = apply_ignores(source, run(late), frozenset())
-        diagnostics = applied.kept + last.kept
-        ignored = applied.ignored + last.ignored
-    diagnostics.sort(key=lambda each: (each.reached, each.span.start, each.span.end, each.code))
-    cost = sum(each.limits.work for each in jobs) + job.proved // _PROVED_FOR_A_STATEMENT + len(diagnostics)
-    cost += len(source.text) // _READ_FOR_A_STATEMENT
-    return Inspection(diagnostics, len(job.program.errors), faults, ignored, cost, job.limits.exhausted)
+        late = [entry for entry in self.entries if entry.module in _late()]
+        said = self.ask(entry for entry in late if any(map(triggers[entry.module].holds, self.jobs)))
+        last = apply_ignores(self.source, said, frozenset())
+        return applied.kept + last.kept, applied.ignored + last.ignored
+
+    def cost(self, diagnostics: list[Diagnostic]) -> int:
+        """What the run took, in about as many times what a statement takes."""
+        evaluated = sum(each.limits.work for each in self.jobs) + self.job.proved // _PROVED_FOR_A_STATEMENT
+        return evaluated + len(diagnostics) + len(self.source.text) // _READ_FOR_A_STATEMENT
 
 
 class _Prepared:
     """A check, loaded, with its options where it has any and the severity that the settings give it."""
 
-    __slots__ = ("alone", "arguments", "check", "run", "severity", "whole_script")
+    __slots__ = ("arguments", "card", "check", "run", "severity")
 
     def __init__(self, check: Check, settings: Settings) -> None:
         self.check = check
+        self.card = check.card
         self.run = check.run
-        self.whole_script = check.card.whole_script
-        self.alone = check.card.alone
         self.arguments = (settings.options(check),) if check.card.options else ()
         self.severity = settings.severities.get(check.entry.code)
+
+    def looks_at(self, job: Job, source: Source) -> bool:
+        """Whether the card lets the check speak of a job."""
+        card = self.card
+        if card.whole_script and job.limits.exhausted:
+            return False
+        if source.is_fragment and not card.alone and job.outer is None:
+            return False  # what is not written there may stand elsewhere; a script that it submits is whole
+        return not (
+            card.batch and job.phase is not Phase.BATCH
+            or card.certain and not job.directives.certain
+            or card.homogeneous and job.request.heterogeneous
+        )  # fmt: skip
+
+    def level(self, finding: Finding, job: Job) -> str:
+        """The severity of a finding: what the settings say, or the check; of a script that is not finished, advice."""
+        if self.severity is not None:
+            return self.severity
+        level = finding.severity or self.card.severity
+        return "info" if level != "info" and is_unfinished(job) else level
 
 
 class _AllPrepared(dict[Entry, _Prepared]):
@@ -158,29 +203,30 @@ def _prepared(settings: Settings) -> _AllPrepared:
     return _AllPrepared(settings)
 
 
-def _findings(prepared: _Prepared, jobs: list[Job], source: Source, settings: Settings) -> Iterable[Diagnostic]:
-    found: dict[tuple[Span, str], Diagnostic] = {}
-    code = prepared.check.entry.code
+def _diagnostics(prepared: _Prepared, jobs: list[Job], source: Source, settings: Settings) -> Iterable[Diagnostic]:
+    """What a check finds in these jobs: at each place what it says first, as several jobs may hold the same script."""
+    found: dict[Span, Diagnostic] = {}
     for job in jobs:
-        if prepared.whole_script and job.limits.exhausted:
+        if not prepared.looks_at(job, source):
             continue
-        if source.is_fragment and not prepared.alone and job.outer is None:
-            continue  # what is not written there may stand elsewhere; a script that it submits is whole
         for finding in prepared.run(job, *prepared.arguments):
-            card, severity = prepared.check.card, prepared.severity
-            if severity is None and (finding.severity or card.severity) != "info" and is_unfinished(job):
-                finding = finding._replace(severity="info")
-            level = severity or finding.severity or card.severity
-            if finding.advice is not None and settings.shows(code, level):
-                finding = finding._replace(message=f"{finding.message}; {finding.advice()}")
-            key = (finding.span, finding.message)
-            if key not in found:  # an inner script may be seen from more than one job
-                if callable(finding.fix):
-                    finding = finding._replace(fix=finding.fix() if settings.shows(code, level) else None)
-                placed, where, reached = _placed(finding, job.source)
-                if not reached or _is_wanted(prepared.check.entry, where.path, settings):
-                    found[key] = _diagnostic(placed, where, reached, prepared.check, severity)
+            if finding.span in found:
+                continue
+            level = prepared.level(finding, job)
+            finding = _completed(finding, settings.shows(prepared.check.entry.code, level))
+            placed, where, reached = _placed(finding, job.source)
+            if not reached or _is_wanted(prepared.check.entry, where.path, settings):
+                found[finding.span] = _diagnostic(placed, where, reached, prepared.check, level)
     return found.values()
+
+
+def _completed(finding: Finding, shown: bool) -> Finding:
+    """A finding with the fix and the end of the message that it leaves to be worked out, where it is shown."""
+    if finding.advice is not None and shown:
+        finding = finding._replace(message=f"{finding.message}; {finding.advice()}")
+    if callable(finding.fix):
+        finding = finding._replace(fix=finding.fix() if shown else None)
+    return finding
 
 
 def _is_wanted(entry: Entry, path: str, settings: Settings) -> bool:
@@ -215,7 +261,7 @@ def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, st
     return finding._replace(span=span, message=message, related=related, fix=None), source, reached
 
 
-def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, severity: str | None) -> Diagnostic:
+def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, severity: str) -> Diagnostic:
     size = len(source.text)
     fix = finding.fix
     assert not callable(fix)
@@ -234,7 +280,7 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
     return Diagnostic(
         check.entry.code,
         check.entry.name,
-        severity or finding.severity or check.card.severity,
+        severity,
         _with_dots(finding.message),
         Span(*finding.span),
         tuple([Related(Span(*span), _with_dots(label)) for span, label in finding.related]),
