@@ -38,7 +38,6 @@ _HARMLESS = Regex(rf"[\w \t./:=,@%+\-${{}}{UNKNOWN_CHARACTER}]+")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[Span] = set()
     for each in literal_dollars(job):
         step, program, fix = each.step, each.command.name, None
         message = f"{program} gets `${each.name}` as text"
@@ -57,10 +56,8 @@ def check(job: Job) -> Iterator[Finding]:
             message += ", because single quotes keep the shell from expanding it; use double quotes"
         else:
             continue
-        if each.span not in seen:
-            seen.add(each.span)
-            related = [] if step is None else [(step.invocation.name_span, "the tasks start here")]
-            yield Finding(each.span, message, related=related, fix=fix)
+        related = [] if step is None else [(step.invocation.name_span, "the tasks start here")]
+        yield Finding(each.span, message, related=related, fix=fix)
 
 
 def _is_written_in(each: LiteralDollar) -> bool:

@@ -51,12 +51,16 @@ _USUAL = frozenset({"HOME", "USER", "PWD", "HOSTNAME", "PATH", "TMPDIR", "SCRATC
 def check(job: Job) -> Iterator[Finding]:
     if not job.text.string.startswith("#!"):
         return  # no program of a shell
+    seen: set[Span] = set()
     for command in job.invocations:
-        if command.context.captured:
-            yield from _variable_as_command(job, command)
+        if command.context.captured and command.span not in seen:
+            for finding in _variable_as_command(job, command):
+                seen.add(command.span)
+                yield finding
         first = known_prefix(command.argv[0]) if command.argv else ""
-        if not (" " in first or "\n" in first) or command.kind in _OF_OTHERS:
+        if not (" " in first or "\n" in first) or command.span in seen or command.kind in _OF_OTHERS:
             continue
+        seen.add(command.span)
         written = job.source.slice(command.span)
         if not command.kind and len(command.argv) == 1 and _is_prose(written):
             ends = _ends_job(job, command)

@@ -35,7 +35,6 @@ _SPLICE = Regex(r"'\"\$\{?(?P<name>\w+)(?::?-)?\}?\"'")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[Span] = set()
     for text, program in programs(job):
         if "'\"$" not in text.string:
             continue
@@ -43,19 +42,18 @@ def check(job: Job) -> Iterator[Finding]:
             plain = [_plain(each) if isinstance(each, Word) else None for each in command.words]
             for shell, option, word in zip(plain, plain[1:], command.words[2:], strict=False):
                 if shell in _SHELLS and option in ("-c", "-lc") and isinstance(word, Word):
-                    yield from _in_program(job, text, word, seen)
+                    yield from _in_program(job, text, word)
 
 
-def _in_program(job: Job, text: Text, word: Word, seen: set[Span]) -> Iterator[Finding]:
+def _in_program(job: Job, text: Text, word: Word) -> Iterator[Finding]:
     for before, value, after in zip(word.parts, word.parts[1:], word.parts[2:], strict=False):
         if not (isinstance(before, Literal) and isinstance(value, Parameter) and isinstance(after, Literal)):
             continue
         assigned = _ASSIGNMENT.search(before.text)
         inner = text.span(value.start, value.end)
         place = Span(inner.start - 2, inner.end + 2)
-        if assigned is None or place in seen or not _SPLICE.fullmatch(job.source.slice(place)):
+        if assigned is None or not _SPLICE.fullmatch(job.source.slice(place)):
             continue
-        seen.add(place)
         if after.text[:1] not in ("\n", ";"):
             continue
         name, instead = assigned["name"], f'"{job.source.slice(place)}"'

@@ -63,12 +63,9 @@ HOME = Regex(r"\$\{HOME\}/|/home/\w")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reported: set[Span] = set()
-    for find in (_not_mounted, _left_behind, _used_outside):
-        for finding in find(job):
-            if finding.span not in reported:
-                reported.add(finding.span)
-                yield finding
+    yield from _not_mounted(job)
+    yield from _left_behind(job)
+    yield from _used_outside(job)
 
 
 def _shown(path: str) -> str:

@@ -42,7 +42,6 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     if not commands_named(job, "read"):
         return
-    seen: set[int] = set()
     steps = sorted(job.steps, key=_start_of)
     starts = [_start_of(each) for each in steps]
     for text, program in programs(job):
@@ -59,9 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
             for each in found:
                 span = text.span(each.command.start, each.command.end)
                 for step in filter(_reads, steps[bisect_left(starts, span.start) : bisect_left(starts, span.end)]):
-                    if step.place.start not in seen:
-                        seen.add(step.place.start)
-                        yield _finding(job, step, each, text.span(read.command.start, read.command.end))
+                    yield _finding(job, step, each, text.span(read.command.start, read.command.end))
 
 
 def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:

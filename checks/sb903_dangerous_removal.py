@@ -55,15 +55,17 @@ _RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
 def check(job: Job) -> Iterator[Finding]:
     if not job.directives.lines:
         return
+    seen = set()
     for each in job.invocations:
         operands = _removed(each)
-        if not operands:
+        if not operands or each.span.start in seen:
             continue
         for field in operands:
             finding = _of_empty(job, each, field)
             if finding is None and _HERE.fullmatch(text_of(field) or ""):
                 finding = _of_folder(job, each)
             if finding is not None:
+                seen.add(each.span.start)
                 yield finding
                 break
 
