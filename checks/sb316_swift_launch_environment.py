@@ -22,7 +22,7 @@ https://github.com/modelscope/ms-swift/issues/4448
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.editing.options import is_proven, line_before
+from sbatchlint.analysis.editing.options import is_proven, lines_before
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import Phase, expansions
@@ -183,12 +183,10 @@ def _fix(job: Job, launch: Launch, names: list[str], processes: int | None = Non
         lines.append(f"export NPROC_PER_NODE={processes}")
     before = []
     if lines:
-        line = line_before(job, launch, "\n".join(lines))
-        if line is None:
+        added = lines_before(job, launch, lines)
+        if added is None:
             return None
-        row = job.source.text[line.span.start :]
-        indent = row[: len(row) - len(row.lstrip(" \t"))]
-        before = [insert(line.span.start, "".join(f"{indent}{each}\n" for each in lines))]
+        before = [added]
     candidates = [before]
     if "NODE_RANK" in names:
         start, rank = launcher.span.start, launcher.node_rank

@@ -6,13 +6,12 @@ told by the script: the node by a shell of each task, all else by lines in front
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.editing.options import line_before_statement
+from sbatchlint.analysis.editing.options import lines_before_statement
 from sbatchlint.analysis.editing.words import words_of
-from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, span_of
 from sbatchlint.convert.launcher import NAMES, Names, is_of_job, setting_of
 from sbatchlint.convert.wish import NotConvertible
-from sbatchlint.convert.words import ADDRESS, PORT, refuse_daemon, srun_of, without_geometry
+from sbatchlint.convert.words import ADDRESS, PORT, refuse_daemon, srun_of, start_of, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Setting
 from sbatchlint.job.steps import commands_around
@@ -128,15 +127,15 @@ class LauncherBeside:
         job = self.job
         yield from without_geometry(job, self.launch.step)
         yield from self.edits
-        first = _start(self.first)
+        first = start_of(self.first)
         if self.lines:
-            edit = line_before_statement(job, [self.first.span.start], "\n".join(self.lines))
+            edit = lines_before_statement(job, [self.first.span.start], self.lines)
             if edit is None:
                 raise NotConvertible(f"no line can be put before {self.first.name}: write it on a line of its own")
             yield edit
         srun = "" if self.launch.step is not None else f"{srun_of(job)} "
         shell = f'bash -c \'export {self.rank}="$SLURM_NODEID"; exec "$@"\' bash ' if self.rank else ""
-        start = _start(self.command)
+        start = start_of(self.command)
         if not job.in_quoted_text(start):
             if start == first:
                 yield insert(start, srun + shell)
@@ -150,12 +149,6 @@ class LauncherBeside:
             # the shell of the task reads it: that of the string
             dollar = "$" if words_of(job).quote_around(start) == "'" else "\\$"
             yield insert(start, f"{self.rank}={dollar}SLURM_NODEID ")
-
-
-def _start(command: Invocation) -> int:
-    if command.name in ("exec", "time", "command") and len(command.argv) > 1:
-        return span_of(command.argv[1]).start
-    return command.name_span.start
 
 
 def _quoted(value: str) -> str:

@@ -5,15 +5,16 @@ they are; before them stand the options that say the same to pyxis (srun's plugi
 """
 
 import re
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
+from sbatchlint.analysis.editing.options import lines_above
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, expansions, text_of
 from sbatchlint.convert.background import entered
 from sbatchlint.convert.docker import Bind, Docker, Variable
-from sbatchlint.convert.entering import Entered
+from sbatchlint.convert.draft import Draft
+from sbatchlint.convert.entering import enter
 from sbatchlint.convert.syncing import synced
 from sbatchlint.convert.wish import NotConvertible, Wish
 from sbatchlint.convert.words import is_of_daemon
@@ -21,8 +22,8 @@ from sbatchlint.convert.written import WrittenWords
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.containers import Container
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.source.edits import Edit, apply, insert
-from sbatchlint.source.text import Source, Span
+from sbatchlint.source.edits import Edit, insert
+from sbatchlint.source.text import Span
 
 KINDS = ("pyxis", "apptainer")
 _HUB = ("docker.io", "index.docker.io")
@@ -30,33 +31,16 @@ _HUB = ("docker.io", "index.docker.io")
 _OF_THE_HOST = frozenset({"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "HOME", "BASH_ENV", "IFS", "TMPDIR"})
 
 
-class Contained(NamedTuple):
-    """A script whose containers are those that are wanted, with what is to be said of it."""
-
-    source: Source
-    decisions: list[str]
-    todos: list[str]
-
-
-def contained(job: Job, wish: Wish, read: Callable[[Source], Job]) -> Contained:
-    """The script with the wanted containers, as it is where none are wanted. Raises `NotConvertible`."""
-    made = _without_docker(job, wish)
-    job = job if made.source is job.source.own else read(made.source)
-    places = _places(job)
-    if len(places) == 1 and places[0].container is None and wish.container is not None:
-        if wish.image is None:
-            raise NotConvertible("it runs in no container: say --image, and --mounts")
-        entered = Entered(job, places[0], wish)
-        source = Source(apply(job.source.own.text, entered.edits), job.source.path)
-        made = Contained(source, [*made.decisions, *entered.decisions], [*made.todos, *entered.todos])
-        job = read(source)
-        places = _places(job)
-    if wish.nodes > 1 and (edits := [edit for each in places for edit in synced(job, each)]):
-        source = Source(apply(job.source.own.text, edits), job.source.path)
-        made = Contained(
-            source, [*made.decisions, "uv makes its environment once, before all nodes use it"], made.todos
-        )
-    return made
+def contain(draft: Draft, wish: Wish) -> None:
+    """Puts the script into the wanted containers, if any are wanted. Raises `NotConvertible`."""
+    if wish.container is not None:
+        _replace_docker(draft, wish)
+        places = _places(draft.job)
+        if len(places) == 1 and places[0].container is None:
+            enter(draft, places[0], wish)
+    if wish.nodes > 1 and (edits := [edit for launch in _places(draft.job) for edit in synced(draft.job, launch)]):
+        draft.edit(edits)
+        draft.decisions.append("uv makes its environment once, before all nodes use it")
 
 
 def _places(job: Job) -> list[Launch]:
@@ -71,27 +55,20 @@ def has_container(job: Job) -> bool:
     )
 
 
-def _without_docker(job: Job, wish: Wish) -> Contained:
-    """The script without docker, where that is wanted."""
-    found = {(each.span.start, each.span.end): each for each in job.invocations if is_of_daemon(each.spawn.info)}
-    if not found or wish.container is None:
-        return Contained(job.source.own, [], [])
-    starts = list(found.values())
-    running = {id(each): entered(job, starts, each) for each in starts if _enters(each)}
-    of_background = [each.run for each in running.values()]
-    made = [
-        _Start(job, each, wish, running[id(each)].run if id(each) in running else None)
-        for each in starts
-        if not any(each is run for run in of_background)
-    ]
-    edits = [edit for each in made for edit in each.edits()]
-    edits += [edit for each in running.values() for edit in each.edits]
-    source = Source(apply(job.source.own.text, edits), job.source.path)
-    decisions = list(dict.fromkeys(note for each in made for note in each.notes))
-    found_todos = [*(each.todos for each in made), *(each.todos for each in running.values())]
-    todos = list(dict.fromkeys(todo for each in found_todos for todo in each))
-    gone = [edit.span for each in running.values() for edit in each.edits]
-    return Contained(source, decisions, [*todos, *_other_commands(job, gone)])
+def _replace_docker(draft: Draft, wish: Wish) -> None:
+    job = draft.job
+    starts = list({command.span: command for command in job.invocations if is_of_daemon(command.spawn.info)}.values())
+    if not starts:
+        return
+    background = {id(command): entered(job, starts, command) for command in starts if _enters(command)}
+    runs = {number: found.run for number, found in background.items()}
+    made = [_Start(job, command, wish, runs.get(id(command))) for command in starts if command not in runs.values()]
+    removed = [edit for found in background.values() for edit in found.edits]
+    draft.edit([*(edit for start in made for edit in start.edits()), *removed])
+    draft.decisions += dict.fromkeys(note for start in made for note in start.notes)
+    todos = [*(start.todos for start in made), *(found.todos for found in background.values())]
+    draft.todos += dict.fromkeys(todo for found in todos for todo in found)
+    draft.todos += _other_commands(job, [edit.span for edit in removed])
 
 
 def _enters(command: Invocation) -> bool:
@@ -157,11 +134,10 @@ class _Start:
         gap = self._gap(span)
         before = self._lines()
         if before:
-            line = job.source.line_of(words.first.span.start)
-            indentation = job.source.text[line.start : words.first.span.start]
-            if indentation.strip():
+            added = lines_above(job, words.first.span.start, before)
+            if added is None:
                 raise docker.refuse(f"no line can be put before {docker.name}")
-            yield insert(line.start, "".join(f"{indentation}{each}\n" for each in before))
+            yield added
         yield Edit(span, gap.join(self.start_words))
         yield from self.told
 

@@ -9,13 +9,14 @@ from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.convert.beside import LauncherBeside
-from sbatchlint.convert.containers import contained, has_container
+from sbatchlint.convert.containers import contain, has_container
+from sbatchlint.convert.draft import Draft, as_job
 from sbatchlint.convert.environment import start_told
 from sbatchlint.convert.header import gpus_of, header, tasks_of
 from sbatchlint.convert.inside import is_beside, on_every_node
 from sbatchlint.convert.kept import containers_of_starts, differences
 from sbatchlint.convert.launcher import start_everywhere
-from sbatchlint.convert.merging import merged
+from sbatchlint.convert.merging import merge
 from sbatchlint.convert.programs import start_program, the_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
@@ -25,9 +26,9 @@ from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks
 from sbatchlint.convert.wish import NotConvertible, Wish, told_of_line
 from sbatchlint.convert.words import without_geometry
 from sbatchlint.engine import inspect
-from sbatchlint.job import Job, Launch, has_directives
+from sbatchlint.job import Job, Launch
 from sbatchlint.settings import Settings
-from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.edits import Edit, edited
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source
 
@@ -50,10 +51,10 @@ def convert(source: Source, wish: Wish, settings: Settings) -> Conversion:
     for all that they might be. Arrays that it does not set (`${EXTRA[@]}`) are empty then. Where that is not enough, it
     gets no arguments.
     """
-    job = _as_job(source, settings)
+    job = as_job(source, settings)
     read_whole(job)
     try:
-        return _converted(job, source, wish, settings)
+        return _converted(job, wish, settings)
     except NotConvertible as error:
         first = error
     names = frozenset(_DEFAULT.findall(job.source.text))
@@ -66,11 +67,11 @@ def convert(source: Source, wish: Wish, settings: Settings) -> Conversion:
         assumed[names | {"@"}] = "; ".join([said, *assumed.values()])
     for each, said in assumed.items():
         assuming = without_variables(settings, each)
-        other = _as_job(source, assuming)
+        other = as_job(source, assuming)
         if not _lines_of_starts(job) <= _lines_of_starts(other):
             continue  # what starts with other values would stay as it is
         try:
-            made = _converted(other, source, wish, assuming)
+            made = _converted(other, wish, assuming)
         except NotConvertible:
             continue
         return made._replace(decisions=[*made.decisions, said])
@@ -82,34 +83,26 @@ def _lines_of_starts(job: Job) -> set[int]:
     return {job.line(each[0].span.start) for each in launches} | {job.line(each.span.start) for each in steps}
 
 
-class _Script:
+class _Script(Draft):
     """A script that is to be converted, and what is known of it before that.
 
-    `before`: its plan as a job of one node; `text`: it with one command in the place of several, and in the wanted
-    containers; `job`: that as a job; `decisions`, `todos`: what is to be said of that; `findings`: the codes of the
-    errors and warnings of the script as it was. Raises `NotConvertible`.
+    `job`: it with one command in the place of several, and in the wanted containers. `before`: its plan as a job of one
+    node; `findings`: the codes of the errors and warnings of the script as it was. Raises `NotConvertible`.
     """
 
-    def __init__(self, original: Job, source: Source, wish: Wish, settings: Settings) -> None:
-        self._source = source
-        self.path = source.path
+    def __init__(self, job: Job, wish: Wish, settings: Settings) -> None:
+        super().__init__(job, settings)
+        self._given = job
         self.wish = wish
-        self.settings = settings
-        self._given = original
-        notes = merged(original)
-        if notes.source is not original.source.own:
-            original = _as_job(notes.source, settings)
-        inside = contained(original, wish, lambda each: _as_job(each, settings))
-        self.job = original if inside.source is original.source.own else _as_job(inside.source, settings)
-        if self.job is not original:
-            the_starts(original)  # what it refuses stands in the lines of the script
+        merge(self)
+        merged = self.job
+        contain(self, wish)
+        if self.job is not merged:
+            the_starts(merged)  # what it refuses stands in the lines of the script
         self.containers = containers_of_starts(self.job)
-        lost = differences(containers_of_starts(original), self.containers)
+        lost = differences(containers_of_starts(merged), self.containers)
         if lost:
             raise NotConvertible("; ".join(lost))
-        self.text = inside.source
-        self.decisions = [*notes.decisions, *inside.decisions]
-        self.todos = inside.todos
 
     # A script that is refused does without these.
 
@@ -119,28 +112,26 @@ class _Script:
 
     @cached_property
     def findings(self) -> list[str]:
-        found = inspect(self._source, self.settings).diagnostics
+        found = inspect(self._given.source.own, self.settings).diagnostics
         return [each.code for each in found if each.severity in ("error", "warning")]
 
     def asking_for(self, tasks: int, gpus: int) -> Job:
         """The job with the wanted option block; what is left to do for that becomes a to-do."""
-        head = header(Job.from_source(self.text, self.settings.site), self.wish, tasks, gpus)
-        self.todos = [*self.todos, *(f"fill in, and write #SBATCH: {each}" for each in head.todos)]
-        base = Source(apply(self.text.text, head.edits), self.path)
-        return Job.from_source(base, self.settings.site)
+        job = self.changed(self.job, [])  # without the option block that stands in for a missing one
+        edits, todos = header(job, self.wish, tasks, gpus)
+        self.todos += [f"fill in, and write #SBATCH: {todo}" for todo in todos]
+        return self.changed(job, edits)
 
     def changed(self, job: Job, edits: Iterable[Edit]) -> Job:
-        source = Source(apply(job.source.own.text, list(edits)), job.source.path)
-        return Job.from_source(source, self.settings.site)
+        return Job.from_source(edited(job.source.own, edits), self.settings.site)
 
     def proven(self, job: Job, workers: int, ranks: bool, starts: int = 1) -> tuple[Source, Proof, list[str]]:
         """The job with its proof and what was repaired; see `Proof`. Raises `NotConvertible`."""
-        return proven(
-            job.source.own,
-            lambda each: Proof(each, self.settings, self.wish, workers, ranks, self.containers, starts),
-            self.findings,
-            self.settings,
-        )
+
+        def prove(source: Source) -> Proof:
+            return Proof(source, self.settings, self.wish, workers, ranks, self.containers, starts)
+
+        return proven(job.source.own, prove, self.findings, self.settings)
 
     def conversion(
         self, after: Source, proof: Proof, decisions: Iterable[str], todos: Iterable[str] = ()
@@ -149,12 +140,12 @@ class _Script:
         return Conversion(after, self.before, proof.plan, [*self.decisions, *decisions], [*self.todos, *todos, *new])
 
 
-def _converted(job: Job, source: Source, wish: Wish, settings: Settings) -> Conversion:
-    """`job`: the source as a job with these settings."""
-    script = _Script(job, source, wish, settings)
-    done = _as_wanted(script.text, wish, settings, script.job)
+def _converted(job: Job, wish: Wish, settings: Settings) -> Conversion:
+    """`job`: the script with these settings."""
+    script = _Script(job, wish, settings)
+    done = _as_wanted(script.source, wish, settings, script.job)
     if done is not None:
-        return script.conversion(script.text, done, ["it is the wanted job already"])
+        return script.conversion(script.source, done, ["it is the wanted job already"])
     starts = the_starts(script.job)
     if not starts:
         return _of_program(script)
@@ -376,11 +367,6 @@ def _printed(job: Job, launch: Launch, after: Job) -> list[str]:
     ]
     same = [each for each in printing(after) if list(map(shown_text, each.argv)) in words]
     return list(dict.fromkeys(f"line {after.line(each.span.start)} prints the command as it was" for each in same))
-
-
-def _as_job(source: Source, settings: Settings) -> Job:
-    """The script as a job, though nothing in it may ask for one."""
-    return Job.from_source(source, settings.site, "" if has_directives(source, settings.site) else "--nodes=1")
 
 
 def _as_wanted(source: Source, wish: Wish, settings: Settings, job: Job) -> Proof | None:

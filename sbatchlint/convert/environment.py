@@ -6,7 +6,7 @@ NNODES, NPROC_PER_NODE, MASTER_ADDR and MASTER_PORT are the same on all nodes; N
 from collections.abc import Iterator
 
 from sbatchlint.convert.wish import NotConvertible
-from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, lines_before, without_geometry
+from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Setting
 from sbatchlint.source.edits import Edit
@@ -26,7 +26,7 @@ def start_told(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
     if words.holder.quote:
         raise NotConvertible("the words of the launcher stand in a string: write them as a command")
     yield from edits
-    yield from lines_before(job, launch, lines, edits)
+    yield from exports_before(job, launch, lines, edits)
     yield from words.told('export NODE_RANK="$SLURM_NODEID"; ')
 
 

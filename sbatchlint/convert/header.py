@@ -1,7 +1,6 @@
 """The option block of the wanted job."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from sbatchlint.convert.wish import NotConvertible, Wish
 from sbatchlint.job import Job
@@ -20,15 +19,11 @@ _PLACING = ("nodelist", "nodefile", "distribution", "tres-per-task", "batch")
 _GRANTING = ("exclusive", "cpus-per-gpu", "mincpus")
 
 
-class Header(NamedTuple):
-    """The edits of the option block, and what only the user can add to it (as lines that stand there switched off)."""
+def header(job: Job, wish: Wish, tasks: int, gpus: int) -> tuple[list[Edit], list[str]]:
+    """The edits that ask for the wanted nodes, with so many tasks and GPUs on each; and what only the user can add.
 
-    edits: list[Edit]
-    todos: list[str]
-
-
-def header(job: Job, wish: Wish, tasks: int, gpus: int) -> Header:
-    """Asks for the wanted nodes, with so many tasks and GPUs on each. Raises `NotConvertible`."""
+    What is to be added stands there as lines that are switched off. Raises `NotConvertible`.
+    """
     request, directives = job.request, job.directives
     if request.heterogeneous:
         raise NotConvertible("a heterogeneous job has components of different kinds: write one of one component")
@@ -56,7 +51,7 @@ def header(job: Job, wish: Wish, tasks: int, gpus: int) -> Header:
     edits = [*_removed(job, wanted), *_given(job, wanted, todos)]
     if not job.text.string.startswith("#!"):
         edits.insert(0, insert(0, "#!/bin/bash\n"))
-    return Header(edits, todos)
+    return edits, todos
 
 
 def tasks_of(job: Job, wish: Wish) -> int | None:

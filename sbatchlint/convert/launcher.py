@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.convert.inside import InsideWords, is_inside
 from sbatchlint.convert.wish import NotConvertible, Wish
-from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, lines_before, without_geometry
+from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher, Setting
 from sbatchlint.source.edits import Edit
@@ -52,7 +52,7 @@ def start_everywhere(job: Job, launch: Launch, wish: Wish, gpus: int) -> list[Ed
     """The edits that start the launcher on every node of the job, as one group. Raises `NotConvertible`."""
     words, lines = (InsideWords if is_inside(job, launch) else CommandWords)(job, launch), list[str]()
     edits = [*without_geometry(job, launch.step), *_started(words, wish, gpus, lines)]
-    return [*lines_before(job, launch, lines, edits), *edits]
+    return [*exports_before(job, launch, lines, edits), *edits]
 
 
 # What a configuration file of accelerate may say of nodes. DeepSpeed's runner would look for ssh and a hostfile.

@@ -10,42 +10,36 @@ from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text, text_of
+from sbatchlint.convert.draft import Draft
 from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import assignment_of
 from sbatchlint.job.containers import Container
 from sbatchlint.job.worlds import by_place, find_worlds
-from sbatchlint.source.edits import Edit, apply, remove
+from sbatchlint.source.edits import Edit, remove
 from sbatchlint.source.numbers import parse_integer
-from sbatchlint.source.text import Source, Span
+from sbatchlint.source.text import Span
 
 
-class Merged(NamedTuple):
-    """The script, and what is to be said of it."""
-
-    source: Source
-    decisions: list[str]
-
-
-def merged(job: Job) -> Merged:
-    """The script with one command in the place of those; as it is if there are none. Raises `NotConvertible`."""
+def merge(draft: Draft) -> None:
+    """Writes one command in the place of those, if there are any. Raises `NotConvertible`."""
+    job = draft.job
     launches = [place[0].launch for place in by_place(find_worlds(job)) if place[0].launcher.spawns]
-    commands = [_outermost(each) for each in launches]
+    commands = [_outermost(launch) for launch in launches]
     if len(commands) < 2 or any(
-        each.phase is not Phase.BATCH or each.context.looped or len(each.argv) != len(commands[0].argv)
-        for each in commands
+        command.phase is not Phase.BATCH or command.context.looped or len(command.argv) != len(commands[0].argv)
+        for command in commands
     ):
-        return Merged(job.source.own, [])
+        return
     numbered = _numbered(commands)
     if numbered is None:
-        return Merged(job.source.own, [])
-    first = commands[numbered.numbers.index(0)]
-    launch = launches[commands.index(first)]
-    edits = [*_without(job, first, [each for each in commands if each is not first])]
-    edits += _of_node(job, first, launch, numbered)
-    lines = ", ".join(str(job.line(each.span.start)) for each in commands)
-    said = f"lines {lines} start a node each: they become one command, which all nodes start"
-    return Merged(Source(apply(job.source.own.text, edits), job.source.path), [said])
+        return
+    number = numbered.numbers.index(0)
+    first = commands[number]
+    others = [command for command in commands if command is not first]
+    draft.edit([*_without(job, first, others), *_of_node(job, first, launches[number], numbered)])
+    lines = ", ".join(str(job.line(command.span.start)) for command in commands)
+    draft.decisions.append(f"lines {lines} start a node each: they become one command, which all nodes start")
 
 
 def _outermost(launch: Launch) -> Invocation:

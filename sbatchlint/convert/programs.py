@@ -16,7 +16,7 @@ from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text
 from sbatchlint.convert.replacing import meeting
 from sbatchlint.convert.tasks import RANKS
 from sbatchlint.convert.wish import NotConvertible, Wish
-from sbatchlint.convert.words import lines_above, refuse_daemon, srun_of, without_geometry
+from sbatchlint.convert.words import exports_above, refuse_daemon, srun_of, start_of, without_geometry
 from sbatchlint.job import Job
 from sbatchlint.job.argv import program_options
 from sbatchlint.job.launchers import is_python, python_of
@@ -110,7 +110,7 @@ def start_program(job: Job, program: Program, wish: Wish, gpus: int) -> Iterator
     if step is None:
         own = program.sign.kind in ("megatron", "rank-variables")
         ranks = f"bash -c '{RANKS}; exec \"$@\"' bash " if own else ""
-        yield from lines_above(job, start, meeting(command) if own else [])
+        yield from exports_above(job, start, meeting(command) if own else [])
         yield insert(start, f"{srun_of(job)} {ranks}")
     else:
         yield from without_geometry(job, step)
@@ -121,9 +121,9 @@ def start_program(job: Job, program: Program, wish: Wish, gpus: int) -> Iterator
 def _start(job: Job, command: Invocation) -> int:
     """Where the outermost command begins that runs the program."""
     command = [command, *commands_around(command)][-1]
-    if command.name in ("exec", "time", "command") and len(command.argv) > 1:
-        return span_of(command.argv[1]).start
-    start = command.name_span.start
+    start = start_of(command)
+    if start != command.name_span.start:
+        return start
     inside = command.span.start <= start < command.span.end
     start = start if inside else command.span.start
     if start >= len(job.source.own.text):

@@ -12,7 +12,7 @@ from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.job import Job
 from sbatchlint.settings import Settings
-from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.edits import Edit, edited
 from sbatchlint.source.text import Source
 
 _STAGED = "SB817"
@@ -37,7 +37,7 @@ def proven(
         edits = _edits(source, new, settings)
         if not edits:
             continue
-        changed = Source(apply(source.text, edits), source.path)
+        changed = edited(source, edits)
         after = prove(changed)
         if _badness(after, before) < _badness(proof, before):
             source, proof = changed, after

@@ -12,7 +12,7 @@ from sbatchlint.analysis.editing.options import name_span
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Expansion, Pieces, expansions, text_of
 from sbatchlint.convert.wish import NotConvertible, Wish
-from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, lines_before, without_geometry
+from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher, Setting
 from sbatchlint.source.edits import Edit
@@ -81,7 +81,7 @@ def start_other(job: Job, launch: Launch, target: str, wish: Wish, gpus: int) ->
     lines = meeting(launch.invocation, _port(launch))
     if target == "deepspeed":
         lines.append(_HOSTFILE.format(gpus=gpus))
-    yield from lines_before(job, launch, lines)
+    yield from exports_before(job, launch, lines)
     command = _command(words.written(name_span(launch)), made)
     program = _program(launcher, made)
     start = launch_words(target, gpus, command, f" \\\n{words.indentation}    ")

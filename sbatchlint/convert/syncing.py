@@ -6,7 +6,7 @@ write the same files. So `uv sync` runs once, in a container of its own, and the
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.editing.options import line_before
+from sbatchlint.analysis.editing.options import lines_before
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.convert.written import WrittenWords
@@ -35,7 +35,7 @@ def synced(job: Job, launch: Launch) -> Iterator[Edit]:
     run = words.span(1)
     inside = _in_container(job, launch, words)
     options = [words.text(at) for at in range(2, reading.operand or 2)]
-    line = line_before(job, launch, " ".join([inside, "uv sync", *options])) if inside else None
+    line = lines_before(job, launch, [" ".join([inside, "uv sync", *options])]) if inside else None
     if line is not None and run is not None:
         yield line
         yield insert(run.end, " --no-sync")

@@ -11,8 +11,8 @@ from sbatchlint.convert.words import (
     ADDRESS,
     LOOPBACK,
     CommandWords,
-    lines_above,
-    lines_before,
+    exports_above,
+    exports_before,
     srun_of,
     without_geometry,
 )
@@ -40,7 +40,7 @@ def start_tasks(job: Job, launch: Launch) -> Iterator[Edit]:
     yield from without_geometry(job, launch.step)
     launcher = launch.launcher
     interpreter = {"module": "python -m ", "script": "python -u "}.get(launcher.program_kind, "")
-    yield from lines_before(job, launch, meeting(launch.invocation))
+    yield from exports_before(job, launch, meeting(launch.invocation))
     shell = f"bash -c '{RANKS}; exec \"$@\"' bash {interpreter}"
     if launcher.kind == "deepspeed" and "no_local_rank" not in launcher.flags:
         shell = f'bash -c \'{RANKS}; exec {interpreter}"$0" --local_rank="$LOCAL_RANK" "$@"\' '
@@ -101,5 +101,5 @@ def start_launcher(job: Job, step: Step, program: Invocation, target: str, gpus:
     if len(known) < len(texts):
         raise NotConvertible("not all words of the program are known: set its variables in the script")
     kind = "-m " if python.kind == "module" else ""
-    yield from lines_above(job, step.invocation.span.start, meeting(step.invocation))
+    yield from exports_above(job, step.invocation.span.start, meeting(step.invocation))
     yield Edit(whole, f"{srun_of(job)} {launch_words(target, gpus)} {kind}{join(known)}")

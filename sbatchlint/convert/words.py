@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from sbatchlint.analysis.editing.options import line_before, name_span, place_of, remove_step_option
+from sbatchlint.analysis.editing.options import lines_above, lines_before, name_span, place_of, remove_step_option
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, expansions, span_of
@@ -70,20 +70,20 @@ def _follows(step: Step, name: str) -> bool:
     return any(each.name.startswith("SLURM_") for each in found)
 
 
-def lines_before(job: Job, launch: Launch, lines: list[str], edits: Iterable[Edit] = ()) -> Iterator[Edit]:
+def exports_before(job: Job, launch: Launch, lines: list[str], edits: Iterable[Edit] = ()) -> Iterator[Edit]:
     """Lines in front of the command and of the edits that read what they set. Raises `NotConvertible`.
 
     What another command's lines export already is not exported again.
     """
     lines = [each for each in lines if not _is_exported(job, launch.invocation, each)]
     if lines:
-        edit = line_before(job, launch, "LINES", [each.span.start for each in edits if "$MASTER_" in each.content])
+        places = [edit.span.start for edit in edits if "$MASTER_" in edit.content]
+        edit = lines_before(job, launch, lines, places)
         if edit is None:
             raise NotConvertible(
                 "no line can be put before the launcher, inside of another command: start it by itself"
             )
-        blanks = edit.content.removesuffix("LINES\n")
-        yield edit._replace(content="".join(f"{blanks}{line}\n" for line in lines))
+        yield edit
 
 
 def _is_exported(job: Job, command: Invocation, line: str) -> bool:
@@ -103,15 +103,20 @@ def refuse_daemon(container: Container | None) -> None:
         raise NotConvertible(f"{container.kind} is converted to pyxis or apptainer only; say --container")
 
 
-def lines_above(job: Job, start: int, lines: list[str]) -> Iterator[Edit]:
-    """Lines in front of a command that begins its line, at `start`. Raises `NotConvertible`."""
-    if lines:
-        line = job.source.line_of(start)
-        if job.source.text[line.start : start].strip():
-            raise NotConvertible(
-                "no line can be put before the command, which does not begin its own: write it on a line of its own"
-            )
-        yield insert(line.start, "".join(f"{each}\n" for each in lines))
+def exports_above(job: Job, start: int, lines: list[str]) -> list[Edit]:
+    """Lines before a command that begins its line, at `start`. Raises `NotConvertible`."""
+    edit = lines_above(job, start, lines)
+    if edit is None and lines:
+        raise NotConvertible(
+            "no line can be put before the command, which does not begin its own: write it on a line of its own"
+        )
+    return [edit] if edit is not None and lines else []
+
+
+def start_of(command: Invocation) -> int:
+    """Where a command begins, after an `exec` or the like before it."""
+    prefixed = command.name in ("exec", "time", "command") and len(command.argv) > 1
+    return span_of(command.argv[1]).start if prefixed else command.name_span.start
 
 
 class CommandWords:

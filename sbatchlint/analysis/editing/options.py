@@ -158,19 +158,19 @@ def replace_words(
     return None
 
 
-def line_before(job: Job, launch: Launch, content: str, also: Iterable[int] = ()) -> Edit | None:
-    """A line of its own in front of the statement of the script that starts a launcher, or that holds its words.
+def lines_before(job: Job, launch: Launch, lines: Iterable[str], also: Iterable[int] = ()) -> Edit | None:
+    """Lines of their own before the statement of the script that starts a launcher, or that holds its words.
 
     `also`: more places that it has to stand before.
     """
     places = [launch.launcher.span.start]
     places.extend(each.span.start for each in (launch.invocation, *launch.invocation.ancestors()))
     places.extend(also)
-    return line_before_statement(job, places, content)
+    return lines_before_statement(job, places, lines)
 
 
-def line_before_statement(job: Job, places: Iterable[int], content: str) -> Edit | None:
-    """A line of its own in front of the first statement of the script that holds one of these places, all its own."""
+def lines_before_statement(job: Job, places: Iterable[int], lines: Iterable[str]) -> Edit | None:
+    """Lines of their own before the first statement of the script that holds one of these places, all its own."""
     places = sorted(places)
     if job.is_embedded or places[-1] >= len(job.source.own.text):
         return None
@@ -181,10 +181,16 @@ def line_before_statement(job: Job, places: Iterable[int], content: str) -> Edit
             continue
         start, end = job.span(statements[at].start, statements[at].end)
         if place < end:
-            line = job.source.line_of(start)
-            blanks = job.source.text[line.start : start]
-            return None if blanks.strip() else Edit(Span(line.start, line.start), f"{blanks}{content}\n")
+            return lines_above(job, start, lines)
     return None
+
+
+def lines_above(job: Job, start: int, lines: Iterable[str]) -> Edit | None:
+    """Lines of their own before what begins its line at `start`; None where something else stands before that."""
+    line = job.source.line_of(start)
+    indentation = job.source.text[line.start : start]
+    content = "".join(f"{indentation}{each}\n" for each in lines)
+    return None if indentation.strip() else insert(line.start, content)
 
 
 def is_proven(job: Job, launch: Launch, edits: Sequence[Edit], accept: Accept, start: int | None = None) -> bool:

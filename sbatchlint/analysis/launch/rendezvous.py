@@ -8,7 +8,7 @@ consequences are those of runs of torch 2.6 on two hosts.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sbatchlint.analysis.editing.options import line_before
+from sbatchlint.analysis.editing.options import lines_before
 from sbatchlint.analysis.expansion.varying import NODE, variation
 from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, exported, is_set
@@ -122,7 +122,7 @@ def common_address(job: Job, launch: Launch) -> Address | None:
         return Address("$MASTER_ADDR", port, (), _is_first_node(value), value)
     if "MASTER_ADDR" in launch.invocation.state.variables:
         return None
-    line = line_before(job, launch, f"export MASTER_ADDR={HEAD_NODE}")
+    line = lines_before(job, launch, [f"export MASTER_ADDR={HEAD_NODE}"])
     return None if line is None else Address("$MASTER_ADDR", "", (line,), False, None)
 
 
