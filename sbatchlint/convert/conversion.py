@@ -218,9 +218,14 @@ def _changed(script: _Script, starts: list[Start], job: Job, target: str, gpus: 
     todos += _other_words(before, proof.plan)
     made = Job.from_source(after, script.settings.site)
     repairs += dict.fromkeys(said for each in printed for said in _printed(*each, made))
-    said = (_OF_CPUS if cpu_only else _SAID[target]).format(
-        nodes=wish.nodes, gpus=gpus, workers=f"{gpus} worker{'s' * (gpus > 1)}"
-    )
+    if cpu_only:
+        said = f"{gpus} tasks on each of {wish.nodes} nodes, without GPUs, as the script asks for none; else say "
+        said += "--gpus-per-node"
+    elif target == "srun":
+        said = f"a task for each of the {gpus} GPUs of {wish.nodes} nodes, which gets its rank from Slurm"
+    else:
+        said = f"one {_LAUNCHED[target]} on each of {wish.nodes} nodes, started by srun, with {gpus} worker"
+        said += "s" * (gpus > 1)
     return script.conversion(after, proof, [said, *how, _grown(before, proof.plan), *repairs], todos)
 
 
@@ -255,13 +260,13 @@ _ARRAY = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*)\[[@*]\]")
 _DEFAULT = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*):?-")
 # Where nothing else is wished: mpirun and DeepSpeed's runner have other ways to reach nodes than Slurm.
 _TARGETS = {"mpi": "srun", "deepspeed": "torchrun"}
-_SAID = {
-    "torchrun": "one torchrun on each of {nodes} nodes, started by srun, with {workers}",
-    "torch.distributed.launch": "one launcher of PyTorch on each of {nodes} nodes, started by srun, with {workers}",
-    "swift": "one torchrun of swift on each of {nodes} nodes, started by srun, with {workers}",
-    "deepspeed": "one runner of DeepSpeed on each of {nodes} nodes, started by srun, with {workers}",
-    "accelerate": "one accelerate launch on each of {nodes} nodes, started by srun, with {workers}",
-    "srun": "a task for each of the {gpus} GPUs of {nodes} nodes, which gets its rank from Slurm",
+# What starts on each node.
+_LAUNCHED = {
+    "torchrun": "torchrun",
+    "torch.distributed.launch": "launcher of PyTorch",
+    "swift": "torchrun of swift",
+    "deepspeed": "runner of DeepSpeed",
+    "accelerate": "accelerate launch",
 }
 
 
@@ -277,8 +282,6 @@ def _counted_by(job: Job, starts: list[Start]) -> str:
 
 
 _MOST = 4096
-# Where a job asks for none, and is not wished to.
-_OF_CPUS = "{gpus} tasks on each of {nodes} nodes, without GPUs, as the script asks for none; else say --gpus-per-node"
 
 
 def _is_cpu_only(job: Job, wish: Wish) -> bool:

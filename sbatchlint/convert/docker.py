@@ -4,7 +4,6 @@ Each option is taken over, or told as needless or lost with the reason, or the c
 silently. Options from the manual pages of docker 28 and podman 5.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, shown_text, text_of
@@ -28,6 +27,7 @@ _TELLING = {
     "health-timeout no-healthcheck tz read-only disable-content-trust",
 }
 _REASONS = {name: reason for reason, names in _TELLING.items() for name in names.split()}
+_CONVERTED = frozenset({"volume", "mount", "tmpfs", "env", "env-file", "workdir", "entrypoint"})
 _UNSURE = frozenset({"add-host", "dns", "dns-option", "dns-opt", "dns-search", "domainname", "sysctl", "storage-opt"})
 # The flags of a bind that Linux knows; docker's others say how to label or to copy files.
 _PROPAGATION = frozenset({"shared", "slave", "private", "rshared", "rslave", "rprivate"})
@@ -113,14 +113,13 @@ class Docker:
         return self.words.job.line(self.words.command.span.start)
 
     def _take(self, option: CommandOption) -> None:
-        taking = _TAKEN.get(option.name)
-        if taking is not None:
+        name = option.name
+        if name in _CONVERTED:
             if option.value is None:
-                raise self.refuse(f"--{option.name} has no value")
-            taking(self, option)
+                raise self.refuse(f"--{name} has no value")
+            self._convert(option)
             return
         text, shown = option.text or "", self._shown(option)
-        name = option.name
         if name == "detach" and not self.entered:
             raise self.refuse("a container in the background (-d) outlives the command, and Slurm would end it")
         if name in ("ipc", "network", "net", "pid", "uts") and (option.value is None or text.startswith("container:")):
@@ -131,8 +130,6 @@ class Docker:
             )
         if name in _UNSURE:
             self.todos.append(f"{shown} of {self.name} has no counterpart: see whether the program needs it")
-        elif name == "detach":
-            pass
         elif name in _REASONS:
             if name == "user":
                 self.user = text.partition(":")[0].replace("root", "0")
@@ -142,7 +139,7 @@ class Docker:
                 self.gpus |= text.startswith("nvidia.com/gpu")
             told = self._told.setdefault(_REASONS[name], [])
             told += [shown] if shown not in told else []
-        else:
+        elif name != "detach":
             raise self.refuse(f"{shown} of {self.name} has no counterpart")
 
     def _shown(self, option: CommandOption) -> str:
@@ -152,6 +149,24 @@ class Docker:
 
     def _value(self, option: CommandOption) -> str:
         return self.words.value(option.value_at, option.at)
+
+    def _convert(self, option: CommandOption) -> None:
+        match option.name:
+            case "volume":
+                self._volume(option)
+            case "mount":
+                self._mount(option)
+            case "tmpfs":
+                self.binds.append(Bind("", _split(self._value(option))[0], ()))
+            case "env":
+                self._env(option)
+            case "env-file":
+                name = self._value(option)
+                self.files.append(name if "/" in name else f"./{name}")
+            case "workdir":
+                self.workdir = self._value(option)
+            case "entrypoint":
+                self.entrypoint = self._value(option)
 
     def _volume(self, option: CommandOption) -> None:
         assert option.value is not None
@@ -187,9 +202,8 @@ class Docker:
             self._bind(source, target, tuple(flags))
 
     def _bind(self, source: str, target: str, flags: tuple[str, ...]) -> None:
-        for quote in ("", '"', "'"):
-            if source.startswith(f"{quote}~"):
-                source = f"$HOME{source[1:]}" if not quote else source
+        if source.startswith("~"):
+            source = f"$HOME{source[1:]}"
         if "docker.sock" in source:
             raise self.refuse("the program talks to docker's daemon, which there is not")
         odd = set(flags) - _PROPAGATION - _IGNORED - {"ro", "readonly"}
@@ -197,9 +211,6 @@ class Docker:
             raise self.refuse(f"the flag {sorted(odd)[0]} of a mount has no counterpart")
         kept = tuple("ro" if each == "readonly" else each for each in flags if each not in _IGNORED)
         self.binds.append(Bind(source, target, kept))
-
-    def _tmpfs(self, option: CommandOption) -> None:
-        self.binds.append(Bind("", _split(self._value(option))[0], ()))
 
     def _env(self, option: CommandOption) -> None:
         assert option.value is not None
@@ -210,42 +221,17 @@ class Docker:
         word = self._value(option)
         self.variables[name] = Variable(name, word if pair is not None else "", () if pair is None else pair[1])
 
-    def _env_file(self, option: CommandOption) -> None:
-        name = self._value(option)
-        self.files.append(name if "/" in name else f"./{name}")
-
-    def _workdir(self, option: CommandOption) -> None:
-        self.workdir = self._value(option)
-
-    def _entrypoint(self, option: CommandOption) -> None:
-        self.entrypoint = self._value(option)
-
-
-_TAKEN: dict[str, Callable[[Docker, CommandOption], None]] = {
-    "volume": Docker._volume, "mount": Docker._mount, "tmpfs": Docker._tmpfs, "env": Docker._env,
-    "env-file": Docker._env_file, "workdir": Docker._workdir, "entrypoint": Docker._entrypoint,
-}  # fmt: skip
-
 
 def _split(word: str) -> list[str]:
     """A word of the shell at its colons, those in `${…}` and `$(…)` apart; quotes stay with what they hold."""
-    parts, depth, quote, start = [], 0, "", 0
-    cuts = []
-    for at, letter in enumerate(word):
-        if letter in "({":
-            depth += 1
-        elif letter in ")}":
-            depth -= 1
-        elif letter in "\"'" and not depth:
+    parts, depth, quote = [""], 0, ""
+    for letter in word:
+        depth += (letter in "({") - (letter in ")}")
+        if letter == ":" and not depth:
+            parts[-1] += quote
+            parts.append(quote)
+            continue
+        if letter in "\"'" and not depth:
             quote = "" if quote == letter else quote or letter
-        elif letter == ":" and not depth:
-            cuts.append((at, quote))
-    for at, open_quote in cuts:
-        parts.append((word[start:at], open_quote))
-        start = at + 1
-    parts.append((word[start:], ""))
-    found, before = [], ""
-    for part, open_quote in parts:
-        found.append(f"{before}{part}{open_quote}")
-        before = open_quote
-    return found
+        parts[-1] += letter
+    return parts

@@ -6,6 +6,7 @@ that conditions, arithmetic and quoting come out as they would there. Nothing is
 
 from collections.abc import Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
 from sbatchlint.bash.trace import Context, Invocation, exported
 from sbatchlint.bash.values import Phase, text_of
@@ -38,51 +39,39 @@ OWN_RANKS = (
 QUIET = programs_with("minor", "copies", "installs") | {"mount", "ssh"}
 
 
-class Place:
+class Place(NamedTuple):
     """Where a task runs: the index of its node in the step, and its number on that node; None where that is not known.
 
     Which node a task is on follows from the distribution of the step: blocks where there are more tasks than nodes.
     """
 
-    __slots__ = ("local", "node", "rank")
-
-    def __init__(self, rank: int, node: int | None, local: int | None) -> None:
-        self.rank = rank
-        self.node = node
-        self.local = local
+    rank: int
+    node: int | None
+    local: int | None
 
 
-class Workload:
+class Workload(NamedTuple):
     """What a step or a task is about: the launcher that it starts, or the command (None: not known, or nothing).
 
     `several`: other launchers or programs run as well, or instead.
     """
 
-    __slots__ = ("invocation", "launch", "several")
-
-    def __init__(self, launch: Launch | None, invocation: Invocation | None, several: bool = False) -> None:
-        self.launch = launch
-        self.invocation = invocation
-        self.several = several
+    launch: Launch | None
+    invocation: Invocation | None
+    several: bool = False
 
 
-class Task:
-    """One task of a step. `workload`: what it runs; `steps`: the steps of the job as this task's evaluation has them.
+class Task(NamedTuple):
+    """One task of a step. `workload`: what it runs; `variables`: its rank variables, as far as they are known.
 
-    `processes`: the ranks of each process that comes of it, None where their number is not known.
+    `processes`: the ranks of each process that it starts, None where their number is not known.
     """
 
-    __slots__ = ("place", "processes", "step", "variables", "workload")
-
-    def __init__(
-        self, place: Place, step: Step, workload: Workload, variables: dict[str, str],
-        processes: list[dict[str, str]] | None,
-    ) -> None:  # fmt: skip
-        self.place = place
-        self.step = step
-        self.workload = workload
-        self.variables = variables
-        self.processes = processes
+    place: Place
+    step: Step
+    workload: Workload
+    variables: dict[str, str]
+    processes: list[dict[str, str]] | None
 
 
 # --- where tasks run ---------------------------------------------------------------------------------
@@ -129,11 +118,12 @@ class TaskEnvironment(JobEnvironment):
         if context.phase is Phase.TASK and name in IDENTITIES:
             step = None if _under_mpi(context) else step_around(context)
             if step is not None and step.tasks is not None and self.rank < step.tasks:
-                place = place_of(step, self.rank)
-                value = dict(zip(IDENTITIES, (place.rank, place.local, place.node), strict=True))[name]
-                before = step.parts_before
-                counts = (total(each.tasks for each in before), 0, total(each.nodes for each in before))
-                first = dict(zip(IDENTITIES, counts, strict=True))[name]
+                place, before = place_of(step, self.rank), step.parts_before
+                value, first = {
+                    "SLURM_PROCID": (place.rank, total(part.tasks for part in before)),
+                    "SLURM_LOCALID": (place.local, 0),
+                    "SLURM_NODEID": (place.node, total(part.nodes for part in before)),
+                }[name]
                 if value is not None and first is not None:
                     return str(first + value)
         return super().lookup(name, context)
