@@ -11,11 +11,10 @@ from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.convert.beside import LauncherBeside
 from sbatchlint.convert.containers import contain, has_container
 from sbatchlint.convert.draft import Draft, as_job
-from sbatchlint.convert.environment import start_told
 from sbatchlint.convert.header import gpus_of, header, tasks_of
 from sbatchlint.convert.inside import is_beside, on_every_node
 from sbatchlint.convert.kept import containers_of_starts, differences
-from sbatchlint.convert.launcher import start_everywhere
+from sbatchlint.convert.launcher import start_by_variables, start_everywhere
 from sbatchlint.convert.merging import merge
 from sbatchlint.convert.programs import start_program, the_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
@@ -304,7 +303,7 @@ def _edits(job: Job, start: Start, target: str, wish: Wish, gpus: int) -> Iterat
     elif target == "srun":
         yield from start_tasks(job, launch)
     elif target == start.kind == "swift":
-        yield from start_told(job, launch, gpus)
+        yield from start_by_variables(job, launch, gpus)
     elif target == start.kind and target != "deepspeed":
         yield from start_everywhere(job, launch, wish, gpus)
     else:

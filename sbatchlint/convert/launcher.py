@@ -127,3 +127,30 @@ def _started(words: CommandWords, wish: Wish, gpus: int, lines: list[str]) -> It
         added += ["--rdzv-backend=c10d", '--rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT"', '--rdzv-id="$SLURM_JOB_ID"']
     rank = option(names.rank, "$SLURM_NODEID") if backend == "static" else None
     yield from words.started(rank, added)
+
+
+def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
+    """The edits that start ms-swift, which makes a torchrun of itself, on every node. Raises `NotConvertible`.
+
+    It reads its numbers from variables: NODE_RANK is set by a shell of each task, the others are the same on all nodes.
+    """
+    words, launcher = CommandWords(job, launch), launch.launcher
+    edits, lines = list(without_geometry(job, launch.step)), []
+    wanted = {"nnodes": "$SLURM_NNODES", "nproc_per_node": str(gpus), "master_addr": ADDRESS, "master_port": PORT}
+    for option, value in wanted.items():
+        setting = launcher.setting(option)
+        if setting is None:
+            lines.append(f"export {option.upper()}={value}")
+        elif _is_other(setting, option, value) and (edit := words.other_value(setting, value)):
+            edits.append(edit)
+    if words.holder.quote:
+        raise NotConvertible("the words of the launcher stand in a string: write them as a command")
+    yield from edits
+    yield from exports_before(job, launch, lines, edits)
+    yield from words.told('export NODE_RANK="$SLURM_NODEID"; ')
+
+
+def _is_other(setting: Setting, option: str, value: str) -> bool:
+    if option == "master_port":
+        return False
+    return option == "master_addr" or setting.text != value

@@ -4,19 +4,29 @@ A repair counts where the proof is no worse and the finding is gone. Fixes that 
 the plan says what was meant: what a program read on its one node has to be on every node.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase
 from sbatchlint.convert.proof import Proof
-from sbatchlint.convert.staging import staged_on_each_node
 from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.convert.words import cpus_of
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.job import Job
+from sbatchlint.job.paths import NODE_LOCAL, classify, key, under
+from sbatchlint.job.steps import step_around
 from sbatchlint.settings import Settings
-from sbatchlint.source.edits import Edit, edited
-from sbatchlint.source.text import Source
+from sbatchlint.source.edits import Edit, edited, insert
+from sbatchlint.source.text import Source, Span
 
 _STAGED = "SB817"
 _MOST = 12
+_ON_EACH_NODE = "srun --ntasks=$SLURM_NNODES --ntasks-per-node=1"
+# What prepares a folder, or works on what lies there.
+_PREPARING = frozenset({
+    "cp", "curl", "chmod", "git", "gunzip", "gzip", "install", "ln", "mkdir", "mv", "pigz", "rm", "rsync", "tar",
+    "touch", "unpigz", "unsquashfs", "unzip", "wget", "zstd",
+})  # fmt: skip
 
 
 def proven(
@@ -54,7 +64,7 @@ def _badness(proof: Proof, before: list[str]) -> tuple[int, int]:
 def _edits(source: Source, new: list[Diagnostic], settings: Settings) -> list[Edit]:
     first = new[0]
     if first.code == _STAGED:
-        return staged_on_each_node(
+        return _staged_on_each_node(
             Job.from_source(source, settings.site), [each.span for each in new if each.code == _STAGED]
         )
     own = first.fix is not None and first.fix.safe and first.source.path == source.path
@@ -65,3 +75,42 @@ def _title(finding: Diagnostic) -> str:
     if finding.code == _STAGED:
         return "data is brought to the disk of each node, once"
     return "" if finding.fix is None else finding.fix.title
+
+
+def _staged_on_each_node(job: Job, places: Iterable[Span]) -> list[Edit]:
+    """The edits that run what stands there on each node, with what prepares the same folders; none where one cannot.
+
+    `places`: of the commands that bring data to the first node alone.
+    """
+    wanted = set(places)
+    start = min((step.invocation.index for step in job.steps), default=0)
+    before = [each for each in job.invocations if each.index < start and each.phase is Phase.BATCH]
+    folders = {path for each in before if each.span in wanted for path in _local(job, each)}
+    chosen = [each for each in before if any(_together(path, other) for path in _local(job, each) for other in folders)]
+    if not folders or any(each.name == "cd" or each.name in _PREPARING and not _alone(job, each) for each in chosen):
+        return []
+    # others only name it, as `export DATA=$TMPDIR/data` does
+    starts = dict.fromkeys(each.span.start for each in chosen if each.name in _PREPARING)
+    return [insert(at, f"{_ON_EACH_NODE}{cpus_of(job)} ") for at in starts]
+
+
+def _local(job: Job, command: Invocation) -> list[str]:
+    return [key(field) for field in command.argv[1:] if field and classify(field, job.site).kind == NODE_LOCAL]
+
+
+def _together(path: str, other: str) -> bool:
+    return under(path, other) or under(other, path)
+
+
+def _alone(job: Job, command: Invocation) -> bool:
+    """Whether a command is all of its statement, so that srun can start it as it stands."""
+    context, start = command.context, command.span.start
+    line = job.source.line_of(start)
+    return (
+        start < len(job.source.own.text)
+        and not job.source.text[line.start : start].strip()
+        and not (command.piped_from or command.piped_to or command.redirects or context.calls or context.captured)
+        and context.parent is None
+        and not (context.conditional or context.looped)
+        and step_around(context) is None
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from sbatchlint.analysis.editing.words import words_of
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
@@ -22,12 +23,12 @@ class WrittenWords:
     def __init__(self, job: Job, command: Invocation) -> None:
         self.job = job
         self.command = command
-        elements = [element for array in nodes_of(job.program, ArrayLiteral) for element in array.elements]
-        commands = nodes_of(job.program, Simple)
-        simple = next((each for each in commands if _holds(job, each.words, command.name_span.start)), None)
-        if simple is None or job.in_quoted_text(command.name_span.start):
+        known = words_of(job)
+        name = known.at(command.name_span.start)
+        row = None if name is None else known.row(name)
+        if row is None or not isinstance(row.owner, Simple) or job.in_quoted_text(command.name_span.start):
             raise NotConvertible(f"{command.name} on line {job.line(command.span.start)} stands inside of a string")
-        words = [each for each in simple.words if isinstance(each, Word)]
+        words = [word for word in row.words if isinstance(word, Word)]
         first = command
         while first.context.parent is not None and _holds(job, words, first.context.parent.name_span.start):
             first = first.context.parent
@@ -35,7 +36,8 @@ class WrittenWords:
         before = len(first.argv) - len(command.argv)
         self._words = {at - before: word for at, word in _aligned(job, words, first.argv).items()}
         # Those of an array are as good where the array is written out.
-        spans = {job.span(each.start, each.end): each for each in elements}
+        arrays = nodes_of(job.program, ArrayLiteral)
+        spans = {known.span(element): element for array in arrays for element in array.elements}
         owners = [_owner(list(spans), field) for field in command.argv]
         self._elements = {
             at: list(spans.values())[number]
