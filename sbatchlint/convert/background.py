@@ -69,10 +69,10 @@ def _image(command: Invocation) -> object:
 
 def _ending(job: Job, name: str) -> Iterator[Invocation]:
     """The commands that stop this container, or take it away."""
-    for each in job.invocations:
-        words = [text_of(field) for field in each.argv]
-        if each.name in ("docker", "podman") and words[1:2] and words[1] in _ENDING and words[-1] == name:
-            yield each
+    for command in job.invocations:
+        words = [text_of(field) for field in command.argv]
+        if command.name in ("docker", "podman") and words[1:2] and words[1] in _ENDING and words[-1] == name:
+            yield command
 
 
 def _without(job: Job, command: Invocation) -> Edit:
@@ -84,7 +84,7 @@ def _without(job: Job, command: Invocation) -> Edit:
             f"{command.name} on line {job.line(command.span.start)} does not stand in the script itself"
         )
     start, end = job.source.line_of(outer.span.start).start, job.source.line_of(outer.span.end).end
-    behind = text[outer.span.end : end].replace(" ", "").replace("2>/dev/null", "").replace(">/dev/null", "")
-    if text[start : outer.span.start].strip() or behind not in ("", "||true", "||:", "2>&1||true", "2>&1"):
+    after = text[outer.span.end : end].replace(" ", "").replace("2>/dev/null", "").replace(">/dev/null", "")
+    if text[start : outer.span.start].strip() or after not in ("", "||true", "||:", "2>&1||true", "2>&1"):
         raise NotConvertible(f"{command.name} on line {job.line(outer.span.start)} does not stand alone")
     return Edit(Span(start, min(end + 1, len(text))), "")

@@ -1,7 +1,7 @@
 """A launcher that stands in a file beside the script: `bash train.sh`, `docker run … IMAGE bash train.sh`.
 
 The file stays as it is. What it leaves to variables (`--nnodes=${NNODES:-1}`), or torchrun to its own (PET_NNODES), is
-told by the script: the node by a shell of each task, all else by lines in front of the command.
+told by the script: the node by a shell of each task, all else by lines before the command.
 """
 
 from collections.abc import Iterator

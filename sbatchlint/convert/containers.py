@@ -1,7 +1,7 @@
 """Starts what runs under docker by pyxis or Apptainer, whose containers belong to the job.
 
-A container of docker's daemon is no child of the task: Slurm neither limits nor ends it. The program's words stay where
-they are; before them stand the options that say the same to pyxis (srun's plugin, 0.1 to 0.24) or to Apptainer 1.
+A container of docker's daemon is not a child of the task: Slurm neither limits nor ends it. The program's words stay
+where they are; before them stand the options that say the same to pyxis (srun's plugin, 0.1 to 0.24) or to Apptainer 1.
 """
 
 import re
@@ -79,12 +79,12 @@ def _enters(command: Invocation) -> bool:
 
 def _other_commands(job: Job, gone: list[Span]) -> Iterator[str]:
     """What else the script asks of docker."""
-    for each in job.invocations:
-        if any(span.start <= each.span.start < span.end for span in gone):
+    for command in job.invocations:
+        if any(span.start <= command.span.start < span.end for span in gone):
             continue
-        if each.name in ("docker", "podman", "nvidia-docker") and not isinstance(each.spawn.info, Container):
-            verb = text_of(each.argv[1]) if len(each.argv) > 1 else None
-            yield f"see whether {each.name} {verb or ''} on line {job.line(each.span.start)} is needed still"
+        if command.name in ("docker", "podman", "nvidia-docker") and not isinstance(command.spawn.info, Container):
+            verb = text_of(command.argv[1]) if len(command.argv) > 1 else None
+            yield f"see whether {command.name} {verb or ''} on line {job.line(command.span.start)} is needed still"
 
 
 class _Start:
@@ -146,11 +146,11 @@ class _Start:
         text = self.job.source.slice(span)
         if "\\\n" not in text:
             return " "
-        behind = text.split("\\\n", 1)[1]
-        return " \\\n" + behind[: len(behind) - len(behind.lstrip(" \t"))]
+        following = text.split("\\\n", 1)[1]
+        return " \\\n" + following[: len(following) - len(following.lstrip(" \t"))]
 
     def _lines(self) -> list[str]:
-        """What stands in front of the command."""
+        """Lines before the command."""
         lines = []
         if self.exports:
             lines.append("export " + " ".join(each.word for each in self.exports))
@@ -173,15 +173,15 @@ class _Start:
             self.notes.append("--container-remap-root, as it runs as root")
         inside = []
         names = []
-        for each in docker.variables.values():
-            if _of_task(each):
+        for variable in docker.variables.values():
+            if _of_task(variable):
                 continue
-            if each.name in _OF_THE_HOST and each.word:
-                inside.append(each.word)
+            if variable.name in _OF_THE_HOST and variable.word:
+                inside.append(variable.word)
             else:
-                names.append(each.name)
-                if each.word:
-                    self.exports.append(each)
+                names.append(variable.name)
+                if variable.word:
+                    self.exports.append(variable)
         if names:
             options.append(f"--container-env={','.join(names)}")
         if docker.files:
@@ -212,7 +212,7 @@ class _Start:
         return word
 
     def _registry(self, name: str) -> tuple[str, str]:
-        """The host in front of an image, '' without one."""
+        """The host before an image, '' without one."""
         host, slash, rest = name.partition("/")
         if slash and (host == "localhost" or "." in host or ":" in host):
             if host == "localhost":
@@ -228,14 +228,14 @@ class _Start:
         docker = self.docker
         gpus = " --rocm" if docker.rocm else " --nv" if docker.gpus else ""
         options = [f"apptainer exec{gpus}"]
-        for each in docker.binds:
-            if not each.source:
-                options.append(f"--scratch {each.target}")
+        for bind in docker.binds:
+            if not bind.source:
+                options.append(f"--scratch {bind.target}")
                 continue
-            lost = [flag for flag in each.flags if flag != "ro"]
+            lost = [flag for flag in bind.flags if flag != "ro"]
             if lost:
                 self.notes.append(f"{', '.join(lost)} of a mount: Apptainer has one propagation for all mounts")
-            options.append(f"--bind {each.source}:{each.target}{':ro' if 'ro' in each.flags else ''}")
+            options.append(f"--bind {bind.source}:{bind.target}{':ro' if 'ro' in bind.flags else ''}")
         if docker.workdir is not None:
             options.append(f"--pwd {docker.workdir}")
         else:
@@ -249,7 +249,7 @@ class _Start:
             if variable.name == "HOME":
                 raise docker.refuse("HOME cannot be set for Apptainer by --env; say --home there")
             if not variable.word or _of_task(variable):
-                continue  # Apptainer hands on the job's own
+                continue  # Apptainer passes on the job's own
             if value is not None and "," in value:
                 word = variable.word.replace(variable.name, f"APPTAINERENV_{variable.name}", 1)
                 self.exports.append(variable._replace(word=word))
@@ -286,7 +286,7 @@ class _Start:
         return [f"bash -c 'export {' '.join(words)}; exec \"$@\"' bash"] if words else []
 
     def _string_of_shell(self) -> int | None:
-        """Where the string begins, behind its quote, that a shell in the container runs; None without one."""
+        """Where the string begins, after its quote, that a shell in the container runs; None without one."""
         at, argv = self.last + 1, self.command.argv
         name, flag = (text_of(field) or "" for field in (*argv[at : at + 2], (), ())[:2])
         if name.rpartition("/")[2] not in SHELLS or not re.fullmatch(r"-[a-z]*c", flag) or self.docker.entrypoint:

@@ -1,6 +1,6 @@
-"""What a `docker run` asks for, in words that another way to start the container can take over.
+"""What a `docker run` asks for, in words that another way to start the container can use.
 
-Each option is taken over, or told as needless or lost with the reason, or the command is refused: none is dropped
+Each option is converted, or told as needless or lost with the reason, or the command is refused: none is dropped
 silently. Options from the manual pages of docker 28 and podman 5.
 """
 

@@ -92,11 +92,9 @@ def on_every_node(job: Job, launch: Launch) -> Iterator[str]:
         return
     around = [launch.invocation, *launch.invocation.ancestors()]
     shell = next((each for each in around[1:] if not isinstance(each.spawn.info, Step) and each.text is not None), None)
-    for each in () if shell is None else shell.descendants():
-        known = each.name in _HARMLESS | _INSTALLING
-        if (
-            not known
-            and each.span not in {other.span for other in around}
-            and launch.invocation not in each.ancestors()
-        ):
-            yield f"see that {each.name} on line {job.line(each.span.start)} may run on every node, as it does now"
+    own = {each.span for each in around}
+    for command in () if shell is None else shell.descendants():
+        known = command.name in _HARMLESS | _INSTALLING or command.span in own
+        if not known and launch.invocation not in command.ancestors():
+            line = job.line(command.span.start)
+            yield f"see that {command.name} on line {line} may run on every node, as it does now"

@@ -61,8 +61,8 @@ def _numbered(commands: list[Invocation]) -> _Numbered | None:
         texts = [shown_text(field) for field in fields]
         if len(set(texts)) == 1:
             continue
-        before, behind = _common(texts), _common([each[::-1] for each in texts])[::-1]
-        inside = [each[len(before) : len(each) - len(behind)] for each in texts]
+        before, after = _common(texts), _common([each[::-1] for each in texts])[::-1]
+        inside = [each[len(before) : len(each) - len(after)] for each in texts]
         if not all(re.fullmatch(r"\d{1,4}", each) for each in inside):
             return None
         found = [parse_integer(each) for each in inside]
@@ -84,10 +84,10 @@ def _without(job: Job, first: Invocation, others: list[Invocation]) -> Iterator[
     """Takes the other commands out, with the comments that name a node. Raises `NotConvertible`."""
     text = job.source.own.text
     comments = set()
-    for each in others:
-        start, end = job.source.line_of(each.span.start).start, job.source.line_of(each.span.end).end
-        if text[start : each.span.start].strip(" \tsudo") or text[each.span.end : end].strip(" \t\r&"):
-            raise NotConvertible(f"the command of a node on line {job.line(each.span.start)} does not stand alone")
+    for command in others:
+        start, end = job.source.line_of(command.span.start).start, job.source.line_of(command.span.end).end
+        if text[start : command.span.start].strip(" \tsudo") or text[command.span.end : end].strip(" \t\r&"):
+            raise NotConvertible(f"the command of a node on line {job.line(command.span.start)} does not stand alone")
         while above := _comment(text, start):
             comments.add(_numberless(text[above:start]))
             start = above

@@ -68,17 +68,17 @@ def the_program(job: Job) -> Program:
 
 def _unknown_start(job: Job) -> str:
     """Why nothing is known of the processes that a job starts."""
-    for each in job.invocations:
-        line = job.line(each.span.start)
-        if runs_script(each):
-            inside = " in the container" if container_of(each) is not None else ""
-            name = shown_text(each.argv[1 if each.name in ("bash", "sh") else 0])
+    for command in job.invocations:
+        line = job.line(command.span.start)
+        if runs_script(command):
+            inside = " in the container" if container_of(command) is not None else ""
+            name = shown_text(command.argv[1 if command.name in ("bash", "sh") else 0])
             return f"what {name} on line {line} starts{inside} cannot be read here: write its launcher in this script"
         if (
-            each.name in ("docker-compose", "podman-compose")
-            or text_of(each.argv[1] if each.argv[1:] else ()) == "compose"
+            command.name in ("docker-compose", "podman-compose")
+            or text_of(command.argv[1] if command.argv[1:] else ()) == "compose"
         ):
-            return f"{each.name} compose on line {line} starts what its own file says: write it as docker run"
+            return f"{command.name} compose on line {line} starts what its own file says: write it as docker run"
     return "it starts no launcher that is known"
 
 

@@ -48,16 +48,16 @@ class Proof:
     def new(self, before: list[str]) -> Iterator[Diagnostic]:
         """What is found that was not found before; `before`: the codes of what was."""
         known = Counter(before)
-        for each in self.findings:
-            if known[each.code] > 0:
-                known[each.code] -= 1
+        for finding in self.findings:
+            if known[finding.code] > 0:
+                known[finding.code] -= 1
             else:
-                yield each
+                yield finding
 
     def new_findings(self, before: list[str]) -> Iterator[str]:
-        """The same as text, each with its line."""
-        for each in self.new(before):
-            yield f"line {each.source.row(each.span.start)}: {each.code} {each.name}: {each.message}"
+        """The same as strings, each with its line."""
+        for finding in self.new(before):
+            yield f"line {finding.source.row(finding.span.start)}: {finding.code} {finding.name}: {finding.message}"
 
 
 def _apart(job: Job, wanted: int, nodes: int) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _faults(plan: Plan, wish: Wish, gpus: int, ranks: bool, places: int, starts:
     if component["nodes"] != {"min": wish.nodes, "max": wish.nodes}:
         yield f"it does not ask for {wish.nodes} nodes"
     found = groups(plan)
-    # tasks of which each node has one are no place of several processes
+    # tasks of which each node has one are not a place of several processes
     number = places or len({(step["line"], step.get("path")) for step in found})
     if not found or number != (starts or places or 1):
         yield f"it starts {number} groups of processes"

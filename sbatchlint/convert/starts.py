@@ -79,11 +79,11 @@ def the_starts(job: Job) -> list[Start]:
         around = [world.invocation for place in places for world in place] + [step.invocation for step in steps]
     else:
         around = [world.invocation for place in places for world in place if world.invocation.context.looped]
-    for each in around:
-        if each.context.background is not None:
-            line = job.line(each.span.start)
+    for command in around:
+        if command.context.background is not None:
+            line = job.line(command.span.start)
             raise NotConvertible(
-                f"what line {line} starts in the background runs beside others: convert each by itself"
+                f"what line {line} starts in the background runs beside others: convert command by itself"
             )
     return starts
 

@@ -1,7 +1,7 @@
 """Launchers whose words stand in a string: `CMD="torchrun … train.py"`, which `$CMD`, `eval` or `bash -c` runs.
 
 A string that is split into words cannot hold quotes for the shell of a task, so that what is told to the launcher goes
-in front of the variable: `bash -c 'exec "$0" --node_rank="$SLURM_NODEID" "$@"' $CMD`. A string that a shell reads
+before the variable: `bash -c 'exec "$0" --node_rank="$SLURM_NODEID" "$@"' $CMD`. A string that a shell reads
 again holds all of it, with what its own quotes ask for.
 """
 
@@ -48,7 +48,7 @@ class Holder:
                 self.quote = quote
 
     def escaped(self, content: str) -> str:
-        """A text as it has to stand in the string."""
+        """Content as it has to stand in the string."""
         if self.quote == "'":
             return content.replace("'", "'\\''")
         for letter in '\\"$`':
@@ -57,7 +57,7 @@ class Holder:
 
 
 def told_in_front(command: Invocation, end: int, options: str) -> str:
-    """A shell that hands on the words of a command, with options behind the first that stand before `end`."""
+    """A shell that passes on the words of a command, with options after the first that stand before `end`."""
     count = next((at for at, field in enumerate(command.argv, 1) if span_of(field).end == end), 0)
     if not count:
         raise NotConvertible("the words that name the launcher are put together of several strings: write them as one")

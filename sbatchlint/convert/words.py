@@ -31,12 +31,12 @@ _GEOMETRY = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gpus-per-ta
 
 _SPECIAL = frozenset("'\"\\$`\n(){};&|<>")
 
-# srun before 23.11 does not take over the CPUs of a task from the job.
+# srun before 23.11 does not inherit the CPUs of a task from the job.
 _CPUS = ' --cpus-per-task="$SLURM_CPUS_PER_TASK"'
 
 
 def cpus_of(job: Job) -> str:
-    """The option by which an srun gets the CPUs of a task, with a blank before it; none where the job asks for none."""
+    """The option by which an srun gets the CPUs of a task, with a space before it; none where the job asks for none."""
     return _CPUS if job.request.asked("cpus-per-task") else ""
 
 
@@ -71,7 +71,7 @@ def _follows(step: Step, name: str) -> bool:
 
 
 def exports_before(job: Job, launch: Launch, lines: list[str], edits: Iterable[Edit] = ()) -> Iterator[Edit]:
-    """Lines in front of the command and of the edits that read what they set. Raises `NotConvertible`.
+    """Lines before the command and of the edits that read what they set. Raises `NotConvertible`.
 
     What another command's lines export already is not exported again.
     """
@@ -93,7 +93,7 @@ def _is_exported(job: Job, command: Invocation, line: str) -> bool:
 
 
 def is_of_daemon(container: object) -> bool:
-    """Whether something is a container that is no child of the task that starts it, as docker's."""
+    """Whether something is a container that is not a child of the task that starts it, as docker's."""
     return isinstance(container, Container) and container.kind in ("docker", "podman")
 
 
@@ -158,7 +158,7 @@ class CommandWords:
 
     @property
     def program_start(self) -> int:
-        """Where the program's words begin: its name, or the word that holds it, behind the launcher's options."""
+        """Where the program's words begin: its name, or the word that holds it, after the launcher's options."""
         start = span_of(self.launcher.program_words[0]).start
         whole = self.launch.invocation.span
         if whole.start <= start < whole.end:
@@ -210,7 +210,7 @@ class CommandWords:
         return self._replaced(span, f"$((SLURM_NNODES * {name.group(1) or name.group(2)}))")
 
     def _expanded(self, setting: Setting) -> Span | None:
-        """Where a variable, or a sum, stands behind the option as its whole value."""
+        """Where a variable, or a sum, stands after the option as its whole value."""
         if setting.at is None:
             return None
         start = place_of(self.launcher, setting).start
@@ -271,7 +271,7 @@ class CommandWords:
         return value.end if self.holder.words.quote_around(value.start) else self.job.span(word.start, word.end).end
 
     def started(self, rank: str | None, added: list[str]) -> list[Edit]:
-        """The launcher under srun, with more options behind its name; `rank`: one that a shell of the task expands."""
+        """The launcher under srun, with more options after its name; `rank`: one that a shell of the task expands."""
         words = "".join(f" {each}" for each in added)
         srun, start, end = self.srun, self.prefix.start, self.prefix.end
         if self.holder.quote:
@@ -281,16 +281,16 @@ class CommandWords:
             return [insert(start, srun), insert(end, words)] if srun else [insert(end, words)]
         return self.told("", f" {rank}", words)
 
-    def told(self, before: str, behind: str = "", words: str = "") -> list[Edit]:
-        """The launcher started by a shell of each task, which does this before, and gives it this behind its name."""
+    def told(self, before: str, after: str = "", words: str = "") -> list[Edit]:
+        """The launcher started by a shell of each task, which does this before, and gives it this after its name."""
         srun, prefix, inside = self.srun, self.prefix, self._inside()
         first = []
         if inside is not None:
-            # The shell stands in the container, so that the words in front of it stay as they are.
+            # The shell stands in the container, so that the words before it stay as they are.
             first, srun = [insert(prefix.start, srun)] if srun else [], ""
             prefix = Span(inside, prefix.end)
         self._must_be_plain(prefix)
-        said = f'{before}exec {self.written(prefix)}{behind} "$@"'
+        said = f'{before}exec {self.written(prefix)}{after} "$@"'
         start = f"{srun}bash -c '{said}' \\\n{self.indentation}    {self.launcher.kind}{words}"
         return [*first, Edit(prefix, start)]
 
@@ -301,7 +301,7 @@ class CommandWords:
             )
 
     def _inside(self) -> int | None:
-        """Where the last command begins that a shell may stand in front of; None: that is the whole command."""
+        """Where the last command begins that a shell may stand before; None: that is the whole command."""
         each, container, found = self.launch.invocation, self.launch.container, None
         if container is not None and not container.passes("SLURM_NODEID"):
             return None

@@ -63,7 +63,7 @@ class WrittenWords:
         return quoted(known)
 
     def value(self, at: int, option_at: int) -> str:
-        """The value of an option, which stands in a word of its own or behind the option's name."""
+        """The value of an option, which stands in a word of its own or after the option's name."""
         text = self.text(at)
         if at != option_at:
             return text

@@ -20,7 +20,7 @@ from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
-# What these print in the batch shell is a message; a text in which a variable is left alone may be shown as it is.
+# What these print in the batch shell is a message; a string in which a variable is left alone may be shown as it is.
 _MESSAGES = frozenset({"echo", "printf", "logger", "cat", "tee"})
 
 Words = tuple[object, ...]

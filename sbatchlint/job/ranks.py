@@ -162,7 +162,7 @@ class TaskViews:
 
 
 def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
-    """The first tasks of the job's step of that number, each as it would run; None where there is no telling."""
+    """The first tasks of the job's step of that number, each as it would run; None where they cannot be told."""
     step = views.job.steps[number]
     if step.tasks is None:
         return None
@@ -206,7 +206,7 @@ def workload(step: Step, launches: Sequence[Launch]) -> Workload:
 
 
 def is_idle(work: Workload) -> bool:
-    """Whether this is no work at all, or nothing but preparation."""
+    """Whether this is not work at all, or nothing but preparation."""
     return work.invocation is None or work.launch is None and work.invocation.name in QUIET
 
 

@@ -21,9 +21,9 @@ def quote(value: str) -> str:
 
 
 def insertion(directives: Directives, options: str, component: int = 0) -> Edit:
-    """Adds a line `#SBATCH options` behind the last one of a component, or else behind the shebang.
+    """Adds a line `#SBATCH options` after the last one of a component, or else after the shebang.
 
-    For the text of `sbatch --wrap` the options are added to that command.
+    For the string of `sbatch --wrap` the options are added to that command.
     """
     if directives.appended_at is not None:
         return insert(directives.appended_at, f" {options}")
@@ -57,7 +57,7 @@ def replacement(directives: Directives, setting: Setting, value: str) -> Edit:
     token = setting.value_token
     if setting.separate or setting.value_span.start != directives.text.span(token.start, token.end).start:
         return Edit(setting.value_span, quoted)
-    # A quote that begins before the value: the whole word is written anew.
+    # A quote that begins before the value: the whole word is overwritten.
     return Edit(setting.value_span, token.text[: setting.value_start] + quoted)
 
 

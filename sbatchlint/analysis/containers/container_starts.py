@@ -113,8 +113,8 @@ def runs_script(command: Invocation) -> bool:
 def container_starts(job: Job) -> list[list[ContainerStart]]:
     """The starts of a job, all ways of one command together, in the order of running."""
     found: dict[tuple[Span, Span], list[ContainerStart]] = {}
-    for each in job.invocations:
-        info = each.spawn.info
-        if isinstance(info, Container) and each.phase is not Phase.SUBMIT:
-            found.setdefault((each.span, info.span), []).append(ContainerStart(job, each, info))
+    for invocation in job.invocations:
+        info = invocation.spawn.info
+        if isinstance(info, Container) and invocation.phase is not Phase.SUBMIT:
+            found.setdefault((invocation.span, info.span), []).append(ContainerStart(job, invocation, info))
     return list(found.values())

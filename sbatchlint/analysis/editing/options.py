@@ -59,7 +59,7 @@ def add_step_option(
 ) -> list[Edit] | None:
     """The edits that put an option (as the job's shell must see it, or as the file has it) into these steps.
 
-    It goes behind a step's last option whose name is in `after`, else after the word `srun`. None where a step has no
+    It goes after a step's last option whose name is in `after`, else after the word `srun`. None where a step has no
     place for it, or where it would reach other commands. Its dollars are escaped where an outer shell expands the text.
     """
     if "$" in option and not as_in_file and job.directives_expand:
@@ -136,7 +136,7 @@ def add_launcher_options(
 ) -> list[Edit] | None:
     """The edits that give a launcher these options; None where none is found of which `accept` says that they do.
 
-    `options`: as the shell that starts it must read them, words between blanks. `before`: edits that belong to them.
+    `options`: as the shell that starts it must read them, words between spaces. `before`: edits that belong to them.
     """
     dollars = DOLLARS if "$" in options else ("$",)
     for place in _places(job, launch):
@@ -150,7 +150,7 @@ def add_launcher_options(
 def replace_words(
     job: Job, launch: Launch, span: Span, content: str, accept: Accept, before: Sequence[Edit] = ()
 ) -> list[Edit] | None:
-    """The edits that put a text in the place of another, so that the launcher gets it."""
+    """The edits that put a string in the place of another, so that the launcher gets it."""
     for dollar in DOLLARS if "$" in content else ("$",):
         edits = [*before, Edit(span, content.replace("$", dollar))]
         if is_proven(job, launch, edits, accept):
@@ -208,12 +208,12 @@ def is_proven(job: Job, launch: Launch, edits: Sequence[Edit], accept: Accept, s
 
 
 def _places(job: Job, launch: Launch) -> list[int]:
-    """Where an option may go: behind the one that counts nodes, else behind the launcher's name."""
+    """Where an option may go: after the one that counts nodes, else after the launcher's name."""
     launcher = launch.launcher
     found: list[int] = []
-    for each in launcher.given:
-        field = launcher.argv[each.value_at]
-        if each.name in ("nnodes", "num_machines") and field and all(piece.expansion is None for piece in field):
+    for option in launcher.given:
+        field = launcher.argv[option.value_at]
+        if option.name in ("nnodes", "num_machines") and field and all(piece.expansion is None for piece in field):
             end = span_of(field).end
             found.append(end + 1 if job.source.text[end : end + 1] in ('"', "'") else end)
     found.append(name_span(launch).end)
@@ -231,7 +231,7 @@ def name_span(launch: Launch) -> Span:
 
 
 def place_of(launcher: Launcher, setting: Setting) -> Span:
-    """Where a launcher is told something: its option, with a value that stands right behind it; else the value."""
+    """Where a launcher is told something: its option, with a value that stands right after it; else the value."""
     if setting.at is None:
         return setting.span
     first = launcher.argv[setting.at][0]
