@@ -167,10 +167,7 @@ def _converted(job: Job, wish: Wish, settings: Settings) -> Conversion:
     only_counted = None
     for source, said in (
         (job.source.own, "it needs another option block only"),
-        (
-            script.changed(job, count_by_slurm(job)).source.own,
-            "it needs another option block, and Slurm's number of nodes",
-        ),
+        (edited(job.source.own, count_by_slurm(job)), "it needs another option block, and Slurm's number of nodes"),
     ):
         done = _as_wanted(source, wish, settings, job)
         if done is not None:

@@ -83,7 +83,7 @@ def the_starts(job: Job) -> list[Start]:
         if command.context.background is not None:
             line = job.line(command.span.start)
             raise NotConvertible(
-                f"what line {line} starts in the background runs beside others: convert command by itself"
+                f"what line {line} starts in the background runs beside others: convert each by itself"
             )
     return starts
 
