@@ -112,10 +112,7 @@ class State:
     def set_function(self, name: str, function: ShellFunction | None) -> None:
         """Defines a function; None: it is unset."""
         self.functions = self.functions.copy()
-        if function is not None:
-            self.functions[name] = function
-        else:
-            self.functions.pop(name, None)
+        self.functions.restore(name, function)
 
     def set_file(self, name: str, content: tuple[Alternative, ...]) -> None:
         self.files = self.files.copy()

@@ -185,6 +185,11 @@ class LayeredDict(MutableMapping[str, Named]):
     def __setitem__(self, name: str, value: Named) -> None:
         self._set(name, value)
 
+    def restore(self, name: str, value: Named | None) -> None:
+        """Sets one, or deletes it where the value is None."""
+        if value is not None or name in self:
+            self._set(name, value)
+
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)

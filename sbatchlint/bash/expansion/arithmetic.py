@@ -58,7 +58,8 @@ def parse_number(text: str) -> int | None:
         base, _, rest = digits.partition("#")
         if not is_number(base) or not 2 <= parse_integer(base[:6]) <= 64 or not rest:
             return None
-        return _wrapped(sign * _in_base(rest, parse_integer(base))) if _valid(rest, parse_integer(base)) else None
+        value = _in_base(rest, parse_integer(base))
+        return None if value is None else _wrapped(sign * value)
     if digits[:2] in ("0x", "0X"):
         return _wrapped(sign * parse_integer(digits[2:], 16)) if re.fullmatch(r"[0-9a-fA-F]+", digits[2:]) else None
     if not is_number(digits):
@@ -73,14 +74,13 @@ def _value(digit: str, base: int) -> int:
     return found - 26 if base <= 36 and 36 <= found < 62 else found
 
 
-def _valid(digits: str, base: int) -> bool:
-    return all(0 <= _value(each, base) < base for each in digits)
-
-
-def _in_base(digits: str, base: int) -> int:
+def _in_base(digits: str, base: int) -> int | None:
     value = 0
     for digit in digits:
-        value = value * base + _value(digit, base)
+        number = _value(digit, base)
+        if not 0 <= number < base:
+            return None
+        value = value * base + number
     return value
 
 

@@ -75,9 +75,9 @@ def _transformed_field(
     limits: Limits, field: Pieces, operator: str, words: list[str | None], part: Parameter, scope: Scope, span: Span,
     extended: bool | None,
 ) -> Pieces:  # fmt: skip
+    """One field after the operator; `words`: what its arguments expand to."""
     inputs = flattened(expansions(field))
-    expansion = Expansion(part.name, span, scope.context.phase, inputs)
-    unknown = (Piece(None, span.start, span.end, expansion, open=is_open((field,))),)
+    unknown = scope.unknown(part.name, span, inputs, is_open((field,)))
     text = text_of(field)
     argument = words[0] if words else ""
     if argument is not None and operator in ("/", "//") and words[1] is not None:
@@ -90,7 +90,7 @@ def _transformed_field(
         limits.note("value", span)
         return unknown
     new: str | None
-    if operator in ("#", "##", "%", "%%"):
+    if operator[0] in "#%":
         kept = removed_range(text, operator, argument, extended)
         return unknown if kept is None else cut(field, *kept)
     if operator[0] in "^,":
@@ -107,15 +107,15 @@ def _transformed_field(
         new = _at_transformed(text, argument)
     if new is None:
         return unknown
-    return field if new == text else (Piece(new, *span, expansion),)
+    return field if new == text else (scope.expanded(new, part.name, span, inputs),)
 
 
 def _replaced_pieces(
     field: Pieces, operator: str, pattern: str, replacement: str, expansion: Expansion
 ) -> Pieces | None:
-    """The pieces after a plain text is replaced, so that the others keep their places; None where that is not certain.
+    """The pieces after a plain string is replaced, so that the others keep their places; None where that is uncertain.
 
-    An unknown piece may hold the text, but no part of it where that is one character.
+    An unknown piece may hold the string, and may hold a part of it unless that is one character.
     """
     plain = re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
     string = shown_text(field)
@@ -179,8 +179,7 @@ def substring(
     if fields is None:
         return None
     inputs = flattened(each for field in fields for each in expansions(field))
-    expansion = Expansion(part.name, span, scope.context.phase, inputs)
-    unknown = Piece(None, span.start, span.end, expansion, open=several)
+    unknown = scope.expanded(None, part.name, span, inputs, is_open=several)
     if any(bound is None for bound in bounds) or not bounds:
         return ((unknown,),)
     start, length = bounds[0] or 0, bounds[1] if len(bounds) > 1 else None

@@ -269,22 +269,35 @@ class Interpreter(Substituter):
     ) -> State | None:
         """Walks a compound command with redirects: its standard input, and where its output goes."""
         found, stdin = expand_redirects(self.expander, redirects, scope)
-        outer, output = scope.state.stdin, scope.state.variables.get(STDOUT)
+        outer = scope.state.stdin
         for redirect in found:
             if redirect.operator in ("<", "<&", "<>") and redirect.fd in (None, "0"):
                 scope.state.stdin = None
         if stdin is not None:
             scope.state.stdin = stdin.field
-        away = output is not None and redirects_output(found)
-        if away:
-            del scope.state.variables[STDOUT]
+        marks = self.marks()
+        end = self.with_output_to(found, scope, walk)
+        self.redirected = found
+        for state in self._ends(end, marks):
+            state.stdin = outer
+        return end
+
+    def with_output_to(
+        self, redirects: Sequence[Redirection], scope: Scope, walk: Callable[[], State | None]
+    ) -> State | None:
+        """Walks commands whose output a substitution may collect, unless the redirects send it elsewhere."""
+        output = scope.state.variables.get(STDOUT) if redirects_output(redirects) else None
+        if output is None:
+            return walk()
+        del scope.state.variables[STDOUT]
         marks = self.marks()
         end = walk()
-        self.redirected = found
-        states = [end, *(each for states, size in marks for each in states[size:])]
-        for state in states:
-            if state is not None:
-                state.stdin = outer
-                if away and output is not None:
-                    state.variables[STDOUT] = output
+        for state in self._ends(end, marks):
+            state.variables[STDOUT] = output
         return end
+
+    @staticmethod
+    def _ends(end: State | None, marks: list[tuple[list[State], int]]) -> list[State]:
+        """The states in which commands ended or were left since `marks`."""
+        left = [state for states, size in marks for state in states[size:]]
+        return left if end is None else [end, *left]

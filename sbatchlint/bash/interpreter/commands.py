@@ -1,6 +1,7 @@
 """Simple commands: assignments, redirects, functions, and commands that start others."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import cast
 
 from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment
@@ -9,9 +10,9 @@ from sbatchlint.bash.interpreter import builtins, programs
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.declarations import declare
 from sbatchlint.bash.interpreter.double_brackets import BracketCondition
-from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
+from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.state import STDOUT, State, join
-from sbatchlint.bash.syntax.tree import Literal, Simple, TestCommand, Word
+from sbatchlint.bash.syntax.tree import Simple, TestCommand, Word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Piece, Pieces, Text, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable
@@ -27,23 +28,19 @@ def run_simple(
         interpreter.substituted = 0
         for assignment in node.assignments:
             assign(interpreter.expander, assignment, scope)
-        if node.redirects:
-            expand_redirects(interpreter.expander, node.redirects, scope)
+        expand_redirects(interpreter.expander, node.redirects, scope)
         scope.state.status = interpreter.substituted
         return [], scope.state
     words = cast(Sequence[Word], node.words)  # only declarations take assignments as arguments
-    start, end = words[0].start, words[0].end
-    first = words[0].parts[0] if words[0].parts else None
-    if type(first) is Literal and first.text in builtins.DECLARATIONS and scope.text.string[start:end] == first.text:
-        if node.redirects:
-            expand_redirects(interpreter.expander, node.redirects, scope)
+    if scope.written(words[0]) in builtins.DECLARATIONS:
+        expand_redirects(interpreter.expander, node.redirects, scope)
         declare(interpreter, node, scope)
         return [], scope.state
     interpreter.substituted = 0
     choices = interpreter.expander.argv(words, scope)
     variables = _variables_before(interpreter, node, scope) if node.assignments else ()
-    redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope) if node.redirects else ((), None)
-    span = scope.text.span(start, node.words[-1].end)
+    redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope)
+    span = scope.text.span(words[0].start, words[-1].end)
     if redirects or len(choices) > 1:
         interpreter.charge(len(choices) - 1 + len(redirects), span)
     invocations: list[Invocation] = []
@@ -58,7 +55,7 @@ def run_simple(
             ends.append((state, guards))
             continue
         context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
-        own_scope = scope if state is scope.state and context is scope.context else Scope(state, scope.text, context)
+        own_scope = Scope(state, scope.text, context)
         # the state of a command that is not recorded is never looked at
         seen = state if interpreter.silent else snapshot(state, variables) if variables else state.copy()
         invocation = Invocation(argv, variables, redirects, span, context, seen, guards, "")
@@ -66,8 +63,8 @@ def run_simple(
         invocation.alternatives = len(choices)
         invocations.append(invocation)
         interpreter.trace.record(invocation)
-        walk = _run_redirected if redirects else run
-        ends.append((walk(interpreter, invocation, own_scope), guards))
+        walk = partial(run, interpreter, invocation, own_scope)
+        ends.append((interpreter.with_output_to(redirects, own_scope, walk), guards))
         if number == 0 and redirects:
             programs.record_files(interpreter, invocation, scope)
     if len(ends) == 1:
@@ -86,20 +83,6 @@ def _variables_before(interpreter: Interpreter, node: Simple, scope: Scope) -> t
         place = scope.span(assignment)
         record_assignment(interpreter.expander, assignment, tuple(values), True, place, scope)
     return tuple(variables)
-
-
-def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """Runs a command whose output a substitution may collect, unless redirects send it elsewhere."""
-    output = scope.state.variables.get(STDOUT) if redirects_output(invocation.redirects) else None
-    if output is None:
-        return run(interpreter, invocation, scope)
-    del scope.state.variables[STDOUT]
-    marks = interpreter.marks()
-    end = run(interpreter, invocation, scope)
-    for state in (end, *(each for states, size in marks for each in states[size:])):
-        if state is not None:
-            state.variables[STDOUT] = output
-    return end
 
 
 def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> int | None:
@@ -181,10 +164,7 @@ def with_variables(invocation: Invocation, state: State, walk: Callable[[], Stat
     end = walk()
     if end is not None:
         for name, old in before.items():
-            if old is None:
-                end.variables.pop(name, None)
-            else:
-                end.variables[name] = old
+            end.variables.restore(name, old)
     return end
 
 
@@ -211,10 +191,8 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
         for variable, old in (result.restored or {}).items():
             if variable in result.mixed:
                 _restore_partly(interpreter, result, variable, old, scope)
-            elif old is None:
-                result.variables.pop(variable, None)
             else:
-                result.variables[variable] = old
+                result.variables.restore(variable, old)
         result.positional, result.restored, result.mixed = positional, restored, mixed
         if invocation.stdin is not None:
             result.stdin = stdin
@@ -230,10 +208,7 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
 def _restore_partly(interpreter: Interpreter, state: State, name: str, old: Variable | None, scope: Scope) -> None:
     """Restores a variable that is local in some branches of a function only."""
     other = state.copy()
-    if old is None:
-        other.variables.pop(name, None)
-    else:
-        other.variables[name] = old
+    other.variables.restore(name, old)
     joined = interpreter.merge([state, other], scope.context.phase)
     if joined is not None and name in joined.variables:
         state.variables[name] = joined.variables[name]

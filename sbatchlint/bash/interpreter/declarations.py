@@ -9,7 +9,7 @@ from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import Assignment, Simple, Word
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, known_prefix, shown_text, text_of
+from sbatchlint.bash.values import Piece, Pieces, cut, known_prefix, shown_text, text_of
 from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -108,9 +108,11 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
         if array:
             state.doubtful = True
         pieces = tuple(
-            [each if each.expansion is not None or each.text is None else Piece(
-                each.text, *span, Expansion(name, span, scope.context.phase)) for each in value]
-        )  # fmt: skip
+            [
+                piece if piece.expansion is not None or piece.text is None else scope.expanded(piece.text, name, span)
+                for piece in value
+            ]
+        )
         values = with_attributes(interpreter.expander, [Alternative((pieces,))], flags, scope)
         state.variables[name] = Variable(tuple(values), array, exported, span, flags)
         return

@@ -109,9 +109,7 @@ class ScriptInterpreter(Interpreter):
     def on_simple(self, node: Simple, scope: Scope) -> State | None:
         invocations, state = commands.run_simple(self, node, scope, None)
         if invocations and self.trace.is_kept:
-            alone = not (node.assignments or node.redirects)
-            span = invocations[0].span if alone else scope.span(node)
-            self.record((tuple(invocations),), span, scope)
+            self.record((tuple(invocations),), scope.span(node), scope)
         return state
 
     def record(self, elements: tuple[tuple[Invocation, ...], ...], span: Span, scope: Scope) -> None:

@@ -6,7 +6,7 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, text_of
+from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, shown_text, text_of
 from sbatchlint.source.text import Span
 
 WITH_VALUE = "dinNptu"
@@ -188,22 +188,13 @@ def _read_whole(
     interpreter: Interpreter, name: str, given: Pieces, separators: str | None, scope: Scope, span: Span
 ) -> None:
     """Sets the variable of `read -d ''` to a text with unknown parts, without the whitespace around it."""
-    pieces = given
     if separators is None:
         pieces = scope.unknown("$(read)", span)
     else:
         whitespace = "".join([each for each in separators if each in WHITESPACE])
-        while pieces and whitespace and pieces[-1].text is not None:
-            kept = pieces[-1].text.rstrip(whitespace)
-            pieces = (*pieces[:-1], *cut(pieces[-1:], 0, len(kept)))
-            if kept:
-                break
-        while pieces and whitespace and pieces[0].text is not None:
-            text = pieces[0].text
-            kept = text.lstrip(whitespace)
-            pieces = (*cut(pieces[:1], len(text) - len(kept), len(text)), *pieces[1:])
-            if kept:
-                break
+        string = shown_text(given)
+        start = len(string) - len(string.lstrip(whitespace))
+        pieces = cut(given, start, len(string.rstrip(whitespace)))
     set_named(interpreter, name, pieces, scope, span)
 
 
@@ -235,8 +226,7 @@ def mapfile(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> S
     if not NAME.fullmatch(name):
         scope.state.doubtful = True
         return scope.state
-    if text is not None and given is not None and words[:-1] in ([], ["-t"]) or words in ([], ["-t"]) and text:
-        assert text is not None and given is not None
+    if text is not None and given is not None and words[:-1] in ([], ["-t"]):
         keep = "-t" not in words
         fields: list[Pieces] = []
         at = 0

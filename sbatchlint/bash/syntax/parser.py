@@ -40,16 +40,6 @@ _name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*" + EDGE).match
 _any_name = re.compile(r"[^ \t\r\n;&|()<>\0]+").match
 _time_option = Regex(r"(?:[ \t]+(?:-p|--)" + EDGE + ")+")
 
-_FI = frozenset(("fi",))
-_THEN = frozenset(("then",))
-_BRANCH = frozenset(("elif", "else", "fi"))
-_DO = frozenset(("do",))
-_DONE = frozenset(("done",))
-_BRACE = frozenset(("}",))
-_ITEM = frozenset((";;", "esac"))
-_PARENTHESIS = frozenset((")",))
-_NOTHING: frozenset[str] = frozenset()
-
 
 class Parser(SimpleCommands):
     """Parses commands; after each the cursor is at the next token."""
@@ -65,7 +55,7 @@ class Parser(SimpleCommands):
         while True:
             begin = len(statements)
             try:
-                self.statements(_NOTHING, statements)
+                self.statements((), statements)
                 break
             except TextTooLong:
                 cut = self.begun
@@ -92,7 +82,7 @@ class Parser(SimpleCommands):
         self.pending = []
         self.at = end
 
-    def statements(self, stops: frozenset[str], out: list[Statement]) -> str:
+    def statements(self, stops: tuple[str, ...], out: list[Statement]) -> str:
         """Parses statements up to one of `stops`, where the cursor stays, and returns that word.
 
         Without `stops`, up to the end of the text. A line with an error is left out, unless the list belongs to a
@@ -139,7 +129,7 @@ class Parser(SimpleCommands):
                     raise
                 self.recover(start, fault.where, out)
 
-    def block(self, stops: frozenset[str]) -> tuple[tuple[Statement, ...], str]:
+    def block(self, stops: tuple[str, ...]) -> tuple[tuple[Statement, ...], str]:
         """Parses a non-empty list and returns it with the word that ended it."""
         out: list[Statement] = []
         stop = self.statements(stops, out)
@@ -149,7 +139,7 @@ class Parser(SimpleCommands):
 
     def statements_until_parenthesis(self) -> tuple[Statement, ...]:
         out: list[Statement] = []
-        self.statements(_PARENTHESIS, out)
+        self.statements((")",), out)
         return tuple(out)
 
     def whole(self, start: int, end: int) -> tuple[Statement, ...] | None:
@@ -232,16 +222,16 @@ class Parser(SimpleCommands):
         if word == "for" or word == "select":
             return self.for_command(start)
         if word == "while" or word == "until":
-            condition, _ = self.block(_DO)
+            condition, _ = self.block(("do",))
             self.at += 2
-            body, _ = self.block(_DONE)
+            body, _ = self.block(("done",))
             end = self.expect("done")
             redirects, end = self.redirects(end)
             return While(condition, body, word == "until", redirects, start, end)
         if word == "case":
             return self.case_command(start)
         if word == "{":
-            body, _ = self.block(_BRACE)
+            body, _ = self.block(("}",))
             redirects, end = self.redirects(self.expect("}"))
             return Group(body, False, redirects, start, end)
         if word == "[[":
@@ -251,7 +241,7 @@ class Parser(SimpleCommands):
             if close >= 0 and self.text[close + 1] == ")":
                 redirects, end = self.redirects(close + 2)
                 return ArithmeticCommand(start + 2, close, redirects, start, end)
-        body, _ = self.block(_PARENTHESIS)
+        body, _ = self.block((")",))
         redirects, end = self.redirects(self.at + 1)
         return Group(body, True, redirects, start, end)
 
@@ -262,7 +252,6 @@ class Parser(SimpleCommands):
         match = _any_name(self.text, self.at)
         if not match:
             self.unexpected()
-            raise AssertionError
         self.at = match.end()
         self.skip_spaces()
         parentheses = function_parentheses(self.text, self.at)
@@ -289,13 +278,13 @@ class Parser(SimpleCommands):
         branches = []
         otherwise = None
         while True:
-            condition, _ = self.block(_THEN)
+            condition, _ = self.block(("then",))
             self.at += 4
-            body, stop = self.block(_BRANCH)
+            body, stop = self.block(("elif", "else", "fi"))
             branches.append((condition, body))
             self.at += len(stop)
             if stop == "else":
-                otherwise, stop = self.block(_FI)
+                otherwise, stop = self.block(("fi",))
                 self.at += 2
             if stop == "fi":
                 break
@@ -316,7 +305,6 @@ class Parser(SimpleCommands):
         match = _name(text, self.at) or _any_name(text, self.at)
         if not match:
             self.unexpected()
-            raise AssertionError
         self.at = match.end()
         words: list[Word] | None = None
         self.skip_lines()
@@ -340,11 +328,11 @@ class Parser(SimpleCommands):
         match = reserved(self.text, self.at)
         if match and match[0] == "do":
             self.at += 2
-            body, _ = self.block(_DONE)
+            body, _ = self.block(("done",))
             self.at += 4
         elif match and match[0] == "{":
             self.at += 1
-            body, _ = self.block(_BRACE)
+            body, _ = self.block(("}",))
             self.at += 1
         else:
             self.unexpected()
@@ -380,7 +368,7 @@ class Parser(SimpleCommands):
                 self.unexpected()
             self.at += 1
             body: list[Statement] = []
-            if self.statements(_ITEM, body) == "esac":
+            if self.statements((";;", "esac"), body) == "esac":
                 items.append((tuple(patterns), tuple(body), ""))
                 break
             size = 3 if text.startswith(";;&", self.at) else 2

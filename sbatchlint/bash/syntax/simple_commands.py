@@ -1,6 +1,7 @@
 """Simple commands: words, assignments, arrays, redirects, the whitespace between them, and function bodies."""
 
 import re
+from typing import NoReturn
 
 from sbatchlint.bash.syntax.bounds import MOST_NODES, TextTooLong
 from sbatchlint.bash.syntax.characters import (
@@ -100,7 +101,8 @@ class SimpleCommands(WordLexer):
         self.at += len(word)
         return self.at
 
-    def unexpected(self) -> None:
+    def unexpected(self) -> NoReturn:
+        """Raises the error of a token at the cursor that may not stand there."""
         match = reserved(self.text, self.at)
         if self.text[self.at] == END:
             raise ShellSyntaxError(self.at, "end")
