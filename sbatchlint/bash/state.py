@@ -18,6 +18,7 @@ from sbatchlint.bash.variables import (
     LayeredDict,
     Variable,
     Variables,
+    changed_names,
     merge_guards,
     widen,
 )
@@ -137,10 +138,7 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
     if len(live) == 1:
         return first
     result = first.copy()
-    names: dict[str, None] = {}
-    for state, _ in live[1:]:
-        names.update(dict.fromkeys(first.variables.changes(state.variables)))
-    for name in names:
+    for name in changed_names(first.variables, [state.variables for state, _ in live[1:]]):
         versions = [state.variables.get(name) for state, _ in live]
         merged: list[Alternative] = []
         known = [version for version in versions if version is not None]

@@ -232,6 +232,13 @@ class LayeredDict(MutableMapping[str, Named]):
 
 
 Variables = LayeredDict[Variable]
+
+
+def changed_names(before: Variables, after: Iterable[Variables]) -> list[str]:
+    """The names of the variables that differ in any of these from what they were before."""
+    return list(dict.fromkeys(name for variables in after for name in before.changes(variables)))
+
+
 _ABSENT = object()
 
 

@@ -36,7 +36,7 @@ class NotUnderstood(Exception):
 
 
 class ArithmeticVariables(Protocol):
-    """Access of arithmetic to the shell's variables."""
+    """How arithmetic reads and sets the variables of the shell."""
 
     def text(self, name: str, index: int | str | None) -> str | None:
         """The text of a variable ("" if it is not set); None where that is unknown. `index`: "" if not known."""
@@ -88,7 +88,7 @@ def _wrapped(value: int) -> int:
     return (value + LARGEST) % (2 * LARGEST) - LARGEST
 
 
-# Operators whose result is that of a function of Python.
+# Operators that Python computes in the same way.
 _RESULTS: dict[str, Callable[[int, int], int]] = {
     "+": add, "-": sub, "*": mul, "&": and_, "^": xor, "|": or_,
     "==": eq, "!=": ne, "<": lt, ">": gt, "<=": le, ">=": ge,

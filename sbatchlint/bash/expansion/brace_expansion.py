@@ -1,4 +1,4 @@
-"""Brace expansion, which makes several words of one before all other expansions."""
+"""Brace expansion, which turns one word into several before all other expansions."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# A word that would become more words is left unknown.
+# A word that would become more words is unknown.
 MOST_BRACES = 64
 # Braces in it, and how many characters may be searched for their ends.
 MOST_OPENED = 150
@@ -21,7 +21,7 @@ SEQUENCE = Regex(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([A-Za-z])\.\.([A-Za-z])(?
 
 
 def sequence(text: str) -> list[str] | None:
-    """The items of `1..5`, `a..e` or `01..10..2`; None for no sequence, empty for one that is too long."""
+    """The items of `1..5`, `a..e` or `01..10..2`; None for anything else, empty for a sequence that is too long."""
     match = SEQUENCE.fullmatch(text)
     if match is None:
         return None

@@ -20,7 +20,7 @@ INDIRECT = Regex(r"([A-Za-z_]\w*|\d+|[@*#])(?:\[([^]]+)\])?", re.ASCII)
 
 
 class Subject:
-    """What an expansion is about: a parameter, an element, or all elements.
+    """The subject of an expansion: a parameter, an element, or all elements.
 
     `element`: a number or key, None without a subscript, "" where unknown. `several`: `@` or `*` (`star`).
     """

@@ -1,4 +1,4 @@
-"""What the parts of word expansion ask of each other and of the interpreter."""
+"""What word expansion needs to know: its scope, the environment, and the interpreter as far as expansion uses it."""
 
 from collections.abc import Sequence
 from typing import Protocol

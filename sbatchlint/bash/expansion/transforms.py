@@ -36,7 +36,7 @@ def transformed(
         first = part.arguments[0]
         pattern = expander.pattern(first, scope)
         if pattern and pattern[0] in "#%/" and not isinstance(first.parts[0], Literal):
-            pattern = None  # bash takes it for the second character of the operator
+            pattern = None  # bash reads it as the second character of the operator
         replacement = _replacement(expander, part.arguments[1], scope, part.quoted) if len(part.arguments) > 1 else ""
         words = [pattern, replacement]
     else:

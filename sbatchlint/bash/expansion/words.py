@@ -111,7 +111,7 @@ class Expander:
         return (scope.expanded(None, "", span, inputs),)
 
     def pattern(self, word: Word | None, scope: Scope) -> str | None:
-        """The text of a pattern, in which quoted characters are escaped by a backslash; None where unknown."""
+        """A pattern as a string, in which quoted characters are escaped by a backslash; None where unknown."""
         out = []
         for part in word.parts if word is not None else ():
             if isinstance(part, Literal):
@@ -227,9 +227,9 @@ class Expander:
         self, parts: Sequence[Part | Piece], scope: Scope, split: bool = True, tilde: str = "word",
         loose: bool = False,
     ) -> list[Choice]:  # fmt: skip
-        """The segments of a word's parts. `split`: into fields; `loose`: literal text is split, too."""
+        """The segments of a word's parts. `split`: into fields; `loose`: literal text is split as well."""
         choices: list[list[Choice]] = []
-        alone: list[Segment] = []  # what has no alternatives, since the last part with some
+        alone: list[Segment] = []  # segments without alternatives since the last part that has some
         final = len(parts) - 1
         for number, part in enumerate(parts):
             if number == MOST_PARTS:

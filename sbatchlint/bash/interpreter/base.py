@@ -54,6 +54,11 @@ class LoopFrame:
         self.continues: list[State] = []
 
 
+def is_widened(output: Pieces) -> bool:
+    """Whether captured output had too many alternatives, so that a part of it is unknown."""
+    return any(piece.expansion is not None and piece.expansion.name == STDOUT for piece in output)
+
+
 class Interpreter(Substituter):
     """Walks statements and records what they would run; `ScriptInterpreter` knows what each of them does.
 
@@ -81,7 +86,7 @@ class Interpreter(Substituter):
         self.keys = 0
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
-        """Walks a statement. Returns the state after it, None where the flow does not continue."""
+        """Walks a statement. Returns the state after it, None where the flow ends there."""
         raise NotImplementedError
 
     def command(self, invocation: Invocation, scope: Scope) -> State | None:
@@ -95,7 +100,7 @@ class Interpreter(Substituter):
         return program
 
     def program(self, text: Text, scope: Scope) -> State | None:
-        """Walks a program that stands in a value."""
+        """Walks a program that is the value of a word."""
         if scope.context.depth >= DEEPEST:
             self.limits.note("depth", text.span(0, len(text.string)))
             return scope.state
@@ -160,8 +165,6 @@ class Interpreter(Substituter):
 
     def merge(self, states: Sequence[State | None], phase: Phase) -> State | None:
         """The joined state of branches of which exactly one runs."""
-        if len(states) == 1:
-            return states[0]
         live = [each for each in states if each is not None]
         if len(live) < 2:
             return live[0] if live else None
@@ -169,14 +172,14 @@ class Interpreter(Substituter):
         return join([(each, frozenset(((key, arm),))) for arm, each in enumerate(live)], phase)
 
     def marks(self) -> list[tuple[list[State], int]]:
-        """The lists of states that left by `exit`, `return`, `break` or `continue`, with their present lengths."""
+        """The lists of states that left by `exit`, `return`, `break` or `continue`, with their current lengths."""
         lists = [*self.return_states, self.exit_states]
         for frame in self.loops:
             lists += [frame.breaks, frame.continues]
         return [(each, len(each)) for each in lists]
 
     def reset(self, marks: list[tuple[list[State], int]], escaped: Sequence[list[State]] = ()) -> list[list[State]]:
-        """Replaces the states that left since `marks` by `escaped`. Returns those that it takes out."""
+        """Replaces the states that left since `marks` by `escaped`. Returns the states that it removes."""
         found = []
         for number, (each, size) in enumerate(marks):
             found.append(each[size:])
@@ -255,9 +258,7 @@ class Interpreter(Substituter):
         if len(alternatives) != 1 or alternatives[0].fields is None or end is None:
             return None
         pieces = alternatives[0].fields[0]
-        if any(piece.expansion is not None and piece.expansion.name == STDOUT for piece in pieces):
-            return None
-        return None if end.doubtful and not scope.state.doubtful else pieces
+        return None if is_widened(pieces) or end.doubtful and not scope.state.doubtful else pieces
 
     def body_of(self, body: Sequence[Statement], redirects: Sequence[Redirect], scope: Scope) -> State | None:
         if not redirects:

@@ -1,4 +1,4 @@
-"""Built-in commands, as far as they change what later commands see."""
+"""Built-in commands, with the effects that later commands can see."""
 
 from collections.abc import Callable
 
@@ -109,7 +109,7 @@ def eval_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
         scope.state.status = 0
         return scope.state
     if any(piece.text is None for piece in text.field):
-        # an unknown word may be a command, too
+        # an unknown word may also be a command
         scope.state.doubtful = True
     if all(piece.text is None for piece in text.field):
         scope.state.sourced = True
@@ -266,7 +266,7 @@ def let(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
 
 
 def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`trap 'commands' SIGNAL`: they may run at any later time."""
+    """`trap 'commands' SIGNAL`: the commands may run at any later time."""
     scope.state.status = 0
     if len(invocation.argv) > 2 and scope.context.phase is not Phase.SUBMIT:
         text = Text(invocation.argv[1])

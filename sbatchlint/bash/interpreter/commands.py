@@ -100,7 +100,7 @@ def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> in
 
 
 def snapshot(state: State, variables: Sequence[tuple[str, Pieces]]) -> State:
-    """A copy of the state as a command sees it that has `NAME=value` before it."""
+    """A copy of the state that a command with `NAME=value` before it sees."""
     copy = state.copy()
     for name, field in variables:
         copy.variables[name] = Variable((Alternative((field,)),), exported=True)
@@ -108,7 +108,7 @@ def snapshot(state: State, variables: Sequence[tuple[str, Pieces]]) -> State:
 
 
 def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """Runs a command: a function or built-in on the state, or whatever it starts. Returns the state after it."""
+    """Runs a command: a function, a built-in, or whatever it starts. Returns the state after it."""
     name = text_of(invocation.argv[0])
     state = scope.state
     if name is not None:
@@ -136,7 +136,7 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
             return state
     state.status = None
     if name is None:
-        # an unknown name may be a function or built-in, too
+        # an unknown name may also be a function or built-in
         interpreter.emit(None, scope)
         state.doubtful = True
     if interpreter.silent:
@@ -206,7 +206,7 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
 
 
 def _restore_partly(interpreter: Interpreter, state: State, name: str, old: Variable | None, scope: Scope) -> None:
-    """Restores a variable that is local in some branches of a function only."""
+    """Restores a variable that is local only in some branches of a function."""
     other = state.copy()
     other.variables.restore(name, old)
     joined = interpreter.merge([state, other], scope.context.phase)

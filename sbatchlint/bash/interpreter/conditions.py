@@ -1,4 +1,4 @@
-"""Whether `[ … ]` and `[[ … ]]` hold, as far as the script alone decides it; None stands for unknown."""
+"""Whether `[ … ]` and `[[ … ]]` hold, as far as the script alone decides that; None stands for unknown."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ UNKNOWN_UNARY = {
     "-N", "-v", "-o", "-a", "-R",
 }  # fmt: skip
 BINARY = frozenset({*NUMERIC, "=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef"})
-# Every locale sorts such texts the same way.
+# Every locale sorts such strings the same way.
 PLAIN = Regex(r"[a-z]*|[0-9]*")
 
 
@@ -187,7 +187,7 @@ class TestParser(Condition):
         return negate(is_empty(self.fields[self.at - 1]))
 
     def operation(self, operator: str) -> bool | None:
-        """Whether a unary operator holds of the next word."""
+        """Whether a unary operator holds for the next word."""
         if self.at + 1 >= len(self.fields) or operator not in UNARY and operator not in UNKNOWN_UNARY:
             raise WrongTest
         self.at += 2
@@ -254,7 +254,7 @@ def test_status(fields: Sequence[Pieces], is_set: Callable[[str], bool | None] =
 
 
 def regex_matches(subject: str, source: str) -> tuple[bool | None, tuple[str, ...] | None]:
-    """Whether a text matches a regular expression, and what BASH_REMATCH is then (None: not known)."""
+    """Whether a string matches a regular expression, and what BASH_REMATCH is then (None: not known)."""
     regex = None if depends_on_locale(source, subject) else extended_regex(source)
     if regex is None or not is_affordable(regex, len(subject), 1):
         return None, None

@@ -38,7 +38,7 @@ class Declared:
         self.array = "a" in on or "A" in on
 
 
-_declared = lru_cache(maxsize=64)(Declared)  # nearly all are alike
+_declared = lru_cache(maxsize=64)(Declared)  # most declarations have the same options
 
 
 def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import commands, programs
-from sbatchlint.bash.interpreter.base import Hooks, Interpreter, LoopBudgetExceeded
+from sbatchlint.bash.interpreter.base import Hooks, Interpreter, LoopBudgetExceeded, is_widened
 from sbatchlint.bash.interpreter.branches import condition_key, restricted_variables, run_case, run_if
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.redirects import expand_redirects
@@ -56,7 +56,7 @@ class ScriptInterpreter(Interpreter):
     # --- whole programs ----------------------------------------------------------------------
 
     def run(self, text: Text, program: Program, phase: Phase, state: State | None = None) -> State | None:
-        """Walks a whole script, and returns the state at its end; None where its shell left before."""
+        """Walks a whole script, and returns the state at its end; None where its shell exited before."""
         self.expander = ScriptExpander(self)
         scope = Scope(state or State(), text, Context(phase))
         current: State | None = scope.state
@@ -130,17 +130,17 @@ class ScriptInterpreter(Interpreter):
             return end
         self.charge(len(node.commands) - 1, scope.span(node))
         elements: list[tuple[Invocation, ...]] = []
-        given: Pieces | None = scope.state.stdin
+        stdin: Pieces | None = scope.state.stdin
         statuses: list[int | None] = []
         final = len(node.commands) - 1
         for number, element in enumerate(node.commands):
             span = scope.span(element)
             inner = Scope(scope.state.copy(), scope.text, context.in_shell("pipeline", span))
-            inner.state.stdin = given
+            inner.state.stdin = stdin
             if number < final:
                 inner.state.variables[STDOUT] = NO_OUTPUT
             first = len(self.trace.invocations)
-            end, invocations = self.element(element, inner, Text(given) if number and given is not None else None)
+            end, invocations = self.element(element, inner, Text(stdin) if number and stdin is not None else None)
             if not isinstance(element, Simple):
                 invocations = [
                     each for each in self.trace.invocations[first:] if each.context.parent is scope.context.parent
@@ -151,7 +151,7 @@ class ScriptInterpreter(Interpreter):
             elements.append(tuple(invocations))
             statuses.append(None if end is None or end.doubtful else end.status)
             if number < final:
-                given = self.captured_output(end, scope)
+                stdin = self.captured_output(end, scope)
             else:
                 self.after_subshell(end, scope)
         status = statuses[-1]
@@ -290,7 +290,7 @@ class ScriptInterpreter(Interpreter):
             if alternative.fields is None:
                 return None
             pieces = alternative.fields[0]
-            if any(piece.expansion is not None and piece.expansion.name == STDOUT for piece in pieces):
+            if is_widened(pieces):
                 return None
             results.append((programs.without_final_newlines(pieces), alternative.guards))
         return results or None
@@ -304,7 +304,7 @@ _COMPOUNDS: dict[type[Statement], Callable[[Interpreter, Any, Scope], State | No
     While: run_while,
 }
 
-# What walks a statement, and how much work that is.
+# The method that walks a statement, and how much work that is, by the class of the statement.
 _WALKS: dict[type[Statement], tuple[Callable[[ScriptInterpreter, Any, Scope], State | None], int]] = {
     AndOr: (ScriptInterpreter.on_and_or, 1),
     ArithmeticCommand: (ScriptInterpreter.on_arithmetic, 1),

@@ -18,7 +18,7 @@ from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
-from sbatchlint.bash.variables import Alternative, Variable
+from sbatchlint.bash.variables import Alternative, Variable, changed_names
 from sbatchlint.source.text import Span
 
 # A loop with more iterations is not unrolled.
@@ -127,7 +127,7 @@ def _is_independent(iteration: Iteration, before: State, name: str, first: Piece
     end, frame = iteration.end, iteration.frame
     if end is None or frame.breaks or frame.continues or any(iteration.escaped):
         return False
-    changed = [each for each in _differing(before, [end]) if each != name]
+    changed = [each for each in changed_names(before.variables, [end.variables]) if each != name]
     variable = end.variables.get(name)
     kept = variable is not None and [each.fields for each in variable.alternatives] == [(first,)]
     return not changed and kept and _same_shell(before, end)
@@ -234,12 +234,12 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration
     for iteration in range(MOST_ITERATIONS + 1):
         if loop.condition:
             found.before.append(state.copy())
-        goes_on, begun = loop.begin(state, iteration, scope.context)
+        has_next, begun = loop.begin(state, iteration, scope.context)
         if begun is None:
             break
-        if goes_on is None or goes_on and iteration == MOST_ITERATIONS:
+        if has_next is None or has_next and iteration == MOST_ITERATIONS:
             return None
-        if not goes_on:
+        if not has_next:
             begun.status = status
             finals.append(begun)
             break
@@ -344,19 +344,11 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     return final
 
 
-def _differing(before: State, after: list[State]) -> list[str]:
-    """The names of the variables that an iteration changes."""
-    names: dict[str, None] = {}
-    for state in after:
-        names.update(dict.fromkeys(before.variables.changes(state.variables)))
-    return list(names)
-
-
 def _widen_changed(interpreter: Interpreter, entry: State, after: list[State], scope: Scope) -> None:
     """Adds an unknown alternative to whatever an iteration changes."""
     key = interpreter.new_key("iteration")
     first, later = frozenset(((key, 0),)), frozenset(((key, 1),))
-    for name in _differing(entry, after):
+    for name in changed_names(entry.variables, [state.variables for state in after]):
         old = entry.variables.get(name)
         news = [state.variables[name] for state in after if name in state.variables]
         model = old if old is not None else news[0]

@@ -83,7 +83,7 @@ def _expr_output(arguments: Sequence[Pieces]) -> Pieces | None:
 
 
 def file_name(field: Pieces) -> str | None:
-    """A name that identifies a file within the script: its text, with unknown variables by name between NULs."""
+    """A name that identifies a file within the script: its path, with unknown variables by name between NULs."""
     parts = []
     for piece in field:
         if piece.text is not None:
@@ -99,7 +99,7 @@ def file_name(field: Pieces) -> str | None:
 
 
 def record_files(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> None:
-    """Records what a command writes to files, so that a program in them can be followed."""
+    """Records what a command writes to files, so that programs in them can be followed."""
     targets = _targets(invocation.redirects)
     if invocation.name == "tee" and invocation.stdin is not None:
         arguments = [text_of(field) for field in invocation.argv[1:]]
@@ -112,7 +112,7 @@ def record_files(interpreter: Interpreter, invocation: Invocation, scope: Scope)
         _store(interpreter, targets, output_of(invocation), scope)
 
 
-# Commands without output.
+# Commands that print nothing.
 _SILENT = ": [ [[ cd chmod declare export local mkdir read rm set shift shopt sleep source test touch true unset wait ."
 SILENT = frozenset(_SILENT.split())
 
@@ -366,15 +366,15 @@ def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope
         quoted = not any(piece.expansion is not None for piece in wrapped)
         found.append(Submission(text, span_of_text(Text(wrapped)), quoted, invocation, rest, True))
         return
-    given = (
-        invocation.stdin if spawn.command is None else find_file(interpreter, scope.state, invocation, spawn.command)
-    )
-    if given is None or not given.field:
+    script = invocation.stdin
+    if spawn.command is not None:
+        script = find_file(interpreter, scope.state, invocation, spawn.command)
+    if script is None or not script.field:
         return
-    span = span_of_text(given)
+    span = span_of_text(script)
     for number, each in enumerate(found):
         if each.span == span:
             found[number] = each._replace(command=invocation, rest=rest, alone=each.command is None)
             return
-    quoted = not any(piece.expansion is not None for piece in given.field)
-    found.append(Submission(given, span, quoted, invocation, rest))
+    quoted = not any(piece.expansion is not None for piece in script.field)
+    found.append(Submission(script, span, quoted, invocation, rest))

@@ -13,7 +13,7 @@ WITH_VALUE = "dinNptu"
 
 
 class ReadOptions:
-    """The options and names of a `read`. `unclear`: some of them are unknown, or not modelled."""
+    """The options and names of a `read`. `unclear`: some of them are unknown, or not supported."""
 
     def __init__(self, invocation: Invocation) -> None:
         self.names: list[str] = []
@@ -64,27 +64,27 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     options = ReadOptions(invocation)
     span = invocation.span
     own = invocation.stdin is not None
-    given = invocation.stdin.field if invocation.stdin is not None else state.stdin
+    stdin = invocation.stdin.field if invocation.stdin is not None else state.stdin
     if not own and any(each.operator in ("<", "<&", "<>") for each in invocation.redirects):
-        given, own = None, True
-    text = None if given is None else text_of(given)
+        stdin, own = None, True
+    text = None if stdin is None else text_of(stdin)
     separators = separators_of(state)
     names = options.names or ["REPLY"]
     if not all(NAME.fullmatch(name.partition("[")[0]) for name in names):
         state.doubtful = True
         return state
     state.status = None
-    if text is None or given is None or options.unclear or separators is None or "\0" in text:
+    if text is None or stdin is None or options.unclear or separators is None or "\0" in text:
         if not own:
             state.stdin = None
         if (
-            given is not None
+            stdin is not None
             and options.delimiter == ""
             and len(names) == 1
             and not options.array
             and not options.unclear
         ):
-            _read_whole(interpreter, names[0], given, separators, scope, span)
+            _read_whole(interpreter, names[0], stdin, separators, scope, span)
             return state
         for name in names:
             if options.array:
@@ -94,8 +94,8 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
         return state
     line, taken, found = _line(text, options)
     if not own:
-        state.stdin = cut(given, taken, len(text))
-    pieces = _unescaped(given, line, options.raw, span, scope)
+        state.stdin = cut(stdin, taken, len(text))
+    pieces = _unescaped(stdin, line, options.raw, span, scope)
     state.status = 0 if found else 1
     shown = "".join([each for each, _ in line])
     protected = [escaped for _, escaped in line]
@@ -131,10 +131,10 @@ def _line(text: str, options: ReadOptions) -> tuple[list[tuple[str, bool]], int,
     return out, min(at, len(text)), False
 
 
-def _unescaped(given: Pieces, line: list[tuple[str, bool]], raw: bool, span: Span, scope: Scope) -> Pieces:
+def _unescaped(stdin: Pieces, line: list[tuple[str, bool]], raw: bool, span: Span, scope: Scope) -> Pieces:
     text = "".join([each for each, _ in line])
-    if raw or not any(escaped for _, escaped in line) and text_of(cut(given, 0, len(text))) == text:
-        return cut(given, 0, len(text))
+    if raw or not any(escaped for _, escaped in line) and text_of(cut(stdin, 0, len(text))) == text:
+        return cut(stdin, 0, len(text))
     return (scope.expanded(text, "$(read)", span),)
 
 
@@ -169,7 +169,7 @@ def _split(text: str, protected: list[bool], separators: str, most: int | None) 
             end = size
             while end > start and is_whitespace(end - 1):
                 end -= 1
-            # one word and one delimiter: the delimiter goes
+            # one word and one delimiter: the delimiter is dropped
             stop = start
             while stop < size and not separates(stop):
                 stop += 1
@@ -185,16 +185,16 @@ def _split(text: str, protected: list[bool], separators: str, most: int | None) 
 
 
 def _read_whole(
-    interpreter: Interpreter, name: str, given: Pieces, separators: str | None, scope: Scope, span: Span
+    interpreter: Interpreter, name: str, stdin: Pieces, separators: str | None, scope: Scope, span: Span
 ) -> None:
     """Sets the variable of `read -d ''` to a text with unknown parts, without the whitespace around it."""
     if separators is None:
         pieces = scope.unknown("$(read)", span)
     else:
         whitespace = "".join([each for each in separators if each in WHITESPACE])
-        string = shown_text(given)
+        string = shown_text(stdin)
         start = len(string) - len(string.lstrip(whitespace))
-        pieces = cut(given, start, len(string.rstrip(whitespace)))
+        pieces = cut(stdin, start, len(string.rstrip(whitespace)))
     set_named(interpreter, name, pieces, scope, span)
 
 
@@ -220,20 +220,20 @@ def mapfile(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> S
     words = [text_of(field) for field in invocation.argv[1:]]
     name = words[-1] if words and words[-1] and not words[-1].startswith("-") else "MAPFILE"
     span = invocation.span
-    given = invocation.stdin.field if invocation.stdin is not None else None
-    text = None if given is None else text_of(given)
+    stdin = invocation.stdin.field if invocation.stdin is not None else None
+    text = None if stdin is None else text_of(stdin)
     scope.state.status = None
     if not NAME.fullmatch(name):
         scope.state.doubtful = True
         return scope.state
-    if text is not None and given is not None and words[:-1] in ([], ["-t"]):
+    if text is not None and stdin is not None and words[:-1] in ([], ["-t"]):
         keep = "-t" not in words
         fields: list[Pieces] = []
         at = 0
         while at < len(text):
             end = text.find("\n", at)
             end = len(text) if end < 0 else end
-            fields.append(cut(given, at, min(end + keep, len(text))))
+            fields.append(cut(stdin, at, min(end + keep, len(text))))
             at = end + 1
         set_fields(scope, name, tuple(fields), span)
         scope.state.status = 0

@@ -37,12 +37,11 @@ def end_of(text: str, at: int, heredoc: Heredoc, nested: bool = False) -> tuple[
         if text[after] == "\r":
             after += 1
         if (line == at or text[line - 1] == "\n") and (text[after] in "\n)" + END):
-            if not heredoc.quoted and line > at and _joined(text, at, line - 1):
-                pass
-            elif text[after] != ")":
-                return line, min(after + 1, len(text) - 1), True
-            elif nested:
-                return line, after, True
+            if heredoc.quoted or line == at or not _joined(text, at, line - 1):
+                if text[after] != ")":
+                    return line, min(after + 1, len(text) - 1), True
+                if nested:
+                    return line, after, True
         if text[found] == END:
             return len(text) - 1, len(text) - 1, False
         found += 1

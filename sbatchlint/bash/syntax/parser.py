@@ -62,10 +62,8 @@ class Parser(SimpleCommands):
                 break
             except (ShellSyntaxError, RecursionError) as fault:
                 start = max(self.begun, statements[-1].end if begin < len(statements) else 0)
-                closed = isinstance(fault, ShellSyntaxError) and fault.kind != "end"
-                self.recover(
-                    start, fault.where if closed and isinstance(fault, ShellSyntaxError) else start, statements
-                )
+                where = fault.where if isinstance(fault, ShellSyntaxError) and fault.kind != "end" else start
+                self.recover(start, where, statements)
         self.errors.sort()
         return Program(tuple(statements), tuple(self.errors), cut)
 
