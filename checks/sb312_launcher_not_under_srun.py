@@ -74,7 +74,7 @@ def _is_in_batch_shell(world: LaunchWorld) -> bool:
         return False
     if world.apart not in ("", "sharded") or context.looped and context.background:
         return False
-    return not any(has_trait(each.name, "spreads") for each in world.invocation.ancestors())
+    return not any(has_trait(program_name(each), "spreads") for each in world.invocation.ancestors())
 
 
 def _of_launcher(job: Job, place: list[LaunchWorld], nodes: int) -> Finding | None:
@@ -195,7 +195,7 @@ def _of_own_programs(job: Job, nodes: int) -> Iterator[Finding]:
     yield Finding(
         works[0].span,
         f"nothing in this script runs on {_others(nodes)}, though the job has {nodes}: the batch script, and "
-        f"{works[0].name} with it, runs on the first; start it with srun, or ask for one node",
+        f"{program_name(works[0])} with it, runs on the first; start it with srun, or ask for one node",
         "warning",
     )
 
@@ -232,7 +232,7 @@ _SETUP = ("env", "setup", "activate", "module", "conda", "rc", "profile", "confi
 @once
 def _others_may_join(job: Job) -> bool:
     """Whether something may start the launchers of the other nodes: by ssh, or in the background."""
-    if any(has_trait(each.name, "spreads") and each.phase is Phase.BATCH for each in job.invocations):
+    if any(has_trait(program_name(each), "spreads") and each.phase is Phase.BATCH for each in job.invocations):
         return True
     if any(step.invocation.context.background and not is_repeatable_step(step) for step in job.steps):
         return True
@@ -245,7 +245,7 @@ def _others_may_work(job: Job) -> bool:
     for each in job.invocations:
         if each.phase is not Phase.BATCH or each.context.captured:
             continue
-        if has_trait(each.name, "spreads") or each.spawn.kind == "mpi" or _is_unread(each):
+        if has_trait(program_name(each), "spreads") or each.spawn.kind == "mpi" or _is_unread(each):
             return True
     return any(_is_at_work(step) for step in job.steps)
 

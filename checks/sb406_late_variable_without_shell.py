@@ -19,13 +19,14 @@ srun(1); bash(1), "EXPANSION"; seen with Slurm 22.05 and 26.05.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.literal_dollars import PRINTING, LiteralDollar, literal_dollars
+from sbatchlint.analysis.expansion.literal_dollars import LiteralDollar, literal_dollars
 from sbatchlint.bash.syntax.tree import Assignment, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job import Step
 from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -52,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
                 ", because no shell expands the value of a variable again; write it in the program of the task's "
             )
             message += "shell, or use `eval` there"
-        elif each.of_slurm and program not in PRINTING:
+        elif each.of_slurm and not has_trait(program, "prints"):
             message += ", because single quotes keep the shell from expanding it; use double quotes"
         else:
             continue

@@ -17,9 +17,10 @@ bash(1), "QUOTING"; LUMI-AI-Guide, pull request 115; seen with bash 5.2.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.literal_dollars import PRINTING, literal_dollars
+from sbatchlint.analysis.expansion.literal_dollars import literal_dollars
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
+from sbatchlint.programs import has_trait
 
 CARD = Card(
     "SB407", "over-escaped", severity="error", fix="sometimes", since="0.1.0", seen="LUMI-AI-Guide, pull request 115"
@@ -32,7 +33,7 @@ def check(job: Job) -> Iterator[Finding]:
         # where srun starts the program without a shell, that is what is wrong: late-variable-without-shell
         if not each.escaped or each.has_no_shell:
             continue
-        printed = each.command.name in PRINTING
+        printed = has_trait(each.command.name, "prints")
         if each.shell is None and printed and not _is_copied(job, each.command):
             continue
         span, fix, advice = each.span, None, "leave out one level of backslashes"

@@ -14,12 +14,12 @@ bash(1), "Parameter Expansion".
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import PRINTING
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, remove
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
 
@@ -35,7 +35,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         for command in nodes_of(program, Simple):
             name = command.words[0] if command.words else None
-            if isinstance(name, Word) and text.string[name.start : name.end] in PRINTING:
+            if isinstance(name, Word) and has_trait(text.string[name.start : name.end], "prints"):
                 continue
             for word in command.words:
                 yield from _in_word(text, word)

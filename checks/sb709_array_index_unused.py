@@ -23,7 +23,6 @@ sbatch(1), "Job arrays"; live runs of Slurm 22.05 (tests/slurm).
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.array_elements import several_elements
-from sbatchlint.analysis.expansion.reads import PRINTING
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.serial_programs import is_serial
 from sbatchlint.analysis.script.work import Weight, weight
@@ -31,6 +30,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.python.program import python_program
+from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
@@ -65,7 +65,7 @@ def check(job: Job) -> Iterator[Finding]:
     works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
     if not works or any(is_unclear_source(each, personal=False) for each in job.invocations):
         return
-    if any(each.name not in PRINTING and _tells(each) for each in job.invocations):
+    if any(not has_trait(each.name, "prints") and _tells(each) for each in job.invocations):
         return
     judged = [_asks(job, each) for each in works]
     if True in judged:

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from sbatchlint.analysis.expansion.reads import PRINTING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.bash.variables import merge_guards
@@ -52,7 +51,7 @@ _NOT_SERVING = frozenset(
 _CLIENTS = programs_with("connects")
 _HERE = Regex(r"(?i)\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b")
 _HOW_TO_CONNECT = Regex(r"(?i)\bssh\b.*\s-\w*[NLR]|https?://(?:localhost|127\.0\.0\.1|\W)|\btunnel")
-_TELLING = PRINTING | {"cat"}
+_TELLING = programs_with("prints") | {"cat"}
 
 
 class Server(NamedTuple):

@@ -26,6 +26,7 @@ from sbatchlint.convert.wish import NotConvertible, Wish, told_of_line
 from sbatchlint.convert.words import without_geometry
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Launch
+from sbatchlint.programs import has_trait
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, edited
 from sbatchlint.source.regex import Regex
@@ -356,7 +357,7 @@ def _printed(job: Job, launch: Launch, after: Job) -> list[str]:
     """Which commands show the words of the launcher from a variable, and show them as they were."""
 
     def printing(each: Job) -> list[Invocation]:
-        return [command for command in each.invocations if command.name in ("echo", "printf")]
+        return [command for command in each.invocations if has_trait(command.name, "prints")]
 
     at = launch.launcher.span.start
     words = [

@@ -2,6 +2,7 @@
 
 from sbatchlint.bash.trace import Invocation, Spawn, exported
 from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
+from sbatchlint.job.argv import program_name
 from sbatchlint.job.beside import FilesBeside
 from sbatchlint.job.commands.wrappers import WRAPPERS, unwrap
 from sbatchlint.job.exports import spawn_of
@@ -43,7 +44,7 @@ class JobHooks:
             parsed = getopt.parse(words, "sbatch", self.versions.majors, self.site.plugin_options)
             rest = parsed.rest + 1 if parsed.rest < len(words) else None
             return Spawn("sbatch", rest, Phase.SUBMIT, prefix=_wrapped(invocation, parsed))
-        if has_trait(name, "mpi"):
+        if has_trait(program_name(invocation), "mpi"):  # `$MPI_HOME/bin/mpirun` too
             return _mpi(invocation)
         if name not in WRAPPERS:
             return None

@@ -12,10 +12,8 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait
 from sbatchlint.source.text import Span
-
-# What only shows the words it gets.
-_HARMLESS = frozenset({"echo", "printf"})
 
 
 class Place(NamedTuple):
@@ -230,7 +228,7 @@ def reaches_only(job: Job, offset: int, commands: Iterable[Invocation]) -> bool:
     """Whether a character of the file reaches these commands only, those that start them, and what prints it."""
     wanted = {id(command) for command in commands}
     for command in commands_with(job, offset):
-        if id(command) in wanted or command.name in _HARMLESS:
+        if id(command) in wanted or has_trait(command.name, "prints"):
             continue
         if not any(id(child) in wanted and _holds(child, offset) for child in command.descendants()):
             return False

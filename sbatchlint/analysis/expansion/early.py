@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.nobody_sets import outer_jobs
-from sbatchlint.analysis.expansion.reads import PRINTING, TESTS, assignment_around, read_names
+from sbatchlint.analysis.expansion.reads import TESTS, assignment_around, read_names
 from sbatchlint.analysis.expansion.varying import of_task, right_everywhere, tells_own_place, tells_rank, variation
 from sbatchlint.bash.interpreter.programs import read_file
 from sbatchlint.bash.syntax.parser import parse
@@ -22,6 +22,7 @@ from sbatchlint.job.environment import TASK_VARIABLES, ZERO_IN_BATCH
 from sbatchlint.job.launchers import recognise
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -36,7 +37,7 @@ RANK_VARIABLES = frozenset(
     | {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "SEED"}
 )
 _LABEL_OPTIONS = frozenset({"role", "tee", "run-name", "name", "log-prefix"})
-_TELLING = PRINTING | {"date"}
+_TELLING = programs_with("prints") | {"date"}
 # The key of a YAML or INI line, up to its value.
 _RANK_KEY = Regex(r"(?i:(?:node|machine|local|global|process)?[_-]?rank|process_id)[\"']?\s*[:=]\s*[\"']?\Z")
 # Rendezvous that give the nodes their ranks themselves.

@@ -16,12 +16,23 @@ from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import all_words, commands_of
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# Programs that print their arguments, and others that take them as they are.
-PRINTING = frozenset({"echo", "printf"})
-_PLAIN = PRINTING | frozenset({"cat", "cd", "chmod", "cp", "date", "hostname", "ls", "mkdir", "mv", "rm", "touch"})
+_PLAIN = programs_with("prints") | {
+    "cat",
+    "cd",
+    "chmod",
+    "cp",
+    "date",
+    "hostname",
+    "ls",
+    "mkdir",
+    "mv",
+    "rm",
+    "touch",
+}
 _PYTHON = Regex(r"python[0-9.]*")
 _DOLLAR = Regex(r"\$(?:\{(\w+)(?:(?::?[-=?+]|##?|%%?)[^{}$\s]*)?\}|([A-Za-z_]\w*))")
 _NAME_OF_SLURM = Regex(r"SLURMD?_[A-Z_]+")

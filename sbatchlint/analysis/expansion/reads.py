@@ -10,11 +10,11 @@ from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-PRINTING = frozenset({"echo", "printf", "logger"})
 TESTS = frozenset({"[", "[[", "test"})
 # Commands that are given names of variables.
 _NAMING = frozenset({"printenv", "declare", "export", "unset"})
@@ -56,7 +56,7 @@ def use_of(job: Job, read: VariableRead) -> Use:
     if command is not None:
         if command.name in TESTS:
             return Use(read, "guard" if _asks_whether_set(command) else "test", command)
-        if command.name in PRINTING and not command.context.captured:
+        if has_trait(command.name, "prints") and not command.context.captured:
             return Use(read, "print", command)
         return Use(read, "argument", command)
     assigned = assignment_around(job, read.span)
