@@ -16,7 +16,7 @@ from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Literal, Simpl
 def bash_accepts(script: str) -> bool:
     """Whether bash reads the script to its end; an error inside `[[ ]]` leaves its exit code at 0."""
     data = script.encode("utf-8", "surrogateescape")
-    done = subprocess.run(["bash", "-n"], input=data, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(["bash", "-n"], input=data, capture_output=True, check=False, timeout=300)
     refusals = (b"syntax error", b"unexpected", b"expected")
     return done.returncode == 0 and not any(each in done.stderr for each in refusals)
 

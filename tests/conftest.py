@@ -25,10 +25,31 @@ ROOT = Path(__file__).resolve().parent.parent
 # The tests change checks, and measure, in ways that no run of a user does.
 os.environ["SBATCHLINT_NO_CACHE"] = "1"
 
-# How long an example takes says more about the machine than about the code. The examples are the same in each run, so
-# that a failure tells of the change at hand; new ones are what tools/fuzz.py looks for.
-settings.register_profile("sbatchlint", deadline=None, derandomize=True)
-settings.load_profile("sbatchlint")
+# A plain run draws so many times fewer examples than one with -m "slow or deep".
+FEWER = 8
+_is_deep = False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global _is_deep
+    _is_deep = config.option.markexpr != "not slow"
+    # How long an example takes says more about the machine than about the code. The examples are the same in each run,
+    # so that a failure tells of the change at hand; new ones are what tools/fuzz.py looks for.
+    settings.register_profile("sbatchlint", deadline=None, derandomize=True, max_examples=examples(100))
+    settings.load_profile("sbatchlint")
+
+
+def examples(number: int) -> int:
+    """How many examples this run draws where a deep one draws this number."""
+    return number if _is_deep else max(number // FEWER, 1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.deep)
+
 
 Run = Callable[[Job], Iterator[Finding]]
 

@@ -375,6 +375,7 @@ def wait_until_old() -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_several_runs_at_once(tmp_path: Path) -> None:
     wait_until_old()
     scripts, kept = tmp_path / "scripts", tmp_path / "kept"
@@ -392,6 +393,7 @@ def test_several_runs_at_once(tmp_path: Path) -> None:
     assert started(scripts, tmp_path / "other").communicate()[0] == expected
 
 
+@pytest.mark.slow
 def test_it_is_much_faster(tmp_path: Path) -> None:
     """By CPU time. For 1,000 real scripts it is 20 times at least; here are fewer, and small ones."""
     wait_until_old()

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import examples
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts
 from sbatchlint.bash.values import Text
 from sbatchlint.job import Job
@@ -335,7 +336,7 @@ CHOSEN = st.dictionaries(st.sampled_from(sorted(OPTIONS)), st.integers(0, 7), ma
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(values=CHOSEN, version=st.sampled_from(MAJORS))
 def test_any_options_have_counts_or_none(values: dict[str, str | None], version: str) -> None:
     found = clashes(values, [version])[version]

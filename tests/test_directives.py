@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import examples
 from sbatchlint.bash.values import Text
 from sbatchlint.job.request import Memory, Nodes, Request, fixed_nodes
 from sbatchlint.slurm.directives import UNKNOWN, Directives, read_directives
@@ -374,7 +375,7 @@ LINES = st.lists(
 ).map("\n".join)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(LINES, st.sampled_from(MAJORS), st.booleans())
 def test_any_text(text: str, version: str, wide: bool) -> None:
     directives = read("#!/bin/sh\n" + text if wide else text, (version, "26.05") if wide else (version, version))
@@ -391,7 +392,7 @@ def test_any_text(text: str, version: str, wide: bool) -> None:
     Request(directives).gpus_per_node()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(LINES, st.data())
 def test_edits_do_what_they_say(text: str, data: st.DataObject) -> None:
     """After a removal the setting is gone and all others stay; a replacement changes one value."""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -153,7 +153,13 @@ def runnable(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("fence", fences("sh"), ids=str)
+def commands() -> list[Any]:
+    """The fences of commands; what contributors type runs tests and tools, and takes long."""
+    slow = ROOT / "CONTRIBUTING.md"
+    return [pytest.param(each, marks=[pytest.mark.slow] * (each.document == slow)) for each in fences("sh")]
+
+
+@pytest.mark.parametrize("fence", commands(), ids=str)
 def test_commands_work(fence: Fence, committed: Path, tmp_path: Path) -> None:
     place = Place(tmp_path, committed, fence.document)
     for command in runnable(fence.text):

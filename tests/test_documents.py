@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import ROOT
+from conftest import ROOT, examples
 from sbatchlint.documents import document_with_ignores, fix_document, inspect_document
 from sbatchlint.engine import inspect
 from sbatchlint.fix import fix_source
@@ -220,7 +220,7 @@ FRAMES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from(LINES), min_size=1, max_size=9),
     st.sampled_from(FRAMES),
@@ -263,7 +263,7 @@ PARTS = [
 ]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.sampled_from(["a.md", "a.mdx", "a.rst", "a.py"]),
     st.lists(

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from conftest import examples
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
@@ -221,13 +222,15 @@ def compare(texts: Sequence[str], folder: Path) -> tuple[list[tuple[str, str]], 
     return faults, Verdict("", *sums)
 
 
+@pytest.mark.deep
 def test_what_is_known_is_what_bash_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = drawn(COUNT, SEED)
-    assert len(texts) == COUNT
+    count = examples(COUNT)
+    texts = drawn(count, SEED)
+    assert len(texts) == count
     faults, sums = compare(texts, tmp_path)
     words, everything = sums.words / sums.printed, sums.all / sums.printed
     with capsys.disabled():
-        print(f"\n{COUNT} programs, {sums.printed} prints by bash: {words:.1%} known, {everything:.1%} to the turn")
+        print(f"\n{count} programs, {sums.printed} prints by bash: {words:.1%} known, {everything:.1%} to the turn")
     faults.sort(key=lambda each: len(each[1]))
     assert not faults, "\n\n".join([f"--- {fault}\n{text}" for fault, text in faults[:3]])
     # nothing would be wrong, either, if nothing were known

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -79,12 +80,12 @@ DRESSES: dict[str, Callable[[str], str | None]] = {
 }
 
 
-def first_bad() -> list[Case]:
+def first_bad(most: int = SCRIPTS) -> list[Case]:
     found: dict[str, list[Case]] = {}
     for case in ALL:
         if isinstance(case.case, Bad) and not case.case.missed:
             found.setdefault(case.check.entry.code, []).append(case)
-    return [case for cases in found.values() for case in cases[:SCRIPTS]]
+    return [case for cases in found.values() for case in cases[:most]]
 
 
 def missed_in(case: Case) -> dict[str, str]:
@@ -93,7 +94,15 @@ def missed_in(case: Case) -> dict[str, str]:
     return {name: text for name, text in dressed.items() if text is not None and not findings(case, text)}
 
 
-@pytest.mark.parametrize("case", first_bad(), ids=lambda case: case.label)
+def dressed() -> list[Any]:
+    """The first script of each check, and the others in slow runs."""
+    quick = {case.label for case in first_bad(1)}
+    return [
+        pytest.param(case, id=case.label, marks=[pytest.mark.slow] * (case.label not in quick)) for case in first_bad()
+    ]
+
+
+@pytest.mark.parametrize("case", dressed())
 def test_it_is_found_in_other_dress(case: Case) -> None:
     if any(each.source is not None and each.source.path != "job.sh" for each in findings(case)):
         return  # it stands in a file beside the script
@@ -102,6 +111,7 @@ def test_it_is_found_in_other_dress(case: Case) -> None:
         assert {(code, name), (code, "*")} & OTHERWISE.keys(), f"{name}:\n{text}"
 
 
+@pytest.mark.slow
 def test_every_exception_is_one() -> None:
     codes = {code for code, _ in OTHERWISE}
     cases = [case for case in first_bad() if case.check.entry.code in codes]

@@ -135,7 +135,7 @@ def run(folder: Path, text: str) -> list[str]:
     work = folder / "work"
     work.mkdir()
     subprocess.run(
-        ["bash", str(folder / "job.sh")], cwd=work, env=given, check=False, timeout=60, stdin=subprocess.DEVNULL,
+        ["bash", str(folder / "job.sh")], cwd=work, env=given, check=False, timeout=300, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     return sorted(out.read_text().splitlines()) if out.exists() else []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import HEAD, Command
+from conftest import HEAD, Command, examples
 from sbatchlint.check import Fix, Span, insert, remove, replace
 from sbatchlint.engine import drops_comment, lint_source
 from sbatchlint.fix import OffsetMap, fix_source, unified_diff
@@ -115,7 +115,7 @@ def test_a_diff_says_where_a_newline_is_missing() -> None:
     )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(60))
 @given(
     st.lists(
         st.sampled_from(["WRONG", "GUESS", "STAY", "TROUBLE", "FATAL", "x", "\n", "\r\n", "# c\n", "é", '"']),

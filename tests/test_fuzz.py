@@ -8,21 +8,22 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from conftest import HEAD
+from conftest import HEAD, examples
 from damage import TARGETS, check_configuration, check_script, damaged, keys, seeds_of, words
 from sbatchlint.bash.expansion.patterns import is_affordable, matches, pattern_to_regex, removed_range, replaced
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.configuration import parse as parse_toml
 from sbatchlint.source.files import InputError
 
-LIMITS = settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+LIMITS = settings(max_examples=examples(60), deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("target", TARGETS)
 def test_damaged_input(target: str) -> None:
     draw = random.Random(1)
     seeds = [each for each in seeds_of(target) if len(each) < 3000]
-    for _ in range(25):
+    for _ in range(examples(25)):
         TARGETS[target](damaged(draw, seeds)[:5000])
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import examples
 from sbatchlint.slurm.getopt import UNKNOWN, parse, site_option
 from sbatchlint.slurm.options import find, meanings, plugin_options, table
 from sbatchlint.slurm.versions import DEFAULT, MAJORS, Range, describe, expand, major, parse_range, shorten
@@ -181,7 +182,7 @@ WORDS = st.one_of(
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="compares with glibc")
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.lists(WORDS, max_size=6),
     st.sampled_from(["sbatch", "srun", "salloc"]),

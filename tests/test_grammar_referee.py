@@ -82,7 +82,7 @@ def command_starts(text: str) -> tuple[set[int], set[int], set[int]]:
 def starts_for_bash(text: str, at: int) -> bool:
     """Whether bash takes another command and an assignment there, and the word is none that it reserves."""
     probe = (text[:at] + "if :; then :; fi; A=1 " + text[at:]).encode("utf-8", "surrogateescape")
-    done = subprocess.run(["bash", "-n"], input=probe, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(["bash", "-n"], input=probe, capture_output=True, check=False, timeout=300)
     return done.returncode == 0 and not done.stderr and not reserved(text, at)
 
 

@@ -29,6 +29,9 @@ def clean() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PYTHON", "SKIP"))}
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project as a repository that pre-commit can clone."""

@@ -31,7 +31,7 @@ def ran(line: str, folder: Path) -> bool:
     script.write_text(f"{line}\necho ran-by-a-shell\n")
     script.chmod(0o755)
     try:
-        done = subprocess.run([str(script)], capture_output=True, text=True, timeout=60, cwd=folder, check=False)
+        done = subprocess.run([str(script)], capture_output=True, text=True, timeout=300, cwd=folder, check=False)
     except OSError:
         return False
     return "ran-by-a-shell" in done.stdout

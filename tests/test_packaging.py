@@ -74,6 +74,7 @@ def codes(text: str) -> list[str]:
     return [each["code"] for each in json.loads(text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("editable", [False, True])
 def test_an_installation_finds_every_check(tree: Path, wheel: Path, tmp_path: Path, editable: bool) -> None:
     venv.create(tmp_path / "env", with_pip=False, symlinks=True)

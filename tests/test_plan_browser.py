@@ -145,6 +145,7 @@ def seen(page: str, folder: Path, dark: bool) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_in_a_browser(real: Command, tmp_path: Path, dark: bool) -> None:
     browser()

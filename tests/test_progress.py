@@ -30,7 +30,8 @@ def test_a_long_run_counts_and_leaves_nothing(
     assert err.endswith("\r\x1b[K")
 
 
-def test_a_short_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_run_says_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "FIRST", 3600)
     assert list(with_progress(items(3), 3, time.monotonic())) == [0, 1, 2]
     assert not capsys.readouterr().err
 

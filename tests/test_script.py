@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import ROOT
+from conftest import ROOT, examples
 from sbatchlint.engine import lint_source
 from sbatchlint.fix import fix_source
 from sbatchlint.settings import Settings
@@ -160,7 +160,7 @@ PARTS = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join), st.booleans())
 def test_any_file_is_read_and_keeps_its_bytes(text: str, unsafe: bool) -> None:
     text = "#!/bin/sh" + text
@@ -282,7 +282,7 @@ def bashisms(lines: str) -> list[str]:
 def outcome(shell: str, lines: str, folder: Path) -> tuple[int, str, bool]:
     (folder / "job").write_text(f"{lines}\necho END\n")
     done = subprocess.run(
-        [shell, "job"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20
+        [shell, "job"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
     )
     return done.returncode, done.stdout, bool(done.stderr)
 

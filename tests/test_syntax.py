@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bash_referee import nodes
+from conftest import examples
 from sbatchlint.bash.syntax import tree as syntax
 from sbatchlint.bash.syntax import walk
 from sbatchlint.bash.syntax.parser import parse, parse_word_text
@@ -447,7 +448,7 @@ TOKENS = st.sampled_from(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(st.one_of(st.text(max_size=80), st.lists(TOKENS, max_size=40).map("".join), st.lists(TOKENS).map(" ".join)))
 def test_any_text_is_parsed(text: str) -> None:
     program = parse(text)

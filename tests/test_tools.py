@@ -70,6 +70,7 @@ def run_tests(tree: Path) -> str:
     ).stdout
 
 
+@pytest.mark.slow
 def test_a_begun_check_fails_until_it_is_filled_in(tree: Path) -> None:
     begin = [sys.executable, str(tree / "tools" / "new_check.py"), "SB999", "new-name"]
     assert subprocess.run(begin, env=environment(), capture_output=True, check=False).returncode == 0
@@ -167,6 +168,7 @@ def test_a_finding_that_moved_on_its_line_is_a_changed_one() -> None:
     assert list(corpus_diff.report(changes, {"SB001": "one"}))[1] == "  ~ a.sh:1:3 (was at a.sh:1:1)  same"
 
 
+@pytest.mark.slow
 def test_two_trees_are_compared(tree: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     scripts = tmp_path / "scripts"
     scripts.mkdir()
@@ -262,6 +264,7 @@ def count_instructions(path: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment() | {"PATH": path}, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_instructions_are_counted_in_all_and_without_those_of_the_start(tmp_path: Path) -> None:
     valgrind = tmp_path / "valgrind"
     valgrind.write_text(

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import examples
 from sbatchlint.analysis.directives.continuations import continuations
 from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import dashed, gap_at_equals, typo
@@ -232,7 +233,7 @@ LINES = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.lists(LINES, min_size=1, max_size=4),
     st.sampled_from([("22.05", "26.05"), ("22.05", "22.05"), ("20.11", "26.05")]),
@@ -255,7 +256,7 @@ def test_anything_can_be_looked_at(lines: list[str], versions: tuple[str, str]) 
             assert apply(string, each.fix.edits) != string, each
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(PARTS, min_size=1, max_size=5))
 def test_a_corrected_quote_is_one_no_more(parts: list[str]) -> None:
     block = "#SBATCH " + " ".join(parts)

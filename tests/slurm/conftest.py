@@ -23,11 +23,19 @@ from .local_slurm import LocalSlurm, Unavailable
 HERE = Path(__file__).parent
 
 
+# What a plain run asks a Slurm, and what needs none.
+QUICK = ("test_comparison.py", "test_first_lines_live.py")
+WITHOUT_SLURM = "test_checks_say_what_the_launcher_does"
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """On a busy machine daemons and jobs may miss each other: a live test that fails runs again, up to twice."""
+    """All but a few are slow. A live test that fails runs again: on a busy machine daemons and jobs miss each other."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+            if item.path.name not in QUICK and not item.name.startswith(WITHOUT_SLURM):
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
