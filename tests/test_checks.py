@@ -25,6 +25,8 @@ from sbatchlint.check import Bad, Good
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.registry import Check, Entry, parse_file_name, registry
 
+FIRED = {line for line in (ROOT / "tests" / "data" / "fired.txt").read_text().splitlines() if line[0] != "#"}
+
 
 def differences(case: Case, inspector: Inspector) -> list[str]:
     """What is not as a case says; nothing where all is."""
@@ -134,16 +136,27 @@ def test_cases(entry: Entry) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def imports_of(tree: ast.Module) -> list[str]:
+    """The modules that a file imports, relative ones with a dot before them."""
+    imported = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            imported += [f"{'.' * node.level}{node.module}.{alias.name}" for alias in node.names]
+    return imported
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code}-{entry.name}")
-def test_nothing_is_left_to_fill_in(entry: Entry) -> None:
+def test_file_and_card(entry: Entry) -> None:
     for path in (ROOT / "checks" / f"{entry.module}.py", CASES / f"{entry.name}.md"):
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         rows = [row for row, line in enumerate(lines, 1) if "FILL IN" in line]
         assert not rows, f"{path.name}: tools/new_check.py left something to be written on lines {rows}"
-
-
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code}-{entry.name}")
-def test_what_a_check_says_of_itself(entry: Entry) -> None:
+    imported = imports_of(ast.parse((ROOT / "checks" / f"{entry.module}.py").read_text(encoding="utf-8")))
+    assert not [name for name in imported if name.startswith(".")], "imports are absolute"
+    others = [name for name in imported if name.startswith(("sbatchlint.checks", "checks", "sbatchlint.registry"))]
+    assert not others, "what two checks want belongs in sbatchlint/analysis"
     check = registry().load(entry)
     card = check.card
     assert (card.code, card.name) == (entry.code, entry.name)
@@ -153,6 +166,9 @@ def test_what_a_check_says_of_itself(entry: Entry) -> None:
     assert card.stage in ("stable", "preview", "optional")
     assert re.fullmatch(r"\d+\.\d+\.\d+", card.since)
     assert not card.seen.endswith("."), "`seen` is a phrase"
+    # a real script has set it off, or its card says what it is known from
+    rests = card.code in FIRED or card.seen or card.stage == "preview"
+    assert rests, "no real script has set it off: say with seen= what it is known from"
     documentation = check.module.__doc__ or ""
     summary, _, body = documentation.strip().partition("\n")
     assert summary.endswith("."), "the first line of the docstring is a sentence"
@@ -161,17 +177,6 @@ def test_what_a_check_says_of_itself(entry: Entry) -> None:
     assert re.findall(r"^## (.*)$", body, re.MULTILINE) == ["Fix", "References"]
     assert body.split("## Fix")[0].strip(), "it says why the fault hurts"
     assert all(part.strip() for part in re.split(r"^## .*$", body, flags=re.MULTILINE)[1:])
-
-
-FIRED = {line for line in (ROOT / "tests" / "data" / "fired.txt").read_text().splitlines() if line[0] != "#"}
-
-
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code}-{entry.name}")
-def test_a_check_rests_on_something(entry: Entry) -> None:
-    """A real script has set it off (tests/data/fired.txt), its card says what it is known from, or it is preview."""
-    card = registry().load(entry).card
-    rests = card.code in FIRED or card.seen or card.stage == "preview"
-    assert rests, "no real script has set it off: say with seen= what it is known from"
 
 
 def test_what_has_fired_is_a_check() -> None:
@@ -191,20 +196,6 @@ def test_no_file_is_longer_than_500_lines() -> None:
     assert paths
     sizes = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in paths}
     assert not {path: size for path, size in sizes.items() if size > 500}
-
-
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code}-{entry.name}")
-def test_no_check_imports_another(entry: Entry) -> None:
-    tree = ast.parse((ROOT / "checks" / f"{entry.module}.py").read_text(encoding="utf-8"))
-    imported = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imported += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, "imports are absolute"
-            imported += [f"{node.module}.{alias.name}" for alias in node.names]
-    others = [name for name in imported if name.startswith(("sbatchlint.checks", "checks", "sbatchlint.registry"))]
-    assert not others, "what two checks want belongs in sbatchlint/analysis"
 
 
 def test_every_file_of_traps_belongs_to_a_check() -> None:
