@@ -4,7 +4,8 @@ The first ones answer with places. Those below them make a `Cause.script` of a q
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from sbatchlint.bash.values import known_prefix, text_of
 from sbatchlint.diagnose.symptom import RULED_OUT, Confidence, Event, Shown, Verdict
@@ -12,6 +13,14 @@ from sbatchlint.job import Job
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+
+
+class HasSpan(Protocol):
+    """What stands at a place of the script."""
+
+    @property
+    def span(self) -> Span: ...
+
 
 Question = Callable[[Job, Event], Verdict]
 # The letters that stand for options of sbatch and srun.
@@ -68,7 +77,7 @@ def submissions(job: Job, *names: str) -> tuple[Span, ...]:
     words = tuple(f"--{each}" for each in names) + tuple(_LETTERS[each] for each in names if each in _LETTERS)
     commands = [each for each in job.invocations if each.name in ("sbatch", "salloc")]
     if not names:
-        return tuple(each.span for each in commands)
+        return spans_of(commands)
     return tuple(
         word[0].span for each in commands for word in each.argv[1:] if word and known_prefix(word).startswith(words)
     )
@@ -99,6 +108,16 @@ def worded(job: Job, word: str) -> tuple[Span, ...]:
         for each in job.invocations
         if any(text == word or text.endswith(f"/{word}") for text in map(text_of, each.argv) if text)
     )
+
+
+def spans_of(found: Iterable[HasSpan]) -> tuple[Span, ...]:
+    """Where these commands, steps, worlds or settings stand."""
+    return tuple(each.span for each in found)
+
+
+def possible(condition: object) -> bool | None:
+    """For `Cause.log`: leaves a cause open where a condition holds, and rules it out where it does not."""
+    return None if condition else False
 
 
 def shown(spans: tuple[Span, ...], confidence: Confidence = "likely") -> Verdict:
@@ -157,7 +176,7 @@ def submits(*names: str) -> Question:
 
 def steps(confidence: Confidence = "likely") -> Question:
     """The script runs steps: their sruns are the place."""
-    return lambda job, event: shown(tuple(each.span for each in job.steps), confidence)
+    return lambda job, event: shown(spans_of(job.steps), confidence)
 
 
 def names_word(group: str, confidence: Confidence = "likely") -> Question:

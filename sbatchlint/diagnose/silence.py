@@ -3,6 +3,7 @@
 import re
 from datetime import datetime
 
+from sbatchlint.diagnose.asking import possible
 from sbatchlint.diagnose.symptom import Event
 
 # A shorter silence is work: an epoch, a checkpoint, a large file.
@@ -15,7 +16,7 @@ _AT = re.compile(r"CANCELLED AT (\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)")
 
 def silent(event: Event) -> bool | None:
     """For `Cause.log`: rules a cause out where the log does not show that nothing was printed for long."""
-    return None if _silence(event) else False
+    return possible(_silence(event))
 
 
 def not_silent(event: Event) -> bool | None:

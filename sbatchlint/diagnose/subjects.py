@@ -11,7 +11,7 @@ from typing import Literal
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.asking import lacks, options, shown, step_options
+from sbatchlint.diagnose.asking import lacks, options, possible, shown, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -181,7 +181,7 @@ def memory_asked(job: Job, event: Event) -> Verdict:
     """What the directives ask of memory; without any, that they ask for none."""
     names = ("mem", "mem-per-cpu", "mem-per-gpu")
     spans = options(job, *names)
-    return Shown(spans, None, "likely") if spans else Shown((), None, "likely") if lacks(job, *names) else None
+    return shown(spans) or (Shown((), None, "likely") if lacks(job, *names) else None)
 
 
 def _of_gpu(event: Event) -> bool | None:
@@ -224,7 +224,7 @@ def _in_network(event: Event) -> bool | None:
     """A stack, or a warning before it, that names the libraries of a fabric."""
     near = " ".join((*event.above[-4:], *event.below))
     ended = re.search(r"(?i)\bSIG|signal|abort|segmentation", event.text)
-    return None if ended and re.search(_FABRIC, near) else False
+    return possible(ended and re.search(_FABRIC, near))
 
 
 def _of_slurm_list(event: Event) -> bool | None:
@@ -234,7 +234,7 @@ def _of_slurm_list(event: Event) -> bool | None:
 
 def _inputs(event: Event) -> bool | None:
     """A file that holds data, not a program or its settings."""
-    return None if subject(event) == "file" and not WRITTEN.search(event.text) else False
+    return possible(subject(event) == "file" and not WRITTEN.search(event.text))
 
 
 # For symptoms of role consequence or teardown whose text is the program's own.

@@ -1,6 +1,6 @@
 """A directive that sbatch does not read, as the reason why a job was not given what its script asks for."""
 
-from sbatchlint.diagnose.asking import options_written
+from sbatchlint.diagnose.asking import options_written, spans_of
 from sbatchlint.diagnose.joining import Answer, Picture
 from sbatchlint.diagnose.subjects import concerned
 from sbatchlint.diagnose.symptom import Cause, Event
@@ -35,5 +35,5 @@ def unread(event: Event, picture: Picture) -> Answer | None:
     )
     if not found:
         return None
-    spans = tuple(each.span for each in found)
+    spans = spans_of(found)
     return Answer(event, _CAUSE, "likely", _CAUSE.says, _CAUSE.advice, spans, found, proven=True)

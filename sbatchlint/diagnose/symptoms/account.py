@@ -5,7 +5,7 @@ JOB_STATE_FLAGS and enum job_states, slurm/slurm.h; the names are those of src/c
 
 from collections.abc import Callable
 
-from sbatchlint.diagnose.asking import lacks, options
+from sbatchlint.diagnose.asking import lacks, options, shown
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -14,12 +14,12 @@ _LITERALS = ("JobState=",)
 
 def _time(job: Job, event: Event) -> Verdict:
     spans = options(job, "time")
-    return Shown(spans) if spans else Shown(()) if lacks(job, "time") else None
+    return shown(spans, "certain") or (Shown(()) if lacks(job, "time") else None)
 
 
 def _memory(job: Job, event: Event) -> Verdict:
     spans = options(job, "mem", "mem-per-cpu", "mem-per-gpu")
-    return Shown(spans) if spans else Shown(()) if lacks(job, "mem", "mem-per-cpu", "mem-per-gpu") else None
+    return shown(spans, "certain") or (Shown(()) if lacks(job, "mem", "mem-per-cpu", "mem-per-gpu") else None)
 
 
 def _ended_by(codes: tuple[str, ...], signals: tuple[str, ...]) -> Callable[[Event], bool | None]:

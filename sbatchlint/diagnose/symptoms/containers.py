@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, says, shown, worded
+from sbatchlint.diagnose.asking import assigned, possible, says, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -51,7 +51,7 @@ def _starts(job: Job, event: Event) -> Verdict:
 def _no_image(event: Event) -> bool | None:
     """The first word of the command stands where the image should: the variable with the image is empty."""
     name = event.groups.get("image", "").rsplit("/", 1)[-1]
-    return None if name in _PROGRAMS else False
+    return possible(name in _PROGRAMS)
 
 
 def _image(job: Job, event: Event) -> Verdict:

@@ -1,7 +1,7 @@
 """pyxis and enroot: images that are not imported, containers that do not start. enroot's own words stand in pyxis' log."""
 
-from sbatchlint.diagnose.asking import assigned, options, says, shown, step_options
-from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.asking import assigned, options, says, shown, spans_of, step_options
+from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.source.text import Span
 
@@ -26,7 +26,7 @@ def _mounts(job: Job, event: Event) -> Verdict:
     text = job.source.text
     source = event.groups.get("source", "").rstrip("/")
     named = tuple(each for each in spans if source and source.rsplit("/", 1)[-1] in text[each.start : each.end])
-    return Shown(named, None, "likely") if named else shown(spans, "possible")
+    return shown(named) or shown(spans, "possible")
 
 
 def _blank(job: Job, event: Event) -> Verdict:
@@ -39,7 +39,7 @@ def _blank(job: Job, event: Event) -> Verdict:
         if any(quote in text[each.start : each.end] for quote in "'\"\\")
         and " " in text[each.start : each.end].split("=", 1)[-1].strip("'\" ").split(" ", 1)[-1]
     )
-    return Shown(found) if found else None
+    return shown(found, "certain")
 
 
 # fmt: off
@@ -201,7 +201,7 @@ slurmstepd: error: pyxis: couldn't join mount namespace: Operation not permitted
         literals=("pyxis: both --", "pyxis: --container", "pyxis: error: a container with name", "specified multiple times", "neither --container-image nor"),
         patterns=(r"pyxis: both (?P<option>--[\w-]+) and|pyxis: --container-\w+(?: specified multiple times|: (?:argument required|empty name|flag must|invalid format|target is))", r"pyxis: error: a container with name", r"pyxis: ignoring --\S+ because neither"),
         causes=(
-            Cause("options-of-script", "script", "the container options of the step do not go together", "see the message", codes=("SB502", "SB503", "SB504", "SB517", "SB501", "SB516"), script=lambda job, event: shown(tuple(each.span for each in job.steps))),
+            Cause("options-of-script", "script", "the container options of the step do not go together", "see the message", codes=("SB502", "SB503", "SB504", "SB517", "SB501", "SB516"), script=lambda job, event: shown(spans_of(job.steps))),
             Cause("options-of-call", "submission", "the container options of the step do not go together", "see the message"),
         ),
         matches="""\

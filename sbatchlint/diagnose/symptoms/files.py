@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, options, says, shown, worded
+from sbatchlint.diagnose.asking import assigned, options, possible, says, shown, spans_of, worded
 from sbatchlint.diagnose.subjects import WRITTEN
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -43,12 +43,12 @@ def _several_ranks(job: Job, event: Event) -> Verdict:
     worlds = [world for world in find_worlds(job) if world.several_nodes]
     if not worlds:
         return None
-    return Shown(tuple(world.span for world in worlds), None, "likely")
+    return Shown(spans_of(worlds), None, "likely")
 
 
 def _temporary_path(event: Event) -> bool | None:
     near = " ".join((event.text, *event.above[-2:], *event.below[:2]))
-    return None if "/tmp" in near or "here-document" in near or "temp" in near else False
+    return possible("/tmp" in near or "here-document" in near or "temp" in near)
 
 
 def _named(job: Job, event: Event) -> Verdict:
@@ -67,20 +67,16 @@ def _read_by_program(event: Event) -> bool | None:
     """A program wants to read it, and it is neither a program nor settings."""
     if not event.text.startswith("FileNotFoundError") or _started(event) is None:
         return False
-    return None if not WRITTEN.search(event.text) else False
+    return possible(not WRITTEN.search(event.text))
 
 
 def _started(event: Event) -> bool | None:
     """It is a program that another one starts: subprocess looks for it."""
-    return None if any("_execute_child" in line for line in event.above[-4:]) else False
+    return possible(any("_execute_child" in line for line in event.above[-4:]))
 
 
 def _of_system(event: Event) -> bool | None:
-    return (
-        None
-        if re.match(r"['\"]?/(?:etc|run|sys|proc|dev|var/(?:run|lib|log)|usr)/", event.groups.get("path", ""))
-        else False
-    )
+    return possible(re.match(r"['\"]?/(?:etc|run|sys|proc|dev|var/(?:run|lib|log)|usr)/", event.groups.get("path", "")))
 
 
 _TOOLS = r"^(?:/(?:usr/)?s?bin/)?(?:cp|mv|cat|sed|awk|gawk|grep|tar|mkdir|ln|cd|touch|head|tail|sort|rsync|chmod|chown|stat|dirname|readlink|tee|gzip|unzip|diff|wc|install|tr|cut|split)"
@@ -88,7 +84,7 @@ _TOOLS = r"^(?:/(?:usr/)?s?bin/)?(?:cp|mv|cat|sed|awk|gawk|grep|tar|mkdir|ln|cd|
 
 def _of_image(event: Event) -> bool | None:
     """pyxis and enroot unpack an image before the job's own program runs."""
-    return None if re.search(r"pyxis|enroot|squashfs", " ".join((event.text, *event.above[-3:]))) else False
+    return possible(re.search(r"pyxis|enroot|squashfs", " ".join((event.text, *event.above[-3:]))))
 
 
 # fmt: off

@@ -1,6 +1,6 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
-from sbatchlint.diagnose.asking import assigned, number, options, says, shown, step_options, tells
+from sbatchlint.diagnose.asking import assigned, number, options, possible, says, shown, step_options, tells
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -8,7 +8,7 @@ from sbatchlint.job.worlds import find_worlds
 
 def _several_starts(event: Event) -> bool | None:
     """A rank is printed once for each process that takes itself for it: once is right."""
-    return None if event.count > 1 else False
+    return possible(event.count > 1)
 
 
 def _plain_programs(job: Job, event: Event) -> Verdict:
@@ -26,17 +26,17 @@ def _gpu_options(job: Job, event: Event) -> Verdict:
 def _more_workers(event: Event) -> bool | None:
     """More processes came than the world has: every task starts all of them."""
     workers, world = number(event, "workers"), number(event, "world")
-    return None if workers is not None and world is not None and workers > world else False
+    return possible(workers is not None and world is not None and workers > world)
 
 
 def _fewer_workers(event: Event) -> bool | None:
     workers, world = number(event, "workers"), number(event, "world")
-    return None if workers is not None and world is not None and workers < world else False
+    return possible(workers is not None and world is not None and workers < world)
 
 
 def _in_batch_shell(job: Job, event: Event) -> Verdict:
     found = tuple(world.span for world in find_worlds(job) if world.in_batch_shell)
-    return Shown(found) if found else RULED_OUT
+    return shown(found, "certain") or RULED_OUT
 
 
 def _devices_named(job: Job, event: Event) -> Verdict:

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import shown, tells
+from sbatchlint.diagnose.asking import possible, shown, spans_of, tells
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
@@ -16,12 +16,12 @@ def _java(job: Job, event: Event) -> Verdict:
 
 def _of_system_perl(event: Event) -> bool | None:
     """The program that wants it was installed with Slurm or the system."""
-    return None if re.search(r" at /(?:opt/slurm|usr)/\S*bin/", " ".join((event.text, *event.below[:2]))) else False
+    return possible(re.search(r" at /(?:opt/slurm|usr)/\S*bin/", " ".join((event.text, *event.below[:2]))))
 
 
 def _several_drivers(job: Job, event: Event) -> Verdict:
     """The program starts its workers by srun, and srun starts the program, once for each task."""
-    return shown(tuple(each.span for each in job.steps))
+    return shown(spans_of(job.steps))
 
 
 # fmt: off

@@ -2,8 +2,8 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, commands, says, shown, step_options
-from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.asking import assigned, commands, possible, says, shown, spans_of, step_options
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import step_around
 from sbatchlint.programs import has_trait, programs_with
@@ -13,12 +13,12 @@ from sbatchlint.source.text import Span
 def _without_mpi(job: Job, event: Event) -> Verdict:
     """Steps that say nothing of MPI: the site's default counts."""
     found = tuple(each.span for each in job.steps if each.option("mpi") is None and each.tasks != 1)
-    return Shown(found) if found else shown(step_options(job, "mpi"))
+    return shown(found, "certain") or shown(step_options(job, "mpi"))
 
 
 def _mpi_option(job: Job, event: Event) -> Verdict:
     """The --mpi of a step; without one, the site's default does not fit."""
-    return shown(step_options(job, "mpi")) or shown(tuple(each.span for each in job.steps), "possible")
+    return shown(step_options(job, "mpi")) or shown(spans_of(job.steps), "possible")
 
 
 def _mpi_written(job: Job, event: Event) -> Verdict:
@@ -30,7 +30,7 @@ def _mpi_written(job: Job, event: Event) -> Verdict:
 def _at_start(event: Event) -> bool | None:
     """It is MPI's own start that failed."""
     said = re.search(r"(?i)_init(?:_thread)?\b|(?:before|runtime) (?:MPI_)?init", event.text)
-    return None if said else False
+    return possible(said)
 
 
 def _not_listed(event: Event) -> bool | None:
@@ -47,13 +47,13 @@ def _under_srun(job: Job, event: Event) -> Verdict:
     """An mpirun in the tasks of a step."""
     found = [(each, step_around(each.context)) for each in job.invocations if has_trait(each.name, "mpi")]
     spans = tuple(span for each, step in found if step is not None for span in (step.span, each.span))
-    return Shown(spans) if spans else RULED_OUT if job.is_shell and not job.limits.exhausted and found else None
+    return shown(spans, "certain") or (RULED_OUT if job.is_shell and not job.limits.exhausted and found else None)
 
 
 def _alone(event: Event) -> bool | None:
     """Several processes call themselves the only one."""
     alone = event.groups.get("size", event.groups.get("only")) == "1" and event.groups.get("rank", "0") == "0"
-    return None if alone and event.count > 1 or re.search("singletons|only one MPI", event.text) else False
+    return possible(alone and event.count > 1 or re.search("singletons|only one MPI", event.text))
 
 
 def _component(job: Job, event: Event) -> Verdict:
@@ -220,7 +220,7 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         literals=("]: write_line error", "]: readline failed", "write_line failure", "PMIU_", "PMK_KVS_Barrier", "pmi: "),
         patterns=(r"\[cli_\d+\]: (?:write_line error|readline failed)|PMIU_(?:readline|writeline|parse)\S*.*(?:error|fail)", r"PMK_KVS_Barrier (?:duplicate request|task count inconsistent)"),
         causes=(
-            Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmi2 (or pmix), or start it with mpirun", script=lambda job, event: shown(tuple(each.span for each in job.steps), "possible")),
+            Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmi2 (or pmix), or start it with mpirun", script=lambda job, event: shown(spans_of(job.steps), "possible")),
             Cause("program", "code", "the MPI process lost the connection to who started it", "look what stands between srun and the program, and at srun --mpi"),
         ),
         matches="[cli_0]: write_line error; fd=12 buf=:cmd=barrier_in\nsrun: error: PMK_KVS_Barrier duplicate request from task 0\n",

@@ -1,6 +1,6 @@
 """NCCL (and RCCL, which is made from it): how the GPUs of a job reach each other."""
 
-from sbatchlint.diagnose.asking import assigned, commands, says, shown
+from sbatchlint.diagnose.asking import assigned, commands, says, shown, spans_of
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -18,17 +18,13 @@ def _interface(job: Job, event: Event) -> Verdict:
 
 def _no_limit(job: Job, event: Event) -> Verdict:
     """The script leaves the number of open files as the shell has it."""
-    return (
-        RULED_OUT
-        if commands(job, "ulimit", "prlimit")
-        else Shown(tuple(each.span for each in job.steps), None, "likely")
-    )
+    return RULED_OUT if commands(job, "ulimit", "prlimit") else Shown(spans_of(job.steps), None, "likely")
 
 
 def _each_sees_all(job: Job, event: Event) -> Verdict:
     """Launchers of which a node starts several, each for all of its GPUs."""
     found = [world for world in find_worlds(job) if world.launcher is not None and (world.starts_per_node or 1) > 1]
-    return Shown(tuple(world.span for world in found), None, "likely") if found else None
+    return shown(spans_of(found))
 
 
 def _ib_settings(job: Job, event: Event) -> Verdict:

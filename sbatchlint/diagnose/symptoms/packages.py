@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import commands, shown, worded
+from sbatchlint.diagnose.asking import commands, shown, spans_of, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -12,7 +12,7 @@ def _loads(job: Job, event: Event) -> Verdict:
     name = event.groups.get("module", "").strip("\"' ")
     loads = [each for each in job.invocations if each.name in ("module", "ml")]
     named = tuple(each.span for each in loads if name and any(name in word for word in each.words[1:]))
-    return shown(named) or shown(tuple(each.span for each in loads))
+    return shown(named) or shown(spans_of(loads))
 
 
 def _environment(job: Job, event: Event) -> Verdict:

@@ -1,6 +1,6 @@
 """Ray, JAX, TensorFlow, Dask: clusters inside of a job."""
 
-from sbatchlint.diagnose.asking import assigned, says, shown
+from sbatchlint.diagnose.asking import assigned, says, shown, spans_of
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -17,7 +17,7 @@ def _ray_port(job: Job, event: Event) -> Verdict:
         for each in job.invocations
         if each.name == "ray" and any(word.startswith(("--port", "--temp-dir")) for word in each.words)
     ]
-    return shown(tuple(each.span for each in found))
+    return shown(spans_of(found))
 
 
 def _plain_programs(job: Job, event: Event) -> Verdict:

@@ -1,6 +1,6 @@
 """sbatch, salloc and srun: what they refuse themselves, before the controller hears of it."""
 
-from sbatchlint.diagnose.asking import asks, options, step_options, submits, tells
+from sbatchlint.diagnose.asking import asks, options, possible, shown, spans_of, step_options, submits, tells
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -14,7 +14,7 @@ def _named_option(job: Job, event: Event) -> Verdict:
         each.span for each in job.directives.settings if each.name == name or each.written.lstrip("-") == name
     )
     spans = spans or step_options(job, name)
-    return Shown(spans) if spans else RULED_OUT if job.directives.certain else None
+    return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
 
 
 def _memory_twice(job: Job, event: Event) -> Verdict:
@@ -25,14 +25,14 @@ def _memory_twice(job: Job, event: Event) -> Verdict:
 
 def _raised_cpus(job: Job, event: Event) -> Verdict:
     """More memory for a CPU than the site allows makes Slurm raise the CPUs; the environment then has both numbers."""
-    spans = options(job, "mem-per-cpu", "cpus-per-task", "tres-per-task") + tuple(each.span for each in job.steps)
-    return Shown(spans, None, "likely") if spans else None
+    spans = options(job, "mem-per-cpu", "cpus-per-task", "tres-per-task") + spans_of(job.steps)
+    return shown(spans)
 
 
 def _of_pyxis(event: Event) -> bool | None:
     """The options that pyxis gives srun; Slurm's own is `--container`."""
     known = event.text.startswith("srun") and event.groups.get("option", "").startswith("--container-")
-    return None if known else False
+    return possible(known)
 
 
 # fmt: off

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, commands, number, says, shown, worded
+from sbatchlint.diagnose.asking import assigned, commands, number, possible, says, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.programs import has_trait
@@ -32,7 +32,7 @@ def _no_command(event: Event) -> bool | None:
     command = event.groups.get("command", "")
     if command.startswith("-") or re.fullmatch(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*", command):
         return True
-    return None if any(mark in command for mark in ("--", "=", "$", " ", "'", '"')) else False
+    return possible(any(mark in command for mark in ("--", "=", "$", " ", "'", '"')))
 
 
 def _nounset(job: Job, event: Event) -> Verdict:
@@ -44,15 +44,15 @@ def _nounset(job: Job, event: Event) -> Verdict:
         if each.name == "set"
         and any(word in text[each.span.start : each.span.end] for word in ("-u", "nounset", "-eu"))
     )
-    return Shown(found, None, "likely") if found else None
+    return shown(found)
 
 
 def _module(event: Event) -> bool | None:
-    return None if has_trait(event.groups.get("command"), "loads") else False
+    return possible(has_trait(event.groups.get("command"), "loads"))
 
 
 def _slurm_tool(event: Event) -> bool | None:
-    return None if has_trait(event.groups.get("command"), "slurm") else False
+    return possible(has_trait(event.groups.get("command"), "slurm"))
 
 
 # fmt: off

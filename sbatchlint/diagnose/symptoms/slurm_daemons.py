@@ -1,13 +1,13 @@
 """The logs of slurmctld and slurmd, and what squeue, sacct and scontrol say of a job."""
 
-from sbatchlint.diagnose.asking import asks, options, submits
-from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.asking import asks, options, shown, submits
+from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 
 
 def _log_option(job: Job, event: Event) -> Verdict:
     spans = options(job, "output", "error")
-    return Shown(spans, None, "likely") if spans else None
+    return shown(spans)
 
 
 # fmt: off

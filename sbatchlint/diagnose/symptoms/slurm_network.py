@@ -1,7 +1,8 @@
 """Slurm's own network: the controller, and the slurmd of the nodes, do not answer."""
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.asking import shown, spans_of
+from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.programs import programs_with
 
@@ -11,7 +12,7 @@ _CLIENTS = programs_with("asks-slurm") | {"sbatch", "srun", "scancel"}
 def _in_loop(job: Job, event: Event) -> Verdict:
     """Commands of Slurm in a loop: hundreds of them at once keep the controller busy."""
     found = [each for each in job.invocations if each.name in _CLIENTS and each.context.looped]
-    return Shown(tuple(each.span for each in found), None, "possible") if found else None
+    return shown(spans_of(found), "possible")
 
 
 def _watches(job: Job, event: Event) -> Verdict:
@@ -20,7 +21,7 @@ def _watches(job: Job, event: Event) -> Verdict:
         for each in job.invocations
         if each.name == "watch" and any(text_of(word) in _CLIENTS for word in each.argv)
     ]
-    return Shown(tuple(each.span for each in found), None, "likely") if found else None
+    return shown(spans_of(found))
 
 
 # fmt: off

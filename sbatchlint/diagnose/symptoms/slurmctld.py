@@ -12,7 +12,7 @@ from sbatchlint.diagnose.asking import (
     step_options,
     submits,
 )
-from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Role, Shown, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Role, Symptom, Verdict
 from sbatchlint.job import Job
 
 
@@ -23,14 +23,14 @@ def _size(job: Job, event: Event) -> Verdict:
              "threads-per-core", "core-spec", "mincpus")  # fmt: skip
     spans = step_options(job, *names) if "step" in event.text else ()
     spans = spans or options(job, *names)
-    return Shown(spans, None, "likely") if spans else RULED_OUT
+    return shown(spans) or RULED_OUT
 
 
 def _literal_dollar(job: Job, event: Event) -> Verdict:
     """A directive is no text of the shell: `$NAME` in it reaches the controller as it stands."""
     settings = [each for each in job.directives.settings if each.name in ("account", "partition", "qos", "gres")]
     spans = tuple(each.span for each in settings if "$" in (each.value or ""))
-    return Shown(spans) if spans else RULED_OUT if job.directives.certain else None
+    return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
 
 
 def _same_partition(job: Job, event: Event) -> Verdict:
@@ -38,7 +38,7 @@ def _same_partition(job: Job, event: Event) -> Verdict:
     named = event.groups.get("partition", "")
     settings = [each for each in job.directives.settings if each.name == "partition"]
     spans = tuple(each.span for each in settings if named in (each.value or "").split(","))
-    return Shown(spans) if spans else RULED_OUT if job.directives.certain else None
+    return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
 
 
 def refusal(

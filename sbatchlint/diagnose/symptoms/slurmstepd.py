@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import asks, asks_not, lacks, options, step_options, worded
+from sbatchlint.diagnose.asking import asks, asks_not, lacks, options, possible, shown, spans_of, step_options, worded
 from sbatchlint.diagnose.silence import not_silent, silent
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -44,20 +44,20 @@ def _no_path(job: Job, event: Event) -> Verdict:
         (each.text or "", each.span) for each in (step.option("export") for step in job.steps) if each is not None
     ]
     spans = tuple(span for value, span in given if value and "ALL" not in value.upper() and "PATH" not in value)
-    return Shown(spans) if spans else RULED_OUT
+    return shown(spans, "certain") or RULED_OUT
 
 
 def _in_container(job: Job, event: Event) -> Verdict:
     """A step in a container looks for its program in the image."""
     spans = step_options(job, "container-image", "container-name")
-    return Shown(tuple(each.span for each in job.steps), None, "likely") if spans else RULED_OUT
+    return Shown(spans_of(job.steps), None, "likely") if spans else RULED_OUT
 
 
 def _no_file(job: Job, event: Event) -> Verdict:
     """The command of a step that the message names."""
     word = event.groups.get("program", "")
     spans = worded(job, word) if word else ()
-    return Shown(spans, None, "likely") if spans else None
+    return shown(spans)
 
 
 def _made_on_first_node(job: Job, event: Event) -> Verdict:
@@ -77,7 +77,7 @@ def _made_on_first_node(job: Job, event: Event) -> Verdict:
 def _is_script(event: Event) -> bool | None:
     """It is the batch script itself that could not be started."""
     itself = event.groups.get("program", "").endswith("slurm_script") or "bad interpreter(" in event.text
-    return None if itself else False
+    return possible(itself)
 
 
 def _first_line(job: Job, event: Event) -> Verdict:

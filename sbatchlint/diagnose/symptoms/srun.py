@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import asks, assigned, names_word, says, steps
+from sbatchlint.diagnose.asking import asks, assigned, names_word, possible, says, shown, spans_of, steps
 from sbatchlint.diagnose.subjects import memory_asked
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -18,7 +18,7 @@ def _in_container(job: Job, event: Event) -> Verdict:
     ]
     if not found and not any(each.name.startswith("container") for each in job.directives.settings):
         return RULED_OUT
-    return Shown(tuple(each.span for each in found))
+    return Shown(spans_of(found))
 
 
 def _several_steps(job: Job, event: Event) -> Verdict:
@@ -29,7 +29,7 @@ def _several_steps(job: Job, event: Event) -> Verdict:
         if each.option("overlap") is None
         and (each.invocation.context.background is not None or step_around(each.invocation.context) is not None)
     )
-    return Shown(found) if found else None
+    return shown(found, "certain")
 
 
 def _one_step(job: Job, event: Event) -> Verdict:
@@ -43,18 +43,18 @@ def _killed(event: Event) -> bool | None:
 
 def _batch_script(job: Job, event: Event) -> Verdict:
     """Directives, which only sbatch reads."""
-    settings = tuple(each.span for each in job.directives.settings)
+    settings = spans_of(job.directives.settings)
     return Shown(settings[:1]) if settings and job.steps else None
 
 
 def _says_why(event: Event) -> bool | None:
     """An error of the program's own stands above what srun says of its end."""
     said = (each for each in event.above if not each.startswith(("srun:", "slurmstepd:")))
-    return None if any(re.search(r"(?i)\berror\b", each) for each in said) else False
+    return possible(any(re.search(r"(?i)\berror\b", each) for each in said))
 
 
 def _says_nothing(event: Event) -> bool | None:
-    return None if _says_why(event) is False else False
+    return possible(_says_why(event) is False)
 
 
 # fmt: off

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import options, step_options, submits
+from sbatchlint.diagnose.asking import options, possible, step_options, submits
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -41,11 +41,7 @@ _ADVICE = "do as the message says; the site's documentation has the rule"
 def _not_for_the_job(event: Event) -> bool | None:
     """The reason is an error of the system or of the way to the controller, not one of the job."""
     reason = event.groups.get("reason", "")
-    return (
-        None
-        if re.search(r"(?i)transport|connect|timed out|bytes were|communicat|I/O|socket|protocol", reason)
-        else False
-    )
+    return possible(re.search(r"(?i)transport|connect|timed out|bytes were|communicat|I/O|socket|protocol", reason))
 
 
 # fmt: off

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, number, several_tasks, shown, steps
+from sbatchlint.diagnose.asking import assigned, number, possible, several_tasks, shown, steps
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import asked_nodes, find_worlds
@@ -13,14 +13,14 @@ def _fixed_port(job: Job, event: Event) -> Verdict:
     port = event.groups.get("port")
     text = job.source.text
     spans = tuple(each for each in assigned(job, "MASTER_PORT") if port and port in text[each.start : each.end])
-    return Shown(spans) if spans else None
+    return shown(spans, "certain")
 
 
 def _several_failed(event: Event) -> bool | None:
     """Several tasks of a node say it, or end, or share a GPU; of two jobs with one port each has one that does."""
     near = " ".join((*event.above, *event.below))
     several = re.search(r"srun: error: \S+: tasks \d+[-,]|Duplicate GPU detected", near)
-    return None if several or len(event.tasks) > 1 else False
+    return possible(several or len(event.tasks) > 1)
 
 
 def _ephemeral(event: Event) -> bool | None:
@@ -81,7 +81,7 @@ def _low_port(job: Job, event: Event) -> Verdict:
 
 def _first_collective(event: Event) -> bool | None:
     """The ranks work together from the first one on: where that does not end, it is not the work that keeps them."""
-    return None if re.search(r"\bSeqNum=1\b", event.text) else False
+    return possible(re.search(r"\bSeqNum=1\b", event.text))
 
 
 # fmt: off

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import shown
+from sbatchlint.diagnose.asking import shown, spans_of
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -12,14 +12,14 @@ def _in_batch_shell(job: Job, event: Event) -> Verdict:
     """A launcher of several nodes runs in the batch shell, on the first node alone."""
     found = [world for world in find_worlds(job) if world.launch is not None and world.in_batch_shell]
     several = [world for world in found if world.asked.several is not False]
-    return Shown(tuple(world.span for world in several), None, "likely") if several else None
+    return shown(spans_of(several))
 
 
 def _default_endpoint(job: Job, event: Event) -> Verdict:
     """A launcher of one node whose rendezvous has no port of its own."""
     text = job.source.text
     found = [world for world in find_worlds(job) if world.launch is not None]
-    spans = tuple(each.span for each in found)
+    spans = spans_of(found)
     plain = [each for each in spans if "endpoint" not in text[each.start : each.end + 400]]
     return Shown(tuple(plain), None, "likely") if plain and "rdzv" in text else None
 

@@ -11,50 +11,20 @@ from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 _NAMES = {
-    "start_time": "a",
-    "account": "A",
-    "checkpoint": "c",
-    "working_dir": "C",
-    "error": "e",
-    "hold": "h",
-    "interactive": "I",
-    "join": "j",
-    "job_array": "J",
-    "keep": "k",
-    "resource_list": "l",
-    "mail_options": "m",
-    "mail_user_list": "M",
-    "job_name": "N",
-    "out": "o",
-    "priority": "p",
-    "destination": "q",
-    "rerunable": "r",
-    "script_path": "S",
-    "array": "t",
-    "running_user": "u",
-    "variable_list": "v",
-    "all_env": "V",
-    "attributes": "W",
+    "start_time": "a", "account": "A", "checkpoint": "c", "working_dir": "C", "error": "e", "hold": "h",
+    "interactive": "I", "join": "j", "job_array": "J", "keep": "k", "resource_list": "l", "mail_options": "m",
+    "mail_user_list": "M", "job_name": "N", "out": "o", "priority": "p", "destination": "q", "rerunable": "r",
+    "script_path": "S", "array": "t", "running_user": "u", "variable_list": "v", "all_env": "V", "attributes": "W",
     "no_std": "z",
-}
+}  # fmt: skip
 # -d and -w are new in 23.02.
 OLD_DIALECT = Dialect("aAcCejJklmMNopqrStuvW", "hIVz", _NAMES, frozenset(("join",)))
 DIALECT = OLD_DIALECT._replace(letters=OLD_DIALECT.letters + "dw")
 
 _DIRECT = {
-    "a": "begin",
-    "A": "account",
-    "d": "chdir",
-    "e": "error",
-    "J": "array",
-    "M": "mail-user",
-    "N": "job-name",
-    "o": "output",
-    "p": "nice",
-    "q": "partition",
-    "t": "array",
-    "w": "chdir",
-}
+    "a": "begin", "A": "account", "d": "chdir", "e": "error", "J": "array", "M": "mail-user", "N": "job-name",
+    "o": "output", "p": "nice", "q": "partition", "t": "array", "w": "chdir",
+}  # fmt: skip
 
 
 def set_option(translation: Translation, given: ForeignOption) -> None:

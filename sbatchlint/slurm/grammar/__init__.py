@@ -70,40 +70,25 @@ Judge = Callable[[str, str, str], "Refusal | None"]
 
 # By kind of the option table, the module of its grammar.
 _FAMILY = {
-    "time": "times",
-    "timestamp": "times",
-    "count[@time]": "numbers",
-    "mem": "sizes",
-    "int>=1": "numbers",
-    "int>=0": "numbers",
-    "int": "numbers",
-    "int 0|1": "numbers",
-    "uint|TOP": "numbers",
-    "uint16": "numbers",
-    "node-count": "numbers",
-    "S[:C[:T]]": "numbers",
-    "MARGIN%@DELAY": "sizes",
-    "hostlist": "hosts",
-    "hostlist-or-path": "hosts",
-    "array-spec": "arrays",
-    "signal-spec": "signals",
-    "dependency": "dependencies",
-    "mail-type": "mail",
-    "enum": "choices",
-    "enum-list": "choices",
-    "rlimit-list": "choices",
-    "dist": "choices",
-    "cpu-freq": "bindings",
-    "gpu-freq": "bindings",
-    "bind-list": "bindings",
-    "tres-bind": "bindings",
-    "list": "choices",
-    "gpu-spec": "resources",
-    "gres": "resources",
-    "tres-list": "resources",
-    "license-list": "resources",
-    "feature-expr": "features",
-}
+    kind: module
+    for module, kinds in {
+        "times": ("time", "timestamp"),
+        "numbers": (
+            "count[@time]", "int>=1", "int>=0", "int", "int 0|1", "uint|TOP", "uint16", "node-count", "S[:C[:T]]"
+        ),
+        "sizes": ("mem", "MARGIN%@DELAY"),
+        "hosts": ("hostlist", "hostlist-or-path"),
+        "arrays": ("array-spec",),
+        "signals": ("signal-spec",),
+        "dependencies": ("dependency",),
+        "mail": ("mail-type",),
+        "choices": ("enum", "enum-list", "rlimit-list", "dist", "list"),
+        "bindings": ("cpu-freq", "gpu-freq", "bind-list", "tres-bind"),
+        "resources": ("gpu-spec", "gres", "tres-list", "license-list"),
+        "features": ("feature-expr",),
+    }.items()
+    for kind in kinds
+}  # fmt: skip
 
 
 def _judge(module: str) -> Judge:

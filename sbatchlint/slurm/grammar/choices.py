@@ -13,40 +13,23 @@ from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.numbers import is_number, parse_integer
 
 # By option, its words and the release that knows each first.
-_WORDS: dict[str, dict[str, str]] = {
-    "exclusive": {
-        "exclusive": "20.11",
-        "oversubscribe": "20.11",
-        "user": "20.11",
-        "mcs": "20.11",
-        "topo": "24.05",
-        "allocation": "26.05",
-    },
-    "no-kill": {"set": "20.11", "off": "20.11", "no": "20.11"},
-    "kill-on-invalid-dep": {"yes": "20.11", "no": "20.11"},
-    "requeue": {"expedite": "25.11"},
-    "hint": {"compute_bound": "20.11", "memory_bound": "20.11", "multithread": "20.11", "nomultithread": "20.11"},
-    "gres-flags": {
-        "disable-binding": "20.11",
-        "enforce-binding": "20.11",
-        "multiple-tasks-per-sharing": "23.11",
-        "one-task-per-sharing": "23.11",
-    },
-    "open-mode": {"append": "20.11", "truncate": "20.11"},
-    "profile": {
-        "all": "20.11",
-        "none": "20.11",
-        "energy": "20.11",
-        "task": "20.11",
-        "lustre": "20.11",
-        "network": "20.11",
-    },
-    "propagate": dict.fromkeys(
-        ("ALL", "NONE", "CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"), "20.11"
-    ),
-    "distribution": dict.fromkeys(
-        ("block", "cyclic", "fcyclic", "plane", "arbitrary", "hostfile", "pack", "nopack"), "20.11"
-    ),
+_WORDS = {
+    option: {word: since for since, words in rows.items() for word in words.split()}
+    for option, rows in {
+        "exclusive": {"20.11": "exclusive oversubscribe user mcs", "24.05": "topo", "26.05": "allocation"},
+        "no-kill": {"20.11": "set off no"},
+        "kill-on-invalid-dep": {"20.11": "yes no"},
+        "requeue": {"25.11": "expedite"},
+        "hint": {"20.11": "compute_bound memory_bound multithread nomultithread"},
+        "gres-flags": {
+            "20.11": "disable-binding enforce-binding",
+            "23.11": "multiple-tasks-per-sharing one-task-per-sharing",
+        },
+        "open-mode": {"20.11": "append truncate"},
+        "profile": {"20.11": "all none energy task lustre network"},
+        "propagate": {"20.11": "ALL NONE CPU FSIZE DATA STACK CORE RSS NPROC NOFILE MEMLOCK AS"},
+        "distribution": {"20.11": "block cyclic fcyclic plane arbitrary hostfile pack nopack"},
+    }.items()
 }
 
 # The words in a sentence, the same for all releases.
@@ -61,31 +44,24 @@ _KNOWS = {
 # An empty value is none.
 _OPTIONAL = ("exclusive", "no-kill", "requeue")
 
-# What people write for a word of an option.
-_MEANT: dict[str, dict[str, str]] = {
-    "exclusive": {"yes": "", "true": "", "on": "", "1": "", "node": "", "nodes": "", "job": "", "users": "user"},
-    "no-kill": {"on": "set", "yes": "set", "true": "set", "1": "set", "false": "off", "0": "off"},
-    "kill-on-invalid-dep": {
-        "true": "yes",
-        "1": "yes",
-        "y": "yes",
-        "on": "yes",
-        "false": "no",
-        "0": "no",
-        "n": "no",
-        "off": "no",
-    },
-    "hint": {
-        "compute": "compute_bound",
-        "memory": "memory_bound",
-        "no_multithread": "nomultithread",
-        "nomultithreading": "nomultithread",
-        "no-multithread": "nomultithread",
-        "multithreading": "multithread",
-        "nomt": "nomultithread",
-    },
-    "open-mode": {"w": "truncate", "write": "truncate", "overwrite": "truncate"},
-    "propagate": {"no": "NONE", "false": "NONE", "yes": "ALL", "true": "ALL"},
+
+def _spellings(*rows: tuple[str, str]) -> dict[str, str]:
+    return {spelling: word for word, spellings in rows for spelling in spellings.split()}
+
+
+# What people write for a word of an option; '' stands for the option without a value.
+_MEANT = {
+    "exclusive": _spellings(("", "yes true on 1 node nodes job"), ("user", "users")),
+    "no-kill": _spellings(("set", "on yes true 1"), ("off", "false 0")),
+    "kill-on-invalid-dep": _spellings(("yes", "true 1 y on"), ("no", "false 0 n off")),
+    "hint": _spellings(
+        ("compute_bound", "compute"),
+        ("memory_bound", "memory"),
+        ("nomultithread", "no_multithread nomultithreading no-multithread nomt"),
+        ("multithread", "multithreading"),
+    ),
+    "open-mode": _spellings(("truncate", "w write overwrite")),
+    "propagate": _spellings(("NONE", "no false"), ("ALL", "yes true")),
 }
 
 

@@ -13,49 +13,25 @@ from sbatchlint.slurm.versions import is_before
 
 # In the order in which Slurm prints them.
 EVENTS = (
-    "ARRAY_TASKS",
-    "INVALID_DEPEND",
-    "BEGIN",
-    "END",
-    "FAIL",
-    "REQUEUE",
-    "STAGE_OUT",
-    "TIME_LIMIT_50",
-    "TIME_LIMIT_80",
-    "TIME_LIMIT_90",
-    "TIME_LIMIT",
-)
+    "ARRAY_TASKS", "INVALID_DEPEND", "BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT", "TIME_LIMIT_50", "TIME_LIMIT_80",
+    "TIME_LIMIT_90", "TIME_LIMIT",
+)  # fmt: skip
 # What `ALL` stands for: no time limits, no mails for single tasks of an array.
 ALL = frozenset(("BEGIN", "END", "FAIL", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT"))
 WORDS = (*EVENTS, "ALL", "NONE")
 
 # The words of other schedulers, of sacct's states, and of other options of the same kind.
 _MEANT = {
-    "ABORT": "FAIL",
-    "ABORTED": "FAIL",
-    "A": "FAIL",
-    "B": "BEGIN",
-    "BEGINS": "BEGIN",
-    "CANCELLED": "FAIL",
-    "COMPLETE": "END",
-    "COMPLETED": "END",
-    "DONE": "END",
-    "E": "END",
-    "ERROR": "FAIL",
-    "ERRORS": "FAIL",
-    "FAILED": "FAIL",
-    "FAILURE": "FAIL",
-    "FINISH": "END",
-    "FINISHED": "END",
-    "NEVER": "NONE",
-    "NO": "NONE",
-    "START": "BEGIN",
-    "STARTED": "BEGIN",
-    "STOP": "END",
-    "TIMEOUT": "TIME_LIMIT",
-    "TIMELIMIT": "TIME_LIMIT",
-    "TIME-LIMIT": "TIME_LIMIT",
-    "YES": "ALL",
+    word: event
+    for event, words in {
+        "FAIL": "ABORT ABORTED A CANCELLED ERROR ERRORS FAILED FAILURE",
+        "BEGIN": "B BEGINS START STARTED",
+        "END": "COMPLETE COMPLETED DONE E FINISH FINISHED STOP",
+        "NONE": "NEVER NO",
+        "TIME_LIMIT": "TIMEOUT TIMELIMIT TIME-LIMIT",
+        "ALL": "YES",
+    }.items()
+    for word in words.split()
 }
 
 

@@ -100,21 +100,11 @@ def _no(message: str, reason: str, instead: str | None = None, stage: str = "opt
 _COUNTED = {
     name: (f"--{name}", True)
     for name in (
-        "cores-per-socket",
-        "cpus-per-gpu",
-        "cpus-per-task",
-        "mincpus",
-        "ntasks",
-        "ntasks-per-core",
-        "ntasks-per-gpu",
-        "ntasks-per-node",
-        "ntasks-per-socket",
-        "ntasks-per-tres",
-        "sockets-per-node",
-        "thread-spec",
+        "cores-per-socket", "cpus-per-gpu", "cpus-per-task", "mincpus", "ntasks", "ntasks-per-core", "ntasks-per-gpu",
+        "ntasks-per-node", "ntasks-per-socket", "ntasks-per-tres", "sockets-per-node", "thread-spec",
         "threads-per-core",
     )
-}
+}  # fmt: skip
 _COUNTED["core-spec"] = ("--core-spec", False)
 _COUNTED["resv-ports"] = ("--resv-port", False)
 

@@ -14,43 +14,14 @@ from sbatchlint.source.regex import Regex
 
 _OLD = "HUP INT QUIT ABRT KILL ALRM TERM USR1 USR2 URG CONT STOP TSTP TTIN TTOU XCPU"
 _NUMBERS = {
-    "HUP": 1,
-    "INT": 2,
-    "QUIT": 3,
-    "ABRT": 6,
-    "KILL": 9,
-    "USR1": 10,
-    "USR2": 12,
-    "PIPE": 13,
-    "ALRM": 14,
-    "TERM": 15,
-    "CHLD": 17,
-    "CONT": 18,
-    "STOP": 19,
-    "TSTP": 20,
-    "TTIN": 21,
-    "TTOU": 22,
-    "URG": 23,
-    "XCPU": 24,
-}
+    "HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15,
+    "CHLD": 17, "CONT": 18, "STOP": 19, "TSTP": 20, "TTIN": 21, "TTOU": 22, "URG": 23, "XCPU": 24,
+}  # fmt: skip
 # Signals of Linux that have no name in Slurm.
 _NAMELESS = {
-    "ILL": 4,
-    "TRAP": 5,
-    "IOT": 6,
-    "BUS": 7,
-    "FPE": 8,
-    "SEGV": 11,
-    "STKFLT": 16,
-    "XFSZ": 25,
-    "VTALRM": 26,
-    "PROF": 27,
-    "WINCH": 28,
-    "IO": 29,
-    "POLL": 29,
-    "PWR": 30,
-    "SYS": 31,
-}
+    "ILL": 4, "TRAP": 5, "IOT": 6, "BUS": 7, "FPE": 8, "SEGV": 11, "STKFLT": 16, "XFSZ": 25, "VTALRM": 26, "PROF": 27,
+    "WINCH": 28, "IO": 29, "POLL": 29, "PWR": 30, "SYS": 31,
+}  # fmt: skip
 _OLD_NAMES = frozenset(_OLD.split())
 _NAMES_BY_NUMBER = {number: name for name, number in _NUMBERS.items()}
 

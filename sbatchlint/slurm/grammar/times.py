@@ -87,21 +87,12 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
 _DURATION = Regex(r"(?:[0-9]+(?:\.[0-9]+)?\s*[a-z]+[\s,]*)+", re.ASCII | re.IGNORECASE)
 _PART = Regex(r"([0-9]+)(?:\.([0-9]+))?\s*([a-z]+)", re.ASCII | re.IGNORECASE)
 _UNITS = {
-    "s": 1,
-    "sec": 1,
-    "second": 1,
-    "m": 60,
-    "min": 60,
-    "minute": 60,
-    "h": 3600,
-    "hr": 3600,
-    "hour": 3600,
-    "d": 86400,
-    "day": 86400,
-    "w": 604800,
-    "wk": 604800,
-    "week": 604800,
-}
+    name: seconds
+    for names, seconds in (
+        ("s sec second", 1), ("m min minute", 60), ("h hr hour", 3600), ("d day", 86400), ("w wk week", 604800)
+    )
+    for name in names.split()
+}  # fmt: skip
 
 
 def _limit_reason(value: str) -> str:
