@@ -48,25 +48,6 @@ class Settings:
     `ignores`: whether comments of scripts count. `fingerprint`: a text that is the same for the same settings.
     """
 
-    __slots__ = (
-        "_options",
-        "_per_file_ignores",
-        "baseline",
-        "exclude",
-        "extend_exclude",
-        "fail_on",
-        "fingerprint",
-        "ignores",
-        "include",
-        "min_severity",
-        "named",
-        "origin",
-        "root",
-        "selected",
-        "severities",
-        "site",
-    )
-
     def __init__(self, table: Table, overrides: Overrides, root: str, origin: str | None = None) -> None:
         where = f"{origin}: " if origin else ""
         self.root = root
@@ -92,8 +73,7 @@ class Settings:
         )
         self._options = _options(_table(table, "checks"), where)
         self.site = _site(table, overrides, where)
-        site = [getattr(self.site, name) for name in Site.__slots__]
-        self.fingerprint = repr((table, overrides, root, origin, site))
+        self.fingerprint = repr((table, overrides, root, origin, tuple(self.site)))
 
     @classmethod
     def of_table(cls, table: Table | None = None, select: Sequence[str] | None = None) -> "Settings":
@@ -107,7 +87,7 @@ class Settings:
         """The checks that run on a file."""
         if not self._per_file_ignores:
             return self.selected
-        relative = os.path.relpath(os.path.abspath(path), os.path.abspath(self.root)).replace(os.sep, "/")
+        relative = self._relative(path)
         ignored: set[str] = set()
         for pattern, codes in self._per_file_ignores:
             if matches([pattern], relative):
@@ -128,11 +108,14 @@ class Settings:
         """Whether a finding makes the run fail."""
         return LEVELS.index(severity) >= LEVELS.index(self.fail_on)
 
+    def _relative(self, path: str) -> str:
+        return os.path.relpath(os.path.abspath(path), os.path.abspath(self.root)).replace(os.sep, "/")
+
     def includes(self, path: str) -> bool:
         """Whether the scripts in a document are read although nobody named it."""
         if not self.include:
             return False
-        relative = os.path.relpath(os.path.abspath(path), os.path.abspath(self.root)).replace(os.sep, "/")
+        relative = self._relative(path)
         return not relative.startswith("../") and matches(self.include, relative)
 
     def excluded(self, path: str, is_folder: bool) -> bool:
@@ -142,7 +125,7 @@ class Settings:
         patterns = (*(self.exclude or ()), *self.extend_exclude)
         if not patterns:
             return False
-        relative = os.path.relpath(os.path.abspath(path), os.path.abspath(self.root)).replace(os.sep, "/")
+        relative = self._relative(path)
         return not relative.startswith("../") and matches(patterns, relative + ("/" if is_folder else ""))
 
 
@@ -285,7 +268,8 @@ class Resolver:
         self._of_file: dict[str, Settings] = {}
         self._fixed: Settings | None = None
         if overrides.configuration is not None:
-            self._fixed = self._load(overrides.configuration, os.path.dirname(overrides.configuration) or ".")
+            path = overrides.configuration
+            self._fixed = self._made(path, read_configuration(path, required=True) or {}, os.path.dirname(path) or ".")
         elif overrides.isolated:
             self._fixed = self._default()
 
@@ -296,8 +280,7 @@ class Resolver:
         """The settings of a file. Raises `InputError` where its configuration is invalid."""
         if self._fixed is not None:
             return self._fixed
-        folder = os.path.dirname(os.path.abspath(path))
-        return self._of_folder(folder)
+        return self._of_folder(os.path.dirname(os.path.abspath(path)))
 
     def _of_folder(self, folder: str) -> Settings:
         known = self._by_folder.get(folder)
@@ -314,9 +297,6 @@ class Resolver:
                     return self._made(path, table, folder)
         parent = os.path.dirname(folder)
         return self._default() if parent == folder else self._of_folder(parent)
-
-    def _load(self, path: str, root: str) -> Settings:
-        return self._made(path, read_configuration(path, required=True) or {}, root)
 
     def _made(self, path: str, table: dict[str, object], root: str) -> Settings:
         known = self._of_file.get(path)

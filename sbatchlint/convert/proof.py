@@ -74,9 +74,8 @@ def _apart(job: Job, wanted: int, nodes: int) -> Iterator[str]:
 
 def without_variables(settings: Settings, names: frozenset[str]) -> Settings:
     """Settings by which the jobs are taken not to get these variables from where they are submitted."""
-    changed, site = copy(settings), copy(settings.site)
-    site.unset = site.unset | names
-    changed.site = site
+    changed = copy(settings)
+    changed.site = settings.site._replace(unset=settings.site.unset | names)
     return changed
 
 

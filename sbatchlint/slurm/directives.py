@@ -8,8 +8,9 @@ All spans are of the file.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar import refusals
@@ -56,28 +57,6 @@ class Directives:
     job that runs, so that slurmctld never sees what concerns allocations.
     """
 
-    __slots__ = (
-        "_by_name",
-        "_carried",
-        "_foreign",
-        "_refused",
-        "appended_at",
-        "certain",
-        "command",
-        "components",
-        "cut",
-        "extra",
-        "in_job",
-        "lines",
-        "overriding",
-        "problems",
-        "settings",
-        "stop",
-        "text",
-        "unread",
-        "versions",
-    )
-
     def __init__(self, text: Readable, versions: Range, extra: tuple[str, ...], reading: Reading) -> None:
         self.text = text
         self.versions = versions
@@ -98,38 +77,32 @@ class Directives:
         for each in self.settings:
             self._by_name.setdefault(each.name, []).append(each)
         self._carried = [each for each in self.settings if carried(each.name)] if self.components > 1 else []
-        self._refused: tuple[Refused, ...] | None = None
-        self._foreign: Foreign | Literal[False] | None = False
 
-    @property
+    @cached_property
     def refused(self) -> tuple[Refused, ...]:
         """The settings whose values Slurm refuses, in order. Values that are not known are not among them."""
-        if self._refused is None:
-            found: list[Refused] = []
-            for setting in self.settings:
-                if setting.value is None or setting.option is None or setting.option.early or not setting.known:
+        found: list[Refused] = []
+        for setting in self.settings:
+            if setting.value is None or setting.option is None or setting.option.early or not setting.known:
+                continue
+            versions = setting.versions or self.versions.majors
+            for refusal in refusals(setting.option, setting.value, versions, self.command):
+                if self.in_job and refusal.stage == "controller":
                     continue
-                versions = setting.versions or self.versions.majors
-                for refusal in refusals(setting.option, setting.value, versions, self.command):
-                    if self.in_job and refusal.stage == "controller":
-                        continue
-                    if refusal.versions is None and setting.versions is not None:
-                        refusal = refusal._replace(versions=setting.versions)
-                    found.append(Refused(setting, refusal))
-            self._refused = tuple(found)
-        return self._refused
+                if refusal.versions is None and setting.versions is not None:
+                    refusal = refusal._replace(versions=setting.versions)
+                found.append(Refused(setting, refusal))
+        return tuple(found)
 
-    @property
+    @cached_property
     def foreign(self) -> "Foreign | None":
         """What sbatch reads in the script's #PBS or #BSUB lines, after all others; None without such lines."""
-        if self._foreign is False:
-            string = self.text.string
-            self._foreign = None
-            if ("#PBS" in string or "#BSUB" in string) and self.last("ignore-pbs") is None:
-                from sbatchlint.slurm.foreign import read_foreign  # few scripts have such lines
+        string = self.text.string
+        if "#PBS" not in string and "#BSUB" not in string or self.last("ignore-pbs") is not None:
+            return None
+        from sbatchlint.slurm.foreign import read_foreign  # few scripts have such lines
 
-                self._foreign = read_foreign(self.text, self.versions.majors)
-        return self._foreign or None
+        return read_foreign(self.text, self.versions.majors)
 
     @property
     def has_comments(self) -> bool:

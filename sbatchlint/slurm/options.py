@@ -33,20 +33,6 @@ class Option:
     `environment`: by command, the variables that set it.
     """
 
-    __slots__ = (
-        "_argument",
-        "alias_of",
-        "commands",
-        "early",
-        "environment",
-        "form",
-        "kind",
-        "letter",
-        "name",
-        "plugin",
-        "words",
-    )
-
     def __init__(self, row: Mapping[str, Any], plugin: str | None = None) -> None:
         self.name: str = row["name"]
         self.letter: str | None = row.get("letter")

@@ -49,32 +49,6 @@ class Counts(NamedTuple):
 class Client:
     """sbatch's own numbers behind `_opt_verify()`, before the GPU options are looked at."""
 
-    __slots__ = (
-        "arbitrary",
-        "asked",
-        "cores",
-        "cpus_per_task",
-        "extra",
-        "hosts",
-        "max_nodes",
-        "min_nodes",
-        "multiplied",
-        "nodes_set",
-        "ntasks",
-        "ntasks_per_core",
-        "ntasks_per_gpu",
-        "ntasks_per_node",
-        "ntasks_per_socket",
-        "ntasks_set",
-        "plane",
-        "shrunk_from",
-        "sizes",
-        "sockets",
-        "threads",
-        "too_few_for_plane",
-        "verified_nodes",
-    )
-
     def __init__(self) -> None:
         self.min_nodes, self.max_nodes = 1, 0
         self.nodes_set = self.ntasks_set = self.extra = self.multiplied = False

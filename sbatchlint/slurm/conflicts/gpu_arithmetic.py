@@ -27,17 +27,6 @@ SHARES = frozenset({"mps", "shard"})
 class Description:
     """The numbers that sbatch sends to slurmctld (`job_desc_msg_t`); None where it sends none."""
 
-    __slots__ = (
-        "cpus_per_task",
-        "max_nodes",
-        "min_nodes",
-        "ntasks_per_gpu",
-        "ntasks_per_node",
-        "ntasks_per_socket",
-        "num_tasks",
-        "sockets_per_node",
-    )
-
     def __init__(self) -> None:
         self.min_nodes: int | None = None
         self.max_nodes: int | None = None
