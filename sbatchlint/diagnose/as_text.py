@@ -59,16 +59,12 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
     lines = [f"{kind} {terminal.style('bold', escape(event.symptom.title))}"]
     gutter = max(len(str(max(event.rows))), 2)
     times = "" if event.count == 1 else f" ({event.count} times{_who(event)})"
-    lines.append(
-        terminal.style("gutter", " " * gutter + "--> ") + f"{_shown(shown_path(event.path))}:{event.row}{times}"
-    )
+    arrow, beside = (terminal.style("gutter", " " * gutter + sign) for sign in ("--> ", " | "))
+    number = terminal.style("gutter", f"{event.row:>{gutter}} | ")
+    lines.append(f"{arrow}{_shown(shown_path(event.path))}:{event.row}{times}")
     frame = own_frame(event.above)
     if frame:
-        lines.append(
-            terminal.style("gutter", " " * gutter + " | ") + terminal.style("dim", _cut(frame, terminal, gutter))
-        )
-    number = terminal.style("gutter", f"{event.row:>{gutter}} | ")
-    beside = terminal.style("gutter", " " * gutter + " | ")
+        lines.append(beside + terminal.style("dim", Line(masked(frame), [], terminal.width - gutter - 4).text))
     text = _whole(event.text, terminal.width - gutter - 4)
     lines.extend((beside if part else number) + each for part, each in enumerate(text))
     lines.append("")
@@ -155,10 +151,6 @@ def _who(event: Event) -> str:
         return ""
     some = sorted(event.tasks, key=lambda each: (len(each), each))
     return ": " + escape(", ".join(some[:4])) + (f" and {len(some) - 4} more" if len(some) > 4 else "")
-
-
-def _cut(text: str, terminal: Terminal, gutter: int) -> str:
-    return Line(masked(text), [], terminal.width - gutter - 4).text
 
 
 def _shown(text: str) -> str:

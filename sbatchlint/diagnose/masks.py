@@ -27,16 +27,12 @@ def masked(text: str) -> str:
 
 
 def _setting(match: re.Match[str]) -> str:
-    if not _names_secret(match["name"]) or match["value"].startswith(("$", MASK)):
-        return match[0]
-    return f"{match[1]}{match['name']}{match[3]}{MASK}"
+    return f"{match[1]}{match['name']}{match[3]}{MASK}" if _is_secret(match) else match[0]
 
 
 def _option(match: re.Match[str]) -> str:
-    if not _names_secret(match["name"]) or match["value"].startswith(("$", MASK)):
-        return match[0]
-    return f"--{match['name']}{match[2]}{MASK}"
+    return f"--{match['name']}{match[2]}{MASK}" if _is_secret(match) else match[0]
 
 
-def _names_secret(name: str) -> bool:
-    return is_secret(name.replace("-", "_"))
+def _is_secret(match: re.Match[str]) -> bool:
+    return is_secret(match["name"].replace("-", "_")) and not match["value"].startswith(("$", MASK))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
+from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.options import all_options
 from sbatchlint.slurm.versions import expand
 
@@ -106,14 +107,11 @@ def known_names() -> frozenset[str]:
     return frozenset({*variables(), *_data()["others"], *read})
 
 
-class Misspelling:
-    """A name that Slurm does not set, and the one that was probably meant; `certain`: nothing else is near."""
+class Misspelling(NamedTuple):
+    """The name that was probably meant by one that Slurm does not set; `certain`: nothing else is near."""
 
-    __slots__ = ("certain", "meant")
-
-    def __init__(self, meant: str, certain: bool) -> None:
-        self.meant = meant
-        self.certain = certain
+    meant: str
+    certain: bool
 
 
 @lru_cache(maxsize=1024)
@@ -122,7 +120,7 @@ def misspelling_of(name: str) -> Misspelling | None:
     if not name.startswith(_PREFIXES):
         prefix, _, rest = name.partition("_")
         meant = f"SLURM_{rest}"
-        return Misspelling(meant, True) if find(meant) is not None and _distance(prefix, "SLURM") == 1 else None
+        return Misspelling(meant, True) if find(meant) is not None and edit_distance(prefix, "SLURM") == 1 else None
     if name in known_names() or find(name) is not None:
         return None
     if any(group[:-1] in name for group in _GROUPS):
@@ -136,7 +134,7 @@ def misspelling_of(name: str) -> Misspelling | None:
         return Misspelling(same[0], len(same) == 1)
     limit = 2 if len(plain) > 9 else 1
     near = [each for each in variables() if each.startswith(_PREFIXES) and _may_be_near(plain, _plain(each), limit)]
-    distances = {each: _distance(plain, _plain(each)) for each in near}
+    distances = {each: edit_distance(plain, _plain(each)) for each in near}
     least = min(distances.values(), default=limit + 1)
     if least > limit:
         return None
@@ -146,7 +144,7 @@ def misspelling_of(name: str) -> Misspelling | None:
 
 def is_plain_misspelling(name: str, misspelling: Misspelling) -> bool:
     """Whether the two differ by underscores and one letter, so that nobody can have meant a name of their own."""
-    return misspelling.certain and _distance(_plain(name), _plain(misspelling.meant)) <= 1
+    return misspelling.certain and edit_distance(_plain(name), _plain(misspelling.meant)) <= 1
 
 
 def _plain(name: str) -> str:
@@ -157,17 +155,3 @@ def _plain(name: str) -> str:
 def _may_be_near(first: str, second: str, limit: int) -> bool:
     """Whether the distance of two names may be so small, by their lengths and letters: a change swaps one for one."""
     return abs(len(first) - len(second)) <= limit and len(set(first) ^ set(second)) <= 2 * limit
-
-
-def _distance(first: str, second: str) -> int:
-    """How many letters have to be changed, added, dropped or swapped with their neighbour."""
-    before: list[int] = []
-    row = list(range(len(second) + 1))
-    for i, letter in enumerate(first, 1):
-        older, before, row = before, row, [i]
-        for j, other in enumerate(second, 1):
-            cost = min(row[j - 1] + 1, before[j] + 1, before[j - 1] + (letter != other))
-            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
-                cost = min(cost, older[j - 2] + 1)
-            row.append(cost)
-    return row[-1]

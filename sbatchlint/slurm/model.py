@@ -9,19 +9,16 @@ from sbatchlint.slurm.options import Option
 from sbatchlint.source.text import Span
 
 
-class StopLine:
+class StopLine(NamedTuple):
     """The line that ended the reading. `offset`: its first character other than whitespace; `start`: the line.
 
     Both count in the text. `certain`: False where the line begins with an unknown text, which may be no command at all.
     """
 
-    __slots__ = ("certain", "offset", "span", "start")
-
-    def __init__(self, span: Span, offset: int, certain: bool, start: int) -> None:
-        self.span = span
-        self.offset = offset
-        self.certain = certain
-        self.start = start
+    span: Span
+    offset: int
+    certain: bool
+    start: int
 
 
 class Setting:

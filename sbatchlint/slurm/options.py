@@ -9,7 +9,7 @@ import os.path
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sbatchlint.slurm.versions import MAJORS, expand, is_before
 
@@ -160,22 +160,17 @@ def accepting_commands(written: str) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-class Meaning:
+class Meaning(NamedTuple):
     """What a written option is in some releases.
 
     `option`: None when it is unknown or ambiguous; then `candidates` holds the long names it may stand for.
     `argument`: none, required or optional. `versions`: None for all that were asked for.
     """
 
-    __slots__ = ("argument", "candidates", "option", "versions")
-
-    def __init__(
-        self, option: Option | None, argument: str, candidates: tuple[str, ...], versions: tuple[str, ...] | None
-    ) -> None:
-        self.option = option
-        self.argument = argument
-        self.candidates = candidates
-        self.versions = versions
+    option: Option | None
+    argument: str
+    candidates: tuple[str, ...]
+    versions: tuple[str, ...] | None
 
 
 def _grouped(found: Iterable[tuple[str, Option | None, str, tuple[str, ...]]]) -> tuple[Meaning, ...]:

@@ -18,7 +18,7 @@ from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.model import Refused
 from sbatchlint.slurm.script_file import refusals as file_refusals
-from sbatchlint.slurm.versions import is_before
+from sbatchlint.slurm.versions import holds_in, is_before
 
 FILE, OPTION, VERIFY, CONTROLLER = "file", "option", "verify", "controller"
 # What sbatch meets before it looks at any option of a component: words that it cannot split.
@@ -45,7 +45,7 @@ def verdict(directives: Directives, version: str) -> Verdict:
     for message, stage in _refusals(directives, version):
         return Verdict(False, message, stage)
     test_only = directives.last("test-only")
-    if test_only is not None and _holds(test_only.versions, version):
+    if test_only is not None and holds_in(test_only.versions, version):
         return Verdict(False, "--test-only: nothing is submitted", VERIFY)
     known = directives.certain and all(setting.known for setting in directives.settings)
     return Verdict(True if known else None)
@@ -69,7 +69,7 @@ def _of_component(
     options = [
         (0 if problem.kind in _WORDS else 1, problem.span.start, problem.message)
         for problem in directives.problems
-        if problem.line.component == component and _holds(problem.versions, version)
+        if problem.line.component == component and holds_in(problem.versions, version)
     ]
     verified: list[tuple[int, str]] = []
     values = values_of(directives, component, version)
@@ -77,7 +77,7 @@ def _of_component(
     last = {each.name: each for each in directives.reaching(component, version)}
     for refused in directives.refused:
         setting, refusal = refused
-        if setting.component > component or not _holds(refusal.versions, version):
+        if setting.component > component or not holds_in(refusal.versions, version):
             continue
         if refusal.stage == OPTION:
             if setting.component == component:
@@ -143,7 +143,3 @@ def _place(refused: Refused, version: str) -> int:
     if name == "propagate":
         return _PROPAGATE
     return _DESCRIPTION if name in _RESOURCES else _PLACES.get(name, 0)
-
-
-def _holds(versions: tuple[str, ...] | None, version: str) -> bool:
-    return versions is None or version in versions

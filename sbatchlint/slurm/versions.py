@@ -83,6 +83,11 @@ def is_before(version: str, other: str) -> bool:
     return _INDEX[version] < _INDEX[other]
 
 
+def holds_in(versions: tuple[str, ...] | None, version: str) -> bool:
+    """Whether what holds in these releases (None: in all) holds in this one."""
+    return versions is None or version in versions
+
+
 def is_release(version: str, other: str) -> bool:
     """Whether a release is this one, and no other."""
     _asked.update(MAJORS[_INDEX[other] : _INDEX[other] + 2])

@@ -9,6 +9,7 @@ from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
 from sbatchlint.slurm.conflicts.gpu_arithmetic import Values
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import ForeignSetting, Setting
+from sbatchlint.slurm.versions import holds_in
 
 
 class ClashingSettings(NamedTuple):
@@ -107,7 +108,7 @@ def _last_settings(directives: Directives, component: int, version: str) -> dict
     foreign = directives.foreign
     if foreign is not None:
         for each in foreign.settings:
-            if not _elsewhere(each.versions, version):
+            if holds_in(each.versions, version):
                 found.pop(each.name, None)
                 found[each.name] = each
     return found
@@ -121,7 +122,7 @@ def _values(
         value = setting.value
         if not isinstance(setting, Setting):
             # The words of another scheduler may add to what the options say.
-            said = [each.value for each in directives.all(name, component) if not _elsewhere(each.versions, version)]
+            said = [each.value for each in directives.all(name, component) if holds_in(each.versions, version)]
             value = setting.over(said[-1] if said else None)
         found[name] = value
     if component and directives.is_given("hint"):
@@ -142,7 +143,3 @@ def _inherited_hint(directives: Directives, component: int, version: str) -> str
         if "hint" in settings and not hint_rivals(_values(directives, earlier, version, settings), version):
             return settings["hint"].value
     return None
-
-
-def _elsewhere(versions: tuple[str, ...] | None, version: str) -> bool:
-    return versions is not None and version not in versions

@@ -15,7 +15,7 @@ from sbatchlint.slurm.foreign.option_words import Translation, given_options
 from sbatchlint.slurm.grammar import Refusal, refusals
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, Readable, Token, read_words
 from sbatchlint.slurm.model import ForeignSetting, Problem
-from sbatchlint.slurm.versions import is_before
+from sbatchlint.slurm.versions import holds_in, is_before
 
 # sbatch stops after this many lines that do not begin with `#`.
 MOST_COMMANDS = 100
@@ -71,11 +71,11 @@ class Foreign(NamedTuple):
         """
         found: list[tuple[bool, int, int, str]] = []
         for problem in self.problems:
-            if problem.versions is None or version in problem.versions:
+            if holds_in(problem.versions, version):
                 late = problem.kind not in _WORD_FAULTS
                 found.append((late, problem.line.start, problem.span.start, problem.message))
         for setting, refusal in self.refused:
-            if refusal.stage == "option" and (refusal.versions is None or version in refusal.versions):
+            if refusal.stage == "option" and holds_in(refusal.versions, version):
                 found.append((True, setting.line.start, setting.span.start, refusal.message))
         return min(found)[-1] if found else None
 

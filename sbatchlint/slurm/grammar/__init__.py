@@ -5,7 +5,7 @@ and are taken without loading any of them.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from sbatchlint.slurm.options import Option
@@ -91,17 +91,13 @@ _FAMILY = {
 }  # fmt: skip
 
 
+@cache
 def _judge(module: str) -> Judge:
     """The function `refusal(option, value, version)` of a module here, loaded when it is first wanted."""
-    judge = _JUDGES.get(module)
-    if judge is None:
-        from importlib import import_module
+    from importlib import import_module
 
-        judge = _JUDGES[module] = import_module(f"{__name__}.{module}").refusal
+    judge: Judge = import_module(f"{__name__}.{module}").refusal
     return judge
-
-
-_JUDGES: dict[str, Judge] = {}
 
 
 def _is_count(value: str) -> bool:

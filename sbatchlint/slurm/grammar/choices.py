@@ -75,11 +75,7 @@ def meant(option: str, word: str, version: str) -> str | None:
     known = words(option, version)
     folded = word.lower()
     for each in known:
-        if (
-            each.lower() == folded
-            or each.lower() == folded.replace("-", "_")
-            or each.lower() == folded.replace("_", "-")
-        ):
+        if each.lower() in (folded, folded.replace("-", "_"), folded.replace("_", "-")):
             return each
     given = _MEANT.get(option, {}).get(folded)
     if given is not None:
