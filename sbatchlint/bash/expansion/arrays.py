@@ -23,6 +23,13 @@ def is_open(fields: Fields) -> bool:
     return not isinstance(fields, _Closed) and any(map(_open, chain.from_iterable(fields)))
 
 
+def element_index(index: int | str | None, flags: str) -> int | str | None:
+    """The subscript of the element that `NAME` or `NAME[index]` means, None where it is unknown (`index` "")."""
+    if index is None:
+        return "0" if "A" in flags else 0
+    return None if index == "" else index
+
+
 def indices(fields: Fields, keys: Keys) -> list[int]:
     """The subscripts of an indexed array."""
     return list(range(len(fields))) if keys is None else [parse_integer(key) for key in keys]

@@ -1,8 +1,9 @@
 """Assignments: scalars, elements, arrays, `+=`, and the attributes of `declare`."""
 
 import re
+from collections.abc import Callable
 
-from sbatchlint.bash.expansion.arrays import element, indices, is_open, with_element
+from sbatchlint.bash.expansion.arrays import element, element_index, indices, is_open, with_element
 from sbatchlint.bash.expansion.lookup import alternatives
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
@@ -106,11 +107,13 @@ def with_attributes(expander: Expander, values: list[Alternative], flags: str, s
     """The values as a variable with attributes stores them: evaluated (i), in lower (l) or upper case (u)."""
     if not set(flags) & {"i", "l", "u"}:
         return values
+    return _mapped(values, lambda field: _with_attributes(expander, field, flags, scope))
+
+
+def _mapped(values: list[Alternative], change: Callable[[Pieces], Pieces]) -> list[Alternative]:
+    """The values with each of their fields changed."""
     return [
-        each
-        if each.fields is None
-        else each._replace(fields=tuple([_with_attributes(expander, field, flags, scope) for field in each.fields]))
-        for each in values
+        value if value.fields is None else value._replace(fields=tuple(map(change, value.fields))) for value in values
     ]
 
 
@@ -289,18 +292,13 @@ def set_alternatives(
         return
     array = old is not None and old.array or index is not None
     if array:
-        wanted: int | str | None = ("0" if "A" in flags else 0) if index is None else None if index == "" else index
+        wanted = element_index(index, flags)
         before = old.alternatives if old is not None else _inherited(expander, name, scope)
         values = _in_element(expander, values, before, wanted, False, flags, span, name, scope)
     else:
         bounded = expander.substituter.limits.bounded
-        phase = scope.context.phase
-        values = [
-            each
-            if each.fields is None
-            else each._replace(fields=tuple([bounded(field, MOST_PIECES, span, phase) for field in each.fields]))
-            for each in with_attributes(expander, values, flags, scope)
-        ]
+        values = with_attributes(expander, values, flags, scope)
+        values = _mapped(values, lambda field: bounded(field, MOST_PIECES, span, scope.context.phase))
     scope.state.variables[name] = Variable(
         widen(values, name, span, scope.context.phase),
         array,

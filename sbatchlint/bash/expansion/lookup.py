@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sbatchlint.bash.expansion.arrays import element
+from sbatchlint.bash.expansion.arrays import element, element_index
 from sbatchlint.bash.expansion.protocol import Environment, Scope
 from sbatchlint.bash.values import expansions, flattened
 from sbatchlint.bash.variables import Alternative, Fields, Guards, Variable, merge_guards
@@ -52,7 +52,7 @@ def elements(
                 scope.state.doubtful = True
             results.append((fields, alternative.guards))
             continue
-        wanted: int | str | None = ("0" if "A" in flags else 0) if index is None else None if index == "" else index
+        wanted = element_index(index, flags)
         known, field = element(alternative, wanted, flags)
         if known:
             if field is None and isinstance(wanted, int) and wanted < 0:

@@ -181,8 +181,6 @@ class Expander:
         """The pieces of literal text; an unknown that is parsed again stays unknown, open where it is not quoted."""
         text, start, end = scope.text, part.start, part.end
         if len(part.text) == end - start:
-            if text.is_plain:
-                return (Piece(part.text, text.start + start, text.start + end),)
             pieces = text.pieces(start, end)
             if UNKNOWN_CHARACTER in part.text:
                 is_open = not part.quoted
@@ -194,7 +192,7 @@ class Expander:
                 )
             return pieces
         span = text.span(start, end)
-        inside = () if text.is_plain else text.pieces(start, end)
+        inside = text.pieces(start, end)
         expansion = next((piece.expansion for piece in inside if piece.expansion is not None), None)
         return (Piece(part.text, span.start, span.end, expansion),)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from sbatchlint.bash.expansion.arrays import is_open
 from sbatchlint.bash.expansion.printing import echo_output, join_fields, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import programs, reading
@@ -102,6 +103,14 @@ def _run_words(interpreter: Interpreter, invocation: Invocation, scope: Scope, a
     return interpreter.command(child, Scope(scope.state, scope.text, context))
 
 
+def _after_unknown_program(interpreter: Interpreter, scope: Scope) -> State:
+    """The state after this shell has run a program that is not known."""
+    scope.state.sourced = True
+    scope.state.status = None
+    interpreter.emit(None, scope)
+    return scope.state
+
+
 def eval_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`eval`: its words are a program of this shell."""
     text = Text(join_fields(invocation.argv[1:]))
@@ -112,10 +121,7 @@ def eval_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
         # an unknown word may also be a command
         scope.state.doubtful = True
     if all(piece.text is None for piece in text.field):
-        scope.state.sourced = True
-        scope.state.status = None
-        interpreter.emit(None, scope)
-        return scope.state
+        return _after_unknown_program(interpreter, scope)
     invocation.text = text
     context = scope.context.replace(parent=invocation)
     return interpreter.program(text, Scope(scope.state, text, context))
@@ -125,10 +131,7 @@ def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     """`source FILE`: a file that the script wrote, or one beside the script."""
     text = programs.find_file(interpreter, scope.state, invocation, 1) if len(invocation.argv) > 1 else None
     if text is None:
-        scope.state.sourced = True
-        scope.state.status = None
-        interpreter.emit(None, scope)
-        return scope.state
+        return _after_unknown_program(interpreter, scope)
     return interpreter.program(text, Scope(scope.state, text, scope.context.replace(parent=invocation)))
 
 
@@ -185,11 +188,11 @@ def shift(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
         state.positional = None
         return state
     number = parse_integer(count)
-    if any(piece.open for field in state.positional[:number] for piece in field):
+    if is_open(state.positional[:number]):
         state.positional = None
     elif number > len(state.positional):
         state.status = 1
-        if any(piece.open for field in state.positional for piece in field):
+        if is_open(state.positional):
             state.positional, state.status = None, None
     else:
         state.positional = state.positional[number:]

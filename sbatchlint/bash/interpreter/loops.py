@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from sbatchlint.bash.expansion.arrays import is_open
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter, LoopFrame
 from sbatchlint.bash.interpreter.loop_bodies import is_pattern, is_plain, is_straight
@@ -86,7 +87,7 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         choices = interpreter.expander.argv(node.words, scope)
         known = len(choices) == 1
         items = [field for fields, _ in choices for field in fields]
-    known = known and not any(piece.open for field in items for piece in field)
+    known = known and not is_open(tuple(items))
     known = known and not any(map(is_pattern, node.words or ()))
     if known and not items:
         scope.state.status = 0
