@@ -24,6 +24,8 @@ sbatch(1); RFC 2606; bash(1), "REDIRECTION".
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import (
     Placeholder,
@@ -35,14 +37,19 @@ from sbatchlint.analysis.directives.positional_words import PositionalWords
 from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, typo
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.samples import is_sample
-from sbatchlint.analysis.script.unfilled import Unfilled, unfilled
+from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.values import Text
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Piece, Pieces, Text, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.containers import Container
+from sbatchlint.job.once import once
+from sbatchlint.job.steps import Step
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secret_names import is_secret
 
 CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0", alone=True)
 
@@ -121,7 +128,7 @@ def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
             yield from _in_place_of_options(job, PositionalWords(job.directives, problem))
     redirected = list(_redirected(job))
     places = {each.span.start for each in redirected}
-    given = [each for each in unfilled(job) if each.span.start not in places]
+    given = [each for each in _unfilled(job) if each.span.start not in places]
     plain = [each for each in given if each.kind == "path" and each.use in ("argument", "environment")]
     yield from _one_of([*redirected, *(_given(each) for each in given if each not in plain)])
     if plain:
@@ -178,6 +185,178 @@ def _in_value(
     yield Finding(job.directives.text.span(left, right), message, None if refused else SEVERITIES.get(setting.name))
 
 
+# --- placeholders in the words of commands -----------------------------------------------------------
+#
+# A word says that it was left to be filled in by its own form; what becomes of that, the command says that gets it.
+
+# Whether a word can be one at all.
+_SIGNS = Regex(r"<[A-Za-z]|path/to\b|(?i:your|change_?me|replace_?me|fill_?me|_here\b|fixme|todo|xxx)")
+# `<name>`, alone or as a part of a path, an address or an option; no end tag, no `<|token|>`.
+_ANGLED = Regex(r"<[A-Za-z](?:[^<>\n|=\"'@]*[^<>\s|=\"'@/])?>")
+# A name of one small word is a mark in a text as often; so are these, which models read.
+_MARK = Regex(
+    r"<(?:[a-z]+\d*|(?:start|end|begin|bos|eos|extra|mask|pad|unk|img|image|audio|video|tool|think|fim|im|IMG)[_-].*)>"
+)
+# What gives a value to an option or a variable of this name takes text of any kind.
+_TEXT_NAMES = Regex(
+    r"(?i)(?:.*[-_.]|-*)(?:\w*tokens?|tags?|prompts?|templates?|stop|eos|bos|pad|mask|special|delimiters?|separators?|sep"
+    r"|prefix|suffix|text|pattern|regexp?|format|message|title|description|comment|notes?|query|filter)"
+)
+_PATH = Regex(r"(?:^|(?<=[\"':=,@]))(?:\.?/)?path/to(?:/[^\s:,;\"']*|\b)|(?<=/)path/to(?:/[^\s:,;\"']*)?")
+_THING = (
+    "account|allocation|project|proj|partition|queue|group|user(?:name)?|name|dir(?:ectory)?|folder|path|email|e?mail|host"
+    "|script|program|prog|app(?:lication)?|code|command|executable|exe|binary|file|data(?:set)?|input|output|env(?:ironment)?"
+    "|image|container|registry|model|token|key|api|password|passwd|secret|id|job|wandb|hf|conda|venv|org(?:ani[sz]ation)?"
+)
+_WORD = Regex(
+    rf"(?:your[-_](?:\w.*)|your(?:{_THING})(?:[-_.].*)?|change[-_]?(?:me|this)|replace[-_]?(?:me|this|with[-_].*)"
+    r"|fill[-_]?(?:me|this)?[-_]?in|fill[-_]?me|.+[-_]goes[-_]here|(?:put|insert|enter|add|paste|your|my)[-_].*[-_]here"
+    r"|todo|fixme)(?:\.\w+)?",
+    2,  # re.IGNORECASE
+)
+_CROSSES = Regex(r"(?:[a-z]{2,6}[-_])?(?:X{3,}|x{4,})")
+_PARTS = Regex(r"[^/:=,@\s\"']+")
+
+# Commands whose words are text, not names of things: what a placeholder in them does is to be read.
+_TEXT = (
+    "echo printf cat grep egrep fgrep sed awk gawk mawk perl tr cut git mail mailx logger jq yq expr mktemp rename tput"
+    " figlet banner zenity notify-send basename dirname fmt column read"
+)
+_WRITERS = frozenset(_TEXT.split())
+_USES = {"source": "source", ".": "source", "cd": "folder", "pushd": "folder"}
+_INTERPRETERS = frozenset(("bash", "sh", "Rscript", "julia", "octave", "matlab"))
+# Behind such a word an unknown command, a profiler for instance, starts a program.
+_STARTERS = frozenset(("srun", "mpirun", "mpiexec"))
+# Options of an interpreter that take the next word for themselves, and of a starter.
+_BEFORE_SCRIPT = frozenset(("-m", "-W", "-X", "-o", "-n", "-N", "-np", "-c"))
+
+
+class _Unfilled(NamedTuple):
+    """A placeholder that a command gets.
+
+    `text`: as written, `span`: where. `kind`: `blank`, or `path` for `/path/to`. `use`: `run`, `source`, `folder`,
+    `image`, `login`: that fails; `argument`; `environment`: exported, for whoever reads it. `certain`: no test decides.
+    """
+
+    text: str
+    span: Span
+    kind: str
+    use: str
+    certain: bool
+
+
+@once
+def _unfilled(job: Job) -> list[_Unfilled]:
+    """Each placeholder that a command of the script gets, by place, with the use of it that counts most."""
+    if not job.is_shell:
+        return []
+    found: dict[tuple[int, int], _Unfilled] = {}
+    for command in job.invocations:
+        if not any(map(_has_signs, command.words)):
+            continue
+        certain, image = not command.context.conditional, _image(command)
+        for field, use, owner in _fields(command):
+            for kind, span, text in _in_field(field, owner):
+                pictured = any(each.start <= span.start and span.end <= each.end for each in image)
+                _keep(found, _Unfilled(text, span, kind, "image" if pictured else use, certain))
+    for assigned in job.assignments:
+        if assigned.exported:
+            for each in assigned.alternatives:
+                for field in each.fields or ():
+                    for kind, span, text in _in_field(field, assigned.name):
+                        _keep(found, _Unfilled(text, span, kind, "environment", not assigned.context.conditional))
+    return [found[place] for place in sorted(found)]
+
+
+_ORDER = ("environment", "argument", "login", "image", "folder", "source", "run")
+
+
+def _keep(found: dict[tuple[int, int], _Unfilled], new: _Unfilled) -> None:
+    old = found.get((new.span.start, new.span.end))
+    if old is None or (_ORDER.index(old.use), old.certain) < (_ORDER.index(new.use), new.certain):
+        found[new.span.start, new.span.end] = new
+
+
+def _image(command: Invocation) -> Pieces:
+    """The image of the container that a command starts."""
+    info = command.spawn.info
+    container = info.container if isinstance(info, Step) else info
+    return container.image or () if isinstance(container, Container) else ()
+
+
+def _fields(command: Invocation) -> list[tuple[Pieces, str, str]]:
+    """The words of a command that name things: each with its use, and the option or variable whose value it is."""
+    name, rest = command.name, command.spawn.command
+    if not command.argv or command.calls_function or command.text is not None:
+        return []  # what is run in turn stands among the commands by itself
+    if name in _WRITERS or name in BUILTINS and name not in _USES and name not in ("exec", "export"):
+        return []
+    words = command.argv if rest is None else command.argv[:rest]
+    found = [(words[0], "run", "")] if words else []
+    use = "login" if any(text_of(word) == "login" for word in words[1:4]) else _USES.get(name or "", "argument")
+    runs = name is not None and (name in _INTERPRETERS or name.startswith("python"))
+    owner = ""
+    for word, text in zip(words[1:], command.words[1:]):
+        option, sign, _ = text.partition("=")
+        if runs and owner == "-c":
+            break  # a program in the language of its interpreter
+        is_script = runs and text[:1] != "-" and owner not in _BEFORE_SCRIPT
+        found.append((word, "run" if is_script else use, option if sign else owner))
+        runs = (runs or text in _STARTERS) and not is_script
+        use = "argument" if use in ("source", "folder") and text[:1] != "-" else use
+        owner = text if text[:1] == "-" and not sign else ""
+    return found
+
+
+def _in_field(field: Pieces, owner: str) -> list[tuple[str, Span, str]]:
+    """The placeholders in a word: kind, place and text. `owner`: the option or the variable that has it for a value."""
+    found: list[tuple[str, Span, str]] = []
+    whole = shown_text(field)
+    if not _has_signs(whole):
+        return found
+    any_text = _TEXT_NAMES.fullmatch(owner) is not None and not is_secret(owner)
+    at = 0
+    for piece in field:
+        text = piece.text
+        size = 1 if text is None else len(text)
+        if text and not any_text:
+            found.extend(_in_piece(piece, text, whole, at))
+        at += size
+    return found
+
+
+@lru_cache(maxsize=4096)  # most scripts have the same words
+def _has_signs(word: str) -> bool:
+    return "\n" not in word and _SIGNS.search(word) is not None  # several lines are a text, or a program
+
+
+def _in_piece(piece: Piece, text: str, whole: str, at: int) -> list[tuple[str, Span, str]]:
+    found = []
+    for match in _ANGLED.finditer(text):
+        before, after = whole[: at + match.start()][-1:], whole[at + match.end() :][:1]
+        joined = before and before in "/:.@" or after and after in "/:.@"
+        alone = before in ("", "=", " ", ",", '"', "'") and after in ("", " ", ",", '"', "'")
+        if joined or alone and _MARK.fullmatch(match.group()) is None:
+            found.append(("blank", _place(piece, *match.span()), match.group()))
+    found += [("path", _place(piece, *match.span()), match.group()) for match in _PATH.finditer(text)]
+    for match in _PARTS.finditer(text):
+        word = match.group()
+        # a word that goes on in what is not known is not this word
+        begins = whole[: at + match.start()][-1:]
+        ends = whole[at + match.end() :][:1]
+        if (begins and begins not in "/:=,@ \"'") or (ends and ends not in "/:=,@ \"'") or " " in text.strip():
+            continue
+        if (_WORD.fullmatch(word) or _CROSSES.fullmatch(word)) and "path/to" not in text:
+            found.append(("blank", _place(piece, *match.span()), word))
+    return found
+
+
+def _place(piece: Piece, start: int, end: int) -> Span:
+    if piece.expansion is not None:
+        return piece.span
+    return Span(piece.offset(start), piece.offset(end - 1) + 1)
+
+
 # --- in commands -------------------------------------------------------------------------------------
 
 # What happens to the command that gets a placeholder, and what to write.
@@ -192,7 +371,7 @@ USES = {
 }
 
 
-def _given(found: Unfilled) -> Finding:
+def _given(found: _Unfilled) -> Finding:
     """A placeholder that a command gets as a word."""
     does, advice = USES[found.use]
     fails = found.use not in ("argument", "environment")

@@ -29,16 +29,22 @@ from itertools import islice
 from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import add_step_option
-from sbatchlint.analysis.launch.step_claims import Room, claim_of, clash, room_of
 from sbatchlint.analysis.script.background import is_started_again, loops_around
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job.geometry import job_nodes
+from sbatchlint.job.gpus import step_gpus
+from sbatchlint.job.once import once
+from sbatchlint.job.request import Request
+from sbatchlint.job.step_cpus import cpus_in_all, cpus_per_task
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait, programs_with
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -66,6 +72,104 @@ _NODE_LIST = Regex(r"(?:-w|--nodelist)(?:=|\s*)([^\s;&|]+)")
 _IN_ORDER = Regex(r"(?i)stage|phase|step|part|resume|restart|continu|checkpoint|ckpt|load|init|input|from")
 
 
+# --- what a step has for itself alone ----------------------------------------------------------------
+#
+# `launch_common_create_job_step()` of src/srun/launch.c and `_pick_step_nodes()` of src/slurmctld/step_mgr.c, 22.05 to
+# 26.05; live runs of 22.05.
+
+_EXACT = ("exact", "exclusive", "cpus-per-task", "cpus-per-gpu")
+# Variables by which the script itself changes what a step claims, and options that we do not reckon with.
+_CHANGING = (
+    "SLURM_OVERLAP", "SLURM_EXACT", "SLURM_EXCLUSIVE", "SLURM_WHOLE", "SLURM_STEP_GRES", "SLURM_GRES",
+    "SLURM_MEM_PER_CPU", "SLURM_JOB_NUM_NODES",
+)  # fmt: skip
+_UNCLEAR = ("het-group", "jobid", "overcommit", "cpus-per-gpu", "mem-per-gpu", "tres-per-task", "immediate")
+_MORE_CPUS = ("exclusive", "overcommit", "hint", "threads-per-core", "mincpus", "gpus", "gres", "cpus-per-gpu")
+
+
+class _Claim(NamedTuple):
+    """What a step has for itself alone. `cpus`: of all its tasks; None: all on its nodes; 0: not known.
+
+    `memory`: megabytes on each node; `gpus`: on each node; 0: none, or not known.
+    """
+
+    cpus: int | None
+    memory: int
+    gpus: int
+
+
+class _Room(NamedTuple):
+    """What the job has: nodes, CPUs in all, memory and GPUs on each node; 0: not known."""
+
+    nodes: int
+    cpus: int
+    memory: int
+    gpus: int
+
+
+def _room_of(job: Job) -> _Room:
+    request = job.request
+    nodes = job_nodes(request) or (0 if request.asked("nodes") else 1)
+    memory = request.memory
+    return _Room(
+        nodes,
+        _cpus_of(request),
+        (memory.megabytes or 0) if memory is not None and memory.per == "node" else 0,
+        request.gpus_per_node() or (request.gpus.total or 0 if nodes == 1 else 0),
+    )
+
+
+def _cpus_of(request: Request) -> int:
+    """The CPUs of the job; 0 where they are not known."""
+    held, tasks = cpus_in_all(request), request.effective_tasks()
+    if held is not None:
+        return held[0]
+    if not tasks or not request.asked("mem-per-cpu") or request.asked_any(_MORE_CPUS):
+        return 0
+    number = tasks * (whole(request.text("cpus-per-task")) or 1)
+    return number + number % 2
+
+
+def _claim_of(job: Job, step: Step, room: _Room, version: str, exact: bool = False) -> _Claim | None:
+    """What a step claims in a release; None where that is not known. `exact`: as if it were told --exact."""
+    return _claim(job, step, room, version, exact)
+
+
+@once
+def _claim(job: Job, step: Step, room: _Room, version: str, exact: bool) -> _Claim | None:
+    options, request, command = step.options, step.request, step.invocation
+    if not step.certain or step.elsewhere or any(name in options or request.asked(name) for name in _UNCLEAR):
+        return None
+    if any(is_set(command, name) or any(name == own for own, _ in command.variables) for name in _CHANGING):
+        return None
+    wanted = cpus_per_task(step, version)
+    if wanted.number is None or wanted.conflict:
+        return None
+    cpus: int | None = None
+    if exact or wanted.number or any(name in options for name in _EXACT):
+        cpus = (step.tasks or 0) * (wanted.number or 1)
+    memory = room.memory
+    if "mem" in options:
+        memory = megabytes(options["mem"].text) or 0
+    elif "mem-per-cpu" in options or command.state.variables.get("SLURM_MEM_PER_NODE") is not None:
+        memory = 0
+    return _Claim(cpus, memory, (step_gpus(job, step).on_node or 0) if room.gpus else 0)
+
+
+def _clash(first: _Claim, second: _Claim, room: _Room) -> set[str]:
+    """Of what two steps on one node claim more than there is."""
+    found = set()
+    if first.cpus is None or second.cpus is None:
+        found.add("whole")
+    elif room.cpus and first.cpus and second.cpus and first.cpus + second.cpus > room.cpus:
+        found.add("cpus")
+    if room.memory and first.memory and second.memory and first.memory + second.memory > room.memory:
+        found.add("memory")
+    if room.gpus and first.gpus and second.gpus and first.gpus + second.gpus > room.gpus:
+        found.add("gpus")
+    return found
+
+
 class Started(NamedTuple):
     """A step that may still run. `again`: it is started several times, by a loop or by `by` (parallel, xargs)."""
 
@@ -82,7 +186,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _in_a_row(job)
     if not any(each.invocation.context.background or each.invocation.parent for each in job.steps):
         return  # each waits for the one before it
-    room = room_of(job)
+    room = _room_of(job)
     steps = {id(step.invocation): step for step in job.steps}
     groups: dict[int, dict[Span, Started]] = {}  # by the place of the step
     busy: set[int] = set()  # statements in the background that did something else before
@@ -142,7 +246,7 @@ def _several_at_once(command: Invocation) -> Invocation | None:
 # --- steps at the same time -------------------------------------------------------------------------------
 
 
-def _finding(job: Job, room: Room, started: Iterable[Started], *, only_last: bool = False) -> Iterator[Finding]:
+def _finding(job: Job, room: _Room, started: Iterable[Started], *, only_last: bool = False) -> Iterator[Finding]:
     """The first step of a group, all of which are started before one is awaited, that has to wait for another."""
     group = list(islice(started, _MOST + 1))
     for at, later in enumerate(group):
@@ -156,7 +260,7 @@ def _finding(job: Job, room: Room, started: Iterable[Started], *, only_last: boo
                 return
 
 
-def _reasons(job: Job, first: Started, later: Started, group: list[Started], room: Room) -> dict[str, set[str]]:
+def _reasons(job: Job, first: Started, later: Started, group: list[Started], room: _Room) -> dict[str, set[str]]:
     """Why one step has to wait for another, for each release in which it has for certain."""
     same = first.step is later.step
     if "overlap" in first.step.options or "overlap" in later.step.options:
@@ -169,14 +273,14 @@ def _reasons(job: Job, first: Started, later: Started, group: list[Started], roo
         return {}  # a node for each
     releases: dict[str, set[str]] = {}
     for version in job.versions.majors:
-        one, other = claim_of(job, first.step, room, version), claim_of(job, later.step, room, version)
-        reasons = None if one is None or other is None else clash(one, other, room)
+        one, other = _claim_of(job, first.step, room, version), _claim_of(job, later.step, room, version)
+        reasons = None if one is None or other is None else _clash(one, other, room)
         if reasons and (one_node or _would_fit(job, room, together, turns, version)):
             releases[version] = reasons
     return releases
 
 
-def _is_one_node(job: Job, room: Room, first: Started, later: Started) -> bool:
+def _is_one_node(job: Job, room: _Room, first: Started, later: Started) -> bool:
     """Whether two steps certainly run on the same node."""
     placed = [each.step.option(name) for each in (first, later) for name in PLACING if name in each.step.options]
     if not placed:
@@ -217,11 +321,11 @@ def _turns(job: Job, group: list[Started], together: list[Started]) -> list[int]
     return turns
 
 
-def _would_fit(job: Job, room: Room, together: list[Started], turns: list[int], version: str) -> bool:
+def _would_fit(job: Job, room: _Room, together: list[Started], turns: list[int], version: str) -> bool:
     """Whether the job has enough CPUs for what these steps need."""
     cpus = 0
     for number, each in zip(turns, together):
-        needed = claim_of(job, each.step, room, version, exact=True)
+        needed = _claim_of(job, each.step, room, version, exact=True)
         if needed is None or not needed.cpus:
             return False
         cpus += number * needed.cpus
@@ -229,7 +333,7 @@ def _would_fit(job: Job, room: Room, together: list[Started], turns: list[int], 
 
 
 def _report(
-    job: Job, room: Room, group: list[Started], first: Started, later: Started, releases: tuple[str, ...],
+    job: Job, room: _Room, group: list[Started], first: Started, later: Started, releases: tuple[str, ...],
     reasons: set[str],
 ) -> Finding:  # fmt: skip
     setting = job.request.given("mem")
@@ -283,7 +387,7 @@ def _never_ends(job: Job, step: Step) -> bool:
 
 
 def _advice(
-    job: Job, room: Room, group: list[Started], first: Started, later: Started, version: str, reasons: set[str]
+    job: Job, room: _Room, group: list[Started], first: Started, later: Started, version: str, reasons: set[str]
 ) -> list[str]:
     """The options by which each step claims its part only; none where they would not fit even then."""
     number = len(group)
@@ -292,7 +396,7 @@ def _advice(
         number = rounds if rounds > 1 else max(job.request.effective_tasks() or 0, 2)
     options = []
     if reasons & {"whole", "cpus"}:
-        claims = [claim_of(job, each.step, room, version, exact=True) for each in (first, later)]
+        claims = [_claim_of(job, each.step, room, version, exact=True) for each in (first, later)]
         needed = sum(each.cpus or 0 for each in claims if each is not None)
         if "cpus" in reasons or room.cpus and needed > room.cpus:
             return []

@@ -191,11 +191,11 @@ def test_files_of_checks_are_named_as_agreed() -> None:
     assert len({entry.code for entry in ENTRIES}) == len(ENTRIES) == len({entry.name for entry in ENTRIES})
 
 
-def test_no_file_is_longer_than_500_lines() -> None:
+def test_no_file_is_longer_than_650_lines() -> None:
     paths = [path for name in ("sbatchlint", "checks", "tests", "tools") for path in (ROOT / name).rglob("*.py")]
     assert paths
     sizes = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in paths}
-    assert not {path: size for path, size in sizes.items() if size > 500}
+    assert not {path: size for path, size in sizes.items() if size > 650}
 
 
 def test_every_file_of_traps_belongs_to_a_check() -> None:

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.analysis.directives.continuations import continuations
+from sbatchlint.analysis.directives.invisible_characters import invisible_characters
+from sbatchlint.analysis.directives.near_misses import near_misses
+from sbatchlint.analysis.directives.typos import swallowed, typo
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs, tells
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
@@ -17,9 +20,13 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.request import GPU_OPTIONS, Request
 from sbatchlint.job.steps import Step
+from sbatchlint.slurm.lines import magic_of
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
+
+if TYPE_CHECKING:
+    from sbatchlint.slurm.directives import Directives
 
 _RESOURCE_OPTIONS = frozenset({
     "nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "time", "partition", "constraint",
@@ -73,9 +80,8 @@ def gpu_need(job: Job) -> GpuNeed | None:
             return None  # it says what the software is built for
     if not found or is_submitted_with_gpus_elsewhere(job):
         return None
-    from sbatchlint.analysis.directives.lost_lines import lost_lines  # few jobs come as far as here
 
-    if any(_ASKING.search(line) for line in lost_lines(directives)):
+    if any(_ASKING.search(line) for line in _lost_lines(directives)):
         return None  # they are asked for, but in a line that sbatch does not read
     first = {sign.span: sign for sign in reversed(found)}
     return GpuNeed(
@@ -150,9 +156,8 @@ def _hinted(job: Job) -> tuple[Step, Sign] | None:
         found = (working[-1], hints[0]) if hints else None
     if found is None or is_submitted_with_gpus_elsewhere(job):
         return None
-    from sbatchlint.analysis.directives.lost_lines import lost_lines
 
-    return None if any(_ASKING_GPUS.search(line) for line in lost_lines(job.directives)) else found
+    return None if any(_ASKING_GPUS.search(line) for line in _lost_lines(job.directives)) else found
 
 
 def _hints_of_step(step: Step) -> Iterator[Sign]:
@@ -230,3 +235,37 @@ def gpus_wanted(job: Job) -> int | None:
             if ids and all(is_number(one) for one in ids):
                 return max(map(parse_integer, ids)) + 1
     return job.site.gpus_per_node
+
+
+# --- lines of which sbatch does not read all ---------------------------------------------------------
+#
+# What they would have asked for, the job has not; but the fault to report is the one that keeps it from being read.
+
+# Misses that sbatch reads all the same.
+_READ = ("old-word", "banner", "bare")
+
+
+def _lost_lines(directives: "Directives") -> Iterator[str]:
+    """The text of each: a directive with a fault in it, one that is not read, and what was meant for one."""
+    string = directives.text.string
+    faulty = {problem.line.start for problem in directives.problems}
+    for line in directives.lines:
+        if line.start in faulty or line.fault is not None or line.dropped is not None:
+            yield string[line.start : line.end]
+        elif line.comment is not None and magic_of(string, line.comment_start) is not None:
+            yield string[line.comment_start : line.end]
+    for line in directives.unread:
+        yield string[line.start : line.end]
+    for miss in near_misses(directives):
+        if miss.kind not in _READ:
+            yield string[miss.start : miss.last]
+    for each in continuations(directives):
+        for piece in each.pieces:
+            yield string[piece.start : piece.end]
+    for setting in directives.settings:
+        token, line = setting.value_token, setting.line
+        if line.comment is not None and (swallowed(setting) or token is not None and token.end == line.comment_start):
+            yield string[setting.token.start : line.end]
+    for found in invisible_characters(directives):
+        end = string.find("\n", found.start)
+        yield string[found.start : end if end >= 0 else len(string)]

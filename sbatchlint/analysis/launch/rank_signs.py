@@ -1,21 +1,25 @@
 """Signs that a program is one rank of many: it expects to be started once for each GPU, and starts no others itself."""
 
+import os.path
 import re
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.launch.program_ranks import asks_slurm_for_rank, lightning_trainer, spreads_itself
-from sbatchlint.analysis.launch.trainer_configuration import trainer_configuration
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import expansions, shown_text, span_of, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, Lookup, basename, program_options
 from sbatchlint.job.launchers import Python, python_of
 from sbatchlint.job.once import once
-from sbatchlint.job.python.program import python_program
+from sbatchlint.job.python.module import Call
+from sbatchlint.job.python.program import PythonProgram, python_program
+from sbatchlint.source import lookups
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    import ast
 
 
 class RankSign(NamedTuple):
@@ -84,7 +88,7 @@ def spawns_others(job: Job, invocation: Invocation) -> bool:
     if _is_told_to_spawn(invocation.argv, python_of(invocation)):
         return True
     program = python_program(job, invocation)
-    return program is not None and spreads_itself(program)
+    return program is not None and _spreads_itself(program)
 
 
 def _is_told_to_spawn(argv: Argv, python: Python | None) -> bool:
@@ -115,8 +119,8 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
         wrong = found.kind == "jax" and program.complete and not program.speaks_of("jax")
         return None if wrong else found
     place = span_of(invocation.argv[python.at])
-    trainer = lightning_trainer(program)
-    if trainer is None and asks_slurm_for_rank(program):
+    trainer = _lightning_trainer(program)
+    if trainer is None and _asks_slurm_for_rank(program):
         return RankSign("slurm-launcher", f"{program.path} takes its rank from SLURM_PROCID", place)
     if trainer is None or not trainer.known or trainer.devices == 1 and trainer.nodes == 1:
         return None
@@ -128,7 +132,7 @@ def _with_configuration(job: Job, invocation: Invocation, found: RankSign | None
     """The sign with what a configuration file beside the program says; its command line has the last word."""
     if found is not None and found.kind != "lightning":
         return found
-    configured = trainer_configuration(job, invocation)
+    configured = _trainer_configuration(job, invocation)
     if configured is None:
         return found
     if found is not None:
@@ -190,3 +194,153 @@ def told_sign(argv: Argv, python: Python | None, lookup: Lookup) -> RankSign | N
     if _JAX.search(program) or any(lookup(name) is not None for name in _JAX_VARIABLES):
         return RankSign("jax", "JAX expects one task for each GPU", target)
     return None
+
+
+# --- what the text of a Python program says ----------------------------------------------------------
+#
+# Lightning's Trainer and Fabric take their ranks from Slurm, and compare `devices` and `num_nodes` with it:
+# lightning/pytorch/trainer/trainer.py and lightning/fabric/plugins/environments/slurm.py (2.5).
+
+_PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
+# Strategies that start their processes themselves, or are one process; no ranks of Slurm.
+_OTHER_STRATEGIES = ("dp", "ddp_spawn", "ddp_notebook", "ddp_fork")
+# What starts other ranks, or spreads the work of one process over all GPUs.
+_SPREADS = frozenset({
+    "torch.multiprocessing.spawn", "torch.multiprocessing.start_processes", "torch.multiprocessing.Process",
+    "torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "ray.init", "vllm.LLM", "sglang.Engine",
+    "submitit.AutoExecutor", "submitit.SlurmExecutor", "dask_jobqueue.SLURMCluster",
+})  # fmt: skip
+# What may start them.
+_STARTS = frozenset({
+    "subprocess.Popen", "subprocess.run", "subprocess.call", "subprocess.check_call", "os.system", "os.fork",
+    "multiprocessing.Process",
+})  # fmt: skip
+
+
+class _Trainer(NamedTuple):
+    """Lightning's _Trainer, or Fabric, as a program makes it.
+
+    `devices`: on each node; None where it takes all, or `known` is False. `nodes`: None where it is not known.
+    """
+
+    known: bool
+    devices: int | None
+    nodes: int | None
+    path: str
+    line: int
+
+
+def _lightning_trainer(program: PythonProgram) -> _Trainer | None:
+    """The _Trainer whose processes Slurm is to start; None without one, with several that differ, or on processors."""
+    found = [call for call in program.calls if call.last in ("Trainer", "Fabric") and _is_lightning(call)]
+    trainers = {_trainer(program, call) for call in found}
+    alike = {each and each._replace(line=0) for each in trainers}
+    if len(alike) != 1 or program.speaks_of("LightningEnvironment", "TorchElasticEnvironment"):
+        return None
+    return next(iter(trainers))
+
+
+def _is_lightning(call: Call) -> bool:
+    return call.name.partition(".")[0] in _PACKAGES
+
+
+def _trainer(program: PythonProgram, call: Call) -> _Trainer | None:
+    strategy, accelerator = call.keyword("strategy"), call.keyword("accelerator")
+    if strategy in _OTHER_STRATEGIES or accelerator in ("cpu", "tpu", "mps") or not call.certain:
+        return None
+    given = next((each.value for each in call.node.keywords if each.arg in ("devices", "gpus")), None)
+    known, devices = _devices(given)
+    if given is None:
+        known = call.name.startswith("lightning.")  # "auto" from 2.0 on
+    nodes = call.keyword("num_nodes") if call.given("num_nodes") else 1
+    number = nodes if isinstance(nodes, int) else None
+    return _Trainer(known, devices, number, program.path, call.node.lineno)
+
+
+def _devices(node: "ast.expr | None") -> tuple[bool, int | None]:
+    """Whether the devices are written, and their number; None for all."""
+    import ast
+
+    if isinstance(node, ast.List | ast.Tuple):
+        return True, len(node.elts)
+    if isinstance(node, ast.UnaryOp):
+        return True, None  # -1
+    value = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(value, str):
+        return (True, parse_integer(value)) if is_number(value) else (value in ("auto", "-1"), None)
+    return (True, value) if isinstance(value, int) and not isinstance(value, bool) else (False, None)
+
+
+def _asks_slurm_for_rank(program: PythonProgram) -> bool:
+    """Whether a program of torch or JAX takes its rank from Slurm, and starts no processes itself."""
+    if "SLURM_PROCID" not in program.strings or _spreads_itself(program):
+        return False
+    names = {call.name for call in program.calls}
+    meets = "torch.distributed.init_process_group" in names or "jax.distributed.initialize" in names
+    return meets and not names & _STARTS
+
+
+def _spreads_itself(program: PythonProgram) -> bool:
+    """Whether a program starts its other ranks itself, or uses several GPUs in one process."""
+    return "device_map" in program.names or any(call.name in _SPREADS for call in program.calls)
+
+
+# --- what a YAML file beside the program says --------------------------------------------------------
+#
+# `--config-path` of Hydra (hydra/_internal/config_search_path_impl.py, 1.3) is relative to the program's folder; the
+# name has no ending. LightningCLI is told a file by `--config` or `-c`.
+
+_MOST_BYTES = 1 << 16
+_KINDS = {"--config-path": "folder", "--config-name": "name", "--config": "file"}
+_KINDS |= {"-cp": "folder", "-cn": "name", "-c": "file"}
+# Its block; the list of the files of which Hydra puts the configuration together may name one for it, too.
+_BLOCK = Regex(r"(?m)^trainer:[ \t]*(?:#.*)?\n((?:[ \t]+.*\n|[ \t]*(?:#.*)?\n)+)")
+_ELSEWHERE = Regex(r"(?m)^[ \t]*-[ \t]*(?:override[ \t]+)?/?trainer(?:@\S+)?:")
+_NUMBER = Regex(r"(?m)^[ \t]+(devices|gpus|num_nodes):[ \t]*([^\s#]+)[ \t]*(?:#.*)?$")
+
+
+class _Configured(NamedTuple):
+    """What the file says of the processes on a node, and of nodes; None where it gives no number. `path`: its name."""
+
+    devices: int | None
+    nodes: int | None
+    path: str
+
+
+def _trainer_configuration(job: Job, invocation: Invocation) -> _Configured | None:
+    """What the file says that a Python program is given on its command line; None where there is none, or no number."""
+    name = _file(invocation)
+    path = None if name is None else job.beside.named(invocation, name)
+    data = None if path is None else lookups.read(path, _MOST_BYTES + 1)
+    if path is None or data is None or len(data) > _MOST_BYTES:
+        return None
+    text = data.decode("utf-8", "replace") + "\n"
+    block = _BLOCK.search(text)
+    if block is None or _ELSEWHERE.search(text):
+        return None
+    found = dict(_NUMBER.findall(block[1]))
+    devices, nodes = _number(found.get("devices", found.get("gpus"))), _number(found.get("num_nodes"))
+    return None if devices is None and nodes is None else _Configured(devices, nodes, os.path.basename(path))
+
+
+def _file(invocation: Invocation) -> str | None:
+    python = python_of(invocation)
+    if python is None or python.target is None or python.kind != "script":
+        return None
+    given: dict[str, str] = {}
+    for option, value, _ in program_options(invocation.argv[python.after :], _KINDS.__contains__):
+        text = None if value is None else text_of(value)
+        if text:
+            given[_KINDS[option]] = text
+    if "folder" in given and "name" in given:
+        program = text_of(python.target)
+        if program is None:
+            return None
+        name = given["name"] if given["name"].endswith((".yaml", ".yml")) else f"{given['name']}.yaml"
+        return os.path.normpath(os.path.join(os.path.dirname(program), given["folder"], name))
+    return given["file"] if given.get("file", "").endswith((".yaml", ".yml")) else None
+
+
+def _number(text: str | None) -> int | None:
+    text = (text or "").strip("\"'")
+    return parse_integer(text) if is_number(text) else None
