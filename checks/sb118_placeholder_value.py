@@ -189,8 +189,12 @@ def _in_value(
 #
 # A word says that it was left to be filled in by its own form; what becomes of that, the command says that gets it.
 
-# Whether a word can be one at all.
+# Whether a word can be one at all, or a script can have any.
 _SIGNS = Regex(r"<[A-Za-z]|path/to\b|(?i:your|change_?me|replace_?me|fill_?me|_here\b|fixme|todo|xxx)")
+_WORDS_OF_SIGNS = (
+    *("path/to", "your", "changeme", "change_me", "replaceme", "replace_me", "fillme", "fill_me", "_here", "fixme"),
+    *("todo", "xxx"),
+)
 # `<name>`, alone or as a part of a path, an address or an option; no end tag, no `<|token|>`.
 _ANGLED = Regex(r"<[A-Za-z](?:[^<>\n|=\"'@]*[^<>\s|=\"'@/])?>")
 # A name of one small word is a mark in a text as often; so are these, which models read.
@@ -248,7 +252,7 @@ class _Unfilled(NamedTuple):
 @once
 def _unfilled(job: Job) -> list[_Unfilled]:
     """Each placeholder that a command of the script gets, by place, with the use of it that counts most."""
-    if not job.is_shell:
+    if not job.is_shell or not _may_have_signs(_code(job)):
         return []
     found: dict[tuple[int, int], _Unfilled] = {}
     for command in job.invocations:
@@ -266,6 +270,18 @@ def _unfilled(job: Job) -> list[_Unfilled]:
                     for kind, span, text in _in_field(field, assigned.name):
                         _keep(found, _Unfilled(text, span, kind, "environment", not assigned.context.conditional))
     return [found[place] for place in sorted(found)]
+
+
+def _code(job: Job) -> str:
+    """What the words of commands can be made of: not of the comments above the first one."""
+    text, statements = job.source.text, job.program.statements
+    return text[job.span(statements[0].start, statements[0].end).start :] if statements and job.outer is None else text
+
+
+@lru_cache(maxsize=1)  # for all jobs in a file
+def _may_have_signs(text: str) -> bool:
+    small = text.lower()
+    return any(map(small.__contains__, _WORDS_OF_SIGNS)) or _ANGLED.search(text) is not None
 
 
 _ORDER = ("environment", "argument", "login", "image", "folder", "source", "run")

@@ -37,7 +37,6 @@ from sbatchlint.analysis.expansion.early import (
 from sbatchlint.analysis.expansion.escapes import is_plain, left_to_tasks, started_by_shell
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
-from sbatchlint.job.launchers import recognise
 from sbatchlint.triggers import Steps
 
 CARD = Card(
@@ -81,7 +80,7 @@ def _right_by_luck(job: Job) -> Iterator[Finding]:
     """Ranks of a launcher for several nodes that are right while the step has one task, as far as the script tells."""
     uses = [use for use in early_uses(job, RANKS) if use.consumer in ("rank", "ignored") and not use.harms]
     for use in worst_by_place(use for use in uses if use.step.tasks in (None, 1)):
-        launcher = recognise(use.command.argv)
+        launcher = job.launcher_of(use.command)
         ranks = () if launcher is None or not launcher.spawns else (launcher.node_rank,)
         if not any(rank is not None and use.expansion in expansions(rank.value or ()) for rank in ranks):
             continue

@@ -45,7 +45,6 @@ from sbatchlint.bash.trace import VariableAssignment, exported
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job import Step
-from sbatchlint.job.launchers import recognise
 from sbatchlint.job.once import once
 from sbatchlint.job.proofs import keeps_words
 from sbatchlint.source.regex import Regex
@@ -121,7 +120,7 @@ def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) ->
     advice = f"set {'it' if len(ranks) == 1 else 'them'} in the task: `bash -c '{settings} exec …'`"
     held = _copies_at(job, *(each.expansion.span for each in uses))
     if use.consumer == "ignored":
-        launcher = recognise(use.command.argv)
+        launcher = job.launcher_of(use.command)
         if launcher is None or any(each.word is word for each in uses for word in use.command.argv):
             return f"the rendezvous numbers the nodes itself, so leave {rank} out", None
         edits = _removals(job, held)

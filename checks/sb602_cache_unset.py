@@ -25,7 +25,6 @@ from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job import Step
 from sbatchlint.job.containers import Container
-from sbatchlint.job.launchers import recognise
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.python.program import PythonProgram, python_program
 from sbatchlint.source.regex import Regex
@@ -56,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
             container = container_of(command)
             if command.state.sourced or container is not None and container.hidden_environment:
                 continue
-            for name in _unset_caches(step, command, container):
+            for name in _unset_caches(job, step, command, container):
                 program = python_program(job, command) if name == "NEMO_HOME" else None
                 if program is not None and program.complete and not _is_nemo(program):
                     continue
@@ -69,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
                 )
 
 
-def _unset_caches(step: Step, command: Invocation, container: Container | None) -> Iterator[str]:
+def _unset_caches(job: Job, step: Step, command: Invocation, container: Container | None) -> Iterator[str]:
     """Caches that a program of a step needs in common, and that the script does not name."""
     line = " ".join(command.words)
     nemo = container is not None and _names(line.lower(), "nemo", "megatron", "run_rec")
@@ -78,7 +77,7 @@ def _unset_caches(step: Step, command: Invocation, container: Container | None) 
             yield "NEMO_HOME"
     swift = _names(line, "swift", "megatron", UNKNOWN_CHARACTER)
     if step.several_nodes and swift and not _is_named(command, container, "MODELSCOPE_CACHE"):
-        launcher = recognise(command.argv)
+        launcher = job.launcher_of(command)
         if launcher is not None and launcher.kind == "swift":
             yield "MODELSCOPE_CACHE"
     if container is not None and shown_text(command.argv[0]).rpartition("/")[2] == "uv":

@@ -330,7 +330,7 @@ def _used(job: Job, command: Invocation, made: list[Made], phase: Phase, start: 
     """What of it a command is to find."""
     if command.name in HANDLING:
         return
-    fields = [(each, False) for field in opened(command)[start:] for each in values_in(field)]
+    fields = [(each, False) for field in opened(job, command)[start:] for each in values_in(field)]
     fields += [(each.target, True) for each in command.redirects if each.operator in WRITING and each.target]
     for field, written in fields:
         location = classify(field, job.site)

@@ -24,7 +24,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.argv import is_unknown
-from sbatchlint.job.launchers import python_of, recognise
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.programs import all_words
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Launchers
@@ -47,7 +47,7 @@ def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         if command.children or command.state.sourced or "pretrain_" not in "\n".join(command.words):
             continue
-        kind, field = _program(command)
+        kind, field = _program(job, command)
         if field is None or _is_on_path(command):
             continue
         text = shown_text(field)
@@ -68,9 +68,9 @@ def check(job: Job) -> Iterator[Finding]:
             )
 
 
-def _program(command: Invocation) -> tuple[str, Pieces | None]:
+def _program(job: Job, command: Invocation) -> tuple[str, Pieces | None]:
     """What Python is to run: how it is given (`script` or `module`), and the word."""
-    launcher = recognise(command.argv)
+    launcher = job.launcher_of(command)
     if launcher is not None:
         return launcher.program_kind, None if launcher.program is None else launcher.argv[launcher.program]
     python = python_of(command)

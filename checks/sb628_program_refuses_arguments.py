@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.launchers import python_of, recognise
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.python.program import PythonProgram, python_programs
 from sbatchlint.triggers import Commands, Launchers
 
@@ -39,7 +39,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     found: dict[Span, list[tuple[Span, str] | None]] = {}
     for each, program in python_programs(job):
-        words = _words(each)
+        words = _words(job, each)
         if words is not None:
             found.setdefault(each.span, []).append(_complaint(program, each, words))
     for complaints in found.values():
@@ -47,9 +47,9 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(*complaints[0])
 
 
-def _words(invocation: Invocation) -> Sequence[Pieces] | None:
+def _words(job: Job, invocation: Invocation) -> Sequence[Pieces] | None:
     """The words of the program itself."""
-    launcher = recognise(invocation.argv)
+    launcher = job.launcher_of(invocation)
     if launcher is not None:
         return launcher.program_words[1:] if launcher.kind in LAUNCHERS else None
     python = python_of(invocation)

@@ -30,32 +30,28 @@ import os.path
 import posixpath
 import re
 from collections.abc import Iterator
-from functools import cache
-from itertools import accumulate
-from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.directives.typos import raw_value, typo
-from sbatchlint.analysis.storage.made_folders import folders_made, log_folders, makers, may_be_there, resolved
-from sbatchlint.analysis.storage.project_folders import (
-    comments,
-    is_started_by_maker,
-    may_be_made_beside,
-    project_folders,
+from sbatchlint.analysis.storage.folders_before_job import (
+    is_announced,
+    is_made_before_job,
+    is_new,
+    part_of_each_job,
 )
-from sbatchlint.analysis.storage.written_paths import WRITING, operands
+from sbatchlint.analysis.storage.made_folders import log_folders, makers, may_be_there, resolved
+from sbatchlint.analysis.storage.openings import Opening, is_too_late, makers_by_folder, openings
+from sbatchlint.analysis.storage.project_folders import is_started_by_maker, project_folders
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Expansion, Phase, Pieces, cut, expansions, shown_text
-from sbatchlint.bash.variables import merge_guards
+from sbatchlint.bash.values import Phase, Pieces, cut, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launches import container_of
-from sbatchlint.job.paths import key, under
+from sbatchlint.job.paths import key
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.srun import options_of
-from sbatchlint.job.steps import Step, step_around
 from sbatchlint.slurm.directives import UNKNOWN, Setting
 from sbatchlint.slurm.grammar import patterns
-from sbatchlint.slurm.versions import Range, is_before
+from sbatchlint.slurm.versions import is_before
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Options, StepOptions
@@ -66,16 +62,10 @@ CARD = Card(
     seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
-# Patterns with another value in each job: no folder named by them is there before it.
-_OF_JOB = frozenset("jJAS")
-_NEW = Regex(r"\$\{(?:SLURM_(?:JOB_?ID|ARRAY_JOB_ID)|\$\((?:date|mktemp)\b)")
+# What has another value in each job.
+_OF_JOB = Regex(r"\$\{(?:SLURM_(?:JOB_?ID|ARRAY_JOB_ID)|\$\((?:date|mktemp)\b)")
 # What no path of a log has, unless sbatch is not the first to read it.
 _FILLED_IN = Regex(r"[$~{}<>`\\]|\A(?:none|/dev/.*)\Z")
-# What no earlier run had: of a `date` only what names a day of a year.
-_RANDOM = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM", "EPOCHSECONDS", "EPOCHREALTIME"})
-_NEW_DAY = Regex(r"%-?[scFDxN]|(?=.*%[-^]?[mbBh])(?=.*%-?[de])|%-?j")
-_OF_ANOTHER_DAY = Regex(r"-[a-zA-Z]*[drf]|--(?:date|reference|file)")
-_WANTED = Regex(r"(?i)\b(?:exist|creat|make|mkdir|folder|director)")
 _WORD = Regex(r"(?:\"[^\"\n]*\"?|[\w./${}:@%+,=-]+)$")
 _PLAIN = Regex(r"(?:[\w./:@%+,=-]|\$\{\w+\}|\$\w+|\$\$)+")
 
@@ -89,21 +79,16 @@ def check(job: Job) -> Iterator[Finding]:
         yield from _logs_of_script(job)
 
 
-# --- what Slurm opens before the script runs -----------------------------------------------------------
-
-
 def _old(job: Job) -> tuple[str, ...]:
     """The releases that make no folders."""
-    return _old_of(job.versions)
-
-
-@cache
-def _old_of(versions: Range) -> tuple[str, ...]:
-    return tuple(version for version in versions.majors if is_before(version, "23.02"))
+    return tuple(version for version in job.versions.majors if is_before(version, "23.02"))
 
 
 def _worst(job: Job) -> str:
     return "error" if job.versions.all_before("23.02") else "warning"
+
+
+# --- what Slurm opens before the script runs -----------------------------------------------------------
 
 
 def _logs_of_job(job: Job) -> Iterator[Finding]:
@@ -135,11 +120,6 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
                 yield finding
 
 
-def _of_job(folder: str) -> str | None:
-    """The first part of a folder's name that another job has otherwise."""
-    return next((folder[each.start : each.end] for each in patterns.found(folder) if each.letter in _OF_JOB), None)
-
-
 def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
     array = job.request.asked("array")
     file = ("%x-%A_%a" if array else "%x-%j") + (".err" if name == "error" else ".out")
@@ -153,27 +133,27 @@ def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
 def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> Finding | None:
     """What is to be said of the folder of a log, before Slurm 23.02."""
     span, when = setting.value_span or setting.span, job.versions.said(old)
-    of_job = _of_job(folder)
+    of_job = part_of_each_job(folder)
     if of_job is not None:
         return _of_each_job(job, span, folder.replace(UNKNOWN, "…"), of_job)
     if UNKNOWN in folder:
         return _of_heredoc(job, setting, old)
     if commands_named(job, "sbatch"):
         return None
-    names = log_folders(job, folder)
-    maker = next((each for each in makers(job) if not names.isdisjoint(folders_made(job, each))), None)
+    names = log_folders(job.request, folder)
+    maker = next((maker for maker, made in makers(job) if not names.isdisjoint(made)), None)
     if maker is not None:
         if maker.context.handler or container_of(maker) is not None or maker.phase is Phase.SUBMIT:
             return None
-        if _is_made_outside(job, folder):
+        if is_made_before_job(job, folder):
             return None
         row = job.line(maker.span.start)
         message = f"line {row} makes `{folder}` too late for Slurm{when}, which opens the log first"
         message = f"{message}: without the folder the job fails at once; run mkdir before sbatch"
         return Finding(span, message, _worst(job), related=[(maker.span, "runs after the log is opened")])
-    if "%" in folder or folder.startswith("/") or not project_folders(job) or _is_announced(job, folder):
+    if "%" in folder or folder.startswith("/") or not project_folders(job) or is_announced(job, folder):
         return None
-    if _is_made_outside(job, folder):
+    if is_made_before_job(job, folder):
         return None
     message = f"Slurm{when} does not make `{folder}`, and where it is missing the job fails at once"
     return Finding(span, f"{message}; run `mkdir -p {folder}` before sbatch", "info")
@@ -204,7 +184,7 @@ def _logs_of_submits(job: Job) -> Iterator[Finding]:
             start, end = option.span.start, max(option.span.end, option.value[-1].end)
             span = Span(start, end) if each.span.start <= start < end <= each.span.end else each.name_span
             folder = posixpath.dirname(key(option.value))
-            of_job = None if id(each) in inside else _of_job(re.sub(r"\$\{[^{}]*\}", "", folder))
+            of_job = None if id(each) in inside else part_of_each_job(re.sub(r"\$\{[^{}]*\}", "", folder))
             if folder in seen or "chdir" in options and not folder.startswith(("/", "${")):
                 continue
             seen.add(folder)
@@ -229,7 +209,7 @@ def _of_heredoc(job: Job, setting: Setting, old: tuple[str, ...]) -> Finding | N
 def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Iterator[Finding]:
     """A folder with a name that was not there before, which nobody makes before the job is submitted."""
     path = posixpath.dirname(shown_text(value))
-    fresh = next((each for each in expansions(cut(value, 0, len(path))) if _is_new(each)), None)
+    fresh = next((each for each in expansions(cut(value, 0, len(path))) if is_new(each)), None)
     folder = None if fresh is None else resolved(job, command, posixpath.dirname(key(value)))
     if fresh is None or folder is None or may_be_there(job, folder, command.index, command.index):
         return
@@ -238,57 +218,11 @@ def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Ite
     old = _old(job)
     shown = fresh.name if fresh.name.startswith("$(") else f"${fresh.name}"
     message = f"nothing makes this folder, whose name is new by `{shown}`, and Slurm{job.versions.said(old)} does not:"
-    opening = Opening(command, folder, span, command.index, "", True)
+    opening = Opening(command, folder, span, command.index, "output")
     yield Finding(
         span, f"{message} the job fails at once; run `mkdir -p` before sbatch",
         _worst(job), fix=_fix(job, opening),
     )  # fmt: skip
-
-
-def _is_new(expansion: Expansion) -> bool:
-    """Whether an expansion gives a text that no earlier run had: a day or a moment, or a random name."""
-    if expansion.name in _RANDOM:
-        return True
-    for words in expansion.commands:
-        if words[:1] == ("uuidgen",) or words[:1] == ("mktemp",) and {"-u", "--dry-run"} & set(words):
-            return True
-        if words[:1] == ("date",) and not any(_OF_ANOTHER_DAY.match(each) for each in words[1:]):
-            form = next((each for each in words if each[:1] == "+"), None)
-            return "+" not in expansion.name if form is None else _NEW_DAY.search(form) is not None
-    return False
-
-
-def _is_made_outside(job: Job, folder: str) -> bool:
-    """Whether the folder is there for what is known, or somebody makes it before the job is submitted."""
-    outer = job.outer
-    while outer is not None:
-        for each in makers(outer):
-            for path in (*folders_made(outer, each), *(operands(each) if each.name == "mkdir" else ())):
-                if "$" in path or under(path, folder):
-                    return True
-        outer = outer.outer
-    name = posixpath.basename(folder)
-    if any("mkdir" in line and name in line for line in comments(job)):
-        return True
-    start = job.request.text("chdir") or ""
-    if folder.startswith("/") or start.startswith("/"):
-        return False
-    names = {each for each in log_folders(job, folder) if "$" not in each}
-    project = project_folders(job)
-    if project and any(os.path.abspath(project[0]).endswith(os.sep + each) for each in names):
-        return True
-    if any(lookups.is_folder(os.path.join(each, start, name)) for each in project for name in names):
-        return True
-    return may_be_made_beside(job, folder)
-
-
-def _is_announced(job: Job, folder: str) -> bool:
-    """Whether the job starts elsewhere, or a comment says that the folder has to be there."""
-    if job.request.asked("chdir"):
-        return True
-    name = posixpath.basename(folder)
-    lines = [line for line in comments(job) if name in line and _WANTED.search(line)]
-    return any(re.search(rf"\b{re.escape(name)}\b", line) for line in lines)
 
 
 def _is_folder(job: Job, path: str) -> bool:
@@ -301,129 +235,58 @@ def _is_folder(job: Job, path: str) -> bool:
 # --- what the script opens too early --------------------------------------------------------------------
 
 
-class Opening(NamedTuple):
-    """A file that is opened for what a command prints.
-
-    `start`: the first command of its pipeline. `option`: an option of srun names it.
-    """
-
-    command: Invocation
-    folder: str
-    span: Span
-    start: int
-    effect: str
-    option: bool
-
-
 def _logs_of_script(job: Job) -> Iterator[Finding]:
-    commands = [each for each in makers(job) if not each.context.handler]
-    if not commands and not any(each.option(name) for each in job.steps for name in ("output", "error")):
-        return
-    by_folder = _by_folder(job, commands)
+    by_folder = makers_by_folder(job)
+    has_makers = any(not maker.context.handler for maker, _ in makers(job))
     seen: set[str] = set()
-    for opening in _openings(job):
-        if opening.folder in seen:
+    for opening in openings(job):
+        folder = opening.folder
+        if folder in seen:
             continue
-        if not commands and opening.option and _is_made_by_nobody(job, opening):
-            seen.add(opening.folder)
-            old = job.versions.said(_old(job))
-            message = f"srun{old} makes no folder `{opening.folder}`, and where it is missing the step fails"
-            yield Finding(opening.span, f"{message}; run `mkdir -p {opening.folder}` before", "warning")
+        if not has_makers and opening.is_option and _is_made_by_nobody(job, opening):
+            seen.add(folder)
+            message = f"srun{job.versions.said(_old(job))} makes no folder `{folder}`, and where it is missing the step"
+            yield Finding(opening.span, f"{message} fails; run `mkdir -p {folder}` before", "warning")
             continue
-        maker = next((each for each in by_folder.get(opening.folder, ()) if _is_too_late(each, opening)), None)
-        if maker is None or may_be_there(job, opening.folder, opening.start, maker.index):
+        maker = next((maker for maker in by_folder.get(folder, ()) if is_too_late(maker, opening)), None)
+        if maker is None or may_be_there(job, folder, opening.start, maker.index):
             continue
         if maker.phase is Phase.BATCH and maker.context.shell.kind == "pipeline" and container_of(maker) is None:
             continue  # it may be quicker
-        seen.add(opening.folder)
-        certain = _NEW.search(opening.folder) is not None and not opening.command.context.conditional
-        certain = certain and (not opening.option or job.versions.all_before("23.02"))
-        inside = maker.phase is Phase.TASK or container_of(maker) is not None
-        when = "only once the step runs" if inside else "only later"
-        shown = opening.folder.replace("${", "$").replace("}", "") if "$(" not in opening.folder else "the folder"
-        first = "" if certain else "at the first run "
-        message = f"line {job.line(maker.span.start)} makes `{shown}` {when}, so {first}{opening.effect}"
-        yield Finding(
-            opening.span, f"{message}; run `mkdir -p` before", "error" if certain else "warning",
-            related=[(maker.span, "makes the folder")], fix=_fix(job, opening),
-        )  # fmt: skip
+        seen.add(folder)
+        yield _too_early(job, opening, maker)
 
 
 def _is_made_by_nobody(job: Job, opening: Opening) -> bool:
     """Whether the folder of a step's output is not in the project, and nothing is seen that could make it."""
     folder = opening.folder
-    if folder.startswith(("/", "${", "..")) or "$" in folder or not project_folders(job) or _is_announced(job, folder):
+    if folder.startswith(("/", "${", "..")) or "$" in folder or not project_folders(job) or is_announced(job, folder):
         return False
-    return not (may_be_there(job, folder, opening.start, opening.start) or _is_made_outside(job, folder))
+    return not (may_be_there(job, folder, opening.start, opening.start) or is_made_before_job(job, folder))
 
 
-def _openings(job: Job) -> Iterator[Opening]:
-    starts: dict[int, int] = {}
-    for ran in job.pipelines:
-        if len(ran.elements) == 1 and len(ran.elements[0]) == 1:
-            continue  # it is the first itself
-        first = min((each.index for element in ran.elements for each in element), default=0)
-        for element in ran.elements:
-            if len([each for each in element if not each.kind]) == 1:  # what else stands in it may run before
-                starts.update((each.index, first) for each in element)
-    own = {id(step.invocation): step for step in job.steps}
-    for each in job.invocations:
-        if not each.redirects and each.name != "tee" and id(each) not in own:
-            continue
-        if each.phase is not Phase.BATCH or each.alternatives > 1 or each.context.handler:
-            continue
-        if step_around(each.context) is not None or container_of(each) is not None and id(each) not in own:
-            continue
-        start = starts.get(each.index, each.index)
-        for redirect in each.redirects:
-            if redirect.operator in WRITING and redirect.target:
-                effect = "bash cannot open this file and does not run the command"
-                yield from _opening(job, each, redirect.target, redirect.span, start, effect)
-        if each.name == "tee":
-            for field in each.argv[1:]:
-                if not shown_text(field).startswith("-"):
-                    yield from _opening(job, each, field, each.span, start, "tee cannot open its file")
-        if id(each) in own:
-            yield from _of_step(job, own[id(each)], start)
-
-
-def _of_step(job: Job, step: Step, start: int) -> Iterator[Opening]:
-    for name in ("output", "error"):
-        option = step.option(name)
-        value = None if option is None else option.value
-        if option is None or not value or step.option("chdir") is not None:
-            continue
-        # From 23.02 on both srun and slurmstepd, which opens the files of single tasks and nodes, make folders.
-        if job.versions.all_since("23.02"):
-            continue
-        effect = f"srun{job.versions.said(_old(job))} cannot open its --{name}, and the step fails"
-        yield from _opening(job, step.invocation, value, option.span or step.span, start, effect, True)
-
-
-def _opening(
-    job: Job, command: Invocation, target: Pieces, span: Span, start: int, effect: str, option: bool = False
-) -> Iterator[Opening]:  # fmt: skip
-    folder, slash, _ = key(target).rpartition("/")
-    found = resolved(job, command, folder) if slash else None
-    if found is not None and found not in (".", "/") and "%" not in found and not found.startswith("/dev/"):
-        yield Opening(command, found, span, start, effect, option)
-
-
-def _by_folder(job: Job, commands: list[Invocation]) -> dict[str, list[Invocation]]:
-    """Those of some commands that make a folder, or one in it, in order."""
-    found: dict[str, list[Invocation]] = {}
-    for each in commands:
-        made = folders_made(job, each)
-        for folder in {folder for path in made for folder in accumulate(path.split("/"), "{}/{}".format)}:
-            found.setdefault(folder, []).append(each)
-    return found
-
-
-def _is_too_late(maker: Invocation, opening: Opening) -> bool:
-    """Whether a command that makes the folder of an opening does so when that is past."""
-    if maker.index < opening.start or merge_guards(maker.guards, opening.command.guards) is None:
-        return False
-    return container_of(maker) is None or opening.folder.startswith(("/", "${"))  # else it is another folder
+def _too_early(job: Job, opening: Opening, maker: Invocation) -> Finding:
+    """A file that is opened before its folder is made."""
+    folder = opening.folder
+    certain = _OF_JOB.search(folder) is not None and not opening.command.context.conditional
+    certain = certain and (not opening.is_option or job.versions.all_before("23.02"))
+    inside = maker.phase is Phase.TASK or container_of(maker) is not None
+    when = "only once the step runs" if inside else "only later"
+    shown = folder.replace("${", "$").replace("}", "") if "$(" not in folder else "the folder"
+    if opening.is_option:
+        effect = f"srun{job.versions.said(_old(job))} cannot open its --{opening.by}, and the step fails"
+    elif opening.by == "tee":
+        effect = "tee cannot open its file"
+    else:
+        effect = "bash cannot open this file and does not run the command"
+    first = "" if certain else "at the first run "
+    return Finding(
+        opening.span,
+        f"line {job.line(maker.span.start)} makes `{shown}` {when}, so {first}{effect}; run `mkdir -p` before",
+        "error" if certain else "warning",
+        related=[(maker.span, "makes the folder")],
+        fix=_fix(job, opening),
+    )
 
 
 def _fix(job: Job, opening: Opening) -> Fix | None:

@@ -28,7 +28,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import Argv, program_options
-from sbatchlint.job.launchers import python_of, recognise
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.programs import commands_told
 from sbatchlint.slurm.grammar.times import duration, limit_seconds
 from sbatchlint.source.numbers import parse_integer
@@ -118,7 +118,7 @@ def _is_asked(option: str) -> bool:
 
 def _words(job: Job, invocation: Invocation) -> Argv:
     """The arguments of a program; of a launcher those of what it starts."""
-    launcher = job.launcher_of(invocation) or recognise(invocation.argv)
+    launcher = job.launcher_of(invocation)
     if launcher is not None:
         return launcher.program_words[1:]
     python = python_of(invocation)

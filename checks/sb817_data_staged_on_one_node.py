@@ -128,7 +128,7 @@ def _uses(job: Job, step: Step) -> Iterator[Use]:
     for command in step.program:
         if command.context.restricted or command.name in HANDLING:
             continue
-        for option, field in _read(command):
+        for option, field in _read(job, command):
             path = _local(job, step.invocation, field)
             if path is not None:
                 yield Use(path[0], option, command)
@@ -161,7 +161,7 @@ def _by_environment(job: Job, step: Step) -> Iterator[Use]:
         path = _local(job, each, folder) if each.index < command.index else None
         if path is not None:
             yield Use(path[0], "", command)
-    readers = [each for each in step.program if len(opened(each)) > 1]
+    readers = [each for each in step.program if len(opened(job, each)) > 1]
     for name in command.state.variables:
         value = exported(command, name) if name in _SEARCHED or readers and _DATA.fullmatch(name) else None
         if value is not None and classify(value, job.site).kind == NODE_LOCAL:
@@ -237,10 +237,10 @@ def _target(command: Invocation) -> Pieces | None:
     return next((value for option, value in pairwise(fields) if shown_text(option) in options), None)
 
 
-def _read(command: Invocation) -> Iterator[tuple[str, Pieces]]:
+def _read(job: Job, command: Invocation) -> Iterator[tuple[str, Pieces]]:
     """The words that a command opens, each with the option that names it; not those for its results."""
     previous = ""
-    for field in opened(command):
+    for field in opened(job, command):
         name, value = partition(field, "=") if field else ((), None)
         option = shown_text(name) if value else previous
         previous = shown_text(field)

@@ -2,6 +2,7 @@
 
 import posixpath
 from bisect import bisect_left
+from collections.abc import Iterable
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.step_programs import UTILITIES
@@ -13,6 +14,7 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import HERE, key, under
 from sbatchlint.job.programs import commands_named
+from sbatchlint.job.request import Request
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
@@ -28,16 +30,16 @@ _HARMLESS = UTILITIES - {"find", "lfs", "mktemp", "sbatch", "split", "xargs"}
 _NAMING = frozenset({"echo", "printf", "export", "local", "declare", "readonly", "rm", "dirname", "basename"})
 
 
-def log_folders(job: Job, folder: str) -> set[str]:
+def log_folders(request: Request, folder: str) -> set[str]:
     """The names by which the script may make a folder of --output."""
     found = {folder}
     if "%" in folder:
-        name = job.request.text("job-name")
+        name = request.text("job-name")
         found = {folder if name is None else folder.replace("%x", name)}
         for use in reversed(patterns.found(folder)):
             folder = folder[: use.start] + "${" + _VARIABLES.get(use.letter, "") + "}" + folder[use.end :]
         found.add(folder)
-    start = job.request.text("chdir") or ""
+    start = request.text("chdir") or ""
     return found | {posixpath.normpath(posixpath.join(start, each)) for each in found if start.startswith("/")}
 
 
@@ -81,43 +83,48 @@ def resolved(job: Job, command: Invocation, path: str) -> str | None:
 
 
 @once
-def makers(job: Job) -> list[Invocation]:
-    """The commands that may make folders, in order."""
-    return commands_named(job, "mkdir", "install")
+def makers(job: Job) -> list[tuple[Invocation, list[str]]]:
+    """The commands that may make folders, mkdir and install, in order, each with the folders that it makes."""
+    return [
+        (command, _resolved(job, command, operands(command)))
+        for command in commands_named(job, "mkdir", "install")
+        if command.name == "mkdir" or _makes_folders(command)
+    ]
 
 
-def folders_made(job: Job, command: Invocation) -> list[str]:
-    """The folders that a command makes, by mkdir or install."""
-    if command.name == "install":
-        options = command.words[1:]
-        if not any(each == "--directory" or each[:1] == "-" and each[1:2] != "-" and "d" in each for each in options):
-            return []
-    elif command.name != "mkdir":
-        return []
-    return [found for path in operands(command) if (found := resolved(job, command, path)) is not None]
+def _makes_folders(install: Invocation) -> bool:
+    options = [word for word in install.words[1:] if word.startswith("-")]
+    return any(option == "--directory" or option[1:2] != "-" and "d" in option for option in options)
+
+
+def _resolved(job: Job, command: Invocation, paths: Iterable[str]) -> list[str]:
+    return [found for path in paths if (found := resolved(job, command, path)) is not None]
 
 
 def may_be_there(job: Job, folder: str, start: int, end: int) -> bool:
     """Whether something before the command `start` may have made a folder, or one up to `end` proves that it was."""
     for name in ("output", "error"):
         path = job.request.text(name)
-        if path is not None and any(under(each, folder) for each in log_folders(job, patterns.directory(path) or ".")):
+        logs = () if path is None else log_folders(job.request, patterns.directory(path) or ".")
+        if any(under(each, folder) for each in logs):
             return True
     for each in job.invocations:
         if each.index > end:
             break
+        if each.index >= start and each.name not in ("rm", "mv"):
+            continue  # what runs beside it in the same pipeline may be quicker
+        paths = _resolved(job, each, (*named_paths(each), *redirected_paths(each)))
+        is_named = any(under(path, folder) for path in paths)
         if each.index >= start:
-            # What runs beside it in the same pipeline may be quicker; and what is moved away was there.
-            if each.name in ("rm", "mv") and any(under(path, folder) for path in _paths(job, each)):
-                return True
+            if is_named:
+                return True  # what is moved away was there
             continue
         if each.name == "mkdir" and each.argv[1:] and None in [resolved(job, each, path) for path in operands(each)]:
             return True
-        paths = _paths(job, each)
-        if each.name not in _NAMING and any(under(path, folder) for path in paths):
+        if each.name not in _NAMING and is_named:
             return True
-        named = folder.startswith(("/", "${")) and not any(under(folder, path) for path in paths)
-        if (has_trait(each.name, "copies") or each.name == "touch") and not named or is_unclear_source(each):
+        elsewhere = folder.startswith(("/", "${")) and not any(under(folder, path) for path in paths)
+        if (has_trait(each.name, "copies") or each.name == "touch") and not elsewhere or is_unclear_source(each):
             return True
         if each.name == "mktemp" and any(text_of(field) in ("-u", "--dry-run") for field in each.argv[1:]):
             continue
@@ -134,8 +141,3 @@ def _is_elsewhere(command: Invocation, folder: str) -> bool:
     if container is None or container.kind != "pyxis" or folder.startswith(("/", "${")):
         return False
     return container.certain and not any(key(each.source) in HERE for each in container.mounts)
-
-
-def _paths(job: Job, command: Invocation) -> list[str]:
-    paths = (*named_paths(command), *redirected_paths(command))
-    return [found for each in paths if (found := resolved(job, command, each)) is not None]

@@ -8,7 +8,7 @@ from sbatchlint.analysis.storage.written_paths import made_paths, named_paths, r
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text
 from sbatchlint.job import Job
-from sbatchlint.job.launchers import is_python, recognise
+from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import under
 from sbatchlint.programs import has_trait, programs_with
@@ -23,13 +23,13 @@ HANDLING = frozenset(
 )
 
 
-def opened(command: Invocation) -> tuple[Pieces, ...]:
+def opened(job: Job, command: Invocation) -> tuple[Pieces, ...]:
     """The words that a command opens in every task: of an unknown program, maybe of MPI, only the first rank does.
 
     Lists of hosts are read by one process.
     """
     argv = command.argv
-    if not argv or not (has_trait(command.name, "opens") or is_python(argv[0]) or recognise(argv) is not None):
+    if not argv or not (has_trait(command.name, "opens") or is_python(argv[0]) or job.launcher_of(command) is not None):
         return argv[:1]
     hosts = [_HOSTS.search(shown_text(field)) is not None for field in argv]
     return tuple(() if hosts[at] or at and hosts[at - 1] else field for at, field in enumerate(argv))

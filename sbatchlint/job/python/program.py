@@ -8,7 +8,7 @@ from functools import cached_property
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.launchers import may_launch, python_of, recognise
+from sbatchlint.job.launchers import may_launch, python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_of
 from sbatchlint.job.python.module import MOST_BYTES, Call, Module, module_of
@@ -99,7 +99,7 @@ def _started(job: Job, invocation: Invocation) -> tuple[Pieces, bool] | None:
     argv = invocation.argv
     if not argv or invocation.phase is Phase.SUBMIT:
         return None
-    launcher = job.launcher_of(invocation) or (recognise(argv) if invocation.calls_function else None)
+    launcher = job.launcher_of(invocation)
     if launcher is not None:
         if not launcher.program_certain or launcher.program is None or launcher.program_kind == "command":
             return None

@@ -1,0 +1,96 @@
+"""The files that the batch script's shell and srun open for what commands print, and who makes their folders."""
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+from sbatchlint.analysis.storage.made_folders import makers, resolved
+from sbatchlint.analysis.storage.written_paths import WRITING
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, shown_text
+from sbatchlint.bash.variables import merge_guards
+from sbatchlint.job import Job
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.paths import key
+from sbatchlint.job.steps import Step, step_around
+from sbatchlint.source.text import Span
+
+
+class Opening(NamedTuple):
+    """A file that is opened for what a command prints.
+
+    `start`: the first command of its pipeline. `by`: who opens it: `bash`, `tee`, or the option of srun that names it.
+    """
+
+    command: Invocation
+    folder: str
+    span: Span
+    start: int
+    by: str
+
+    @property
+    def is_option(self) -> bool:
+        return self.by not in ("bash", "tee")
+
+
+def openings(job: Job) -> Iterator[Opening]:
+    """The files in folders that a script opens, in order of running."""
+    starts = _starts(job)
+    steps = {id(step.invocation): step for step in job.steps}
+    for command in job.invocations:
+        step = steps.get(id(command))
+        if command.phase is not Phase.BATCH or command.alternatives > 1 or command.context.handler:
+            continue
+        if step_around(command.context) is not None or container_of(command) is not None and step is None:
+            continue
+        for target, span, by in _targets(command, step, not job.versions.all_since("23.02")):
+            folder, slash, _ = key(target).rpartition("/")
+            found = resolved(job, command, folder) if slash else None
+            if found is not None and found not in (".", "/") and "%" not in found and not found.startswith("/dev/"):
+                yield Opening(command, found, span, starts.get(command.index, command.index), by)
+
+
+def _starts(job: Job) -> dict[int, int]:
+    """The first command of the pipeline that a command stands in, by index."""
+    starts: dict[int, int] = {}
+    for run in job.pipelines:
+        first = min((command.index for element in run.elements for command in element), default=0)
+        for element in run.elements:
+            if len([command for command in element if not command.kind]) == 1:  # what else stands in it may run before
+                starts.update((command.index, first) for command in element)
+    return starts
+
+
+def _targets(command: Invocation, step: Step | None, of_steps: bool) -> Iterator[tuple[Pieces, Span, str]]:
+    """The paths that are opened for a command: each with its place, and who opens it.
+
+    `of_steps`: whether the options of steps count, too: from 23.02 on both srun and slurmstepd, which opens the files
+    of single tasks and nodes, make folders.
+    """
+    for redirect in command.redirects:
+        if redirect.operator in WRITING and redirect.target:
+            yield redirect.target, redirect.span, "bash"
+    if command.name == "tee":
+        yield from ((field, command.span, "tee") for field in command.argv[1:] if not shown_text(field).startswith("-"))
+    if of_steps and step is not None and step.option("chdir") is None:
+        for name in ("output", "error"):
+            option = step.option(name)
+            if option is not None and option.value:
+                yield option.value, option.span or step.span, name
+
+
+def makers_by_folder(job: Job) -> dict[str, list[Invocation]]:
+    """The commands that make a folder, or one in it, in order; not those of traps."""
+    found: dict[str, list[Invocation]] = {}
+    for maker, made in makers(job):
+        if not maker.context.handler:
+            for folder in {folder for path in made for folder in accumulate(path.split("/"), "{}/{}".format)}:
+                found.setdefault(folder, []).append(maker)
+    return found
+
+
+def is_too_late(maker: Invocation, opening: Opening) -> bool:
+    """Whether a command that makes the folder of an opening does so when that is past."""
+    if maker.index < opening.start or merge_guards(maker.guards, opening.command.guards) is None:
+        return False
+    return container_of(maker) is None or opening.folder.startswith(("/", "${"))  # else it is another folder
