@@ -46,6 +46,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.containers import Container
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
@@ -221,12 +222,6 @@ _WORD = Regex(
 _CROSSES = Regex(r"(?:[a-z]{2,6}[-_])?(?:X{3,}|x{4,})")
 _PARTS = Regex(r"[^/:=,@\s\"']+")
 
-# Commands whose words are text, not names of things: what a placeholder in them does is to be read.
-_TEXT = (
-    "echo printf cat grep egrep fgrep sed awk gawk mawk perl tr cut git mail mailx logger jq yq expr mktemp rename tput"
-    " figlet banner zenity notify-send basename dirname fmt column read"
-)
-_WRITERS = frozenset(_TEXT.split())
 _USES = {"source": "source", ".": "source", "cd": "folder", "pushd": "folder"}
 _INTERPRETERS = frozenset(("bash", "sh", "Rscript", "julia", "octave", "matlab"))
 # Behind such a word an unknown command, a profiler for instance, starts a program.
@@ -305,7 +300,7 @@ def _fields(command: Invocation) -> list[tuple[Pieces, str, str]]:
     name, rest = command.name, command.spawn.command
     if not command.argv or command.calls_function or command.text is not None:
         return []  # what is run in turn stands among the commands by itself
-    if name in _WRITERS or name in BUILTINS and name not in _USES and name not in ("exec", "export"):
+    if has_trait(name, "text") or name in BUILTINS and name not in _USES and name not in ("exec", "export"):
         return []
     words = command.argv if rest is None else command.argv[:rest]
     found = [(words[0], "run", "")] if words else []
