@@ -309,23 +309,17 @@ def _is_work(job: Job, command: Invocation, shell: Shell) -> bool:
     )
 
 
-@once
-def _launched(job: Job) -> dict[int, str]:
-    """The kinds of the launchers, by the identity of their commands."""
-    return {id(each.invocation): each.launcher.kind for each in job.launches}
-
-
 def _is_certain_work(job: Job, command: Invocation) -> bool:
     """Whether a command is a step, a launcher, a container, a program of Python, or a `./x`."""
-    launched = _launched(job)
-    if any(launched.get(id(each)) == "ray" for each in (command, *command.descendants())):
+    launchers = [job.launcher_of(each) for each in (command, *command.descendants())]
+    if any(launcher is not None and launcher.kind == "ray" for launcher in launchers):
         return False  # a server
     for each in (command, *command.ancestors()):
         if each.name == "srun" or isinstance(each.spawn, Spawn) and each.name not in _SHELLS and each is not command:
             return True
         if not each.context.background:
             break
-    if id(command) in launched or command.name in ("Rscript", "julia", "matlab"):
+    if launchers[0] is not None or command.name in ("Rscript", "julia", "matlab"):
         return True
     if is_python(command.argv[0]):
         python = python_of(command)

@@ -19,7 +19,7 @@ from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, cut, expansions, known_prefix, shown_text, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.environment import TASK_VARIABLES, ZERO_IN_BATCH
-from sbatchlint.job.launchers import recognise
+from sbatchlint.job.launchers import Launcher
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import programs_with
@@ -135,7 +135,7 @@ def early_exports(job: Job, question: Question) -> list[EarlyUse]:
     if not _may_be_asked(job, question):
         return []
     names = names_meant(job, question)
-    return [use for step in job.steps for use in _exports_to(step, question, names)]
+    return [use for step in job.steps for use in _exports_to(job, step, question, names)]
 
 
 def _may_be_asked(job: Job, question: Question) -> bool:
@@ -191,22 +191,23 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
         return
     if command.children:
         return
+    launcher = job.launcher_of(command)
     for number, field in _expanded(job, command):
         for expansion in _early(field, question):
-            yield expansion, _consumer(command, number, question, is_of_place(expansion)), field
+            yield expansion, _consumer(command, number, launcher, question, is_of_place(expansion)), field
     for redirect in command.redirects:
         for expansion in _early(redirect.target or (), question):
             yield expansion, "file" if ">" in redirect.operator else "text", redirect.target or ()
     for name, field in command.variables:
         for expansion in _early(field, question):
-            yield expansion, _variable_consumer(name, command, question, is_of_place(expansion)), field
+            yield expansion, _variable_consumer(name, launcher, question, is_of_place(expansion)), field
     for text in _files_given(job, command) if command.state.files else ():
         for expansion, kind in _in_written_file(text, question):
             yield expansion, kind, ()
     for name in _own_exports(command, step, question):
         value = exported(command, name) or ()
         for expansion in _early(value, question):
-            yield expansion, _variable_consumer(name, command, question, is_of_place(expansion)), value
+            yield expansion, _variable_consumer(name, launcher, question, is_of_place(expansion)), value
 
 
 @once
@@ -216,7 +217,7 @@ def _expanded(job: Job, command: Invocation) -> list[tuple[int, Pieces]]:
     return [(number, field) for number, field in words if len(field) != 1 or field[0].expansion is not None]
 
 
-def _exports_to(step: Step, question: Question, names: frozenset[str]) -> Iterator[EarlyUse]:
+def _exports_to(job: Job, step: Step, question: Question, names: frozenset[str]) -> Iterator[EarlyUse]:
     before = step.invocation.state.variables
     given = [(name, field) for name, field in step.invocation.variables if name in names]
     held = before.among(names)
@@ -225,13 +226,14 @@ def _exports_to(step: Step, question: Question, names: frozenset[str]) -> Iterat
     for command in step.program:
         if command.text is not None or command.children or command.name in _TELLING or command.name in TESTS:
             continue
+        launcher = job.launcher_of(command)
         for name, field in given:
             own = command is not step.invocation and any(name == variable for variable, _ in command.variables)
             value = () if own else exported(command, name) or ()
             for expansion in _early(field, question):
                 if expansion not in expansions(value):
                     continue  # the task sets it anew
-                consumer = _variable_consumer(name, command, question, is_of_place(expansion))
+                consumer = _variable_consumer(name, launcher, question, is_of_place(expansion))
                 yield EarlyUse(expansion, step, consumer, command, field, (), name)
         for name, old in held:
             now = command.state.variables.get(name)
@@ -239,7 +241,7 @@ def _exports_to(step: Step, question: Question, names: frozenset[str]) -> Iterat
                 continue
             value = exported(command, name) or ()
             for expansion in _early(value, question):
-                consumer = _variable_consumer(name, command, question, is_of_place(expansion))
+                consumer = _variable_consumer(name, launcher, question, is_of_place(expansion))
                 yield EarlyUse(expansion, step, consumer, command, value, (), name)
 
 
@@ -355,7 +357,9 @@ def _option_of(command: Invocation, number: int) -> str | None:
     return None
 
 
-def _consumer(command: Invocation, number: int, question: Question, of_place: bool) -> str:
+def _consumer(
+    command: Invocation, number: int, launcher: Launcher | None, question: Question, of_place: bool
+) -> str:  # fmt: skip
     """What uses a word of a command. `of_place`: the word holds the name or an address of a node."""
     if command.name in TESTS:
         return "test"
@@ -370,14 +374,13 @@ def _consumer(command: Invocation, number: int, question: Question, of_place: bo
         told = option is not None and (tells_own_place if of_place else tells_rank)(option)
         if not told:
             return "meeting" if of_place else "text"
-    launcher = recognise(command.argv, lambda variable: exported(command, variable))
     rendezvous = None if launcher is None else launcher.rendezvous
     if option in ("node-rank", "machine-rank") and rendezvous is not None and rendezvous.backend in _DYNAMIC:
         return "ignored"
     return "rank"
 
 
-def _variable_consumer(name: str, command: Invocation, question: Question, of_place: bool = False) -> str:
+def _variable_consumer(name: str, launcher: Launcher | None, question: Question, of_place: bool) -> str:
     """What uses a variable in the environment of a command."""
     if of_place and name not in question.variables:
         return "rank" if tells_own_place(name) else "meeting"
@@ -385,7 +388,6 @@ def _variable_consumer(name: str, command: Invocation, question: Question, of_pl
         return "text"
     if name not in RANK_VARIABLES:
         return "rank"
-    launcher = recognise(command.argv)
     if launcher is not None and launcher.spawns and launcher.kind not in ("swift",) and not name.endswith("DEVICES"):
         return "rank" if name == "PET_NODE_RANK" else "ignored"
     return "rank"

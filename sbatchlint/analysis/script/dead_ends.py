@@ -49,7 +49,7 @@ def dead_ends(found: ExitStatuses) -> Iterator[DeadEnd]:
         return
     heavy = [number for number, (_, weight) in enumerate(found.met) if weight is top]
     # a server in the background is not what the script is for
-    heavy = [each for each in heavy if found.met[each][0].context.background is None] or heavy
+    heavy = [number for number in heavy if found.met[number][0].context.background is None] or heavy
     job = _Works(found, heavy)
     for number, choice in enumerate(found.choices):
         if job.all_in([choice], number):
