@@ -33,17 +33,16 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.directives.typos import raw_value, typo
-from sbatchlint.analysis.storage.folders_before_job import (
-    is_announced,
-    is_made_before_job,
-    is_new,
-    part_of_each_job,
-)
 from sbatchlint.analysis.storage.made_folders import log_folders, makers, may_be_there, resolved
 from sbatchlint.analysis.storage.openings import Opening, is_too_late, makers_by_folder, openings
-from sbatchlint.analysis.storage.project_folders import is_started_by_maker, project_folders
+from sbatchlint.analysis.storage.project_folders import (
+    is_announced,
+    is_made_before_job,
+    is_started_by_maker,
+    project_folders,
+)
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, cut, expansions, shown_text
+from sbatchlint.bash.values import Expansion, Phase, Pieces, cut, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import key
@@ -62,6 +61,12 @@ CARD = Card(
     seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
+# Patterns with another value in each job: no folder named by them is there before it.
+_LETTERS_OF_JOB = frozenset("jJAS")
+# What no earlier run had: of a `date` only what names a day of a year.
+_RANDOM = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM", "EPOCHSECONDS", "EPOCHREALTIME"})
+_NEW_DAY = Regex(r"%-?[scFDxN]|(?=.*%[-^]?[mbBh])(?=.*%-?[de])|%-?j")
+_OF_ANOTHER_DAY = Regex(r"-[a-zA-Z]*[drf]|--(?:date|reference|file)")
 # What has another value in each job.
 _OF_JOB = Regex(r"\$\{(?:SLURM_(?:JOB_?ID|ARRAY_JOB_ID)|\$\((?:date|mktemp)\b)")
 # What no path of a log has, unless sbatch is not the first to read it.
@@ -133,7 +138,7 @@ def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
 def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> Finding | None:
     """What is to be said of the folder of a log, before Slurm 23.02."""
     span, when = setting.value_span or setting.span, job.versions.said(old)
-    of_job = part_of_each_job(folder)
+    of_job = _part_of_each_job(folder)
     if of_job is not None:
         return _of_each_job(job, span, folder.replace(UNKNOWN, "…"), of_job)
     if UNKNOWN in folder:
@@ -184,7 +189,7 @@ def _logs_of_submits(job: Job) -> Iterator[Finding]:
             start, end = option.span.start, max(option.span.end, option.value[-1].end)
             span = Span(start, end) if each.span.start <= start < end <= each.span.end else each.name_span
             folder = posixpath.dirname(key(option.value))
-            of_job = None if id(each) in inside else part_of_each_job(re.sub(r"\$\{[^{}]*\}", "", folder))
+            of_job = None if id(each) in inside else _part_of_each_job(re.sub(r"\$\{[^{}]*\}", "", folder))
             if folder in seen or "chdir" in options and not folder.startswith(("/", "${")):
                 continue
             seen.add(folder)
@@ -209,7 +214,7 @@ def _of_heredoc(job: Job, setting: Setting, old: tuple[str, ...]) -> Finding | N
 def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Iterator[Finding]:
     """A folder with a name that was not there before, which nobody makes before the job is submitted."""
     path = posixpath.dirname(shown_text(value))
-    fresh = next((each for each in expansions(cut(value, 0, len(path))) if is_new(each)), None)
+    fresh = next((each for each in expansions(cut(value, 0, len(path))) if _is_new(each)), None)
     folder = None if fresh is None else resolved(job, command, posixpath.dirname(key(value)))
     if fresh is None or folder is None or may_be_there(job, folder, command.index, command.index):
         return
@@ -223,6 +228,24 @@ def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Ite
         span, f"{message} the job fails at once; run `mkdir -p` before sbatch",
         _worst(job), fix=_fix(job, opening),
     )  # fmt: skip
+
+
+def _part_of_each_job(folder: str) -> str | None:
+    """The first part of a folder's name that another job has otherwise."""
+    return next((folder[use.start : use.end] for use in patterns.found(folder) if use.letter in _LETTERS_OF_JOB), None)
+
+
+def _is_new(expansion: Expansion) -> bool:
+    """Whether an expansion gives a string that no earlier run had: a day or a moment, or a random name."""
+    if expansion.name in _RANDOM:
+        return True
+    for words in expansion.commands:
+        if words[:1] == ("uuidgen",) or words[:1] == ("mktemp",) and {"-u", "--dry-run"} & set(words):
+            return True
+        if words[:1] == ("date",) and not any(_OF_ANOTHER_DAY.match(word) for word in words[1:]):
+            form = next((word for word in words if word[:1] == "+"), None)
+            return "+" not in expansion.name if form is None else _NEW_DAY.search(form) is not None
+    return False
 
 
 def _is_folder(job: Job, path: str) -> bool:

@@ -1,12 +1,19 @@
-"""The folders of the project in which a script lies, and what beside it makes folders for its jobs."""
+"""The folders of the project in which a script lies, and who makes folders for its jobs before they are submitted.
+
+That is the script around it, another file of the project, or a person whom a comment tells to.
+"""
 
 import os.path
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 
+from sbatchlint.analysis.storage.made_folders import log_folders, makers
+from sbatchlint.analysis.storage.written_paths import operands
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.job.paths import under
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 
@@ -14,6 +21,7 @@ _COMMENT = Regex(r"(?m)^[ \t]*#(?!SBATCH\b|!).*")
 _MAKING = Regex(r"\b(?:mkdir|makedirs|install\s+-d)\b")
 _SUBMITTING = Regex(r"(?<![#\w])sbatch\b")
 _DIRECTIVE = Regex(r"(?m)^#SBATCH\b")
+_WANTED = Regex(r"(?i)\b(?:exist|creat|make|mkdir|folder|director)")
 _MOST_FILES, _MOST_BYTES = 100, 1 << 16
 
 
@@ -35,12 +43,47 @@ def project_folders(job: Job) -> tuple[str, ...]:
     return tuple(found)
 
 
+def is_made_before_job(job: Job, folder: str) -> bool:
+    """Whether a folder of a log is in the project, or somebody makes it before the job is submitted."""
+    outer = job.outer
+    while outer is not None:
+        for maker, made in makers(outer):
+            for path in (*made, *(operands(maker) if maker.name == "mkdir" else ())):
+                if "$" in path or under(path, folder):
+                    return True
+        outer = outer.outer
+    name = os.path.basename(folder)
+    if _is_made_by_hand(job, name):
+        return True
+    start = job.request.text("chdir") or ""
+    if folder.startswith("/") or start.startswith("/"):
+        return False
+    names = {each for each in log_folders(job.request, folder) if "$" not in each}
+    project = project_folders(job)
+    if project and any(os.path.abspath(project[0]).endswith(os.sep + each) for each in names):
+        return True
+    if any(lookups.is_folder(os.path.join(each, start, name)) for each in project for name in names):
+        return True
+    return _is_named_by_maker(job, name)
+
+
+def is_announced(job: Job, folder: str) -> bool:
+    """Whether the job starts elsewhere, or a comment says that the folder has to be there."""
+    if job.request.asked("chdir"):
+        return True
+    name = os.path.basename(folder)
+    lines = [line for line in comments(job) if name in line and _WANTED.search(line)]
+    return any(re.search(rf"\b{re.escape(name)}\b", line) for line in lines)
+
+
 def may_be_made_beside(job: Job, folder: str) -> bool:
     """Whether a comment, or another file of the project, makes a folder of this name before the job is submitted."""
     name = os.path.basename(folder)
-    if any(name in line and "mkdir" in line for line in comments(job)):
-        return True
-    return _is_named_by_maker(job, name)
+    return _is_made_by_hand(job, name) or _is_named_by_maker(job, name)
+
+
+def _is_made_by_hand(job: Job, name: str) -> bool:
+    return any(name in line and "mkdir" in line for line in comments(job))
 
 
 def is_started_by_maker(job: Job) -> bool:
