@@ -17,7 +17,6 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import SHORT_EQUALS, typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
-from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.slurm.directives import UNKNOWN, Directives
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Written
@@ -28,12 +27,7 @@ CARD = Card(
 )  # fmt: skip
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for block in option_blocks(job):
-        yield from _of_block(job, block)
-
-
-def _of_block(job: Job, block: Directives) -> Iterator[Finding]:
+def check_options(job: Job, block: Directives) -> Iterator[Finding]:
     for setting in block.settings:
         value = setting.value_span
         if value is None or setting.value is None or typo(block, setting) != SHORT_EQUALS:

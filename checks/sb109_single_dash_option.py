@@ -17,7 +17,6 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import dashed
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
-from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import Problem, Setting
 from sbatchlint.triggers import Written
@@ -28,12 +27,7 @@ CARD = Card(
 )  # fmt: skip
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for block in option_blocks(job):
-        yield from _of_block(job, block)
-
-
-def _of_block(job: Job, block: Directives) -> Iterator[Finding]:
+def check_options(job: Job, block: Directives) -> Iterator[Finding]:
     text = block.text
     written: list[Setting | Problem] = [*block.settings, *block.problems]
     for each in written:

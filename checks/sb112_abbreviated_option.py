@@ -18,7 +18,6 @@ getopt_long(3); `common_options[]` in src/common/slurm_opt.c, Slurm 20.11 to 26.
 from collections.abc import Collection, Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
-from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.lines import Token
 from sbatchlint.slurm.model import Setting
@@ -43,12 +42,7 @@ MISLEADING = {
 }
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for block in option_blocks(job):
-        yield from _of_block(job, block)
-
-
-def _of_block(job: Job, block: Directives) -> Iterator[Finding]:
+def check_options(job: Job, block: Directives) -> Iterator[Finding]:
     text, command = block.text, block.command
     for written, token in _shortened(block):
         found = {version: matches(written[2:], command, version) for version in job.versions.majors}

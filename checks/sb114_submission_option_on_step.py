@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.submission_options import submission_options
 from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.steps import Step
 from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Problems, StepOptions
 
@@ -29,20 +30,19 @@ CARD = Card(
 )  # fmt: skip
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        argv = step.invocation.argv
-        for problem, name in submission_options(step, job.versions):
-            when = job.versions.said(problem.versions)
-            message = f"srun does not know `{problem.written}`, an option of sbatch, so the step does not start{when}"
-            advice = f"remove `{problem.written}`" if name == "wrap" else f"write it as #SBATCH --{name}"
-            yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}", job.versions.worst(problem.versions))
-        wait = step.option("wait")
-        if wait is None or wait.word == wait.value_word or wait.text is None or _is_number(wait.text):
-            continue
-        message = f"srun takes `{wait.text}` for the seconds of its own {wait.written}"
-        advice = f"write {wait.written}{'=' if wait.written[:2] == '--' else ' '}SECONDS, or give the flag to sbatch"
-        yield Finding(span_of(argv[wait.word]), f"{message}; {advice}")
+def check_step(job: Job, step: Step) -> Iterator[Finding]:
+    argv = step.invocation.argv
+    for problem, name in submission_options(step, job.versions):
+        when = job.versions.said(problem.versions)
+        message = f"srun does not know `{problem.written}`, an option of sbatch, so the step does not start{when}"
+        advice = f"remove `{problem.written}`" if name == "wrap" else f"write it as #SBATCH --{name}"
+        yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}", job.versions.worst(problem.versions))
+    wait = step.option("wait")
+    if wait is None or wait.word == wait.value_word or wait.text is None or _is_number(wait.text):
+        return
+    message = f"srun takes `{wait.text}` for the seconds of its own {wait.written}"
+    advice = f"write {wait.written}{'=' if wait.written[:2] == '--' else ' '}SECONDS, or give the flag to sbatch"
+    yield Finding(span_of(argv[wait.word]), f"{message}; {advice}")
 
 
 def _is_number(text: str) -> bool:

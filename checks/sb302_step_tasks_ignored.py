@@ -31,32 +31,31 @@ CARD = Card(
 )  # fmt: skip
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        option = step.option("ntasks-per-node")
-        if option is None or step.geometry.ignored is False or not step.certain:
-            continue
-        asked, inherited = whole(option.text), _inherited(step)
-        crowded = _crowded(step, asked)
-        if asked is None or crowded is None and (inherited is None or asked >= inherited):
-            continue
-        always = step.geometry.ignored is True
-        ignores = "srun ignores" if always else "before 23.02, srun ignores"
-        setting = step.request.given("ntasks-per-node") or step.request.given("ntasks")
-        reason, related = "SLURM_NTASKS", []
-        if setting is not None:
-            reason = f"`{job.source.slice(setting.span)}` (line {job.line(setting.span.start)})"
-            related.append((setting.span, "the tasks that srun inherits"))
-        totals = _totals(step, asked)
-        starts = f"{inherited} tasks on a node" if crowded is None else crowded
-        yield Finding(
-            option.span,
-            f"{ignores} `{option.written}={asked}`: {reason} makes it start {starts}; "
-            f"add `--ntasks{f'={totals[0]}' if totals else ''}`",
-            None if always else "warning",
-            related=related,
-            fix=_add_total(job, step, totals),
-        )
+def check_step(job: Job, step: Step) -> Iterator[Finding]:
+    option = step.option("ntasks-per-node")
+    if option is None or step.geometry.ignored is False or not step.certain:
+        return
+    asked, inherited = whole(option.text), _inherited(step)
+    crowded = _crowded(step, asked)
+    if asked is None or crowded is None and (inherited is None or asked >= inherited):
+        return
+    always = step.geometry.ignored is True
+    ignores = "srun ignores" if always else "before 23.02, srun ignores"
+    setting = step.request.given("ntasks-per-node") or step.request.given("ntasks")
+    reason, related = "SLURM_NTASKS", []
+    if setting is not None:
+        reason = f"`{job.source.slice(setting.span)}` (line {job.line(setting.span.start)})"
+        related.append((setting.span, "the tasks that srun inherits"))
+    totals = _totals(step, asked)
+    starts = f"{inherited} tasks on a node" if crowded is None else crowded
+    yield Finding(
+        option.span,
+        f"{ignores} `{option.written}={asked}`: {reason} makes it start {starts}; "
+        f"add `--ntasks{f'={totals[0]}' if totals else ''}`",
+        None if always else "warning",
+        related=related,
+        fix=_add_total(job, step, totals),
+    )
 
 
 def _inherited(step: Step) -> int | None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from sbatchlint.bash.values import span_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, remove, replace
 from sbatchlint.job.launchers import Launcher
 from sbatchlint.triggers import Launchers
 
@@ -27,17 +27,14 @@ OLD, NEW = "torch.distributed.launch", "torch.distributed.run"
 CARD = Card("SB319", "torch-distributed-launch", severity="info", fix="sometimes", since="0.1.0", when=Launchers(OLD))
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for launch in job.launches:
-        launcher = launch.launcher
-        if launcher.kind != OLD:
-            continue
-        message = f"`{launcher.name}` is deprecated since torch 1.9"
-        if "use_env" in launcher.flags:
-            message += f"; write `{NEW}`, without `--use_env`"
-        else:
-            message += f" and gives the program `--local-rank`; write `{NEW}`, and read `LOCAL_RANK` instead"
-        yield Finding(launcher.span, message, fix=partial(_fix, job, launcher))
+def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
+    launcher = launch.launcher
+    message = f"`{launcher.name}` is deprecated since torch 1.9"
+    if "use_env" in launcher.flags:
+        message += f"; write `{NEW}`, without `--use_env`"
+    else:
+        message += f" and gives the program `--local-rank`; write `{NEW}`, and read `LOCAL_RANK` instead"
+    yield Finding(launcher.span, message, fix=partial(_fix, job, launcher))
 
 
 def _fix(job: Job, launcher: Launcher) -> Fix | None:

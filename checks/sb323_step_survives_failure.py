@@ -36,31 +36,30 @@ MEETING = Regex(r"(?:MASTER_ADDR|NCCL_\w+|RCCL_\w+)$")
 OPTION = "--kill-on-bad-exit=1"
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        if step.several_nodes is not True or not step.certain:
-            continue
-        kept = step.option("no-kill")
-        if kept is not None and kept.text in ("off", "no"):
-            kept = None
-        if kept is None and _says_what_happens(step):
-            continue
-        program = _distributed_program(job, step)
-        if program is None:
-            continue
-        if kept is not None:
-            yield Finding(
-                kept.span,
-                f"`{kept.written}` keeps the step alive when a node fails, so the others of `{program}` hang until a "
-                "timeout; remove it",
-            )
-        else:
-            yield Finding(
-                step.invocation.name_span,
-                f"when `{program}` fails on one of {step.nodes} nodes, srun lets the others hang until a timeout; "
-                f"write `{OPTION}`",
-                fix=partial(_fix, job, step),
-            )
+def check_step(job: Job, step: Step) -> Iterator[Finding]:
+    if step.several_nodes is not True or not step.certain:
+        return
+    kept = step.option("no-kill")
+    if kept is not None and kept.text in ("off", "no"):
+        kept = None
+    if kept is None and _says_what_happens(step):
+        return
+    program = _distributed_program(job, step)
+    if program is None:
+        return
+    if kept is not None:
+        yield Finding(
+            kept.span,
+            f"`{kept.written}` keeps the step alive when a node fails, so the others of `{program}` hang until a "
+            "timeout; remove it",
+        )
+    else:
+        yield Finding(
+            step.invocation.name_span,
+            f"when `{program}` fails on one of {step.nodes} nodes, srun lets the others hang until a timeout; "
+            f"write `{OPTION}`",
+            fix=partial(_fix, job, step),
+        )
 
 
 def _says_what_happens(step: Step) -> bool:

@@ -61,11 +61,10 @@ SUBMITTING = Regex(
 )
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        finding = _of_step(job, step)
-        if finding is not None:
-            yield finding
+def check_step(job: Job, step: Step) -> Iterator[Finding]:
+    finding = _of_step(job, step)
+    if finding is not None:
+        yield finding
 
 
 def _of_step(job: Job, step: Step) -> Finding | None:

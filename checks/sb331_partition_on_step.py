@@ -53,13 +53,12 @@ EFFECTS = {
 }
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        if "SLURM_JOB_ID" in step.invocation.state.variables or "test-only" in step.options:
-            continue  # it may ask for an allocation of its own
-        for option in step.options.values():
-            if option.name in EFFECTS:
-                yield _finding(job, step, option)
+def check_step(job: Job, step: Step) -> Iterator[Finding]:
+    if "SLURM_JOB_ID" in step.invocation.state.variables or "test-only" in step.options:
+        return  # it may ask for an allocation of its own
+    for option in step.options.values():
+        if option.name in EFFECTS:
+            yield _finding(job, step, option)
 
 
 def _finding(job: Job, step: Step, option: StepOption) -> Finding:

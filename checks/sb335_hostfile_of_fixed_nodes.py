@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch
 from sbatchlint.job.launchers.model import Launcher, Setting
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.source import lookups
@@ -36,26 +36,25 @@ _OWN = frozenset({"localhost", "127.0.0.1"})
 _MOST_BYTES = 1 << 16
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for launch in job.launches:
-        setting = _hostfile(launch.launcher)
-        if setting is None or not setting.value:
-            continue
-        path = job.beside.path(launch.invocation, setting.value)
-        data = None if path is None else lookups.read(path, _MOST_BYTES)
-        names = _names(data) if data else []
-        asked = job.request.text("nodelist")
-        unknown = job.request.asked("nodelist") and asked is None
-        if not names or unknown or set(names) & {*_OWN, *(hosts(asked) or ())}:
-            continue
-        if _is_touched(job, launch.invocation, setting):
-            continue
-        shown = ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
-        yield Finding(
-            setting.span,
-            f"`{setting.text}` beside the script always names {shown}, but Slurm chooses the nodes of each job; write "
-            'it from `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
-        )
+def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
+    setting = _hostfile(launch.launcher)
+    if setting is None or not setting.value:
+        return
+    path = job.beside.path(launch.invocation, setting.value)
+    data = None if path is None else lookups.read(path, _MOST_BYTES)
+    names = _names(data) if data else []
+    asked = job.request.text("nodelist")
+    unknown = job.request.asked("nodelist") and asked is None
+    if not names or unknown or set(names) & {*_OWN, *(hosts(asked) or ())}:
+        return
+    if _is_touched(job, launch.invocation, setting):
+        return
+    shown = ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
+    yield Finding(
+        setting.span,
+        f"`{setting.text}` beside the script always names {shown}, but Slurm chooses the nodes of each job; write "
+        'it from `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
+    )
 
 
 def _is_touched(job: Job, launcher: Invocation, setting: Setting) -> bool:

@@ -35,15 +35,14 @@ CARD = Card(
 ALWAYS = frozenset({"PATH", "HOME", "USER", "SHELL", "LOGNAME", "PWD"})
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        option, exports = step.option("export"), exports_of(step)
-        if option is None or not exports.everything or not step.certain:
-            continue
-        for name, value in exports.values:
-            finding = _kept(job, step, name, value)
-            if finding is not None:
-                yield finding
+def check_step(job: Job, step: Step) -> Iterator[Finding]:
+    option, exports = step.option("export"), exports_of(step)
+    if option is None or not exports.everything or not step.certain:
+        return
+    for name, value in exports.values:
+        finding = _kept(job, step, name, value)
+        if finding is not None:
+            yield finding
 
 
 def _kept(job: Job, step: Step, name: str, value: Pieces) -> Finding | None:

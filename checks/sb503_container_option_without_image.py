@@ -30,20 +30,19 @@ CARD = Card(
 )  # fmt: skip
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        options = pyxis_options(step)
-        own = [each for each in options if not each.inherited]
-        started = any(each.name in STARTING for each in options) or any(_may_have(step, name) for name in PYXIS_STARTS)
-        if not own or started or not step.certain or is_heterogeneous(step):
-            continue
-        more = f" and {len(own) - 1} more" if len(own) > 1 else ""
-        yield Finding(
-            own[0].span,
-            f"pyxis ignores `--{own[0].name}`{more} without `--container-image` or `--container-name`: "
-            "the command runs on the host; add `--container-image`",
-            related=[(step.invocation.name_span, "starts no container")],
-        )
+def check_step(job: Job, step: Step) -> Iterator[Finding]:
+    options = pyxis_options(step)
+    own = [each for each in options if not each.inherited]
+    started = any(each.name in STARTING for each in options) or any(_may_have(step, name) for name in PYXIS_STARTS)
+    if not own or started or not step.certain or is_heterogeneous(step):
+        return
+    more = f" and {len(own) - 1} more" if len(own) > 1 else ""
+    yield Finding(
+        own[0].span,
+        f"pyxis ignores `--{own[0].name}`{more} without `--container-image` or `--container-name`: "
+        "the command runs on the host; add `--container-image`",
+        related=[(step.invocation.name_span, "starts no container")],
+    )
 
 
 def _may_have(step: Step, variable: str) -> bool:

@@ -35,24 +35,23 @@ CARD = Card(
 SETTING = Regex(r"""(--container-env[= ])(\w+)=((?:"[^"`(]*"|'[^']*'|[\w./:@%+-]|\$\w+|\$\{\w+\})*)""")
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        given = [(each, found) for each in pyxis_options(step) if (found := _assigned(each))]
-        if not given:
-            continue
-        options = [each for each, _ in given]
-        names = list(dict.fromkeys(name for _, found in given for name, _ in found))
-        name, value = given[0][1][0]
-        what = f"`{value}={value}-`" if value else "another value"
-        more = f", and {len(names) - 1} more likewise" if len(names) > 1 else ""
-        edits = _moved(job, step, options)
-        yield Finding(
-            options[0].span,
-            f"`--container-env` takes names, so the container gets {what} in {name}{more}; "
-            f"export {name} before srun, and write `--container-env={name}`",
-            related=[(each.span, "has a value") for each in options[1:4]],
-            fix=None if edits is None else Fix("set the variables in front of srun", edits),
-        )
+def check_step(job: Job, step: Step) -> Iterator[Finding]:
+    given = [(each, found) for each in pyxis_options(step) if (found := _assigned(each))]
+    if not given:
+        return
+    options = [each for each, _ in given]
+    names = list(dict.fromkeys(name for _, found in given for name, _ in found))
+    name, value = given[0][1][0]
+    what = f"`{value}={value}-`" if value else "another value"
+    more = f", and {len(names) - 1} more likewise" if len(names) > 1 else ""
+    edits = _moved(job, step, options)
+    yield Finding(
+        options[0].span,
+        f"`--container-env` takes names, so the container gets {what} in {name}{more}; "
+        f"export {name} before srun, and write `--container-env={name}`",
+        related=[(each.span, "has a value") for each in options[1:4]],
+        fix=None if edits is None else Fix("set the variables in front of srun", edits),
+    )
 
 
 def _assigned(option: PyxisOption) -> list[tuple[str, str]]:

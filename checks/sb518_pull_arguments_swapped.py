@@ -29,27 +29,26 @@ CARD = Card(
 _ADDRESS = Regex(r"(?:docker|docker-daemon|library|shub|oras|https?|ipfs)://")
 _LAST_TWO = Regex(r"(?<=[ \t])[^\s'\"\\]+[ \t]+[^\s'\"\\]+\Z")
 
-def check(job: Job) -> Iterator[Finding]:
-    for command in job.invocations:
-        if command.name not in ("apptainer", "singularity") or len(command.argv) < 4:
-            continue
-        verbs = [text_of(word) for word in command.argv[1:-2]]
-        verb = next((each for each in verbs if each in ("pull", "build")), None)
-        address, file = command.argv[-2:]
-        if verb is None or not _ADDRESS.match(known_prefix(address)) or _ADDRESS.match(known_prefix(file)):
-            continue
-        if known_prefix(file).startswith("-") or not file or file[0].open:
-            continue
-        place = _last_two(job, command)
-        fix = None
-        if place is not None:
-            first, second = job.source.slice(place).split()
-            fix = Fix("swap them", [replace(place, f"{second} {first}")], safe=True)
-        yield Finding(
-            place or command.span,
-            f"`{command.name} {verb}` wants the file first and then the address: so it finds no image; swap them",
-            fix=fix,
-        )
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    if len(command.argv) < 4:
+        return
+    verbs = [text_of(word) for word in command.argv[1:-2]]
+    verb = next((each for each in verbs if each in ("pull", "build")), None)
+    address, file = command.argv[-2:]
+    if verb is None or not _ADDRESS.match(known_prefix(address)) or _ADDRESS.match(known_prefix(file)):
+        return
+    if known_prefix(file).startswith("-") or not file or file[0].open:
+        return
+    place = _last_two(job, command)
+    fix = None
+    if place is not None:
+        first, second = job.source.slice(place).split()
+        fix = Fix("swap them", [replace(place, f"{second} {first}")], safe=True)
+    yield Finding(
+        place or command.span,
+        f"`{command.name} {verb}` wants the file first and then the address: so it finds no image; swap them",
+        fix=fix,
+    )
 
 
 def _last_two(job: Job, command: Invocation) -> Span | None:

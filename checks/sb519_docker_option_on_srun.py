@@ -35,12 +35,11 @@ CARD = Card(
 NETWORKS = ("host", "bridge", "none", "container:")
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        for option in step.given:
-            found = _meant_for_docker(step, option)
-            if found is not None:
-                yield Finding(*found)
+def check_step(job: Job, step: Step) -> Iterator[Finding]:
+    for option in step.given:
+        found = _meant_for_docker(step, option)
+        if found is not None:
+            yield Finding(*found)
 
 
 def _meant_for_docker(step: Step, option: StepOption) -> tuple[Span, str, str] | None:

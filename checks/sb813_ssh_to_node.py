@@ -34,16 +34,15 @@ _HOSTNAMES = (("hostnames",), ("hostname",))
 _NODE_LISTS = frozenset({"SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"})
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for each in job.invocations:
-        if each.phase is Phase.SUBMIT or each.name not in ("ssh", "rsh", *_NAMING):
-            continue
-        if any(map(_is_of_job, _hosts(each))):
-            yield Finding(
-                each.name_span,
-                f"what {each.name} starts on a node is no part of the job: Slurm neither limits nor counts it, and may "
-                "not end it; write `srun --overlap -N1 -n1 -w NODE`",
-            )
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    if command.phase is Phase.SUBMIT:
+        return
+    if any(map(_is_of_job, _hosts(command))):
+        yield Finding(
+            command.name_span,
+            f"what {command.name} starts on a node is no part of the job: Slurm neither limits nor counts it, and may "
+            "not end it; write `srun --overlap -N1 -n1 -w NODE`",
+        )
 
 
 def _hosts(command: Invocation) -> list[Pieces]:

@@ -34,22 +34,21 @@ _FAILS = Regex(r"-[a-zA-Z]*f[a-zA-Z]*|--fail\S*")
 _NOWHERE = "/dev/null"
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for command in job.invocations:
-        if command.name != "curl" or not command.context.tested or command.piped_to or command.context.captured:
-            continue
-        words = command.words[1:]
-        if not any(_HEALTH.search(word) for word in words) or any(_FAILS.fullmatch(word) for word in words):
-            continue
-        if any(is_open(word[:1]) for word in command.argv[1:]) or not _is_silent(command, words):
-            continue  # a variable may hold the option
-        place = command.name_span
-        written = place.start == command.span.start and job.source.slice(place).endswith("curl")
-        yield Finding(
-            place,
-            "without `-f` curl takes an error for an answer, also 503 of a server that is not ready; write `curl -f`",
-            fix=Fix("add -f", [insert(place.end, " -f")], safe=False) if written else None,
-        )
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    if not command.context.tested or command.piped_to or command.context.captured:
+        return
+    words = command.words[1:]
+    if not any(_HEALTH.search(word) for word in words) or any(_FAILS.fullmatch(word) for word in words):
+        return
+    if any(is_open(word[:1]) for word in command.argv[1:]) or not _is_silent(command, words):
+        return  # a variable may hold the option
+    place = command.name_span
+    written = place.start == command.span.start and job.source.slice(place).endswith("curl")
+    yield Finding(
+        place,
+        "without `-f` curl takes an error for an answer, also 503 of a server that is not ready; write `curl -f`",
+        fix=Fix("add -f", [insert(place.end, " -f")], safe=False) if written else None,
+    )
 
 
 def _is_silent(command: Invocation, words: list[str]) -> bool:

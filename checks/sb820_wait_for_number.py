@@ -17,6 +17,7 @@ bash(1), wait; seen with bash 5.2
 
 from collections.abc import Iterator
 
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.source.numbers import is_number
@@ -27,26 +28,25 @@ CARD = Card(
 )  # fmt: skip
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for each in job.invocations:
-        words = [text_of(field) for field in each.argv[1:]]
-        if each.name != "wait" or "wait" in each.state.functions or len(words) != 1 or not is_number(words[0] or ""):
-            continue
-        number = words[0]
-        if job.source.slice(each.span).split() != ["wait", number]:
-            continue  # the value of a variable
-        ends = None
-        if each is job.invocations[-1] and each.parent is None and not each.context.shell.depth:
-            ends = "the job is FAILED with exit code 127"
-        elif _ends_script(job, each.span.start):
-            ends = "the script ends here under `set -e`"
-        yield Finding(
-            each.span,
-            f"no process of this shell has the id {number}, so `wait` returns 127 at once"
-            f"{', and ' + ends if ends else ''}; write `sleep {number}` for seconds, or a bare `wait`",
-            None if ends else "warning",
-            fix=Fix("sleep instead", [replace(each.name_span, "sleep")], safe=False),
-        )
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    words = [text_of(field) for field in command.argv[1:]]
+    if "wait" in command.state.functions or len(words) != 1 or not is_number(words[0] or ""):
+        return
+    number = words[0]
+    if job.source.slice(command.span).split() != ["wait", number]:
+        return  # the value of a variable
+    ends = None
+    if command is job.invocations[-1] and command.parent is None and not command.context.shell.depth:
+        ends = "the job is FAILED with exit code 127"
+    elif _ends_script(job, command.span.start):
+        ends = "the script ends here under `set -e`"
+    yield Finding(
+        command.span,
+        f"no process of this shell has the id {number}, so `wait` returns 127 at once"
+        f"{', and ' + ends if ends else ''}; write `sleep {number}` for seconds, or a bare `wait`",
+        None if ends else "warning",
+        fix=Fix("sleep instead", [replace(command.name_span, "sleep")], safe=False),
+    )
 
 
 def _ends_script(job: Job, start: int) -> bool:

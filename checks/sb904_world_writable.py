@@ -14,10 +14,10 @@ chmod(1), umask(2), mkdir(1).
 
 from collections.abc import Iterator
 
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launches import container_of
-from sbatchlint.job.programs import commands_named
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -35,19 +35,18 @@ SHARED = Regex(r"/(?:tmp|dev)(?:/.*)?|/var/tmp(?:/.*)?")
 COMMANDS = frozenset({"umask", "chmod", "mkdir", "install"})
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for command in commands_named(job, *COMMANDS):
-        words = [text_of(field) for field in command.argv]
-        at = _mode(command.name, words)
-        if at is None or container_of(command) is not None:
-            continue
-        if command.name == "umask":
-            message = "with this mask everybody may write what the job makes; write `umask 027`"
-        elif all(word is not None and SHARED.fullmatch(word) for word in words[at + 1 :] or [None]):
-            continue
-        else:
-            message = f"mode `{words[at]}` lets everybody with an account write there; give it to a group, with `g+w`"
-        yield Finding(span_of(command.argv[at]), message)
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    words = [text_of(field) for field in command.argv]
+    at = _mode(command.name, words)
+    if at is None or container_of(command) is not None:
+        return
+    if command.name == "umask":
+        message = "with this mask everybody may write what the job makes; write `umask 027`"
+    elif all(word is not None and SHARED.fullmatch(word) for word in words[at + 1 :] or [None]):
+        return
+    else:
+        message = f"mode `{words[at]}` lets everybody with an account write there; give it to a group, with `g+w`"
+    yield Finding(span_of(command.argv[at]), message)
 
 
 def _mode(name: str | None, words: list[str | None]) -> int | None:

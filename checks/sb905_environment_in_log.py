@@ -21,7 +21,6 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.job.programs import commands_named
 from sbatchlint.source.secret_names import is_secret
 from sbatchlint.triggers import Commands
 
@@ -37,18 +36,17 @@ DUMPS = frozenset(
 COMMANDS = frozenset(words[0] for words in DUMPS)
 
 
-def check(job: Job) -> Iterator[Finding]:
-    for command in commands_named(job, *COMMANDS):
-        if tuple(text_of(word) for word in command.argv) not in DUMPS:
-            continue
-        if command.phase is Phase.SUBMIT:
-            continue
-        if command.context.captured or command.piped_to or command.redirects or command.context.calls:
-            continue  # it goes elsewhere, or through a filter
-        name = _secret(command)
-        shown = f"also the value of `{name}`" if name else "with any token in it"
-        message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print what is wanted"
-        yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", None if name else "info")
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    if tuple(text_of(word) for word in command.argv) not in DUMPS:
+        return
+    if command.phase is Phase.SUBMIT:
+        return
+    if command.context.captured or command.piped_to or command.redirects or command.context.calls:
+        return  # it goes elsewhere, or through a filter
+    name = _secret(command)
+    shown = f"also the value of `{name}`" if name else "with any token in it"
+    message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print what is wanted"
+    yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", None if name else "info")
 
 
 def _secret(command: Invocation) -> str | None:

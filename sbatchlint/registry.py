@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from sbatchlint.source.files import InputError
 
 if TYPE_CHECKING:
-    from sbatchlint.check import Card, Cases, Finding
+    from sbatchlint.check import Card, Cases, Finding, Job
 
 PACKAGE = "sbatchlint.checks"
 DOCUMENTATION = "https://github.com/sbatchlint/sbatchlint/blob/main/docs/checks/"
@@ -114,6 +115,24 @@ def _import(module: str) -> ModuleType:
     return import_module(f"{PACKAGE}.{module}")
 
 
+def _asking(module: ModuleType) -> "Callable[..., Iterable[Finding]]":
+    """The `check` of a module, or what asks its `check_command` or the like for each that the trigger finds."""
+    if hasattr(module, "check"):
+        check: Callable[..., Iterable[Finding]] = module.check
+        return check
+    for trigger in module.CARD.when.parts:
+        if hasattr(module, trigger.asks or "check"):
+            return partial(_ask_for_each, trigger.found, getattr(module, trigger.asks))
+    raise AttributeError(f"{module.__name__} has neither `check` nor a function that its trigger asks")
+
+
+def _ask_for_each(
+    find: "Callable[[Job], Iterable[object]]", ask: "Callable[..., Iterable[Finding]]", job: "Job", *options: object
+) -> "Iterable[Finding]":
+    for found in find(job):
+        yield from ask(job, found, *options)
+
+
 class Registry:
     """The checks there are, sorted by code."""
 
@@ -174,7 +193,7 @@ class Registry:
         check = self._loaded.get(entry.module)
         if check is None:
             module = _import(entry.module)
-            check = self._loaded[entry.module] = Check(entry, module.CARD, module.check, module)
+            check = self._loaded[entry.module] = Check(entry, module.CARD, _asking(module), module)
         return check
 
     def load_all(self) -> tuple[Check, ...]:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.job.launches import entered
-from sbatchlint.job.programs import by_program
+from sbatchlint.job.programs import by_program, commands_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sbatchlint.job import Job
+    from sbatchlint.job import Invocation, Job, Launch, Step
     from sbatchlint.slurm.directives import Directives
     from sbatchlint.slurm.model import Setting
 
@@ -51,8 +51,15 @@ class Trigger:
 
     __slots__ = ("words",)
 
+    asks = ""
+    """The function of a check that is asked once for each thing that the trigger finds; none for most triggers."""
+
     def __init__(self, *words: str) -> None:
         self.words = words
+
+    def found(self, job: "Job") -> "Iterable[object]":
+        """What the trigger finds in a job, for the function that it asks."""
+        raise NotImplementedError
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         """The words that fit a job; None is one that is not known."""
@@ -108,6 +115,11 @@ class Steps(Trigger):
 
     __slots__ = ()
 
+    asks = "check_step"
+
+    def found(self, job: "Job") -> "Iterable[Step]":
+        return job.steps
+
     def holds(self, job: "Job") -> bool:
         return bool(job.steps)
 
@@ -117,6 +129,11 @@ class Launchers(Trigger):
 
     __slots__ = ()
 
+    asks = "check_launch"
+
+    def found(self, job: "Job") -> "Iterable[Launch]":
+        return [launch for launch in job.launches if not self.words or launch.launcher.kind in self.words]
+
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         return (each.launcher.kind for each in job.launches)
 
@@ -124,10 +141,16 @@ class Launchers(Trigger):
 class Commands(Trigger):
     """A command of one of these names is run, by whichever shell or wrapper; unknown names count for none.
 
-    The folder need not be known: `$VENV/bin/pip` is pip.
+    The folder need not be known: `$VENV/bin/pip` is pip. For `check_command` it must be.
     """
 
     __slots__ = ()
+
+    asks = "check_command"
+
+    def found(self, job: "Job") -> "Iterable[Invocation]":
+        fits = [name for name in by_program(job) if any(name == word or _is_like(name, word) for word in self.words)]
+        return commands_named(job, *fits)
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         return by_program(job)
@@ -182,6 +205,11 @@ class Written(Trigger):
 
     __slots__ = ()
 
+    asks = "check_options"
+
+    def found(self, job: "Job") -> "Iterable[Directives]":
+        return option_blocks(job)
+
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         if job.directives.has_comments:
             yield "comments"
@@ -231,9 +259,14 @@ def _ways_of_settings(settings: "Sequence[Setting]") -> "Iterator[str]":
 
 
 class StepOptions(Trigger):
-    """An srun has one of these options among its own (by its canonical name)."""
+    """An srun has one of these options among its own (by its canonical name). `check_step` is asked for all steps."""
 
     __slots__ = ()
+
+    asks = "check_step"
+
+    def found(self, job: "Job") -> "Iterable[Step]":
+        return job.steps
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         return (option.name for step in job.steps for option in step.given)
