@@ -45,7 +45,8 @@ class Card(NamedTuple):
 
     `severity`: the worst it reports; a finding may be less. `fix`: whether findings have one: always, sometimes, never.
     `stage`: "stable", or "preview" or "optional": those run only where they are selected by their own code or name.
-    `when`: what a script must have for it to have anything to say; None where it is always asked.
+    `when`: what a script must have for it to have anything to say; None where it is always asked. A trigger that finds
+    commands, steps, launches or blocks of options may hand each of them to the check (`Trigger.asks`).
     `batch`: it speaks of batch scripts only, not of other scripts that submit some. `certain`: only where nothing is
     unclear about which options the directives set. `homogeneous`: not of heterogeneous jobs.
     `whole_script`: it speaks of what is missing, so it is silent where the script was not looked at to its end.

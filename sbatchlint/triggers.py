@@ -69,7 +69,7 @@ class Trigger:
         found = frozenset(self.words_of(job))
         if not self.words:
             return bool(found)
-        return any(word in found or any(_is_like(each, word) for each in found) for word in self.words)
+        return any(word in found or any(is_like(each, word) for each in found) for word in self.words)
 
     @property
     def parts(self) -> "tuple[Trigger, ...]":
@@ -84,7 +84,8 @@ class Trigger:
         return f"{type(self).__name__}({words})"
 
 
-def _is_like(word: str | None, pattern: str) -> bool:
+def is_like(word: str | None, pattern: str) -> bool:
+    """Whether a pattern, with a `*` at one end, fits a word."""
     if word is None or "*" not in pattern:
         return False
     return word.startswith(pattern[:-1]) if pattern[-1] == "*" else word.endswith(pattern[1:])
@@ -149,7 +150,7 @@ class Commands(Trigger):
     asks = "check_command"
 
     def found(self, job: "Job") -> "Iterable[Invocation]":
-        fits = [name for name in by_program(job) if any(name == word or _is_like(name, word) for word in self.words)]
+        fits = [name for name in by_program(job) if any(name == word or is_like(name, word) for word in self.words)]
         return commands_named(job, *fits)
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
@@ -395,4 +396,4 @@ class _Kind:
 
     def _like(self, word: str | None) -> tuple[str, ...]:
         """The names of those that want words like this one."""
-        return tuple(name for pattern, names in self.patterns.items() if _is_like(word, pattern) for name in names)
+        return tuple(name for pattern, names in self.patterns.items() if is_like(word, pattern) for name in names)

@@ -91,6 +91,17 @@ def test_a_begun_check_fails_until_it_is_filled_in(tree: Path) -> None:
     assert " passed" in said and "failed" not in said, said
 
 
+def test_what_a_check_looks_at_decides_how_it_is_asked(tree: Path) -> None:
+    begin = [sys.executable, str(tree / "tools" / "new_check.py"), "SB998", "newer-name", "Commands", "curl"]
+    done = subprocess.run(begin, env=environment(), capture_output=True, text=True, check=False)
+    assert 'SB818 health-check-without-fail: Commands("curl")' in done.stdout and "SB813" not in done.stdout
+    text = (tree / "checks" / "sb998_newer_name.py").read_text()
+    assert "def check_command(job: Job, command: Invocation)" in text and 'when=Commands("curl"),' in text
+    begin[2:] = ["SB997", "newest-name", "Command", "curl"]
+    done = subprocess.run(begin, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "'Command' is not a trigger: docs/job.md lists them\n")
+
+
 # --- corpus_diff --------------------------------------------------------------------------------
 
 

@@ -1,9 +1,12 @@
 """Begins a check: writes checks/sbNNN_name.py and tests/cases/NAME.md, with FILL IN where something is to be written.
 
     python tools/new_check.py SB717 log-never-flushed
+    python tools/new_check.py SB622 pip-cache-on-node Commands pip uv
 
-The code says to which group the check belongs (`sbatchlint checks` lists them). CONTRIBUTING.md tells how to go on. The
-tests of the check fail until nothing is left to fill in.
+The code says to which group the check belongs (`sbatchlint checks` lists them). After the name comes what the check looks
+at, if a trigger of docs/job.md says it: its name and words. The checks that look at the same are listed; perhaps one of
+them is the place for it, or an example. CONTRIBUTING.md tells how to go on. The tests of the check fail until nothing is
+left to fill in.
 """
 
 from __future__ import annotations
@@ -15,8 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from sbatchlint import __version__  # noqa: E402
+from sbatchlint import __version__, triggers  # noqa: E402
+from sbatchlint.card_index import card_index  # noqa: E402
 from sbatchlint.registry import GROUPS, registry  # noqa: E402
+from sbatchlint.triggers import Trigger, is_like  # noqa: E402
 
 CHECK = '''\
 """FILL IN: one sentence that says what is wrong.
@@ -34,18 +39,17 @@ FILL IN: where the facts come from: a manual page, a source file with its releas
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+{imports}
 
 CARD = Card(
-    "{code}", "{name}", severity="warning", fix="never", since="{version}",
+    "{code}", "{name}", severity="warning", fix="never", since="{version}",{when}
     seen="FILL IN what it is known from, while no real script has set it off",
 )  # fmt: skip
 
 
-def check(job: Job) -> Iterator[Finding]:
+{function}
     # FILL IN: docs/job.md lists what may be asked; `python tools/show_job.py SCRIPT` shows a job with its values.
-    for step in job.steps:
-        yield Finding(step.place, "FILL IN what happens; what to write instead")
+{body}
 
 
 CASES = [
@@ -59,6 +63,26 @@ CASES = [
     Good("#!/bin/bash\\n#SBATCH --nodes=2\\nFILL IN\\n", title="FILL IN why it is right"),
 ]
 '''
+
+FINDING = 'yield Finding({place}, "FILL IN what happens; what to write instead")'
+# By the function that a trigger asks: what it is given, where that is defined, and how the function may begin.
+FORMS = {
+    "check_command": (
+        "command: Invocation",
+        "from sbatchlint.bash.trace import Invocation",
+        ['if "FILL IN" in command.words:', f"    {FINDING.format(place='command.name_span')}"],
+    ),
+    "check_step": ("step: Step", "from sbatchlint.job.steps import Step", [FINDING.format(place="step.place")]),
+    "check_launch": (
+        "launch: Launch", "from sbatchlint.job import Launch", [FINDING.format(place="launch.launcher.span")],
+    ),
+    "check_options": (
+        "block: Directives",
+        "from sbatchlint.slurm.directives import Directives",
+        ["for setting in block.settings:", f"    {FINDING.format(place='setting.span')}"],
+    ),
+}  # fmt: skip
+PLAIN = ["for step in job.steps:", f"    {FINDING.format(place='step.place')}"]
 
 TRAPS = """\
 # {name}
@@ -98,15 +122,62 @@ def objection(code: str, name: str) -> str:
     return ""
 
 
+def trigger_of(words: list[str]) -> Trigger | None:
+    """The trigger that words name, such as `Commands pip`; None for no words. Raises ValueError if it does not exist."""
+    if not words:
+        return None
+    kinds = {name: kind for name, kind in vars(triggers).items() if name in triggers.__all__}
+    kind = kinds.get(words[0])
+    if kind is None or kind in (Trigger, triggers.AnyOf, triggers.Index):
+        raise ValueError(f"'{words[0]}' is not a trigger: docs/job.md lists them")
+    trigger: Trigger = kind(*words[1:])
+    return trigger
+
+
+def looking_at_the_same(trigger: Trigger) -> list[str]:
+    """The checks whose cards have a trigger of the same class, and a word in common where both have any."""
+    index = card_index().triggers
+    found = []
+    for entry in registry().entries:
+        for part in index[entry.module].parts if entry.module in index else ():
+            pairs = [(own, other) for own in trigger.words for other in part.words]
+            common = any(own == other or is_like(own, other) or is_like(other, own) for own, other in pairs)
+            if type(part) is type(trigger) and (common or not trigger.words):
+                found.append(f"{entry.code} {entry.name}: {part!r}")
+    return found
+
+
+def begun(code: str, name: str, trigger: Trigger | None) -> str:
+    """The file of a check that is asked for each thing that its trigger finds, or else for the job."""
+    argument, *imports, body = FORMS.get(trigger.asks if trigger is not None else "", ("", PLAIN))
+    imports += ["from sbatchlint.check import Bad, Card, Finding, Good, Job"]
+    if trigger is not None:
+        imports.append(f"from sbatchlint.triggers import {type(trigger).__name__}")
+    function = trigger.asks if trigger is not None and argument else "check"
+    return CHECK.format(
+        code=code,
+        name=name,
+        version=__version__,
+        imports="\n".join(imports),
+        when="" if trigger is None else f"\n    when={trigger!r},",
+        function=f"def {function}(job: Job{argument and ', ' + argument}) -> Iterator[Finding]:",
+        body="\n".join(f"    {line}" for line in body),
+    )
+
+
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 2 or arguments[0].startswith("-"):
+    if len(arguments) < 2 or arguments[0].startswith("-"):
         print(__doc__)
         return 2
-    code, name = arguments
-    wrong = objection(code, name)
+    code, name, *words = arguments
+    wrong, trigger = objection(code, name), None
+    try:
+        trigger = trigger_of(words)
+    except ValueError as error:
+        wrong = wrong or str(error)
     files = {
-        ROOT / "checks" / f"{code.lower()}_{name.replace('-', '_')}.py": CHECK,
-        ROOT / "tests" / "cases" / f"{name}.md": TRAPS,
+        ROOT / "checks" / f"{code.lower()}_{name.replace('-', '_')}.py": begun(code, name, trigger),
+        ROOT / "tests" / "cases" / f"{name}.md": TRAPS.format(name=name),
     }
     if not wrong:
         wrong = "; ".join(f"{path.relative_to(ROOT)} exists" for path in files if path.exists())
@@ -114,8 +185,11 @@ def main(arguments: list[str]) -> int:
         print(wrong, file=sys.stderr)
         return 2
     for path, text in files.items():
-        path.write_text(text.format(code=code, name=name, version=__version__), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         print(path.relative_to(ROOT))
+    same = looking_at_the_same(trigger) if trigger is not None else []
+    if same:
+        print("These look at the same:", *same, sep="\n  ")
     print(f"Fill them in, then run: python -m pytest tests/test_checks.py -k {code}; python tools/generate_docs.py")
     return 0
 
