@@ -3,10 +3,10 @@
     python tools/new_check.py SB717 log-never-flushed
     python tools/new_check.py SB622 pip-cache-on-node Commands pip uv
 
-The code says to which group the check belongs (`sbatchlint checks` lists them). After the name comes what the check looks
-at, if a trigger of docs/job.md says it: its name and words. The checks that look at the same are listed; perhaps one of
-them is the place for it, or an example. CONTRIBUTING.md tells how to go on. The tests of the check fail until nothing is
-left to fill in.
+The code says to which group the check belongs (`sbatchlint checks` lists them). What the check looks at may follow the
+name: a trigger of docs/job.md and its words. The checks that look at the same are listed; perhaps one of them is the
+place for it, or an example. CONTRIBUTING.md tells how to go on. The tests of the check fail until nothing is left to
+fill in.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def objection(code: str, name: str) -> str:
 
 
 def trigger_of(words: list[str]) -> Trigger | None:
-    """The trigger that words name, such as `Commands pip`; None for no words. Raises ValueError if it does not exist."""
+    """The trigger that words name, such as `Commands pip`; None for no words. Raises ValueError if there is none."""
     if not words:
         return None
     kinds = {name: kind for name, kind in vars(triggers).items() if name in triggers.__all__}
