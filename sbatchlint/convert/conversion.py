@@ -26,6 +26,7 @@ from sbatchlint.convert.wish import NotConvertible, Wish, told_of_line
 from sbatchlint.convert.words import without_geometry
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Launch
+from sbatchlint.job.reevaluation import changed_job
 from sbatchlint.programs import has_trait
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, edited
@@ -117,13 +118,10 @@ class _Script(Draft):
 
     def asking_for(self, tasks: int, gpus: int) -> Job:
         """The job with the wanted option block; what is left to do for that becomes a to-do."""
-        job = self.changed(self.job, [])  # without the option block that stands in for a missing one
+        job = changed_job(self.job, [])  # without the option block that stands in for a missing one
         edits, todos = header(job, self.wish, tasks, gpus)
         self.todos += [f"fill in, and write #SBATCH: {todo}" for todo in todos]
-        return self.changed(job, edits)
-
-    def changed(self, job: Job, edits: Iterable[Edit]) -> Job:
-        return Job.from_source(edited(job.source.own, edits), self.settings.site)
+        return changed_job(job, edits)
 
     def proven(self, job: Job, workers: int, ranks: bool, starts: int = 1) -> tuple[Source, Proof, list[str]]:
         """The job with its proof and what was repaired; see `Proof`. Raises `NotConvertible`."""
@@ -202,7 +200,7 @@ def _changed(script: _Script, starts: list[Start], job: Job, target: str, gpus: 
             if launch is not None:
                 todos += on_every_node(job, launch)
                 printed.append((job, launch))
-            job = script.changed(job, edits)
+            job = changed_job(job, edits)
     ranks = kind != "mpi" and (kind, target) != ("srun", "srun")
     after, proof, repairs = script.proven(job, gpus, ranks, len(starts))
     if kind == "mpi":
@@ -244,7 +242,7 @@ def _of_program(script: _Script) -> Conversion:
     job = script.asking_for(each, gpus)
     ranks = program.sign.kind in ("megatron", "rank-variables")
     with told_of_line(script.job.line(program.invocation.name_span.start)):
-        changed = script.changed(job, start_program(job, the_program(job), wish, gpus))
+        changed = changed_job(job, start_program(job, the_program(job), wish, gpus))
     after, proof, repairs = script.proven(changed, each, ranks)
     said = (
         f"a task for each of the {gpus} GPUs" if program.each else "a task, which uses all GPUs,"

@@ -143,7 +143,7 @@ def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
             lines.append(f"export {option.upper()}={value}")
         elif _is_other(setting, option, value) and (edit := words.other_value(setting, value)):
             edits.append(edit)
-    if words.holder.quote:
+    if words.quote:
         raise NotConvertible("the words of the launcher stand in a string: write them as a command")
     yield from edits
     yield from exports_before(job, launch, lines, edits)

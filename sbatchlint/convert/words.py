@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from sbatchlint.analysis.editing.options import lines_above, lines_before, name_span, place_of, remove_step_option
+from sbatchlint.analysis.editing.words import words_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, expansions, span_of
-from sbatchlint.convert.strings import Holder, told_in_front
 from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.containers import Container
@@ -16,6 +16,7 @@ from sbatchlint.source.edits import Edit, insert, remove
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
+_READERS = SHELLS | {"eval"}
 ADDRESS = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 PORT = "$((20000 + SLURM_JOB_ID % 10000))"
@@ -120,7 +121,16 @@ def start_of(command: Invocation) -> int:
 
 
 class CommandWords:
-    """Those of a launcher. Raises `NotConvertible` where they are not written in the script as they are."""
+    """Those of a launcher. Raises `NotConvertible` where they are not written in the script as they are.
+
+    They may stand in a string: `CMD="torchrun … train.py"`, which `$CMD`, `eval` or `bash -c` runs. A string that is
+    split into words cannot hold quotes for the shell of a task, so that what is told to the launcher goes before the
+    variable: `bash -c 'exec "$0" --node_rank="$SLURM_NODEID" "$@"' $CMD`. A string that a shell reads again holds all
+    of it, with what its own quotes ask for.
+
+    `quote`: the quote of that string; "" where they stand in none. `reader`: the shell or `eval` that reads it again;
+    None where it is split into words.
+    """
 
     def __init__(self, job: Job, launch: Launch) -> None:
         self.job = job
@@ -128,11 +138,13 @@ class CommandWords:
         self.launcher: Launcher = launch.launcher
         self.text = job.source.own.text
         command: Invocation = launch.invocation
-        self.holder = Holder(job, launch)
-        if launch.container is not None:
-            self.holder.quote = ""  # what stands in its strings is `inside`
-        for parent in commands_around(command):
-            if parent is self.holder.reader and self.holder.quote:
+        around = list(commands_around(command))
+        self.words = words_of(job)
+        self.reader: Invocation | None = next((parent for parent in around if parent.name in _READERS), None)
+        # what stands in the strings of a container is for `InsideWords`
+        self.quote = "" if launch.container is not None else self._quote()
+        for parent in around:
+            if parent is self.reader and self.quote:
                 break
             command = parent
         self.command = command
@@ -140,6 +152,19 @@ class CommandWords:
         refuse_daemon(launch.container)
         self.prefix = Span(self.start(command, name), name.end)
         self.srun = "" if launch.step is not None else f"{srun_of(job)} "
+
+    def _quote(self) -> str:
+        """The quote of the string in which the words stand; "" without one."""
+        launcher, name = self.launcher, name_span(self.launch)
+        word = self.words.at(name.start) if name.end <= len(self.text) else None
+        if word is None or not launcher.program_words:
+            return ""
+        span = self.words.span(word)
+        quote = self.text[span.start : span.start + 1]
+        following = launcher.argv[min(launcher.index + 1, len(launcher.argv) - 1)]
+        inside = [launcher.program_words[0]] if self.reader is not None else [launcher.argv[0], following]
+        held = all(span.start < span_of(field).start < span.end for field in inside)
+        return quote if held and quote in ('"', "'") else ""
 
     def start(self, command: Invocation, name: Span) -> int:
         """Where the command begins that starts the launcher."""
@@ -220,8 +245,8 @@ class CommandWords:
     def _replaced(self, piece: Span, value: str) -> Edit:
         """The value in double quotes where it stands bare, and is more than a number."""
         quote = self.text[piece.start - 1 : piece.start]
-        around = self.holder.words.quote_around(piece.start)
-        if "'" in (quote, around) and (self.holder.reader is None or around != self.holder.quote):
+        around = self.words.quote_around(piece.start)
+        if "'" in (quote, around) and (self.reader is None or around != self.quote):
             raise NotConvertible("a value that has to change stands in single quotes: write double ones")
         return Edit(piece, value if quote == '"' or around or value.isdigit() or value == ADDRESS else f'"{value}"')
 
@@ -251,7 +276,7 @@ class CommandWords:
             start = len(self.text[:start].rstrip(" "))
         if not self._is_gap(start, end):
             raise NotConvertible(f"--{name}, which is for one node alone, cannot be taken out: leave it out")
-        if self.text[end - 1] in "\"'" and self.holder.words.quote_around(start):
+        if self.text[end - 1] in "\"'" and self.words.quote_around(start):
             end -= 1
         lines = self.job.source.line_of(start).start, self.job.source.line_of(end).start
         if lines[0] < lines[1] and not (self.text[lines[0] : start] + self.text[lines[1] : end]).strip():
@@ -265,16 +290,16 @@ class CommandWords:
 
     def _end_of(self, value: Span) -> int:
         """Where the word of a value ends, or the value where that stands in a string."""
-        word = self.holder.words.at(value.start)
+        word = self.words.at(value.start)
         if word is None or value.end > len(self.text):
             return value.start
-        return value.end if self.holder.words.quote_around(value.start) else self.job.span(word.start, word.end).end
+        return value.end if self.words.quote_around(value.start) else self.job.span(word.start, word.end).end
 
     def started(self, rank: str | None, added: list[str]) -> list[Edit]:
         """The launcher under srun, with more options after its name; `rank`: one that a shell of the task expands."""
         words = "".join(f" {each}" for each in added)
         srun, start, end = self.srun, self.prefix.start, self.prefix.end
-        if self.holder.quote:
+        if self.quote:
             return [self._in_string(" ".join(([rank] if rank else []) + added), words if rank is None else "")]
         if rank is None:
             self._must_be_plain(self.prefix)
@@ -315,21 +340,28 @@ class CommandWords:
 
     def _in_string(self, options: str, plain: str) -> Edit:
         """The launcher started by srun, where its words stand in a string. `plain`: where no task has to be asked."""
-        holder = self.holder
-        if holder.reader is None:
+        if self.reader is None:
             start = self.command.span.start
             if not self.srun or self.command.context.parent is not None:
                 raise NotConvertible(
                     "the words of the srun and of the launcher stand in different places: write both where they start"
                 )
-            return insert(start, self.srun + told_in_front(self.command, self.prefix.end, options))
+            return insert(start, self.srun + _passed_on(self.command, self.prefix.end, options))
         if not self.srun or plain:
             end = Span(self.prefix.end, self.prefix.end)
             if self.srun:
-                return Edit(self.prefix, holder.escaped(f"{self.srun}{self.written(self.prefix)}{plain}"))
-            return Edit(end, holder.escaped(f" {options}"))
+                return Edit(self.prefix, self.escaped(f"{self.srun}{self.written(self.prefix)}{plain}"))
+            return Edit(end, self.escaped(f" {options}"))
         said = f'exec {self.written(self.prefix)} {options} "$@"'
-        return Edit(self.prefix, holder.escaped(f"{self.srun}bash -c '{said}' {self.launcher.kind}"))
+        return Edit(self.prefix, self.escaped(f"{self.srun}bash -c '{said}' {self.launcher.kind}"))
+
+    def escaped(self, content: str) -> str:
+        """Content as it has to stand in the string."""
+        if self.quote == "'":
+            return content.replace("'", "'\\''")
+        for letter in '\\"$`':
+            content = content.replace(letter, f"\\{letter}")
+        return content
 
     def replaced(self, shell: str, end: int) -> Edit:
         """The launcher and its options replaced by another start of the program, whose first word stands at `end`."""
@@ -345,7 +377,7 @@ class CommandWords:
             if before.replace("'", " ").replace('"', " ").split()[1:] not in (["-c"], ["-c", "exec"]):
                 raise NotConvertible(f"{self.command.name} does more than to start the launcher: start that by itself")
             before = ""
-        if self.holder.quote and self.holder.reader is None:
+        if self.quote and self.reader is None:
             raise NotConvertible(
                 f"{self.launcher.name} stands in a string that is split into words: write its words where it is started"
             )
@@ -354,4 +386,14 @@ class CommandWords:
                 f"{self.launcher.name} and its program are written in two places: write them as one command"
             )
         made = f"{self.srun}{before}{shell}"
-        return Edit(Span(self.prefix.start, end), self.holder.escaped(made) if self.holder.quote else made)
+        return Edit(Span(self.prefix.start, end), self.escaped(made) if self.quote else made)
+
+
+def _passed_on(command: Invocation, end: int, options: str) -> str:
+    """A shell that passes on the words of a command, with options after the first that stand before `end`."""
+    count = next((at for at, field in enumerate(command.argv, 1) if span_of(field).end == end), 0)
+    if not count:
+        raise NotConvertible("the words that name the launcher are put together of several strings: write them as one")
+    if count == 1:
+        return f'bash -c \'exec "$0" {options} "$@"\' '
+    return f'bash -c \'exec "${{@:1:{count}}}" {options} "${{@:{count + 1}}}"\' bash '

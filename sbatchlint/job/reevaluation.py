@@ -5,7 +5,7 @@ stands, with the shell's state as it was there. All repairs of a script together
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
@@ -85,10 +85,14 @@ before_edits = once(evaluate)
 
 def changed_jobs(job: Job, edits: Sequence[Edit]) -> list[Job]:
     """The jobs of the whole file after the edits, in the order of `with_submitted`; none where that is too much."""
-    own = job.source.own
-    if not _is_affordable(job, len(own.text)):
+    if not _is_affordable(job, len(job.source.own.text)):
         return []
-    return Job.from_source(edited(own, edits), job.site).with_submitted()
+    return changed_job(job, edits).with_submitted()
+
+
+def changed_job(job: Job, edits: Iterable[Edit]) -> Job:
+    """The job of the whole file after the edits, however much that is."""
+    return Job.from_source(edited(job.source.own, edits), job.site)
 
 
 def _evaluated(
