@@ -339,7 +339,7 @@ def test_methods_of_swift() -> None:
         ("mpirun -np $N -N 4 ./a", None, 4, "./a"),
         ("mpirun ./a", None, None, "./a"),
         ("mpiexecjl --project=. -n 4 julia x.jl", 4, None, "julia"),
-        ("mpiexecjl --project . -n 4 julia x.jl", 4, None, "julia"),
+        ("mpiexecjl --project -n 4 julia x.jl", 4, None, "julia"),
         ("jsrun -n 6 -a 1 -g 1 -c 7 ./a", 6, None, "./a"),
         ("aprun -n 32 -N 16 ./a", 32, 16, "./a"),
         ("ibrun -n 4 -o 8 ./a", 4, None, "./a"),

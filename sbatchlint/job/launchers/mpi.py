@@ -15,7 +15,7 @@ _VALUES = """c/np n/np np ppn perhost/ppn npernode/ppn N/ppn npersocket x mca om
 hosts/host host
 hostfile machinefile/hostfile f/hostfile default-hostfile rf/rankfile rankfile map-by rank-by bind-to display-map-option
 wdir/wd wd path prefix genv env genvlist envlist configfile bootstrap bootstrap-exec launcher launcher-exec iface rmk
-project outfile-pattern errfile-pattern prepend-pattern s/stdin stdin output-filename report-uri timeout tune am
+outfile-pattern errfile-pattern prepend-pattern s/stdin stdin output-filename report-uri timeout tune am
 cpus-per-proc cpus-per-rank cpu-list cpu-set personality mpi depth d/depth j hostlist l/hostlist
 gtool ordering-output print-rank-map-option dvm dvm-uri app preload-files pmi cpu-bind mem-bind gpu-bind
 line-buffer-size nrs tasks_per_rs a/tasks_per_rs cpu_per_rs gpu_per_rs g/gpu_per_rs rs_per_host r/rs_per_host
@@ -24,7 +24,7 @@ _FLAGS = """h/help V/version v/verbose q/quiet oversubscribe nooversubscribe use
 tag-output timestamp-output report-bindings display-map display-allocation merge-stderr-to-stdout do-not-launch
 debug-daemons leave-session-attached xterm nolocal novm enable-recovery disable-recovery bynode byslot bycore bysocket
 bind-to-core bind-to-socket bind-to-none use-regexp genvall genvnone envall envnone print-rank-map
-prepend-rank disable-hostname-propagation no-local verbose-all line-buffer"""
+project prepend-rank disable-hostname-propagation no-local verbose-all line-buffer"""
 
 SYNTAX = syntax(
     _VALUES,
