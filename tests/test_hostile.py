@@ -8,7 +8,9 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,11 @@ from sbatchlint.source.files import InputError, write
 HANGING = 300
 PYTHON = [sys.executable, "-m", "sbatchlint"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": "/dev/null/none"}
+
+
+def some_quick(names: Iterable[str], *quick: str) -> list[Any]:
+    """The names of inputs, of which all but some are for slow runs: each starts several processes."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name not in quick)) for name in names]
 
 
 def run(folder: Path, *arguments: str, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -52,7 +59,7 @@ BYTES = {
 }
 
 
-@pytest.mark.parametrize("name", BYTES)
+@pytest.mark.parametrize("name", some_quick(BYTES, "no-utf-8", "utf-16-little"))
 def test_bytes_that_are_no_text(tmp_path: Path, name: str) -> None:
     (tmp_path / "job.sbatch").write_bytes(BYTES[name])
     for output in ("full", "json", "github"):
@@ -87,7 +94,7 @@ DEEP = {
 }
 
 
-@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("name", some_quick(DEEP, "substitutions"))
 def test_deep_nesting(tmp_path: Path, name: str) -> None:
     (tmp_path / "job.sbatch").write_text(f"{HEAD}{DEEP[name]}\nsrun a\n")
     run(tmp_path, "job.sbatch")
@@ -104,7 +111,7 @@ PATTERNS = {
 }
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", some_quick(PATTERNS, "nested"))
 def test_patterns_that_take_for_ever(tmp_path: Path, name: str) -> None:
     (tmp_path / "job.sbatch").write_text(f"{HEAD}{PATTERNS[name]}\n")
     run(tmp_path, "job.sbatch")
