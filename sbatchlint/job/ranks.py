@@ -36,7 +36,7 @@ OWN_RANKS = (
     "NNODES", "NPROC_PER_NODE", "PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "CUDA_VISIBLE_DEVICES",
 )  # fmt: skip
 # What the shell of a task does besides its work.
-QUIET = programs_with("minor", "copies", "installs") | {"mount", "ssh"}
+QUIET = programs_with("minor", "copies") | {"mount", "pip", "ssh"}
 
 
 class Place(NamedTuple):
