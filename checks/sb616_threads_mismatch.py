@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if request.asked_any(UNCLEAR) or request.foreign_settings():
         return
-    by_variable = request.asked("cpus-per-task") and job.source.mentions("_NUM_THREADS")
+    by_variable = request.asked("cpus-per-task")
     commands = job.invocations if by_variable else commands_told(job, _is_option)
     for command in commands:
         step = step_around(command.context)

@@ -23,19 +23,17 @@ token: https://github.com/NVIDIA/TensorRT-LLM/issues/17114
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Context, Invocation, VariableAssignment
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Piece, Pieces, shown_text, text_of
+from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.containers import Container
-from sbatchlint.job.programs import all_words
+from sbatchlint.job.programs import commands_told
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.secret_names import is_secret, is_short_lived
-from sbatchlint.source.secrets import script_speaks_of_secrets, secrets_in, speaks_of_secrets
+from sbatchlint.source.secrets import is_secret, is_short_lived, secrets_in
 
 CARD = Card("SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0")
 
@@ -57,17 +55,12 @@ NO_LITERAL = Regex(r"|[-/~.@].*|\d{1,4}|(?:none|null|false|true|auto|env|yes|no)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if not script_speaks_of_secrets(job.source.text):
-        return
     secrets = Secrets(job)
     exposed = list(_exposed(secrets))
     yield from exposed
     yield from _written(secrets, {each.span for each in exposed})
     if secrets.reads or secrets.assignments:
         yield from _traced(secrets)
-
-
-_word_speaks_of_secrets = lru_cache(maxsize=4096)(speaks_of_secrets)  # most scripts have the same words
 
 
 class Secrets:
@@ -163,20 +156,14 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
 def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
     """Each secret that is written out as a word of a command, or is to be written there."""
     written = secrets_in(secrets.job.source.text)
-    # small letters are found six times faster in a text that is ASCII
-    told = all_words(secrets.job).replace(UNKNOWN_CHARACTER, "?")
-    for command in secrets.job.invocations if speaks_of_secrets(told) else ():
-        if command.name in OWN or not any(map(_word_speaks_of_secrets, command.words)):
-            continue
-        if command.calls_function or command.text is not None:
+    for command in commands_told(secrets.job, _names_secret):
+        if command.name in OWN or command.calls_function or command.text is not None:
             continue
         rest = command.spawn.command
         words = command.argv if rest is None else command.argv[:rest]
         login = command.name in ("docker", "podman") and any(text_of(word) == "login" for word in words[1:3])
         option = ""
-        for word, shown in zip(words[1:], command.words[1:]):
-            if not option and not login and not _word_speaks_of_secrets(shown):
-                continue
+        for word in words[1:]:
             text = _as_written(secrets.job, word)
             name, sign, value = (text or "").rpartition("=") if text and text[:1] != "{" else ("", "", text or "")
             owner = name.rpartition("=")[2] if sign else option
@@ -197,6 +184,15 @@ def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
                 )
 
 
+def _names_secret(word: str) -> bool:
+    """Whether a secret may be the value of a word, or follow it."""
+    return word == "-p" or any(is_secret(_plain_name(part)) for part in word.split("="))
+
+
+def _plain_name(owner: str) -> str:
+    return owner.lstrip("-").replace("-", "_").replace(".", "_")
+
+
 def _as_written(job: Job, word: Pieces) -> str | None:
     """The text of a word, with the slots of a template in it; None where it has other unknown parts."""
     text = text_of(word)
@@ -209,7 +205,7 @@ def _asks_for_secret(owner: str, login: bool, joined: bool) -> bool:
     """Whether an option, or the variable in front of a `=`, takes a secret."""
     if login and owner in ("-p", "--password"):
         return True
-    return (joined or owner[:2] == "--") and is_secret(owner.lstrip("-").replace("-", "_").replace(".", "_"))
+    return (joined or owner[:2] == "--") and is_secret(_plain_name(owner))
 
 
 def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:

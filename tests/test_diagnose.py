@@ -17,8 +17,8 @@ import pytest
 from conftest import ROOT
 from sbatchlint.cli import main
 from sbatchlint.diagnose.accounts import read_account
-from sbatchlint.diagnose.masks import masked
 from sbatchlint.source.files import InputError
+from sbatchlint.source.secrets import masked
 from test_diagnose_reading import EXIT, OOM, PORT
 
 sys.path.insert(0, str(ROOT / "tools"))

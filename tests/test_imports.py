@@ -51,7 +51,6 @@ LINT = VERSION | {
     "sbatchlint.source.lookups",
     "sbatchlint.source.numbers",
     "sbatchlint.source.regex",
-    "sbatchlint.source.secret_names",
     "sbatchlint.source.secrets",
     "sbatchlint.source.text",
     "sbatchlint.source.workspace",

@@ -5,13 +5,13 @@ from argparse import Namespace
 
 from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, configured, formatter
 from sbatchlint.diagnose.joining import Answer, Picture, codes_of
-from sbatchlint.diagnose.masks import masked
 from sbatchlint.diagnose.run import Run, judged
 from sbatchlint.report.cells import escape
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.files import write
+from sbatchlint.source.secrets import masked
 from sbatchlint.source.text import Source
 
 FORMATS = ("text", "json", "github")

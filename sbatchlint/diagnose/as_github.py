@@ -1,10 +1,10 @@
 """The answers as annotations of GitHub Actions, on the lines of the script that are to blame."""
 
 from sbatchlint.diagnose.joining import rows_of
-from sbatchlint.diagnose.masks import masked
 from sbatchlint.diagnose.run import Run
 from sbatchlint.report.github import command
 from sbatchlint.report.model import shown_path
+from sbatchlint.source.secrets import masked
 
 
 def render(run: Run) -> str:

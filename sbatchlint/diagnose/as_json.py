@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from sbatchlint.diagnose.joining import Answer, codes_of, rows_of
-from sbatchlint.diagnose.masks import masked
 from sbatchlint.diagnose.run import Run
 from sbatchlint.report.json import clean
 from sbatchlint.report.model import shown_path
+from sbatchlint.source.secrets import masked
 
 
 def render(run: Run, diff: Callable[[Answer], str]) -> str:

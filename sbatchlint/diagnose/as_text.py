@@ -3,7 +3,6 @@
 import os
 
 from sbatchlint.diagnose.joining import Answer, codes_of
-from sbatchlint.diagnose.masks import masked
 from sbatchlint.diagnose.ranking import Noise
 from sbatchlint.diagnose.run import Run
 from sbatchlint.diagnose.symptom import Event
@@ -13,6 +12,7 @@ from sbatchlint.report.full import render_diagnostic
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.secrets import masked
 from sbatchlint.source.text import Source, Span
 
 # So many messages of noise, lines of the script, and rows of the decisive line are shown.

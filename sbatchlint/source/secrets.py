@@ -1,7 +1,7 @@
-"""Secrets that are written out in a text: tokens that tell by their form what they are, and values of their names.
+"""Secrets: which names hold one, and where one is written out in a text.
 
-`secrets_in` finds what is a secret beyond doubt. `covered` is for reports, and also covers values that may be one: what
-stands behind the name of a secret, if it is not plainly something to be filled in.
+`secrets_in` finds what is a secret beyond doubt: tokens that tell by their form what they are, and random values of the
+names of secrets. `covered` and `masked` are for reports of scripts and of logs, and redact also what may be one.
 """
 
 import re
@@ -11,51 +11,93 @@ from math import log2
 from typing import NamedTuple
 
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.secret_names import is_secret
 from sbatchlint.source.text import Source, Span
 
 COVER = "*"
+MASK = "***"
+
+# --- names -----------------------------------------------------------------------------------------------
+
+_SERVICES = (
+    "WANDB|HF|HUGGING_?FACE|OPENAI|ANTHROPIC|GEMINI|COHERE|MISTRAL|REPLICATE|TOGETHER|COMET|NEPTUNE|NGC|AZURE|AWS|S3"
+    "|GITHUB|GITLAB|STORAGE|ACCOUNT|ENCRYPTION|SIGNING|LICENSE"
+)
+_NAMES = Regex(
+    rf"(?:\w*_)?(?:TOKEN|API_?KEY|SECRET(?:_?(?:ACCESS_?)?KEY)?|ACCESS_KEY|AUTH_KEY|(?:{_SERVICES})_KEY|PASSWORD|PASSWD"
+    r"|PASSPHRASE|CREDENTIALS?|JWT|(?:GH|GITHUB|GITLAB)_PAT|(?:DB|SQL|MYSQL|PG|POSTGRES|MONGO|REDIS|USER|LDAP)_PASS)"
+    r"|SSHPASS|(?:\w+_)?PW",
+    re.IGNORECASE,
+)
+# Tokens of a text, and words that merely end so.
+_TEXT_TOKENS = Regex(
+    r"(?:\w*_)?(?:EOS|BOS|PAD|MASK|SEP|CLS|UNK|SPECIAL|IMAGE|VIDEO|AUDIO|START|STOP|END|NEW|PER|NUM|N|MAX|MIN|TRAIN|EVAL"
+    r"|PROMPT|NEXT|LAST|FIRST|CANCEL|REMOVE|EXTRA|STOPPING|TRIGGER|CHAT|ENTITY|CLASS)_TOKEN",
+    re.IGNORECASE,
+)
+
+# Given out for one use, or for minutes.
+_SHORT_LIVED = Regex(
+    r"(?:\w*_)?(?:REGISTRATION|REMOVAL|REMOVE|ENROLL?MENT|JOIN|BOOTSTRAP|SESSION|TEMP(?:ORARY)?|ONE_?TIME|SINGLE_?USE)_\w+",
+    re.IGNORECASE,
+)
 
 
-class Secret(NamedTuple):
-    """Where a secret stands, and the variable or option that has it; '' where it stands by itself."""
+@lru_cache(maxsize=1024)
+def is_secret(name: str) -> bool:
+    """Whether a variable of this name holds a secret."""
+    return _NAMES.fullmatch(name) is not None and _TEXT_TOKENS.fullmatch(name) is None and name != "token"
 
-    span: Span
-    name: str
+
+def is_short_lived(name: str) -> bool:
+    """Whether a secret of this name is worth little once it was used."""
+    return _SHORT_LIVED.fullmatch(name) is not None
 
 
-# A text without any of these has no token; see the forms below. A pattern stands where several begin alike, or where
-# ordinary words begin so.
-_SIGNS = (*("_pat_", "glpat-", "nvapi-", "xox", "pypi-", "_v1_", "=local-", "eyJ", "PRIVATE KEY", "hooks.slack.com"),)
-_MORE_SIGNS = tuple(map(Regex, (r"_[A-Za-z0-9]{30}", r"A(?:KIA|SIA|Iza)", r"""sk-(?<=[="' ]sk-)""")))
+# --- forms -----------------------------------------------------------------------------------------------
+
+# Tokens that tell by their form what they are: how they begin, which characters follow, how many of these a token has,
+# and how many are enough for a log not to show them.
+_FORMS = (
+    ("hf_", "[A-Za-z0-9]", "{30,}", "{16,}"),
+    ("gh[opsur]_", "[A-Za-z0-9]", "{36,}", "{16,}"),
+    ("github_pat_", r"\w", "{50,}", "{16,}"),
+    ("glpat-", r"[\w-]", "{20,}", "{16,}"),
+    ("nvapi-", r"[\w-]", "{40,}", "{16,}"),
+    ("(?:AKIA|ASIA)", "[A-Z0-9]", "{16}", "{16}"),
+    ("xox[abeprs]-", r"[\w-]", "{20,}", "{10,}"),
+    ("AIza", r"[\w-]", "{35}", "{30,}"),
+    ("npm_", "[A-Za-z0-9]", "{36}", "{30,}"),
+    ("pypi-", r"[\w-]", "{50,}", "{30,}"),
+    ("dop_v1_", "[a-f0-9]", "{64}", "{30,}"),
+    ("wandb_v1_", r"\w", "{30,}", "{16,}"),
+    ("local-", "[a-f0-9]", "{40}", "{40}"),
+)
+_WHOLE = "|".join(begin + characters + size for begin, characters, size, _ in _FORMS)
 _TOKENS = Regex(
-    r"(?<![\w-])(?:hf_[A-Za-z0-9]{30,}|gh[opsur]_[A-Za-z0-9]{36,}|github_pat_\w{50,}|glpat-[\w-]{20,}"
-    r"|sk-(?:proj|ant|or|svcacct|lf)-[\w-]{20,}|sk-[A-Za-z0-9]{32,}|nvapi-[\w-]{40,}|(?:AKIA|ASIA)[A-Z0-9]{16}"
-    r"|xox[abeprs]-[\w-]{20,}|AIza[\w-]{35}|npm_[A-Za-z0-9]{36}|pypi-[\w-]{50,}|dckr_pat_[\w-]{20,}|dop_v1_[a-f0-9]{64}"
-    r"|wandb_v1_\w{30,}|local-[a-f0-9]{40}|r8_[A-Za-z0-9]{37}|gsk_[A-Za-z0-9]{40,}"
-    r"|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}|hooks\.slack\.com/services/T\w+/B\w+/\w{16,})(?![\w-])"
+    rf"(?<![\w-])(?:{_WHOLE}|sk-(?:proj|ant|or|svcacct|lf)-[\w-]{{20,}}|sk-[A-Za-z0-9]{{32,}}|dckr_pat_[\w-]{{20,}}"
+    r"|r8_[A-Za-z0-9]{37}|gsk_[A-Za-z0-9]{40,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"
+    r"|hooks\.slack\.com/services/T\w+/B\w+/\w{16,})(?![\w-])"
     r"|-----BEGIN[ ][A-Z ]{0,20}PRIVATE[ ]KEY-----\s+[A-Za-z0-9+/=\s]{40,}"
 )
+_PARTS = "|".join(begin + characters + size for begin, characters, _, size in _FORMS)
+_TOKENS_OF_LOGS = Regex(rf"\b(?:{_PARTS}|(?:sk|pk|rk)-[\w-]{{16,}}|eyJ[\w-]{{8,}}\.[\w-]{{8,}}\.[\w-]{{8,}})")
+# How the names of secrets end, in small letters.
+_END_OF_NAME = Regex(r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)|credentials?|jwt|_pa(?:t|ss)|pw)(?=['\"\s=:])")
+# What is set to such a name, or follows such an option: a whole secret, and for reports what may be one, which is no
+# expansion, path or switch, and nothing to be filled in.
+_SIGN = r"(?P<sign>['\"]?\s?[=:]\s?|[ \t]+)['\"]?"
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
-# How the names of secrets end: plain letters, which are looked for first, and the rest as a pattern. What stands before
-# it counts where a value follows.
-_ENDS = (
-    *(("token", ""), ("key", ""), ("secret", ""), ("pass", "(?:w(?:or)?d|phrase)"), ("credential", "s?")),
-    *(("jwt", ""), ("_pa", "(?:t|ss)"), ("pw", "")),
+_SET = Regex(rf"{_SIGN}(?P<value>{_VALUE}{{16,200}})")
+_LOOSE = Regex(rf"{_SIGN}(?P<value>[^\s'\"`$<({{\[,;&|)]{{4,400}})")
+_NO_VALUE = Regex(
+    r"(?i)[/~.@-].*|\d{1,4}|none|null|false|true|auto|yes|empty|[^/]*/.*|.*(?:your|example|changeme|xxx).*"
 )
-_SIGNS_OF_NAMES = [(begin, Regex(rf"{begin}{rest}['\"\s=:]")) for begin, rest in _ENDS]
-_END = f"(?:{'|'.join(map(''.join, _ENDS))})"
-_SET = Regex(rf"(?P<name>(?i:{_END}))(?:['\"]?\s?[=:]\s?|[ \t]+)['\"]?(?P<value>{_VALUE}{{16,200}})")
+_NAME = Regex(r"(?:--)?[A-Za-z_][\w-]*\Z")
 _OTHERS = (
-    ("wandb", Regex(r"wandb[ \t]+login(?:[ \t]+--\w+)*[ \t]+['\"]?(?P<value>[a-f0-9]{40})\b")),
-    ("earer", Regex(rf"earer[ \t]+(?P<value>{_VALUE}{{16,400}})")),
-    ("://", Regex(rf"://[^\s:/@]{{0,100}}:(?P<value>{_VALUE}{{16,200}})@")),
+    Regex(r"wandb[ \t]+login(?:[ \t]+--\w+)*[ \t]+['\"]?(?P<value>[a-f0-9]{40})\b"),
+    Regex(rf"earer[ \t]+(?P<value>{_VALUE}{{16,400}})"),
+    Regex(rf"://[^\s:/@]{{0,100}}:(?P<value>{_VALUE}{{16,200}})@"),
 )
-# Words that end so, by their beginnings, and others that stand for a secret. One pattern for all of them takes longer.
-_WORDS = [
-    *((each, Regex(rf"{each}\b")) for each in ("token", "key", "secret", "pw", "jwt", "pat", "login")),
-    *(("pass", Regex(r"pass(?:w(?:or)?d|phrase)?\b")), ("credential", Regex(r"credentials?\b"))),
-]
 # Words that no random text has, and what stands for a value.
 _MADE_UP = Regex(
     r"(?i)your|example|dummy|fake|sample|placeholder|replace|change|insert|token|secret|passw|here|todo|fixme|test|xxx|\.\.\."
@@ -65,29 +107,29 @@ _MADE_UP = Regex(
 _HEXADECIMAL = Regex(r"(?=.*[0-9])(?=.*[a-f])(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})")
 _COUNTED = Regex(r"12345|01234|abcde|(.)\1{7}")
 _UUID = Regex(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-# What may be a secret behind such a name, for reports: no expansion, no path, no switch, nothing to be filled in.
-_LOOSE = Regex(rf"(?P<name>(?i:{_END}))(?:['\"]?\s?[=:]\s?|[ \t]+)['\"]?(?P<value>[^\s'\"`$<({{\[,;&|)]{{4,400}})")
-_NAME = Regex(r"(?:--)?[A-Za-z_][\w-]*\Z")
-_NO_VALUE = Regex(
-    r"(?i)[/~.@-].*|\d{1,4}|none|null|false|true|auto|yes|empty|[^/]*/.*|.*(?:your|example|changeme|xxx).*"
-)
+
+
+class Secret(NamedTuple):
+    """Where a secret stands, and the variable or option that has it; '' where it stands by itself."""
+
+    span: Span
+    name: str
 
 
 @lru_cache(maxsize=8)
 def secrets_in(text: str) -> tuple[Secret, ...]:
-    """The secrets of a text, by place; none overlaps another."""
+    """The secrets of a text beyond doubt, by place; none overlaps another."""
     found: dict[int, Secret] = {}
-    if any(map(text.__contains__, _SIGNS)) or any(sign.search(text) is not None for sign in _MORE_SIGNS):
-        for match in _TOKENS.finditer(text):
-            body = re.sub(r"^[A-Za-z0-9]{1,10}[_-](?:v1_|pat_|proj-|ant-|or-)?", "", match[0])
-            if "PRIVATE KEY" in body or _MADE_UP.search(body) is None and _entropy(body) > 3:
-                found[match.start()] = Secret(Span(*match.span()), _owner(text, match.start()))
+    for match in _TOKENS.finditer(text):
+        body = re.sub(r"^[A-Za-z0-9]{1,10}[_-](?:v1_|pat_|proj-|ant-|or-)?", "", match[0])
+        if "PRIVATE KEY" in body or _MADE_UP.search(body) is None and _entropy(body) > 3:
+            found[match.start()] = Secret(Span(*match.span()), _owner(text, match.start()))
     for name, span in _values(_SET, text):
-        if is_random(text[span.start : span.end]):
+        if _is_random(text[span.start : span.end]):
             found.setdefault(span.start, Secret(span, name))
-    for sign, pattern in _OTHERS:
-        for match in pattern.finditer(text) if sign in text else ():
-            if is_random(match["value"]):
+    for pattern in _OTHERS:
+        for match in pattern.finditer(text):
+            if _is_random(match["value"]):
                 found.setdefault(match.start("value"), Secret(Span(*match.span("value")), ""))
     kept: list[Secret] = []
     for _, secret in sorted(found.items()):
@@ -97,50 +139,21 @@ def secrets_in(text: str) -> tuple[Secret, ...]:
 
 
 def _values(pattern: Regex, text: str) -> Iterator[tuple[str, Span]]:
-    """What is assigned to names of secrets, or stands behind options of such a name; the names and the places."""
-    for match in filter(None, [pattern.match(text, at) for at in _ends_of_names(text)]):
-        end = match.start("value")
-        name = _NAME.search(text, max(match.start() - 60, 0), match.end("name"))
-        if name is None or not re.search("[=:]", text[match.end("name") : end]) and name[0][:2] != "--":
+    """What is assigned to names of secrets, or follows options of such a name; the names and the places."""
+    for start, end in _ends_of_names(text):
+        match = pattern.match(text, end)
+        name = None if match is None else _NAME.search(text, max(start - 60, 0), end)
+        if match is None or name is None or match["sign"].isspace() and name[0][:2] != "--":
             continue
         if is_secret(name[0].lstrip("-").replace("-", "_")):
             yield name[0], Span(*match.span("value"))
 
 
-_in_small_letters = lru_cache(maxsize=8)(str.lower)  # that of a script is asked by several
-
-
 @lru_cache(maxsize=8)
-def _beginnings(text: str) -> frozenset[str]:
-    """How those words begin that end the names of secrets, as far as a text has such beginnings, in letters of any
-    case: token, key, secret, pass, credential, jwt, _pa, pw."""
-    small = _in_small_letters(text)
-    return frozenset([begin for begin, _ in _ENDS if begin in small])
-
-
-@lru_cache(maxsize=8)
-def _ends_of_names(text: str) -> list[int]:
-    """Where something may be the end of the name of a secret, in no order."""
-    begun = _beginnings(text)
-    if not begun:
-        return []
-    lowered = _in_small_letters(text)
-    lowered = lowered if len(lowered) == len(text) else text
-    signs = [sign for begin, sign in _SIGNS_OF_NAMES if begin in begun]
-    return [found.start() for sign in signs for found in sign.finditer(lowered)]
-
-
-def speaks_of_secrets(text: str) -> bool:
-    """Whether a text has a word that ends as the name of a secret may, in letters of any case, or speaks of a login."""
-    small = text.lower()
-    return any(word.search(small) is not None for _, word in _WORDS)
-
-
-@lru_cache(maxsize=1)  # for all jobs in a file
-def script_speaks_of_secrets(text: str) -> bool:
-    """The same of a whole script, which is asked for the beginnings of such words anyway."""
-    begun, small = _beginnings(text) | {"pat", "login"}, _in_small_letters(text)
-    return any(word.search(small) is not None for begin, word in _WORDS if begin in begun)
+def _ends_of_names(text: str) -> list[tuple[int, int]]:
+    """Where the name of a secret may end: the range of its last word."""
+    lowered = text.lower()
+    return [match.span() for match in _END_OF_NAME.finditer(lowered if len(lowered) == len(text) else text)]
 
 
 def _owner(text: str, at: int) -> str:
@@ -149,7 +162,7 @@ def _owner(text: str, at: int) -> str:
     return "" if match is None else match[1]
 
 
-def is_random(value: str) -> bool:
+def _is_random(value: str) -> bool:
     """Whether a text of 16 characters or more was drawn, and not made up by somebody: no words, no path."""
     if _HEXADECIMAL.fullmatch(value) is not None:
         return _COUNTED.search(value) is None and _entropy(value) > 2.2
@@ -197,3 +210,29 @@ def covered_source(source: Source) -> Source:
     text = covered(source.text)
     source.is_plain = text == source.text
     return source if source.is_plain else source.with_text(text)
+
+
+# --- logs ------------------------------------------------------------------------------------------------
+
+_ADDRESS = Regex(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,200}:)[^\s/@]{1,200}(?=@)")
+_BEARER = Regex(r"(\b(?:bearer|basic|token)[ :]+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{12,}", re.IGNORECASE)
+_NAMED = (
+    Regex(r"(['\"]?)(?P<name>[A-Za-z_][\w-]{1,80})\1\s?[=:]\s?['\"]?(?P<value>[^\s'\",;&]{4,400})"),
+    Regex(r"(?<!\S)--(?P<name>[A-Za-z][\w-]{1,60})[= ]['\"]?(?P<value>[^\s'\"-][^\s'\"]{3,400})"),
+)
+_KEY = Regex(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*")
+
+
+def masked(text: str) -> str:
+    """A text from a log with every secret in it replaced."""
+    text = _KEY.sub(rf"\1{MASK}", _TOKENS_OF_LOGS.sub(MASK, text))
+    text = _BEARER.sub(rf"\1{MASK}", _ADDRESS.sub(rf"\1{MASK}", text))
+    for pattern in _NAMED:
+        text = pattern.sub(_without_value, text)
+    return text
+
+
+def _without_value(match: re.Match[str]) -> str:
+    if not is_secret(match["name"].replace("-", "_")) or match["value"].startswith(("$", MASK)):
+        return match[0]
+    return match[0].removesuffix(match["value"]) + MASK

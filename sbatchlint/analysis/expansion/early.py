@@ -192,7 +192,7 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
     if command.children:
         return
     launcher = job.launcher_of(command)
-    for number, field in _expanded(job, command):
+    for number, field in enumerate(command.argv):
         for expansion in _early(field, question):
             yield expansion, _consumer(command, number, launcher, question, is_of_place(expansion)), field
     for redirect in command.redirects:
@@ -201,7 +201,7 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
     for name, field in command.variables:
         for expansion in _early(field, question):
             yield expansion, _variable_consumer(name, launcher, question, is_of_place(expansion)), field
-    for text in _files_given(job, command) if command.state.files else ():
+    for text in _files_given(job, command):
         for expansion, kind in _in_written_file(text, question):
             yield expansion, kind, ()
     for name in _own_exports(command, step, question):
@@ -210,19 +210,10 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
             yield expansion, _variable_consumer(name, launcher, question, is_of_place(expansion)), value
 
 
-@once
-def _expanded(job: Job, command: Invocation) -> list[tuple[int, Pieces]]:
-    """The words of a command into which something may have been expanded, with their numbers."""
-    words = enumerate(command.argv)
-    return [(number, field) for number, field in words if len(field) != 1 or field[0].expansion is not None]
-
-
 def _exports_to(job: Job, step: Step, question: Question, names: frozenset[str]) -> Iterator[EarlyUse]:
     before = step.invocation.state.variables
     given = [(name, field) for name, field in step.invocation.variables if name in names]
     held = before.among(names)
-    if not given and not held:
-        return  # most steps
     for command in step.program:
         if command.text is not None or command.children or command.name in _TELLING or command.name in TESTS:
             continue
@@ -296,8 +287,7 @@ def _in_written_file(text: Text, question: Question) -> list[tuple[Expansion, st
 
 
 def _early(field: Pieces, question: Question) -> Sequence[Expansion]:
-    found = expansions(field)
-    return found and [each for each in found if each.phase is Phase.BATCH and question.meant(each)]
+    return [each for each in expansions(field) if each.phase is Phase.BATCH and question.meant(each)]
 
 
 def is_of_place(expansion: Expansion) -> bool:
