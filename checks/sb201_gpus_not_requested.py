@@ -21,7 +21,7 @@ sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES i
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.gpus.gpu_use import gpu_need, unseen_gpus
+from sbatchlint.analysis.gpus.gpu_use import component_needs, gpu_need, unseen_gpus
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import NoGpus
@@ -31,20 +31,25 @@ CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="sometimes", 
 
 def check(job: Job) -> Iterator[Finding]:
     need = gpu_need(job)
-    if need is None or unseen_gpus(job) is not None:
+    needs = component_needs(job) if need is None else [need]
+    if need is not None and unseen_gpus(job) is not None:
         return  # exclusive-without-gpus reports a step of an exclusive job
-    option = f"--gpus-per-node={need.per_node or 'N'}"
-    sign = need.signs[0]
-    given = "at many sites its steps then see none" if need.whole_nodes else "most clusters then give it none"
-    write = f"write #SBATCH {option}" + ("" if need.per_node else ", with the number that it needs")
-    advice = need.whole_nodes or not need.certain
-    yield Finding(
-        need.place.span,
-        f"the job asks for no GPU, but line {job.line(sign.span.start)} uses one ({sign.words}), and {given}; {write}",
-        "info" if advice else "error" if job.site.gpus_required else "warning",
-        related=[(each.span, each.words) for each in need.signs],
-        fix=Fix("ask for GPUs", [insertion(job.directives, option)]) if need.per_node else None,
-    )
+    for need in needs:
+        option = f"--gpus-per-node={need.per_node or 'N'}"
+        sign = need.signs[0]
+        given = "at many sites its steps then see none" if need.whole_nodes else "most clusters then give it none"
+        write = f"write #SBATCH {option}" + ("" if need.per_node else ", with the number that it needs")
+        whole = "component of the job" if job.request.heterogeneous else "job"
+        advice = need.whole_nodes or not need.certain
+        edits = [insertion(job.directives, option, need.place.component)]
+        yield Finding(
+            need.place.span,
+            f"the {whole} asks for no GPU, but line {job.line(sign.span.start)} uses one ({sign.words}), and {given}; "
+            f"{write}",
+            "info" if advice else "error" if job.site.gpus_required else "warning",
+            related=[(each.span, each.words) for each in need.signs],
+            fix=Fix("ask for GPUs", edits) if need.per_node else None,
+        )
 
 
 CASES = [

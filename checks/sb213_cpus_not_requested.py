@@ -14,15 +14,17 @@ None: how many cores a GPU of the node has is not known here.
 sbatch(1), --cpus-per-gpu and --cpus-per-task; slurm.conf(5), DefCpuPerGPU; a live run of 22.05
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.job.worlds import find_worlds
+from sbatchlint.job.request import Request
+from sbatchlint.job.steps import Step
+from sbatchlint.job.worlds import World, find_worlds
 from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB213", "cpus-not-requested", severity="warning", fix="never", since="0.1.0",
-    when=Options("gres", "gpus", "gpus-per-node"), batch=True, certain=True, homogeneous=True,
+    when=Options("gres", "gpus", "gpus-per-node"), batch=True, certain=True,
 )  # fmt: skip
 
 # Options that grant CPUs, or leave their number to something else. `mem` does at sites with a MaxMemPerCPU.
@@ -34,16 +36,28 @@ GRANTING = (
 
 
 def check(job: Job) -> Iterator[Finding]:
-    request = job.request
+    worlds = find_worlds(job)
+    if not job.request.heterogeneous:
+        yield from _of_request(job.request, job.steps, worlds)
+        return
+    by_component: dict[int, list[Step]] = {}
+    for step in job.steps:
+        if step.is_placed and step.certain:
+            by_component.setdefault(step.request.component, []).append(step)
+    for steps in by_component.values():
+        yield from _of_request(steps[0].request, steps, [world for world in worlds if world.step in steps])
+
+
+def _of_request(request: Request, steps: list[Step], worlds: Sequence[World]) -> Iterator[Finding]:
     gpus = request.gpus_per_node()
     if gpus is None or gpus < 2 or request.asked_any(GRANTING):
         return
     counted = request.asked("ntasks") or request.asked("ntasks-per-node")
     if counted and request.tasks_on_each_node() != 1:
         return
-    if any("cpus-per-task" in step.options for step in job.steps):
+    if any("cpus-per-task" in step.options for step in steps):
         return  # it counts on whole nodes
-    processes = [world.processes for world in find_worlds(job) if world.starts_per_node == 1]
+    processes = [world.processes for world in worlds if world.starts_per_node == 1]
     most = max((each for each in processes if each is not None), default=1)
     settings = request.gpu_settings()
     if most < 2 or not settings:
@@ -51,9 +65,10 @@ def check(job: Job) -> Iterator[Finding]:
     # Who takes several nodes, or as many GPUs as most nodes have, often gets whole nodes with all their CPUs.
     nodes = request.effective_nodes()
     whole = gpus >= 8 or nodes is not None and nodes.maximum > 1
+    asks = "component of the job asks" if request.heterogeneous else "job asks"
     yield Finding(
         settings[0].span,
-        f"the job asks for {gpus} GPUs and no CPUs: {most} processes on a node share one, unless the site gives some "
+        f"the {asks} for {gpus} GPUs and no CPUs: {most} processes on a node share one, unless the site gives some "
         "with each GPU; add --cpus-per-task, or --cpus-per-gpu",
         "info" if whole else None,
     )

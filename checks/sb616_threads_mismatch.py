@@ -57,13 +57,14 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if request.asked_any(UNCLEAR) or request.foreign_settings():
         return
-    by_variable = request.asked("cpus-per-task")
+    by_variable = request.asked("cpus-per-task") or any("cpus-per-task" in step.options for step in job.steps)
     commands = job.invocations if by_variable else commands_told(job, _is_option)
     for command in commands:
         step = step_around(command.context)
         if command.children or command.context.captured or not command.argv or step is None and command.kind == "mpi":
             continue
-        for words, span, number, of_job in _told(job, command, step, by_variable):
+        asked = request.asked("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
+        for words, span, number, of_job in _told(job, command, step, asked):
             cpus = _cpus(job, step)
             if cpus is None or number <= max(cpus, 2) or _counts_others(command):
                 continue
@@ -76,7 +77,6 @@ def check(job: Job) -> Iterator[Finding]:
                 severity = "warning" if number >= 2 * cpus else "info"
                 yield Finding(fewer.span, message, severity, related=[(span, f"{number} here")])
                 continue
-            asked = request.asked("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
             given = f"a task has {cpus} here" if asked else "a job that asks for no CPUs gets one"
             remedy = f"ask for {number} with `--cpus-per-task`, or lower it"
             severity = "warning" if asked and number >= 2 * cpus else "info"

@@ -305,12 +305,12 @@ class Unread(Trigger):
 
 
 class NoGpus(Trigger):
-    """The job asks for no GPUs, and that is certain."""
+    """The job certainly asks for no GPUs, or is heterogeneous, so that each component asks for its own."""
 
     __slots__ = ()
 
     def holds(self, job: "Job") -> bool:
-        return job.request.asks_for_gpus is False
+        return job.request.heterogeneous or job.request.asks_for_gpus is False
 
 
 class Shebang(Trigger):

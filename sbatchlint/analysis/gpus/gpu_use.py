@@ -1,7 +1,7 @@
 """Whether a job's commands use GPUs, and whether somebody asked for any."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.directives.continuations import continuations
@@ -12,11 +12,11 @@ from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, e
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.trace import VariableAssignment
+from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.gpus import DEVICE_VARIABLES
-from sbatchlint.job.launches import container_of
+from sbatchlint.job.launches import Launch, container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.request import GPU_OPTIONS, Request
 from sbatchlint.job.steps import Step
@@ -94,23 +94,52 @@ def gpu_need(job: Job) -> GpuNeed | None:
 
 
 @once
+def component_needs(job: Job) -> list[GpuNeed]:
+    """The unmet needs for GPUs of a heterogeneous job's components, by what their own steps plainly use."""
+    needs = []
+    by_component: dict[int, list[Step]] = {}
+    for step in job.steps if job.request.heterogeneous else ():
+        if step.is_placed and step.certain:
+            by_component.setdefault(step.request.component, []).append(step)
+    for component, steps in by_component.items():
+        request = steps[0].request
+        settings = [setting for setting in job.directives.settings if setting.component == component]
+        if not settings or not _asks_for_none(job, request, steps) or is_submitted_with_gpus_elsewhere(job):
+            continue
+        signs = list(_command_signs(job, [command for step in steps for command in step.program]))
+        found = {sign.span: sign for sign in reversed(signs) if sign.strength == STRONG}
+        if not found or any(sign.strength == PROCESSORS for sign in signs):
+            continue
+        place = ([setting for setting in settings if setting.name in _RESOURCE_OPTIONS] or settings)[-1]
+        first = sorted(found.values(), key=lambda sign: sign.span)[:3]
+        whole_nodes = request.asked("exclusive") or request.text("mem") == "0"
+        wanted = _workers([launch for launch in job.launches if launch.step in steps])
+        needs.append(GpuNeed(place, first, wanted, True, whole_nodes))
+    return needs
+
+
+@once
 def _signs_without_request(job: Job) -> list[Sign] | None:
     """The signs of a job's use of GPUs; None where somebody asks for some or nobody can know, or one speaks against."""
-    directives, request, site = job.directives, job.request, job.site
-    if request.asks_for_gpus is not False or not directives.settings or request.heterogeneous:
-        return None
-    if any(typo(directives, setting) is not None for setting in request.gpu_settings()):
-        return None  # meant to be a number of GPUs, and another fault
-    if request.partition is not None and any(name in site.gpu_partitions for name in request.partition.split(",")):
-        return None
-    if re.search(r"cpu|prepost|compil|transfer|download|archive|serial", (request.partition or "").lower()):
-        return None
-    if any(not step.options.keys().isdisjoint(GPU_OPTIONS) for step in job.steps):
-        return None
-    if is_submitted_with_gpus(job):
+    if not job.directives.settings or job.request.heterogeneous or not _asks_for_none(job, job.request, job.steps):
         return None
     signs = list(_signs(job))
     return None if any(sign.strength == PROCESSORS for sign in signs) else signs
+
+
+def _asks_for_none(job: Job, request: Request, steps: Iterable[Step]) -> bool:
+    """Whether neither a request nor its steps or its submission ask for GPUs, nor the partition may bring some."""
+    if request.asks_for_gpus is not False:
+        return False
+    if any(typo(job.directives, setting) is not None for setting in request.gpu_settings()):
+        return False  # meant to be a number of GPUs, and another fault
+    if request.partition is not None and any(name in job.site.gpu_partitions for name in request.partition.split(",")):
+        return False
+    if re.search(r"cpu|prepost|compil|transfer|download|archive|serial", (request.partition or "").lower()):
+        return False
+    if any(not step.options.keys().isdisjoint(GPU_OPTIONS) for step in steps):
+        return False
+    return not is_submitted_with_gpus(job)
 
 
 @once
@@ -193,8 +222,17 @@ def _signs(job: Job) -> Iterator[Sign]:
     What merely looks at GPUs, or prepares for them (nvidia-smi, modules, variables), is a hint: scripts that are used
     on several machines are full of it.
     """
+    yield from _command_signs(job, job.invocations)
+    for each in job.assignments:
+        if each.exported and len(each.alternatives) == 1 and each.alternatives[0].fields:
+            found = environment_sign(each.name, each.alternatives[0].fields[0], each.span)
+            if found is not None:
+                yield found._replace(strength=_HINT) if found.strength == STRONG else found
+
+
+def _command_signs(job: Job, commands: Iterable[Invocation]) -> Iterator[Sign]:
     by_command = {id(launch.invocation): launch.launcher for launch in job.launches}
-    for command in job.invocations:
+    for command in commands:
         if command.phase is Phase.SUBMIT or not command.argv:
             continue
         launcher, container = by_command.get(id(command)), container_of(command)
@@ -203,11 +241,6 @@ def _signs(job: Job) -> Iterator[Sign]:
         looking = command.name in LOOKING
         for sign in gpu_signs(command.argv, launcher, container):
             yield sign._replace(strength=_LOOK) if looking and sign.strength == STRONG else sign
-    for each in job.assignments:
-        if each.exported and len(each.alternatives) == 1 and each.alternatives[0].fields:
-            found = environment_sign(each.name, each.alternatives[0].fields[0], each.span)
-            if found is not None:
-                yield found._replace(strength=_HINT) if found.strength == STRONG else found
 
 
 def _place(job: Job) -> Setting:
@@ -225,9 +258,9 @@ def _is_gpu_partition(request: Request) -> bool:
 
 def gpus_wanted(job: Job) -> int | None:
     """GPUs per node: what the launchers start there, the script shows its programs, or the settings say."""
-    counts = [each.launcher.processes_per_task for each in job.launches if each.launcher.spawns]
-    if counts and all(isinstance(count, int) and count > 0 for count in counts):
-        return max(count for count in counts if isinstance(count, int))
+    workers = _workers(job.launches)
+    if workers is not None:
+        return workers
     for each in job.assignments:
         if each.exported and each.name in DEVICE_VARIABLES and len(each.alternatives) == 1:
             fields = each.alternatives[0].fields
@@ -235,6 +268,14 @@ def gpus_wanted(job: Job) -> int | None:
             if ids and all(is_number(one) for one in ids):
                 return max(map(parse_integer, ids)) + 1
     return job.site.gpus_per_node
+
+
+def _workers(launches: Iterable[Launch]) -> int | None:
+    """The most workers that one of the launches starts on a node; None where one of them is not known."""
+    counts = [launch.launcher.processes_per_task for launch in launches if launch.launcher.spawns]
+    if counts and all(isinstance(count, int) and count > 0 for count in counts):
+        return max(count for count in counts if isinstance(count, int))
+    return None
 
 
 # --- lines of which sbatch does not read all ---------------------------------------------------------
