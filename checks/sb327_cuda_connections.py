@@ -73,7 +73,7 @@ def _of_layout(job: Job, layout: Layout) -> tuple[str, Finding | None]:
     value = None if field is None else text_of(field)
     if value is None and (field is not None or is_set(invocation, NAME)):
         return "", None
-    if value is None and job.source.mentions(NAME):
+    if value is None and NAME in job.source.text:
         return "", None  # perhaps it is passed on in a way that is not followed
     setting = None if field is None else _only_setting(job)
     place = layout.command if setting is None else setting.span

@@ -249,7 +249,7 @@ def _made_for_tasks(job: Job) -> Iterator[Finding]:
     """What the batch shell makes on the first node, and tasks on other nodes are to find."""
     steps = [step for step in job.steps if step.several_nodes]
     made = _made(job, Phase.BATCH) if steps else []
-    if not made and not job.source.mentions("mktemp"):
+    if not made and "mktemp" not in job.source.text:
         return
     for step in steps:
         earlier = [each for each in made if each.order < step.invocation.index]
@@ -272,7 +272,7 @@ def _made_for_submitted(job: Job) -> Iterator[Finding]:
     if not sbatches:
         return
     made = _made(job, Phase.SUBMIT)
-    if not made and not job.source.mentions("mktemp"):
+    if not made and "mktemp" not in job.source.text:
         return
     for command in (*sbatches, *(each for inner in job.submits for each in inner.invocations)):
         # of an sbatch itself only the words for its script count, which stand behind that

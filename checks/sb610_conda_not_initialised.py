@@ -47,7 +47,7 @@ TAUGHT = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.interpreter_line[0] not in ("bash", "sh") or job.source.mentions("BASH_ENV"):
+    if job.interpreter_line[0] not in ("bash", "sh") or "BASH_ENV" in job.source.text:
         return
     if re.search(r"(?:^|\s)-\w*[li]", " ".join(job.interpreter_line[1:])):
         return

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sbatchlint import engine
+from sbatchlint import engine, installation
 from sbatchlint.check import Edit, Finding, Fix
-from sbatchlint.cli import cache, main
+from sbatchlint.cli import main
 from sbatchlint.registry import registry
 from sbatchlint.report import FORMATS
 from sbatchlint.source.secrets import COVER, covered, secrets_in
@@ -32,7 +32,7 @@ python train.py --wandb-key {KEY} $SLURM_JOB_ID_x WANDB_API_KEY={KEY} | cat
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     monkeypatch.chdir(folder)
     monkeypatch.delenv("SBATCHLINT_NO_CACHE", raising=False)
-    monkeypatch.setattr(cache, "_JUST_NOW", 0)  # sbatchlint itself may just have been installed
+    monkeypatch.setattr(installation, "_JUST_NOW", 0)  # sbatchlint itself may just have been installed
     monkeypatch.setenv("SBATCHLINT_CACHE_DIR", str(folder / "cache"))
 
     def shown(*arguments: str) -> str:

@@ -9,6 +9,7 @@ configuration; 3 an internal error of sbatchlint; 130 interrupted; 141 broken pi
 import gc
 import os
 import sys
+from importlib import import_module
 
 from sbatchlint import ISSUES, __version__
 
@@ -62,39 +63,19 @@ def main(argv: list[str] | None = None) -> int:
         return 3
 
 
+# The functions of the verbs, by their modules: only that of the one that is asked for is loaded.
+_VERBS = {
+    "plan": "plan", "diagnose": "diagnose", "convert": "convert", "explain": "explain", "checks": "explain",
+    "config": "config", "schema": "schema", "completions": "completions",
+}  # fmt: skip
+
+
 def _run(arguments: list[str]) -> int:
-    if arguments and arguments[0] == "explain":
-        from sbatchlint.cli.explain import explain
-
-        return explain(arguments[1:])
-    if arguments and arguments[0] == "checks":
-        from sbatchlint.cli.explain import checks
-
-        return checks(arguments[1:])
-    if arguments and arguments[0] == "plan":
-        from sbatchlint.cli.plan import plan
-
-        return plan(arguments[1:])
-    if arguments and arguments[0] == "diagnose":
-        from sbatchlint.cli.diagnose import diagnose
-
-        return diagnose(arguments[1:])
-    if arguments and arguments[0] == "convert":
-        from sbatchlint.cli.convert import run
-
-        return run(arguments[1:])
-    if arguments and arguments[0] == "config":
-        from sbatchlint.cli.config import config
-
-        return config(arguments[1:])
-    if arguments and arguments[0] == "schema":
-        from sbatchlint.cli.schema import schema
-
-        return schema(arguments[1:])
-    if arguments and arguments[0] == "completions":
-        from sbatchlint.cli.completions import completions
-
-        return completions(arguments[1:])
+    verb = arguments[0] if arguments else ""
+    if verb in _VERBS:
+        module = import_module(f"sbatchlint.cli.{_VERBS[verb]}")
+        code: int = getattr(module, verb)(arguments[1:])
+        return code
     from sbatchlint.cli.arguments import lint_options
 
     options = lint_options(arguments)

@@ -9,6 +9,7 @@ from sbatchlint import __version__
 from sbatchlint.configuration import LEVELS, merge_tables, parse_pair, wrong_version
 from sbatchlint.registry import did_you_mean
 from sbatchlint.report import FORMATS
+from sbatchlint.settings import Overrides
 from sbatchlint.source.files import InputError
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Source
@@ -106,6 +107,12 @@ def configured(options: argparse.Namespace) -> tuple[str | None, Mapping[str, ob
     if path is not None and options.isolated:
         raise InputError("--isolated and a configuration file exclude each other")
     return path, merge_tables(pairs)
+
+
+def overrides(options: argparse.Namespace) -> Overrides:
+    """What the options of a verb say in place of the configuration. Raises `InputError`."""
+    path, pairs = configured(options)
+    return Overrides(slurm_version=options.slurm_version, isolated=options.isolated, configuration=path, pairs=pairs)
 
 
 def _version(text: str) -> str:

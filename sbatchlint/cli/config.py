@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import NamedTuple
 
-from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, configured, formatter
+from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, formatter, overrides
 from sbatchlint.configuration import Layer, joins, merge_tables, read_layers
 from sbatchlint.keys import KEYS, SITE_KEYS
 from sbatchlint.registry import registry
 from sbatchlint.report.cells import escape
 from sbatchlint.report.model import shown_path
-from sbatchlint.settings import Overrides, Resolver, Settings
+from sbatchlint.settings import Resolver, Settings
 from sbatchlint.source.discover import DEFAULT_EXCLUDE
 from sbatchlint.source.files import InputError
 
@@ -62,14 +62,12 @@ def config(arguments: list[str]) -> int:
     options = parser().parse_args(arguments)
     if not os.path.exists(options.path):
         raise InputError(f"there is no file or folder {options.path}")
-    path, pairs = configured(options)
-    version = options.slurm_version
-    overrides = Overrides(slurm_version=version, isolated=options.isolated, configuration=path, pairs=pairs)
+    given = overrides(options)
     is_folder = os.path.isdir(options.path)
-    settings = Resolver(overrides).settings(os.path.join(options.path, "*") if is_folder else options.path)
-    files = (read_layers(settings.origin, path is not None) or []) if settings.origin is not None else []
-    given = Layer(COMMAND_LINE, dict(pairs) | ({"slurm-version": version} if version else {}))
-    found = list(_settings([_defaults(), *files, given]))
+    settings = Resolver(given).settings(os.path.join(options.path, "*") if is_folder else options.path)
+    files = (read_layers(settings.origin, given.configuration is not None) or []) if settings.origin is not None else []
+    version = {} if given.slurm_version is None else {"slurm-version": given.slurm_version}
+    found = list(_settings([_defaults(), *files, Layer(COMMAND_LINE, dict(given.pairs) | version)]))
     entries = settings.selected if is_folder else settings.checks(options.path)
     running = [entry.code for entry in entries]
     read = [layer.origin for layer in reversed(files)]

@@ -13,16 +13,17 @@ from sbatchlint.cli.arguments import (
     add_configuration_options,
     add_version_option,
     command_behind,
-    configured,
     formatter,
+    overrides,
     script_of,
 )
 from sbatchlint.convert.containers import KINDS
-from sbatchlint.convert.conversion import Conversion, convert
+from sbatchlint.convert.conversion import Conversion
+from sbatchlint.convert.conversion import convert as converted
 from sbatchlint.convert.proof import groups
 from sbatchlint.convert.wish import NotConvertible, Wish
 from sbatchlint.report.cells import escape
-from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.settings import Resolver
 from sbatchlint.slurm.options import find
 from sbatchlint.source.files import InputError, read, read_standard_input, reason
 from sbatchlint.source.text import Source
@@ -30,20 +31,18 @@ from sbatchlint.source.text import Source
 NOT_CONVERTIBLE = 4
 
 
-def run(arguments: list[str]) -> int:
+def convert(arguments: list[str]) -> int:
     """Runs `sbatchlint convert`; returns the exit code: 0 proven, 1 to-dos remain, 4 not convertible."""
     arguments, command = command_behind(arguments)
     options = parser().parse_args(arguments)
     source = _source(options, command)
-    path, pairs = configured(options)
-    version = options.slurm_version
-    resolver = Resolver(Overrides(slurm_version=version, isolated=options.isolated, configuration=path, pairs=pairs))
+    resolver = Resolver(overrides(options))
     wish = Wish(
         options.nodes, options.gpus_per_node, options.cpus_per_node, options.to, options.rdzv, _set(options.set),
         options.container, options.image, options.mounts,
     )  # fmt: skip
     try:
-        made = convert(source, wish, resolver.settings(source.path))
+        made = converted(source, wish, resolver.settings(source.path))
     except NotConvertible as error:
         if options.output_format == "json":
             print(json.dumps({"converted": False, "reason": str(error)}, indent=2))

@@ -1,9 +1,8 @@
 """`diagnose`: what went wrong, from the log of a failed job, and the lines of its script that caused it."""
 
 import sys
-from argparse import Namespace
 
-from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, configured, formatter
+from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, formatter, overrides
 from sbatchlint.diagnose.joining import Answer, Picture, codes_of
 from sbatchlint.diagnose.run import Run, judged
 from sbatchlint.report.cells import escape
@@ -25,7 +24,7 @@ def diagnose(arguments: list[str]) -> int:
     options = made.parse_intermixed_args(arguments)
     if not options.logs and options.sacct is None:
         made.error("name a LOG, or give --sacct FILE")
-    run = judged(options.logs, options.script, options.sacct, _overrides(options))
+    run = judged(options.logs, options.script, options.sacct, overrides(options))
 
     def diff(answer: Answer) -> str:
         fixed = _fixed(answer, run.picture)
@@ -50,11 +49,6 @@ def diagnose(arguments: list[str]) -> int:
     if options.fix:
         _fix(run)
     return 1 if run.diagnosis.answers else 0
-
-
-def _overrides(options: Namespace) -> Overrides:
-    path, pairs = configured(options)
-    return Overrides(slurm_version=options.slurm_version, isolated=options.isolated, configuration=path, pairs=pairs)
 
 
 def _fixed(answer: Answer, picture: Picture | None, unsafe: bool = True) -> Source | None:

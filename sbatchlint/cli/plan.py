@@ -16,8 +16,8 @@ from sbatchlint.cli.arguments import (
     add_configuration_options,
     add_version_option,
     command_behind,
-    configured,
     formatter,
+    overrides,
     script_of,
 )
 from sbatchlint.diagnostics import Diagnostic, Fault
@@ -27,7 +27,7 @@ from sbatchlint.report.model import shown_path
 from sbatchlint.report.plan import as_text
 from sbatchlint.report.plan_view import Mark, Place, first_clause
 from sbatchlint.report.terminal import Terminal
-from sbatchlint.settings import Overrides, Resolver, Settings
+from sbatchlint.settings import Resolver, Settings
 from sbatchlint.source.files import InputError, read, read_standard_input
 from sbatchlint.source.secrets import covered
 from sbatchlint.source.text import Source
@@ -39,10 +39,7 @@ def plan(arguments: list[str]) -> int:
     """`sbatchlint plan [OPTIONS] PATH...`: one object for one path, a list for several."""
     arguments, command = command_behind(arguments)
     options = _options(arguments, command)
-    path, pairs = configured(options)
-    resolver = Resolver(
-        Overrides(slurm_version=options.slurm_version, isolated=options.isolated, configuration=path, pairs=pairs)
-    )
+    resolver = Resolver(overrides(options))
     drawn = options.output_format != "json"
     plans, marks, findings = [], [], []
     faults: list[Fault] = []

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.cli.outcome import Outcome
 from sbatchlint.report.model import shown_path
@@ -23,16 +23,13 @@ FILES_AT_ONCE = 16
 FEWEST_CACHED = 8
 
 
-class Mode:
+class Mode(NamedTuple):
     """What to do: write fixes or only show them, also unsafe ones; whether the text is standard input."""
 
-    __slots__ = ("diff", "fix", "standard_input", "unsafe")
-
-    def __init__(self, fix: bool, diff: bool, unsafe: bool, standard_input: bool) -> None:
-        self.fix = fix
-        self.diff = diff
-        self.unsafe = unsafe
-        self.standard_input = standard_input
+    fix: bool
+    diff: bool
+    unsafe: bool
+    standard_input: bool
 
 
 Script = tuple[str, bytes]

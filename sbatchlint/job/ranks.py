@@ -144,7 +144,7 @@ class TaskViews:
     def __init__(self, job: Job) -> None:
         self.job = job
         # where no task asks who it is, they are all alike
-        self._alike = not any(map(job.source.mentions, IDENTITIES))
+        self._alike = not any(name in job.source.text for name in IDENTITIES)
         self._by_step = by_step(job.launches)
         self._left = MOST_STATEMENTS
         self.of = cache(self._of)

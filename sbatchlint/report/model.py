@@ -2,11 +2,12 @@
 
 import os.path
 from functools import lru_cache
+from typing import NamedTuple
 
 from sbatchlint.diagnostics import Diagnostic
 
 
-class Report:
+class Report(NamedTuple):
     """The result of a run, in the order of its files.
 
     `diagnostics`: those to show. `scripts`: how many were linted. `fixed`: how many findings `--fix` repaired.
@@ -14,19 +15,13 @@ class Report:
     scripts switch off; `known`: how many the baseline holds.
     """
 
-    __slots__ = ("diagnostics", "fixed", "hidden", "ignored", "known", "least", "scripts")
-
-    def __init__(
-        self, diagnostics: list[Diagnostic], scripts: int, fixed: int = 0, hidden: int = 0, ignored: int = 0,
-        known: int = 0, least: str = "warning",
-    ) -> None:  # fmt: skip
-        self.diagnostics = diagnostics
-        self.scripts = scripts
-        self.fixed = fixed
-        self.hidden = hidden
-        self.ignored = ignored
-        self.known = known
-        self.least = least
+    diagnostics: list[Diagnostic]
+    scripts: int
+    fixed: int = 0
+    hidden: int = 0
+    ignored: int = 0
+    known: int = 0
+    least: str = "warning"
 
 
 def shown_path(path: str) -> str:

@@ -1,7 +1,9 @@
 """The summary line, and the statistics."""
 
 import json
+from collections import Counter
 
+from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import wrap
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
@@ -51,30 +53,28 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True) -> str:
 
 def statistics(report: Report, terminal: Terminal) -> str:
     """The number of findings of each check, highest first; `[*]` where some have a safe fix."""
-    numbers: dict[str, list[int]] = {}
-    about: dict[str, tuple[str, str, str]] = {}
-    for each in report.diagnostics:
-        entry = numbers.setdefault(each.code, [0, 0])
-        entry[0] += 1
-        entry[1] += each.fix is not None and each.fix.safe
-        about.setdefault(each.code, (each.severity, each.name, each.url))
-    rows = sorted(numbers.items(), key=lambda item: (-item[1][0], item[0]))
-    room = max((len(str(number)) for _, (number, _) in rows), default=0)
+    safe = {each.code for each in report.diagnostics if each.fix is not None and each.fix.safe}
+    rows = _by_check(report)
+    room = max((len(str(number)) for _, number in rows), default=0)
     lines = []
-    for code, (number, safe) in rows:
-        severity, name, url = about[code]
-        mark = "[*]" if safe else "   "
-        styled = terminal.style(severity, f"{severity:<7}")
-        lines.append(f"{number:>{room}} {styled} {mark} {terminal.link(url, f'{code} {name}')}\n")
+    for each, number in rows:
+        mark = "[*]" if each.code in safe else "   "
+        styled = terminal.style(each.severity, f"{each.severity:<7}")
+        lines.append(f"{number:>{room}} {styled} {mark} {terminal.link(each.url, f'{each.code} {each.name}')}\n")
     return "".join(lines)
 
 
 def statistics_json(report: Report) -> str:
     """The statistics as a JSON list."""
-    found: dict[str, dict[str, object]] = {}
-    counts: dict[str, int] = {}
-    for each in report.diagnostics:
-        counts[each.code] = counts.get(each.code, 0) + 1
-        found.setdefault(each.code, {"code": each.code, "name": each.name, "severity": each.severity})
-        found[each.code]["count"] = counts[each.code]
-    return json.dumps(sorted(found.values(), key=lambda row: (-counts[str(row["code"])], row["code"])), indent=2) + "\n"
+    rows = [
+        {"code": each.code, "name": each.name, "severity": each.severity, "count": number}
+        for each, number in _by_check(report)
+    ]
+    return json.dumps(rows, indent=2) + "\n"
+
+
+def _by_check(report: Report) -> list[tuple[Diagnostic, int]]:
+    """The first finding of each check, and how many it has; the check with most of them first."""
+    counts = Counter(each.code for each in report.diagnostics)
+    first = {each.code: each for each in reversed(report.diagnostics)}
+    return sorted(((first[code], number) for code, number in counts.items()), key=lambda row: (-row[1], row[0].code))

@@ -30,7 +30,7 @@ class IncludedRow(int):
 class Workspace(Source):
     """`own`: the script. `text`: its characters, and behind them, each after a newline, those of the attached files."""
 
-    __slots__ = ("_bases", "_mentioned", "_parts", "own")
+    __slots__ = ("_bases", "_parts", "own")
 
     def __init__(self, source: Source) -> None:
         self.own = source
@@ -42,7 +42,6 @@ class Workspace(Source):
         self._line_starts = source._line_starts
         self._bases: list[int] = []
         self._parts: list[tuple[Source, Span]] = []
-        self._mentioned: dict[str, bool] = {}
 
     @property
     def has_included_files(self) -> bool:
@@ -52,16 +51,9 @@ class Workspace(Source):
         """Adds a file and returns the offset of its first character. `included_from`: the command that led to it."""
         base = len(self.text) + 1
         self.text += "\n" + source.text
-        self._mentioned.clear()
         self._bases.append(base)
         self._parts.append((source, included_from))
         return base
-
-    def mentions(self, word: str) -> bool:
-        """Whether a word stands anywhere in the text; looked for once for all jobs in it."""
-        if word not in self._mentioned:
-            self._mentioned[word] = word in self.text
-        return self._mentioned[word]
 
     def part(self, offset: int) -> tuple[Source, int]:
         """The file in which a character stands, and the offset at which that file begins."""
