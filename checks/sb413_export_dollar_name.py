@@ -38,13 +38,11 @@ _SETTING = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "loca
 # Variables that hold the name of another one are called so; HF_HOME and OMP_NUM_THREADS are not.
 _HOLDS_NAME = Regex(r"\w*[a-z]|\w*(?:VAR|NAME|KEY)|[A-Z\d]{1,5}\Z")
 _NAME = Regex(r"[A-Za-z_]\w*")
-# At the beginning of a word.
-_ASSIGNS = Regex(r"\$(?<![^\s;&|()`]\$)(?:\w++|\{\w++\})(?:\\\n?)*=")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
-        for node in nodes_of(program, Simple) if _ASSIGNS.search(text.string) is not None else ():
+        for node in nodes_of(program, Simple):
             if not node.words or node.assignments:
                 continue
             first = node.words[0]

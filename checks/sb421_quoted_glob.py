@@ -39,14 +39,11 @@ CARD = Card(
 
 _SILENT = Regex(r"-\w*f\w*|--force|--ignore-missing")
 _PATTERN = Regex(r"[*?]")
-_QUOTED = Regex(r'"[^\s"*?]*+[*?]')
 _AS_A_PATH = Regex(r"[\w./*?${}\"+:@%=~-]+")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
-        if _QUOTED.search(text.string) is None:
-            continue  # only to be quick
         for command in nodes_of(program, Simple):
             words = [each for each in command.words if isinstance(each, Word)]
             name = _plain(words[0]) if words else None

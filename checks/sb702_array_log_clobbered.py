@@ -148,8 +148,6 @@ def _fix(job: Job, settings: list[Setting], instead: list[str]) -> Fix:
 def _is_named_elsewhere(job: Job, path: str, times: int) -> bool:
     parts = _PATTERN.split(posixpath.basename(path))
     longest = max(parts, key=len)
-    if job.source.text.count(longest) <= times:
-        return False  # only to be quick
     words = re.split(r"[\s/\"']+", job.source.text)
     return sum(_is_name(word, parts) for word in words if longest in word) > times
 

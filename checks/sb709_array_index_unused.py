@@ -94,9 +94,6 @@ def _speaks_of_index(text: str) -> bool:
     for found in _INDEX.finditer(text):
         if not text.startswith("#SBATCH", text.rfind("\n", 0, found.start()) + 1):
             return True
-    small = text.lower()
-    if "array_task" not in small and "arraytask" not in small:
-        return False  # only to be quick
     return _IN_ANY_CASE.search(_DIRECTIVE.sub("", text)) is not None
 
 
