@@ -9,7 +9,6 @@ configuration; 3 an internal error of sbatchlint; 130 interrupted; 141 broken pi
 import gc
 import os
 import sys
-from importlib import import_module
 
 from sbatchlint import ISSUES, __version__
 
@@ -73,6 +72,8 @@ _VERBS = {
 def _run(arguments: list[str]) -> int:
     verb = arguments[0] if arguments else ""
     if verb in _VERBS:
+        from importlib import import_module  # not for --version
+
         module = import_module(f"sbatchlint.cli.{_VERBS[verb]}")
         code: int = getattr(module, verb)(arguments[1:])
         return code
