@@ -92,7 +92,7 @@ def _complaint(string: str) -> tuple[int, str] | None:
             timeout=SECONDS, check=False,
         )  # fmt: skip
     except (OSError, ValueError, SubprocessError):
-        lookups.doubt()
+        lookups.mark_uncertain()
         return None
     match = COMPLAINT.search(done.stderr.decode("utf-8", "replace")) if done.returncode else None
     return None if match is None else (parse_integer(match[1]), match[2])

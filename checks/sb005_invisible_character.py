@@ -40,28 +40,28 @@ def check(job: Job) -> Iterator[Finding]:
     # Few option blocks come as far as here.
     from sbatchlint.analysis.directives.invisible_characters import invisible_characters
 
-    for each in invisible_characters(job.directives):
-        name = f"the {each.name} (U+{ord(each.characters[0]):04X})"
-        if each.place == "magic":
+    for mark in invisible_characters(job.directives):
+        name = f"the {mark.name} (U+{ord(mark.characters[0]):04X})"
+        if mark.place == "magic":
             message = f"{name} hides this directive from sbatch; write a plain `#SBATCH`"
-        elif each.place == "stop":
+        elif mark.place == "stop":
             message = f"{name} makes this line a command, at which sbatch stops reading directives; remove it"
         else:
-            others = len(each.characters) - 1
+            others = len(mark.characters) - 1
             if others:
                 what = f"sbatch does not read {name} and {others} more here as the plain characters they look like"
-            elif each.kind == "unseen":
+            elif mark.kind == "unseen":
                 what = f"sbatch takes {name}, which nobody sees, for a part of the word"
             else:
-                what = f"sbatch does not read {name} as {PLAIN[each.kind]}"
-            message = f"{what}; {ADVICE[each.kind]}"
-            if each.edits is not None:
-                message = f"{what}; write `{_corrected(text.string[each.start : each.end], each.start, each.edits)}`"
+                what = f"sbatch does not read {name} as {PLAIN[mark.kind]}"
+            message = f"{what}; {ADVICE[mark.kind]}"
+            if mark.edits is not None:
+                message = f"{what}; write `{_corrected(text.string[mark.start : mark.end], mark.start, mark.edits)}`"
         fix = None
-        if each.edits is not None:
-            edits = [Edit(text.span(start, end), content) for start, end, content in each.edits]
-            fix = Fix("write plain characters", edits, safe=each.safe)
-        yield Finding(text.span(each.start, each.end), message, fix=fix)
+        if mark.edits is not None:
+            edits = [Edit(text.span(start, end), content) for start, end, content in mark.edits]
+            fix = Fix("write plain characters", edits, safe=mark.safe)
+        yield Finding(text.span(mark.start, mark.end), message, fix=fix)
 
 
 def _corrected(words: str, start: int, edits: Sequence[tuple[int, int, str]]) -> str:

@@ -31,14 +31,14 @@ REFUSED_SINCE = "24.05"
 
 def check(job: Job) -> Iterator[Finding]:
     text = job.directives.text
-    for each in continuations(job.directives):
-        commented = any(piece.commented for piece in each.pieces)
+    for continuation in continuations(job.directives):
+        commented = any(piece.commented for piece in continuation.pieces)
         related = [
             (text.span(piece.words, piece.last), "a comment" if piece.commented else "a command to the shell")
-            for piece in each.pieces
+            for piece in continuation.pieces
         ]
         severity = None
-        if each.swallowed:
+        if continuation.swallowed:
             message = "`\\` does not continue a directive, so the options below it are a command to the shell"
             lost = [line for line in job.directives.unread if line.tokens and line.tokens[0].text[:1] == "-"]
             if lost:
@@ -50,13 +50,19 @@ def check(job: Job) -> Iterator[Finding]:
             message += "; begin each line with #SBATCH"
         else:
             refusing = tuple(version for version in job.versions.majors if not is_before(version, REFUSED_SINCE))
-            if each.refused and refusing:
+            if continuation.refused and refusing:
                 when = job.versions.in_brackets(refusing)
                 severity = job.versions.worst(refusing)
                 message = f"sbatch refuses the script{when}, as `\\` makes a word of the blank behind it; remove it"
             else:
                 message, severity = "`\\` does not continue a directive; remove it", "warning"
-        yield Finding(text.span(each.backslash, each.backslash + 1), message, severity, related, _fix(job, each))
+        yield Finding(
+            text.span(continuation.backslash, continuation.backslash + 1),
+            message,
+            severity,
+            related,
+            _fix(job, continuation),
+        )
 
 
 def _fix(job: Job, continuation: Continuation) -> Fix:

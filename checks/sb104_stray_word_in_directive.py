@@ -29,7 +29,7 @@ from sbatchlint.analysis.directives.typos import (
     SINGLE_DASH,
     dashed,
     gap_at_equals,
-    took_an_option,
+    swallowed_option,
     typo,
 )
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         if line.dropped is not None:
             yield from _dropped(job, line, line.dropped)
         elif line.separator:
-            yield from _behind_separator(job, line)
+            yield from _after_separator(job, line)
 
 
 def _is_explained(words: PositionalWords) -> bool:
@@ -79,7 +79,7 @@ def _is_explained(words: PositionalWords) -> bool:
     if BRACED.search(value) or setting is not None and placeholder(setting.name, value) is not None:
         return True
     if setting is not None:
-        if typo(directives, setting) in (BLANK_AT_EQUALS, SINGLE_DASH, HASH) or took_an_option(setting):
+        if typo(directives, setting) in (BLANK_AT_EQUALS, SINGLE_DASH, HASH) or swallowed_option(setting):
             return True
         own = string[words.value_start : words.before[-1].end]
         return OPEN_EXPANSION.search(own) is not None or own.count("`") % 2 == 1
@@ -123,7 +123,7 @@ def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:
         yield Finding(span, f"sbatch ends the line at the empty word, and does not read this; {advice}")
 
 
-def _behind_separator(job: Job, line: DirectiveLine) -> Iterator[Finding]:
+def _after_separator(job: Job, line: DirectiveLine) -> Iterator[Finding]:
     """Options on the line that begins a component."""
     text = job.directives.text
     found = SEPARATOR.match(text.string, line.words_start, line.end)

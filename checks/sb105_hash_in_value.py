@@ -39,9 +39,9 @@ WITHOUT_HASH = frozenset({
 
 def check(job: Job) -> Iterator[Finding]:
     settings: dict[int, list[Setting]] = {}
-    for each in job.directives.settings:
-        if each.line.comment is not None and each.versions is None:
-            settings.setdefault(id(each.line), []).append(each)
+    for other_setting in job.directives.settings:
+        if other_setting.line.comment is not None and other_setting.versions is None:
+            settings.setdefault(id(other_setting.line), []).append(other_setting)
     for line in job.directives.lines:
         if line.comment is None:
             continue

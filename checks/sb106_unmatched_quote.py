@@ -90,30 +90,30 @@ def _repair(string: str, line: DirectiveLine, value: int, quote: int, end: int) 
     """The value between these offsets, so that sbatch can read the line; None where it is not plain what it is."""
     sign = string[quote]
     other = '"' if sign == "'" else "'"
-    before, behind = string[value:quote], string[quote + 1 : end]
-    for each in _candidates(sign, other, before, behind):
-        changed = string[line.words_start : value] + each + string[end : line.end]
+    before, after = string[value:quote], string[quote + 1 : end]
+    for candidate in _candidates(sign, other, before, after):
+        changed = string[line.words_start : value] + candidate + string[end : line.end]
         words = read_words(changed, 0, len(changed))
         if words.fault is None and words.dropped is None:
-            return each
+            return candidate
     return None
 
 
-def _candidates(sign: str, other: str, before: str, behind: str) -> list[str]:
+def _candidates(sign: str, other: str, before: str, after: str) -> list[str]:
     if not before:
-        if not behind:
+        if not after:
             return []
-        if behind[-1] == other and other not in behind[:-1]:
+        if after[-1] == other and other not in after[:-1]:
             # `"my job'`
-            return [sign + behind[:-1] + sign]
+            return [sign + after[:-1] + sign]
         # `"my job`
-        return [sign + behind + sign]
+        return [sign + after + sign]
     option = OPTION.search(before)
     if option is not None and before[0] == sign:
         # `"a --error="b"`: the first one is not closed.
         at = option.start()
-        return [before[:at] + sign + before[at:] + sign + behind]
-    if not behind:
+        return [before[:at] + sign + before[at:] + sign + after]
+    if not after:
         if before[0] == other and other not in before[1:]:
             return [other + before[1:] + other]
         if not set(before) & set("\"'\\"):
@@ -121,7 +121,7 @@ def _candidates(sign: str, other: str, before: str, behind: str) -> list[str]:
             return [before] if not re.search(r"[ \t#]", before) else [sign + before + sign]
         inner = before[1:] if before[0] == sign else before
         return [other + inner + other] if other not in inner and sign in inner else []
-    whole = before + sign + behind
+    whole = before + sign + after
     if whole[0] == sign == whole[-1]:
         # `'it's'`
         whole = whole[1:-1]

@@ -37,16 +37,16 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
         if block is not job.directives and shown != given:
             shown = given if UNKNOWN not in given else "VALUE"
         optional = setting.option is not None and setting.option.argument(job.versions.last) == "optional"
-        blank = "" if optional else " "
+        space = "" if optional else " "
         fix = None
         if given:
-            edit = replace(Span(value.start, value.start + 1), blank)
+            edit = replace(Span(value.start, value.start + 1), space)
             plain = job.source.text[value.start] == "="
             if not plain:  # in quotes with its option
                 edit, shown = replacement(block, setting, given), given
             if plain or block is job.directives:
                 fix = Fix("remove the `=`", [edit], safe=True)
-        advice = f"`{setting.written}{blank}{shown}`" if given else f"`--{setting.name}=VALUE`"
+        advice = f"`{setting.written}{space}{shown}`" if given else f"`--{setting.name}=VALUE`"
         yield Finding(
             Span(setting.option_span.start, value.end),
             f"a short option takes no `=`, so --{setting.name} gets the value `={shown}`; write {advice}",

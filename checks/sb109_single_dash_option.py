@@ -30,9 +30,9 @@ CARD = Card(
 def check_options(job: Job, block: Directives) -> Iterator[Finding]:
     text = block.text
     written: list[Setting | Problem] = [*block.settings, *block.problems]
-    for each in written:
-        token = each.token
-        if token is None or each.written.startswith("--") and not each.written.startswith("---"):
+    for option in written:
+        token = option.token
+        if token is None or option.written.startswith("--") and not option.written.startswith("---"):
             continue
         name = dashed(token.text, block.command)
         if name is None:
@@ -43,7 +43,7 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
         if job.source.slice(span) != word:
             continue  # quotes or backslashes in it
         effect = f"{block.command} has no option {word}"
-        if dashes == 1 and isinstance(each, Setting):
+        if dashes == 1 and isinstance(option, Setting):
             effect = f"{block.command} reads {word} as `{token.text[:2]} {token.text[2:]}`"
         fix = Fix("write two dashes", [replace(span, f"--{name}")], safe=True)
         yield Finding(span, f"{effect}; write --{name}, with two dashes", fix=fix)

@@ -138,7 +138,7 @@ def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
         if setting.name == "mail-type" and _covers(block.value, setting.value):
             # Until 24.11 the types of several directives came together.
             versions = _since(job.versions, "25.05")
-        value = setting.over(block.value)
+        value = setting.applied_to(block.value)
         if versions != () and not _agree(setting, value, block.value):
             place = f"{job.source.slice(block.span)} of line {job.line(block.span.start)}"
             said = f"{_with_unit(setting, value)} replaces {place}{job.versions.in_brackets(versions)}"

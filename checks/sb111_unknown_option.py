@@ -210,15 +210,15 @@ def _nearest(name: str, names: tuple[str, ...]) -> str | None:
     limit = 2 if len(name) >= 6 else 1
     best: list[str] = []
     letters = set(name)
-    for each in names:
-        if len(each) < 3 or len(letters.difference(each)) > limit:
+    for known in names:
+        if len(known) < 3 or len(letters.difference(known)) > limit:
             continue  # each edit brings one letter at most
-        distance = edit_distance(name, each)
+        distance = edit_distance(name, known)
         if distance > limit:
             continue
         if distance < limit:
             limit, best = distance, []
-        best.append(each)
+        best.append(known)
     return best[0] if len(best) == 1 else None
 
 

@@ -112,7 +112,7 @@ def _explained(
     letter = table(command, job.versions.last).letters.get(written[2:]) if ambiguous else None
     if letter is not None:
         likely = letter.canonical  # `--t` for `-t`
-    refused = f"{command} refuses {written}{job.versions.said(ambiguous)}, as it may stand for {names}"
+    refused = f"{command} refuses {written}{job.versions.suffix(ambiguous)}, as it may stand for {names}"
     if not meanings:
         plural = f"{written[2:]}s"
         name = likely or (plural if plural in candidates else "")

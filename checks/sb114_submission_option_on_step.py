@@ -33,7 +33,7 @@ CARD = Card(
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
     argv = step.invocation.argv
     for problem, name in submission_options(step, job.versions):
-        when = job.versions.said(problem.versions)
+        when = job.versions.suffix(problem.versions)
         message = f"srun does not know `{problem.written}`, an option of sbatch, so the step does not start{when}"
         advice = f"remove `{problem.written}`" if name == "wrap" else f"write it as #SBATCH --{name}"
         yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}", job.versions.worst(problem.versions))

@@ -62,11 +62,11 @@ _COMMENT_LINE = Regex(r"^#(?!SBATCH).*", re.MULTILINE)
 def check(job: Job) -> Iterator[Finding]:
     string = job.directives.text.string
     refused = {id(each.setting) for each in job.directives.refused if each.refusal.versions is None}
-    for given in _by_option(job.directives):
-        last = given[-1]
-        comment = _last_comment(string, given[0].line.end, last.line.start)
-        templated = [match.start() for match in TEMPLATED.finditer(string, given[0].line.end, last.line.start)]
-        for setting in given[:-1]:
+    for settings in _by_option(job.directives):
+        last = settings[-1]
+        comment = _last_comment(string, settings[0].line.end, last.line.start)
+        templated = [match.start() for match in TEMPLATED.finditer(string, settings[0].line.end, last.line.start)]
+        for setting in settings[:-1]:
             two_readings = setting.token.start == last.token.start  # of one word, in different releases
             if id(last) in refused:
                 continue  # sbatch gives up at it
@@ -76,8 +76,8 @@ def check(job: Job) -> Iterator[Finding]:
             if templated and templated[-1] >= setting.line.end:
                 continue  # branches of a template
             if comment <= setting.line.end and not any(_is_alternative(string, each) for each in (setting, last)):
-                yield _finding(job, job.directives, setting, given)
-                if setting.name == "mail-type" and not _same_events(given):
+                yield _finding(job, job.directives, setting, settings)
+                if setting.name == "mail-type" and not _same_events(settings):
                     break  # one list of all of them cures it
     for block in command_lines(job):
         yield from _of_command(job, block)
@@ -86,10 +86,10 @@ def check(job: Job) -> Iterator[Finding]:
 def _of_command(job: Job, block: Directives) -> Iterator[Finding]:
     """Options that stand twice among a command's own words; one that is in a variable is there to be overridden."""
     line = block.lines[0].span
-    for given in _by_option(block):
-        written = [each for each in given if line.start <= each.span.start < each.span.end <= line.end]
+    for settings in _by_option(block):
+        written = [each for each in settings if line.start <= each.span.start < each.span.end <= line.end]
         last = written[-1] if written else None
-        if last is None or last is not given[-1] or last.value is None:
+        if last is None or last is not settings[-1] or last.value is None:
             continue
         for setting in written[:-1]:
             own = setting.known and typo(block, setting) is None and setting.token is not last.token
@@ -104,9 +104,9 @@ def _by_option(directives: Directives) -> Iterator[list[Setting]]:
         early = setting.option is not None and setting.option.early
         if early or setting.name in ADD_UP or setting.plugin not in (None, "pyxis"):
             continue
-        given = found.setdefault((setting.component, setting.name), [])
-        if not given or given[-1].token is not setting.token or given[-1].start != setting.start:
-            given.append(setting)
+        settings = found.setdefault((setting.component, setting.name), [])
+        if not settings or settings[-1].token is not setting.token or settings[-1].start != setting.start:
+            settings.append(setting)
     yield from found.values()
 
 
@@ -115,14 +115,14 @@ def _is_meant(job: Job, setting: Setting) -> bool:
     return setting.known and typo(job.directives, setting) is None
 
 
-def _finding(job: Job, block: Directives, setting: Setting, given: Sequence[Setting]) -> Finding:
-    last, name = given[-1], f"--{setting.name}"
+def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[Setting]) -> Finding:
+    last, name = settings[-1], f"--{setting.name}"
     line = job.line(last.span.start)
     place = f"on line {line}" if line != job.line(setting.span.start) else "later on the line"
     related = [(last.span, "this one counts")]
     fix: Fix | None = Fix(f"remove the first {name}", removal(block, [setting]))
-    if setting.name == "mail-type" and not _same_events(given):
-        message, fix = _mail(block, given, place)
+    if setting.name == "mail-type" and not _same_events(settings):
+        message, fix = _mail(block, settings, place)
         return Finding(setting.span, message, related=related, fix=fix)
     if setting.name == "mail-type" or _meaning(setting) == _meaning(last):
         message = f"{name} is given again {place} with the same value; remove one of the two"
@@ -143,7 +143,7 @@ def _finding(job: Job, block: Directives, setting: Setting, given: Sequence[Sett
     return Finding(setting.span, message, severity, related, fix)
 
 
-def _mail(block: Directives, given: Sequence[Setting], place: str) -> tuple[str, Fix | None]:
+def _mail(block: Directives, settings: Sequence[Setting], place: str) -> tuple[str, Fix | None]:
     """Up to 24.11 the lists of several --mail-type add up."""
     majors = block.versions.majors
     adding = [each for each in majors if is_before(each, "25.05")]
@@ -155,12 +155,12 @@ def _mail(block: Directives, given: Sequence[Setting], place: str) -> tuple[str,
     else:
         message += ": the lists add up before 25.05, and from then on only the last counts; write one list"
     words: dict[str, str] = {}
-    for setting in given:
+    for setting in settings:
         for word in (setting.text or "").split(","):
             if not re.fullmatch(r"[A-Za-z0-9_]+", word) or word.upper() == "NONE":
                 return message, None
             words.setdefault(word.upper(), word)
-    edits = [*removal(block, given[:-1]), replacement(block, given[-1], ",".join(words.values()))]
+    edits = [*removal(block, settings[:-1]), replacement(block, settings[-1], ",".join(words.values()))]
     return message, Fix("write one list", edits, safe=True)
 
 
@@ -171,9 +171,9 @@ def _events(setting: Setting) -> set[str]:
     return words
 
 
-def _same_events(given: Sequence[Setting]) -> bool:
+def _same_events(settings: Sequence[Setting]) -> bool:
     """Whether the last of several --mail-type names all events that the others name."""
-    return all(_events(each) <= _events(given[-1]) for each in given)
+    return all(_events(each) <= _events(settings[-1]) for each in settings)
 
 
 def _one_list(setting: Setting, last: Setting) -> str | None:

@@ -55,10 +55,10 @@ def check(job: Job) -> Iterator[Finding]:
         fix = Fix(title, removal(directives, same))
         severity = "info" if harmless else None
         last = setting
-        for each in found[index + 1 :]:
-            if each.token is not setting.token or each.name != setting.name:
+        for other_setting in found[index + 1 :]:
+            if other_setting.token is not setting.token or other_setting.name != setting.name:
                 break
-            last = each
+            last = other_setting
         span = Span(setting.span.start, last.span.end)
         yield Finding(span, f"{setting.written} {does}; {instead}", severity, fix=fix)
 

@@ -29,9 +29,9 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import (
     Placeholder,
+    enclosing_placeholder,
     find_placeholder,
     may_open_placeholder,
-    placeholder_around,
 )
 from sbatchlint.analysis.directives.positional_words import PositionalWords
 from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, typo
@@ -166,7 +166,7 @@ def _in_value(
     if typo(job.directives, setting) not in (None, PLACEHOLDER, HASH) or found is not None and found.kind == "template":
         return
     left, right = (start + found.start, start + found.end) if found is not None else (end, end)
-    spanned = placeholder_around(string, end - 1, line.words_start, line.end) if first_word else None
+    spanned = enclosing_placeholder(string, end - 1, line.words_start, line.end) if first_word else None
     if spanned is not None:
         left, right = spanned
         text = string[left:right]
@@ -260,8 +260,8 @@ def _unfilled(job: Job) -> list[_Unfilled]:
                 _keep(found, _Unfilled(text, span, kind, "image" if pictured else use, certain))
     for assigned in job.assignments:
         if assigned.exported:
-            for each in assigned.alternatives:
-                for field in each.fields or ():
+            for alternative in assigned.alternatives:
+                for field in alternative.fields or ():
                     for kind, span, text in _in_field(field, assigned.name):
                         _keep(found, _Unfilled(text, span, kind, "environment", not assigned.context.conditional))
     return [found[place] for place in sorted(found)]

@@ -36,7 +36,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield _removed(job, span, missing)
     for problem in job.directives.problems:
         if problem.kind == "unexpected-value" and problem.candidates == ("get-user-env",):
-            when = job.versions.said(problem.versions)
+            when = job.versions.suffix(problem.versions)
             span = Span(problem.span.start + len(problem.written), problem.span.end)
             exact = job.source.slice(problem.span).startswith(f"{problem.written}=")
             message = f"--get-user-env takes no value any more, so sbatch refuses the script{when}; drop the value"
@@ -59,7 +59,7 @@ def _removed(job: Job, span: Span, missing: MissingOption) -> Finding:
         fix = Fix(f"write {name}", [replace(span, name)], safe=True) if exact else None
         return Finding(span, message, worst, fix=fix)
     if missing.kind == "gap":
-        message = f"sbatch has no `{written}`{job.versions.said(missing.absent)}, and refuses the script there"
+        message = f"sbatch has no `{written}`{job.versions.suffix(missing.absent)}, and refuses the script there"
         return Finding(span, f"{message}; remove it, or set slurm-version to releases that have it", worst)
     return Finding(span, f"Slurm {missing.since} removed `{written}`, so sbatch refuses the script; remove it", worst)
 
@@ -79,7 +79,7 @@ def _steps(job: Job) -> Iterator[Finding]:
     """Names and values of srun's options that newer releases have given up."""
     ignoring = [version for version in job.versions.majors if not is_before(version, "24.11")]
     for step in job.steps:
-        for option in step.given:
+        for option in step.all_options:
             if option.written == "--pack-group":
                 exact = job.source.slice(option.span).startswith(option.written)
                 name = Span(option.span.start, option.span.start + len(option.written))
@@ -87,7 +87,7 @@ def _steps(job: Job) -> Iterator[Finding]:
                 message = "--pack-group is the old name of --het-group, from before 20.02; write --het-group"
                 yield Finding(option.span, message, "info", fix=fix)
             elif option.name == "cpu-bind" and ignoring and "rank" in (option.text or "").lower().split(","):
-                message = f"srun ignores the obsolete --cpu-bind=rank{job.versions.said(ignoring)}"
+                message = f"srun ignores the obsolete --cpu-bind=rank{job.versions.suffix(ignoring)}"
                 yield Finding(option.span, f"{message}; write --cpu-bind=cores, or another binding", "warning")
 
 

@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
     for setting, refusal in job.directives.refused:
         if refusal.kind == "constraint" and typo(job.directives, setting) is None:
             instead = f"; write {refusal.instead}" if refusal.instead else ""
-            when = job.versions.said(refusal.versions)
+            when = job.versions.suffix(refusal.versions)
             message = f"counts of several features need brackets, and slurmctld refuses the job{when}{instead}"
             yield _new(job, setting.value_span or setting.span, message)
 
@@ -65,7 +65,7 @@ def _new(job: Job, span: Span, message: str) -> Finding:
 def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
     """What the releases without it do, and what to do."""
     what = "refuses the script" if command == "sbatch" else "fails"
-    if job.versions.said(versions):
+    if job.versions.suffix(versions):
         return f"an older {command} {what}; remove it, or set slurm-version if yours is new enough"
     return f"your {command} is older, and {what}; remove it, or correct slurm-version"
 

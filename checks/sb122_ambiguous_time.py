@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sbatchlint.analysis.directives.limits import plain_limits, remark_on, request_of
+from sbatchlint.analysis.directives.limits import comment_on, plain_limits, request_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.grammar import times
 from sbatchlint.slurm.grammar.numbers import node_count
@@ -102,7 +102,7 @@ def _seconds(days: int, fields: list[int], dashed: bool) -> int:
 
 def _one_number(job: Job, setting: Setting, text: str, limit: int) -> Iterator[Finding]:
     """`48`: minutes."""
-    number, remark = parse_integer(text), remark_on(job, setting)
+    number, remark = parse_integer(text), comment_on(job, setting)
     instead = times.duration(number * 60)
     evidence = _hours_in(remark, number, IN_HOURS)
     if evidence:
@@ -119,7 +119,7 @@ def _one_number(job: Job, setting: Setting, text: str, limit: int) -> Iterator[F
 def _two_numbers(job: Job, setting: Setting, text: str, limit: int) -> Iterator[Finding]:
     """`24:00`: minutes and seconds."""
     number, second = text.split(":")
-    remark = remark_on(job, setting)
+    remark = comment_on(job, setting)
     hours = parse_integer(number)
     evidence = _hours_in(remark, hours, HOURS) or _hours_by_themselves(job, setting, hours, second, remark)
     if evidence or not IN_MINUTES.search(remark):
@@ -145,11 +145,11 @@ def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str
 def _hours_in(remark: str, number: int, hours_meant: Regex) -> str:
     """Why a remark says that this many hours were meant, the end of a sentence; '' where it does not."""
     lengths = [(parse_integer(each[:9]), unit.lower()) for each, unit in LENGTH.findall(remark)]
-    for each, unit in lengths:
-        hours = each if unit[0] == "h" else each * 24 if unit[0] == "d" else -1
+    for length, unit in lengths:
+        hours = length if unit[0] == "h" else length * 24 if unit[0] == "d" else -1
         if hours == number > 0:
             name = "hour" if unit[0] == "h" else "day"
-            return f"the comment says {each} {name}{'' if each == 1 else 's'}"
+            return f"the comment says {length} {name}{'' if length == 1 else 's'}"
     if lengths or MINUTES.search(remark) or not hours_meant.search(remark):
         return ""
     return "the comment speaks of hours"
@@ -166,7 +166,7 @@ def _hours_by_themselves(job: Job, setting: Setting, first: int, second: str, re
     request = request_of(job, setting)
     if request.asks_for_gpus:
         return "the job asks for GPUs"
-    nodes = node_count(request.text("nodes"), job.versions.last)
+    nodes = node_count(request.value("nodes"), job.versions.last)
     return f"the job asks for {nodes.minimum} nodes" if nodes is not None and nodes.minimum > 1 else ""
 
 

@@ -15,7 +15,7 @@ sbatch(1), `--mem`; `str_to_mbytes()` in src/common/proc_args.c, Slurm 20.11 to 
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.limits import plain_limits, remark_on, request_of
+from sbatchlint.analysis.directives.limits import comment_on, plain_limits, request_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.grammar import sizes, times
@@ -41,7 +41,7 @@ TEST_MINUTES = 10
 def check(job: Job) -> Iterator[Finding]:
     for setting, text in plain_limits(job, "mem", "mem-per-cpu", "mem-per-gpu"):
         size = sizes.megabytes(text) if is_number(text) else None
-        remark = remark_on(job, setting)
+        remark = comment_on(job, setting)
         if size is None or not 0 < size < 1024 or setting.value_span is None or IN_MEGABYTES.search(remark):
             continue
         request = request_of(job, setting)
@@ -69,7 +69,7 @@ def _gigabytes_meant(setting: Setting, size: int, remark: str, request: Request)
 
 
 def _is_test(request: Request) -> bool:
-    limit = times.minutes(request.text("time"))
+    limit = times.minutes(request.value("time"))
     return limit is not None and 0 < limit <= TEST_MINUTES
 
 

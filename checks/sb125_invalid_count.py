@@ -53,7 +53,8 @@ def _too_many_hosts(job: Job) -> Iterator[Finding]:
             continue
         message = (
             f"the list names {len(named)} hosts, but --nodes on line {job.line(nodes.span.start)} allows"
-            f" {allowed.maximum}, so sbatch refuses the script{job.versions.said(versions)}; write --nodes={len(named)}"
+            f" {allowed.maximum}, so sbatch refuses the script{job.versions.suffix(versions)}; write"
+            f" --nodes={len(named)}"
         )
         worst = job.versions.worst(versions)
         yield Finding(listed.value_span or listed.span, message, worst, related=[(nodes.span, "--nodes")])

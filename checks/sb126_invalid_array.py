@@ -33,10 +33,10 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "array"):
         yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits)
-    yield from _steps_behind_the_limit(job)
+    yield from _step_after_limit(job)
 
 
-def _steps_behind_the_limit(job: Job) -> Iterator[Finding]:
+def _step_after_limit(job: Job) -> Iterator[Finding]:
     """`1-10%2:3`, which Slurm reads as `1-10%2`: all 10 tasks run, and not every third of them."""
     for setting in job.directives.settings:
         if setting.name != "array" or not setting.text or typo(job.directives, setting) is not None:
@@ -44,8 +44,8 @@ def _steps_behind_the_limit(job: Job) -> Iterator[Finding]:
         array = indexes(setting.text, job.versions.last)
         if array is None or not array.dropped_step:
             continue
-        head, _, behind = setting.text.partition("%")
-        limit, step, rest = behind.partition(array.dropped_step)
+        head, _, after = setting.text.partition("%")
+        limit, step, rest = after.partition(array.dropped_step)
         meant = f"{head[:-1]}{step}]%{limit}{rest}" if head.endswith("]") else f"{head}{step}%{limit}{rest}"
         moved = indexes(meant, job.versions.last)
         if moved is not None and moved.tasks < array.tasks:

@@ -21,7 +21,7 @@ src/common/slurm_protocol_defs.c, `_feature_string2list()` in src/slurmctld/job_
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.typos import took_an_option
+from sbatchlint.analysis.directives.typos import swallowed_option
 from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.command_lines import option_blocks
@@ -61,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
                 yield _unexpected(job, block, problem)
         yield from _glued(job, block)
     for setting in job.directives.settings:
-        if took_an_option(setting):
+        if swallowed_option(setting):
             message = f"--{setting.name} has no value, so sbatch takes `{setting.text}` of a later line for it"
             yield Finding(setting.option_span, f"{message}; write the value")
 
@@ -84,13 +84,13 @@ def _missing(job: Job, block: Directives, problem: Problem) -> Iterator[Finding]
     unknown = [each.token for each in block.problems if each.kind == "unknown-option"]
     if any(token is problem.token for token in unknown) or _is_cut_off(block, problem):
         return
-    when = job.versions.said(problem.versions)
+    when = job.versions.suffix(problem.versions)
     message = f"--{problem.candidates[0]} needs a value, so {_refuses(job, block)}{when}; write the value"
     yield Finding(problem.span, message, job.versions.worst(problem.versions))
 
 
 def _unexpected(job: Job, block: Directives, problem: Problem) -> Finding:
-    option, when = f"--{problem.candidates[0]}", job.versions.said(problem.versions)
+    option, when = f"--{problem.candidates[0]}", job.versions.suffix(problem.versions)
     fix = None
     if problem.token is not None and job.source.slice(problem.span) == problem.token.text:
         surplus = Span(problem.span.start + len(problem.written), problem.span.end)
@@ -108,8 +108,8 @@ def _is_cut_off(block: Directives, problem: Problem) -> bool:
     line = problem.line
     if not line.tokens or line.tokens[-1] is not problem.token:
         return False
-    behind = line.comment_start + 1
-    hidden = line.comment is not None and block.text.string[behind : behind + 1] not in " \t#\n"
+    after = line.comment_start + 1
+    hidden = line.comment is not None and block.text.string[after : after + 1] not in " \t#\n"
     return line.fault is not None or line.dropped is not None or hidden
 
 

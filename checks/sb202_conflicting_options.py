@@ -73,7 +73,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _finding(job: Job, conflict: Conflict) -> Finding:
     *others, last = conflict.settings
-    shown, when = named(job, conflict.settings, last), job.versions.said(conflict.refused)
+    shown, when = named(job, conflict.settings, last), job.versions.suffix(conflict.refused)
     related = [(each.span, "with this") for each in others]
     if not conflict.refused:
         return Finding(last.span, f"only the last of {shown} counts; remove the other", "warning", related)
@@ -89,7 +89,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
 def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
     hint = next(each for each in conflict.settings if each.name == "hint")
     rivals = [each for each in conflict.settings if each is not hint]
-    when = job.versions.said(conflict.ignored)
+    when = job.versions.suffix(conflict.ignored)
     message = f"sbatch drops --hint beside {named(job, rivals, hint)}{when} without an error; remove one of them"
     fix = None
     if conflict.ignored == job.versions.majors:

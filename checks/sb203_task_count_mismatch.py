@@ -31,9 +31,9 @@ def check(job: Job) -> Iterator[Finding]:
         given = [job.directives.last(name, component) for name in ("nodes", "ntasks", "ntasks-per-node")]
         settings = [each for each in given if each is not None]
         # With fewer tasks than nodes there are fewer nodes, which fewer-tasks-than-nodes reports.
-        if counts is None or len(settings) < 3 or counts.asked_nodes is None or counts.shrunk_from is not None:
+        if counts is None or len(settings) < 3 or counts.requested_nodes is None or counts.shrunk_from is not None:
             continue
-        least, most = counts.asked_nodes
+        least, most = counts.requested_nodes
         tasks, per_node = counts.ntasks, counts.ntasks_per_node
         if not per_node or not most or counts.sizes is not None:
             continue

@@ -90,8 +90,8 @@ def check(job: Job) -> Iterator[Finding]:
 def _steps(job: Job) -> Iterator[Finding]:
     """Steps whose own --gres meets the GPUs per node of the job."""
     for step in job.steps:
-        gres, setting = step.option("gres"), step.request.given("gpus-per-node")
-        if gres is None or setting is None or not step.certain or step.elsewhere:
+        gres, setting = step.option("gres"), step.request.setting("gpus-per-node")
+        if gres is None or setting is None or not step.certain or step.in_other_job:
             continue
         refused = tuple(each for each in job.versions.majors if refuses_gres(step, each))
         text = gres.text or ""
@@ -104,7 +104,7 @@ def _steps(job: Job) -> Iterator[Finding]:
         own = ",".join(f"{each.type}:{each.count}" if each.type else str(each.count) for each in gpus)
         yield Finding(
             gres.span,
-            f"srun refuses `{gres.as_written}`{job.versions.said(refused)}, as it takes over {setting.shown} (line "
+            f"srun refuses `{gres.as_written}`{job.versions.suffix(refused)}, as it takes over {setting.shown} (line "
             f"{job.line(setting.span.start)}); write --gpus-per-node={own}",
             job.versions.worst(refused),
             related=[(setting.span, "with this")],
@@ -117,7 +117,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
     if len(conflict.settings) == 2 and isinstance(gres, Setting) and isinstance(per_node, Setting):
         at, equal = gres, _ask_for_the_same(job, gres, per_node)
         fix = _without_gres(job, gres, per_node) if equal else None
-    shown, when = named(job, conflict.settings, at), job.versions.said(conflict.refused)
+    shown, when = named(job, conflict.settings, at), job.versions.suffix(conflict.refused)
     related = [(each.span, "with this") for each in conflict.settings if each is not at]
     severity = job.versions.worst(conflict.refused or None)
     reason, advice = REASONS.get(conflict.kind, ("", "keep one of them"))

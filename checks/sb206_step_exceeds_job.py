@@ -32,7 +32,7 @@ from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.gpus import FORMS
 from sbatchlint.job.request import fixed_nodes
 from sbatchlint.job.step_cpus import missing_cpus, too_much_memory
-from sbatchlint.job.steps import Step, lacking_nodes
+from sbatchlint.job.steps import Step, missing_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Launchers, Options, StepOptions, Variables
@@ -45,8 +45,8 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.steps:
-        gpus = too_many_gpus(job, each)
+    for candidate in job.steps:
+        gpus = too_many_gpus(job, candidate)
         if gpus is not None:
             yield _too_many_gpus(job, gpus)
     yield from _launchers_with_too_many_nodes(job)
@@ -64,16 +64,16 @@ def _too_many_nodes(job: Job, step: Step) -> Finding | None:
     if option is None:
         return None
     asked, held = fixed_nodes(option.text), job_nodes(request)
-    if asked is None or held is None or step.elsewhere or not step.certain or request.heterogeneous:
+    if asked is None or held is None or step.in_other_job or not step.certain or request.heterogeneous:
         return None
     tasks = step.option("ntasks")
     least = asked.minimum
-    if tasks is not None or request.asked("ntasks"):
+    if tasks is not None or request.has_option("ntasks"):
         number = whole(tasks.text) if tasks is not None else request.tasks
         if number is None:
             return None
         least = min(least, number)
-    setting = request.given("nodes")
+    setting = request.setting("nodes")
     if least <= held:
         return None
     nodes = "one node" if held == 1 else f"{held} nodes"
@@ -89,13 +89,13 @@ def _too_many_nodes(job: Job, step: Step) -> Finding | None:
 
 def _too_many_components(job: Job, step: Step) -> Finding | None:
     """A step whose components (`srun a : b`) want more nodes together than the job has."""
-    found = lacking_nodes(step)
+    found = missing_nodes(step)
     if found is None or step is not step.parts[-1]:
         return None
     if not any({"nodes", "ntasks"} & each.options.keys() for each in step.parts):
         return None
     asked, held = found
-    setting = step.request.given("nodes")
+    setting = step.request.setting("nodes")
     nodes = "one node" if held == 1 else f"{held} nodes"
     has = f"the job has {nodes}"
     has += ", unless sbatch is given --nodes" if setting is None else f" (line {job.line(setting.span.start)})"
@@ -113,24 +113,24 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     if found is None:
         return None
     option = step.option("cpus-per-task")
-    if option is None or found.each == 1:
+    if option is None or found.per_task == 1:
         option = step.option("ntasks") or option
     option = found.variable or option
     words = "srun" if option is None else option.as_written
     tasks = f"{found.tasks} task{'' if found.tasks == 1 else 's'}"
-    wants = f"{tasks} of {found.each} CPUs" if found.each > 1 else f"{found.asked} CPUs"
+    wants = f"{tasks} of {found.per_task} CPUs" if found.per_task > 1 else f"{found.requested} CPUs"
     line = job.line(found.setting.span.start)
-    refuses = f"srun refuses `{words}`{job.versions.said(found.versions)}"
+    refuses = f"srun refuses `{words}`{job.versions.suffix(found.versions)}"
     if found.inherited:
         wants += ", as it takes over --cpus-per-task,"
-        advice = f"write srun --cpus-per-task={max(1, found.held // found.tasks)}"
+        advice = f"write srun --cpus-per-task={max(1, found.available // found.tasks)}"
     else:
         advice = "ask for more in the job, or for fewer here"
     if found.variable is not None:
-        refuses = f"srun takes `{words}` for its --cpus-per-task, and{job.versions.said(found.versions)} refuses it"
+        refuses = f"srun takes `{words}` for its --cpus-per-task, and{job.versions.suffix(found.versions)} refuses it"
     return Finding(
         step.place if option is None else option.span,
-        f"{refuses} unless the site gives whole nodes: it wants {wants} and the job has {found.held} "
+        f"{refuses} unless the site gives whole nodes: it wants {wants} and the job has {found.available} "
         f"(line {line}); {advice}",
         "warning",
         related=[(found.setting.span, "what the job has")],
@@ -152,7 +152,7 @@ def _too_much_memory(job: Job, step: Step) -> Finding | None:
 
 
 def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
-    asked, held, setting = found.asked, found.held, found.setting
+    asked, held, setting = found.requested, found.available, found.setting
     if setting is None:
         option = {"job": "gpus", "task": "gpus-per-task"}.get(found.by, "gpus-per-node")
         message = f"the job asks for no GPU, so srun refuses `{found.words}`, unless the site hands out whole nodes"
@@ -188,10 +188,10 @@ def _launchers_with_too_many_nodes(job: Job) -> Iterator[Finding]:
             continue  # as large as the job: another fault
         if not launcher.spawns or not world.certain:
             continue
-        asked = world.asked
+        asked = world.nodes_setting
         if asked.least is None or asked.least <= world.nodes or launcher.standalone or world.starts_per_node != 1:
             continue
-        if world.apart not in ("", "part") or _has_companions(world, worlds):
+        if world.isolation not in ("", "part") or _has_companions(world, worlds):
             continue
         place = launcher.span if asked.setting is None else place_of(launcher, asked.setting)
         option = step.option("ntasks") or step.option("nodes")
@@ -208,7 +208,7 @@ def _launchers_with_too_many_nodes(job: Job) -> Iterator[Finding]:
 def _has_companions(world: LaunchWorld, worlds: list[LaunchWorld]) -> bool:
     """Whether other steps may start the launcher on the other nodes: at the same time, or in a loop or a function."""
     step = world.step
-    if step is None or step.invocation.context.background or step.invocation.context.looped:
+    if step is None or step.invocation.context.background or step.invocation.context.may_repeat:
         return True
     others = [each for each in worlds if each is not world and each.launcher.kind == world.launcher.kind]
     return any(each.step is None or each.step.invocation.context.background for each in others)

@@ -52,10 +52,10 @@ def check(job: Job) -> Iterator[Finding]:
 def _uneven_gpus(job: Job) -> Iterator[Finding]:
     """A total of GPUs that every node should have its equal part of."""
     request = job.request
-    total, nodes, setting = request.gpus.total, request.exact_nodes(), request.given("gpus")
+    total, nodes, setting = request.gpus.total, request.exact_nodes(), request.setting("gpus")
     if total is None or setting is None or nodes is None or not 1 < nodes < total:
         return
-    if request.asked_any(OF_GPUS):
+    if request.has_any_option(OF_GPUS):
         return
     each = total // nodes if total % nodes == 0 else None
     if each is not None and each in (MOST_ON_A_NODE, job.site.gpus_per_node):
@@ -111,11 +111,11 @@ def _takes_what_the_job_has(step: Step) -> bool:
 def _uneven_tasks(job: Job) -> Iterator[Finding]:
     """A total of tasks that is one for each GPU of each node."""
     request = job.request
-    tasks, nodes, setting = request.tasks, request.exact_nodes(), request.given("ntasks")
+    tasks, nodes, setting = request.tasks, request.exact_nodes(), request.setting("ntasks")
     if tasks is None or setting is None or nodes is None or not 1 < nodes < tasks or tasks % nodes:
         return
     each = tasks // nodes
-    if request.asked_any(OF_TASKS) or request.gpus_per_node() != each:
+    if request.has_any_option(OF_TASKS) or request.gpus_per_node() != each:
         return
     for step in job.steps:
         if step.geometry.reason is None or step.geometry.reason[0] != setting.span or not step.certain:

@@ -34,7 +34,7 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    unseen, place = unseen_gpus(job), job.request.given("exclusive")
+    unseen, place = unseen_gpus(job), job.request.setting("exclusive")
     if unseen is None or place is None:
         return
     step, sign = unseen

@@ -32,10 +32,10 @@ _MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    request, setting = job.request, job.request.given("exclusive")
+    request, setting = job.request, job.request.setting("exclusive")
     if setting is None or request.exclusive != "":
         return
-    if job.directives.unread or request.asked_any(_MEMORY):
+    if job.directives.unread or request.has_any_option(_MEMORY):
         return
     message = "--exclusive gives all CPUs, but of memory only what the site's default says, if any; add --mem=0"
     yield Finding(setting.span, message, fix=Fix("add --mem=0", [insertion(job.directives, "--mem=0")], safe=False))

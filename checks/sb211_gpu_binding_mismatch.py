@@ -79,7 +79,7 @@ def _bound_launchers(job: Job) -> Iterator[Finding]:
         count = launcher.processes_per_task
         if not isinstance(count, int) or count < 2 or not world.certain or is_duplicated(job, world.launch):
             continue
-        if launcher.is_a("counts-all") and world.asked.number is None:
+        if launcher.is_a("counts-all") and world.nodes_setting.number is None:
             continue  # its number is that of all nodes
         reason = binding_reason(step)
         if reason is None:
@@ -122,7 +122,7 @@ def _with_value(job: Job, step: Step, name: str, number: int, other: str | None)
             if job.source.slice(whole) == f"--{name}={job.source.slice(span)}"
             else None
         )
-    setting = step.request.given(name)
+    setting = step.request.setting(name)
     if setting is None or literal_number(job, setting.value_span) is None:
         return None
     if other is None:
@@ -153,9 +153,9 @@ def _bound_ranks(job: Job) -> Iterator[Finding]:
         if reason is None or _has_launcher(job, step):
             continue
         sharing = step_gpus(job, step)
-        if sharing.meant is None or sharing.each != 1:
+        if sharing.meant is None or sharing.per_task != 1:
             continue
-        by_gpu = step.request.asked("ntasks-per-gpu") and (sharing.on_node or 0) > 1
+        by_gpu = step.request.has_option("ntasks-per-gpu") and (sharing.on_node or 0) > 1
         if not (step.geometry.several or by_gpu and not {"ntasks", "nodes"} & step.options.keys()):
             continue
         span, words = reason
@@ -230,12 +230,12 @@ def _all_visible(job: Job, step: Step, sharing: StepGpus) -> tuple[Edit | None, 
     """What shows each task all GPUs of its node: the edit, and in words."""
     tasks, own = step.tasks_per_node, sharing.meant
     for name in ("gpu-bind", "tres-bind"):
-        if name in step.options or step.request.asked(name):
+        if name in step.options or step.request.has_option(name):
             return None, f"--{name}={'gres/gpu:' if name == 'tres-bind' else ''}none"
     if tasks is None or own is None:
         return None, "--gpu-bind=none"
     number = tasks * own
-    if "gpus-per-task" in step.options and step.request.asked("gpus-per-task"):
+    if "gpus-per-task" in step.options and step.request.has_option("gpus-per-task"):
         return None, f"--gpus-per-node={number}"
     return _with_value(job, step, "gpus-per-task", number, "gpus-per-node"), f"--gpus-per-node={number}"
 
@@ -247,7 +247,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
     if not invocation.argv or invocation.context.restricted or not is_python(invocation.argv[0]):
         return None
     sharing, tasks = step_gpus(job, step), step.tasks_per_node or 0
-    alone = sharing.on_node == 1 and sharing.meant is None and sharing.each == 1
+    alone = sharing.on_node == 1 and sharing.meant is None and sharing.per_task == 1
     if not alone and not any(_set_in_task(invocation, name) for name in DEVICE_VARIABLES):
         return None
     if any(sign.strength == PROCESSORS for sign in gpu_signs(invocation.argv)):
@@ -277,7 +277,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
     elif sign is None or option is not None:
         return None
     else:
-        given = [step.request.given(name) for name in ("gpus-per-node", "gres", "gpus")]
+        given = [step.request.setting(name) for name in ("gpus-per-node", "gres", "gpus")]
         setting = next((each for each in given if each is not None), None)
         if setting is None:
             return None

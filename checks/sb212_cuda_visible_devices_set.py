@@ -34,7 +34,7 @@ from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.job.ranks import QUIET
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.triggers import Variables
 
@@ -57,13 +57,13 @@ class Choice(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is Phase.BATCH and not job.request.asked("exclusive"):
+    if job.phase is Phase.BATCH and not job.request.has_option("exclusive"):
         yield from _computed(job)
     held = job.request.gpus_per_node()
     if not held or job.request.heterogeneous or job.phase is not Phase.BATCH:
         return
     yield from _all_in_tasks(job, held)
-    if job.request.asked("exclusive"):
+    if job.request.has_option("exclusive"):
         return
     choices = {each.span: each for each in _choices(job)}
     several = len({each.ids for each in choices.values()}) > 1  # then each process gets its own
@@ -83,7 +83,7 @@ def check(job: Job) -> Iterator[Finding]:
                 f"leave {name} to Slurm"
             )
             safe = held == 1 and len(ids) == 1
-        elif several or context.looped or background or name != "CUDA_VISIBLE_DEVICES":
+        elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":
             continue
         elif ids == tuple(range(held)):
             message = f"Slurm itself sets {name} to the job's {held} GPUs, maybe by other numbers; remove this"
@@ -144,10 +144,10 @@ def _scanned(job: Job) -> set[str]:
 def _all_in_tasks(job: Job, held: int) -> Iterator[Finding]:
     """Tasks that choose all GPUs, which they see anyway where nothing gives each its own."""
     of_tasks = ("gpus-per-task", "gpu-bind", "ntasks-per-gpu", "tres-bind", "gpus", "gpus-per-node", "gres")
-    if job.request.asked_any(of_tasks[:4]):
+    if job.request.has_any_option(of_tasks[:4]):
         return
     for command in job.invocations:
-        step = step_around(command.context) if command.phase is Phase.TASK else None
+        step = enclosing_step(command.context) if command.phase is Phase.TASK else None
         if step is None or any(name in step.options for name in of_tasks):
             continue
         for name, field in command.variables:
@@ -229,8 +229,8 @@ def _line_of(job: Job, choice: Choice) -> Span | None:
         return None
     line = job.source.line_of(choice.span.start)
     before = job.source.slice(Span(line.start, choice.span.start)).strip()
-    behind = job.source.slice(Span(choice.span.end, line.end)).strip()
-    if before not in ("", "export") or behind not in ("", ";", '"', "'"):
+    after = job.source.slice(Span(choice.span.end, line.end)).strip()
+    if before not in ("", "export") or after not in ("", ";", '"', "'"):
         return None
     newline = job.source.slice(Span(line.end, line.end + 1)) == "\n"
     return Span(line.start, line.end + newline)

@@ -42,7 +42,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     by_component: dict[int, list[Step]] = {}
     for step in job.steps:
-        if step.is_placed and step.certain:
+        if step.has_known_component and step.certain:
             by_component.setdefault(step.request.component, []).append(step)
     for steps in by_component.values():
         yield from _of_request(steps[0].request, steps, [world for world in worlds if world.step in steps])
@@ -50,9 +50,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _of_request(request: Request, steps: list[Step], worlds: Sequence[World]) -> Iterator[Finding]:
     gpus = request.gpus_per_node()
-    if gpus is None or gpus < 2 or request.asked_any(GRANTING):
+    if gpus is None or gpus < 2 or request.has_any_option(GRANTING):
         return
-    counted = request.asked("ntasks") or request.asked("ntasks-per-node")
+    counted = request.has_option("ntasks") or request.has_option("ntasks-per-node")
     if counted and request.tasks_on_each_node() != 1:
         return
     if any("cpus-per-task" in step.options for step in steps):

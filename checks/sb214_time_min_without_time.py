@@ -27,8 +27,8 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     _directives, request = job.directives, job.request
-    setting = request.given("time-min")
-    if setting is None or request.asked("time"):
+    setting = request.setting("time-min")
+    if setting is None or request.has_option("time"):
         return
     fix = None
     if setting.written == "--time-min" and job.source.slice(setting.option_span) == setting.written:

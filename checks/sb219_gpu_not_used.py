@@ -46,14 +46,14 @@ def check(job: Job) -> Iterator[Finding]:
         return
     programs: list[PythonProgram] = []
     others: list[Invocation] = []
-    for each in job.invocations:
-        if not each.argv or each.phase is Phase.SUBMIT or each.children or each.text is not None:
+    for command in job.invocations:
+        if not command.argv or command.phase is Phase.SUBMIT or command.children or command.text is not None:
             continue
-        if each.name in _PREPARING or each.calls_function:
-            others.append(each)
+        if command.name in _PREPARING or command.calls_function:
+            others.append(command)
             continue
-        program = python_program(job, each)
-        if program is None or _speaks_of_gpus(each) or not _is_blind(program):
+        program = python_program(job, command)
+        if program is None or _speaks_of_gpus(command) or not _is_blind(program):
             return  # whatever it is, it may use them
         programs.append(program)
     if programs and not any(map(_speaks_of_gpus, others)):
@@ -72,7 +72,7 @@ def _speaks_of_gpus(command: Invocation) -> bool:
 
 def _is_blind(program: PythonProgram) -> bool:
     """Whether a program certainly uses no GPU."""
-    return program.complete and program.foreign <= SERIAL - _FINDING and not program.speaks_of(*_WORDS)
+    return program.complete and program.foreign <= SERIAL - _FINDING and not program.mentions(*_WORDS)
 
 
 CASES = [

@@ -94,7 +94,11 @@ def _consequence(step: Step, launch: Launch) -> str:
 
 def _advice(job: Job, step: Step, reason: Span) -> str:
     own = task_option_at(step, reason)
-    given = [each for each in (job.request.given("ntasks-per-node"), job.request.given("ntasks")) if each is not None]
+    given = [
+        setting
+        for setting in (job.request.setting("ntasks-per-node"), job.request.setting("ntasks"))
+        if setting is not None
+    ]
     names = [own.name] if own else [each.name for each in given]
     if not own and reason not in [each.span for each in given] or "ntasks" in names and step.nodes is None:
         return "give srun `--ntasks=$SLURM_NNODES --ntasks-per-node=1`"
@@ -131,7 +135,7 @@ def _change_option(job: Job, step: Step) -> Fix | None:
         return None
     title, cpus = "run one task per node in this step", step.option("cpus-per-task")
     if cpus is None:
-        within = all(step.span.holds(each.span) for each in edits)
+        within = all(step.span.contains(each.span) for each in edits)
         return Fix(title, edits, within and _runs_only_launchers(job, step) and not READS_TASKS.search(job.source.text))
     span = literal_span(cpus.value)
     number = literal_number(job, span)
@@ -150,7 +154,7 @@ def _runs_only_launchers(job: Job, step: Step) -> bool:
 def _change_directive(job: Job, reason: Span) -> Fix | None:
     """`--ntasks-per-node=8` becomes 1, where nothing else of the job needs eight tasks."""
     request = job.request
-    if not request.directives.certain or request.asked_any(OTHER_COUNTS):
+    if not request.directives.certain or request.has_any_option(OTHER_COUNTS):
         return None
     if READS_TASKS.search(job.source.text) or any(each.launcher.kind == "mpi" for each in job.launches):
         return None
@@ -161,7 +165,7 @@ def _change_directive(job: Job, reason: Span) -> Fix | None:
             return None
         if any(name in step.options for name in (*PER_TASK_GPUS, "ntasks", "ntasks-per-node", "cpus-per-task")):
             return None
-    settings = [each for each in map(request.given, ("ntasks", "ntasks-per-node")) if each is not None]
+    settings = [each for each in map(request.setting, ("ntasks", "ntasks-per-node")) if each is not None]
     if reason not in [each.span for each in settings]:
         return None
     nodes = request.exact_nodes()
@@ -176,7 +180,7 @@ def _change_directive(job: Job, reason: Span) -> Fix | None:
         per_node = request.tasks // nodes
     title, scaled = "ask for one task per node", []
     for name, what in (("cpus-per-task", "CPUs"), ("gpus-per-task", "GPUs")):
-        counted = request.given(name)
+        counted = request.setting(name)
         if counted is None:
             continue
         number = literal_number(job, counted.value_span)
@@ -186,7 +190,7 @@ def _change_directive(job: Job, reason: Span) -> Fix | None:
         scaled.append(what)
     if scaled:
         return Fix(f"{title}, with the {' and '.join(scaled)} of {per_node}", edits)
-    if request.exclusive == "" or request.asked("cpus-per-gpu"):
+    if request.exclusive == "" or request.has_option("cpus-per-gpu"):
         return Fix(title, edits, safe=True)  # the CPUs do not depend on the number of tasks
     if per_node is None:
         return None
@@ -196,7 +200,7 @@ def _change_directive(job: Job, reason: Span) -> Fix | None:
 
 def _add_options(job: Job, steps: list[Step]) -> Fix | None:
     """One task per node for just these steps."""
-    if any(job.request.asked(name) for name in ("gpus-per-task", "tres-per-task")):
+    if any(job.request.has_option(name) for name in ("gpus-per-task", "tres-per-task")):
         return None
     edits = []
     for step in steps:

@@ -41,7 +41,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         return
     always = step.geometry.ignored is True
     ignores = "srun ignores" if always else "before 23.02, srun ignores"
-    setting = step.request.given("ntasks-per-node") or step.request.given("ntasks")
+    setting = step.request.setting("ntasks-per-node") or step.request.setting("ntasks")
     reason, related = "SLURM_NTASKS", []
     if setting is not None:
         reason = f"`{job.source.slice(setting.span)}` (line {job.line(setting.span.start)})"

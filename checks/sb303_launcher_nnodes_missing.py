@@ -23,12 +23,12 @@ from sbatchlint.analysis.launch.literal_counts import literal_digits
 from sbatchlint.analysis.launch.node_counts import (
     WORLD_LAUNCHERS,
     fills_node,
+    has_job_node_count,
     is_started_by_whole_step,
-    is_told_job_nodes,
 )
 from sbatchlint.analysis.launch.rendezvous import common_address, lacks_address
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
-from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds, from_outside
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds, from_submission
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
@@ -44,10 +44,10 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
         lonely = [world for world in place if _is_lonely(job, world)]
-        if not lonely or not all(world in lonely or _may_be_told(world) for world in place):
+        if not lonely or not all(world in lonely or _may_be_set(world) for world in place):
             continue
         always, world = len(lonely) == len(place), lonely[0]
-        launcher, setting, step = world.launcher, world.asked.setting, world.step
+        launcher, setting, step = world.launcher, world.nodes_setting.setting, world.step
         unclear = launcher.kind == "accelerate" and setting is None  # its own configuration file may say more
         assert step is not None
         told = f"without `{_option(world)}`" if setting is None else "but tells it of one"
@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
             f"{_advice(world)}",
             "warning" if unclear or not always else None,
             related=[(step.invocation.name_span, "started on each node here")],
-            fix=_tell_all(job, world.launch) if always else None,
+            fix=_set_on_all(job, world.launch) if always else None,
         )
 
 
@@ -66,16 +66,16 @@ def _is_lonely(job: Job, world: LaunchWorld) -> bool:
     launcher = world.launcher
     if not launcher.is_a("joins") or not launcher.spawns or launcher.standalone:
         return False
-    if launcher.cpu or launcher.hostfile is not None or not world.certain or world.asked.number != 1:
+    if launcher.cpu or launcher.hostfile is not None or not world.certain or world.nodes_setting.number != 1:
         return False
-    if world.several_nodes is not True or world.apart:
+    if world.several_nodes is not True or world.isolation:
         return False
     return is_started_by_whole_step(job, world) and fills_node(job, world)
 
 
-def _may_be_told(world: LaunchWorld) -> bool:
+def _may_be_set(world: LaunchWorld) -> bool:
     """Whether the number is what the environment of the submission may have, as in `${NNODES:-1}`."""
-    return world.asked.setting is not None and from_outside(world.asked.setting.value)
+    return world.nodes_setting.setting is not None and from_submission(world.nodes_setting.setting.value)
 
 
 def _option(world: LaunchWorld) -> str:
@@ -93,7 +93,7 @@ def _consequence(world: LaunchWorld) -> str:
 
 def _advice(world: LaunchWorld) -> str:
     launcher, rendezvous = world.launcher, world.launcher.rendezvous
-    add = f"{'add' if world.asked.setting is None else 'write'} `{_option(world)}=$SLURM_JOB_NUM_NODES"
+    add = f"{'add' if world.nodes_setting.setting is None else 'write'} `{_option(world)}=$SLURM_JOB_NUM_NODES"
     if launcher.kind == "accelerate":
         return f"{add}`, `--machine_rank`, `--main_process_ip`, and the `--num_processes` of all nodes"
     if lacks_address(world.launch):
@@ -103,7 +103,7 @@ def _advice(world: LaunchWorld) -> str:
     return f"{add}`"
 
 
-def _tell_all(job: Job, launch: Launch) -> Fix | None:
+def _set_on_all(job: Job, launch: Launch) -> Fix | None:
     launcher, machines = launch.launcher, launch.launcher.machines
     if launcher.kind == "accelerate" or launcher.rendezvous is None:
         return None  # its total, rank and address have to change too
@@ -115,7 +115,7 @@ def _tell_all(job: Job, launch: Launch) -> Fix | None:
         options += f" --rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={address.endpoint}"
 
     def is_told(changed: Launch) -> bool:
-        return is_told_job_nodes(changed) and (address is None or address.is_met(changed))
+        return has_job_node_count(changed) and (address is None or address.is_met(changed))
 
     if machines is None:
         edits = add_launcher_options(job, launch, options, is_told, () if address is None else address.before)

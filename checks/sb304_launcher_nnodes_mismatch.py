@@ -25,8 +25,8 @@ from sbatchlint.analysis.launch.lone_ranks import sign_of_rank
 from sbatchlint.analysis.launch.node_counts import (
     WORLD_LAUNCHERS,
     fills_node,
+    has_job_node_count,
     is_started_by_whole_step,
-    is_told_job_nodes,
 )
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
@@ -61,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _is_mismatch(job: Job, world: LaunchWorld) -> bool:
     """Whether a launcher expects several nodes, but not as many as those on which it is started."""
-    launcher, asked, nodes = world.launcher, world.asked, world.nodes
+    launcher, asked, nodes = world.launcher, world.nodes_setting, world.nodes
     if not launcher.is_a("joins") or not launcher.spawns or launcher.standalone:
         return False
     if asked.least is None or asked.most is None or asked.most < 2 or nodes is None:
@@ -72,14 +72,14 @@ def _is_mismatch(job: Job, world: LaunchWorld) -> bool:
         return _has_one_node(job, world)
     if world.step is None or not is_started_by_whole_step(job, world):
         return False
-    if world.apart == "part" and (asked.least > nodes or world.step.invocation.context.background):
+    if world.isolation == "part" and (asked.least > nodes or world.step.invocation.context.background):
         return False  # the step is smaller than the job; or one of several that may be one world
     return fills_node(job, world)  # else each task may count as a node
 
 
 def _has_one_node(job: Job, world: LaunchWorld) -> bool:
     """Whether the whole job has one node, and nothing of it may be a part of something larger."""
-    if job_nodes(job.request) != 1 or job.request.array is not None or world.apart or job.phase is not Phase.BATCH:
+    if job_nodes(job.request) != 1 or job.request.array is not None or world.isolation or job.phase is not Phase.BATCH:
         return False
     if job.directives.unread:
         return False  # the number of nodes may stand where sbatch does not read it
@@ -89,7 +89,7 @@ def _has_one_node(job: Job, world: LaunchWorld) -> bool:
 
 
 def _of_launcher(job: Job, world: LaunchWorld) -> Finding:
-    asked, nodes, step = world.asked, world.nodes, world.step
+    asked, nodes, step = world.nodes_setting, world.nodes, world.step
     assert asked.setting is not None and nodes is not None and asked.least is not None and asked.most is not None
     number = asked.most if asked.most < nodes else asked.least
     started = "the job has one" if nodes == 1 else f"srun starts it on {nodes}"
@@ -99,7 +99,7 @@ def _of_launcher(job: Job, world: LaunchWorld) -> Finding:
         consequence = f"{number} of them train, and the others fail or hang"
     ask = f"ask for `--nodes={number}`, or " if nodes == 1 else ""
     # a command line may ask for more, where the script says nothing
-    silent = nodes == 1 and not job.request.asked("nodes")
+    silent = nodes == 1 and not job.request.has_option("nodes")
     return Finding(
         asked.setting.span,
         f"{world.name} expects {number} nodes, but {started}: {consequence}; {ask}write `$SLURM_JOB_NUM_NODES`",
@@ -111,14 +111,14 @@ def _of_launcher(job: Job, world: LaunchWorld) -> Finding:
 
 def _count_nodes(job: Job, world: LaunchWorld) -> Fix | None:
     """The job's own count in the place of the number."""
-    setting, launch = world.asked.setting, world.launch
+    setting, launch = world.nodes_setting.setting, world.launch
     number = None if setting is None else literal_digits(setting.value)
-    if number is None or world.apart or world.launcher.kind == "accelerate":
+    if number is None or world.isolation or world.launcher.kind == "accelerate":
         return None  # accelerate's total of processes may be wrong too
-    edits = replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", is_told_job_nodes)
+    edits = replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", has_job_node_count)
     if edits is None:
         return None
-    own = launch.invocation.span.holds(number)
+    own = launch.invocation.span.contains(number)
     return Fix("write the job's number of nodes", edits, world.nodes != 1 and (own or _is_for(job, number, launch)))
 
 
@@ -127,9 +127,9 @@ def _is_for(job: Job, number: Span, launch: Launch) -> bool:
     commands = dict.fromkeys(each for at in range(number.start, number.end) for each in commands_with(job, at))
     return not any(
         piece.start < number.end and number.start < piece.end and piece.expansion is None
-        for each in commands
-        if each is not launch.invocation and each not in launch.invocation.ancestors() and each.name != "echo"
-        for field in each.argv
+        for command in commands
+        if command is not launch.invocation and command not in launch.invocation.ancestors() and command.name != "echo"
+        for field in command.argv
         for piece in field
     )
 
@@ -147,13 +147,13 @@ def _of_programs(job: Job) -> Iterator[Finding]:
         nodes, context = step.nodes, step.invocation.context
         if nodes is None or id(step) in spawning or step.geometry.ignored is not False or job.request.heterogeneous:
             continue
-        if nodes == 1 and job.directives.unread or context.looped and context.background:
+        if nodes == 1 and job.directives.unread or context.may_repeat and context.background:
             continue
         if job.request.exact_nodes() not in (None, nodes):
             continue
-        for each in step.program:
-            told = _told_nodes(job, step, each)
-            if told is None or told[0] in (0, nodes) or each.context.restricted:
+        for command in step.program:
+            told = _node_setting(job, step, command)
+            if told is None or told[0] in (0, nodes) or command.context.restricted:
                 continue
             number, argument, written = told
             place, edit = _change(job, step, argument, number)
@@ -176,7 +176,7 @@ def _counted(option: str) -> str:
     return "devices" if _DEVICES.fullmatch(option) or LIGHTNING_DEVICES.fullmatch(option) else ""
 
 
-def _told_nodes(job: Job, step: Step, program: Invocation) -> tuple[int, Span, str] | None:
+def _node_setting(job: Job, step: Step, program: Invocation) -> tuple[int, Span, str] | None:
     """How many nodes a Python program that is one rank a task is told to be on, where that stands, and how.
 
     It is one where Lightning's options say so, or where its devices are as many as its node has tasks; or its own text
@@ -207,8 +207,13 @@ def _told_nodes(job: Job, step: Step, program: Invocation) -> tuple[int, Span, s
 def _change(job: Job, step: Step, argument: Span, number: int) -> tuple[Span, Edit | None]:
     """What to change: the directive that counts tasks where nothing counts nodes, else the argument."""
     request, directives = job.request, job.directives
-    tasks = request.given("ntasks-per-node")
-    counted = "nodes" in step.options or "ntasks" in step.options or request.asked("nodes") or request.asked("ntasks")
+    tasks = request.setting("ntasks-per-node")
+    counted = (
+        "nodes" in step.options
+        or "ntasks" in step.options
+        or request.has_option("nodes")
+        or request.has_option("ntasks")
+    )
     if counted or tasks is None or step.nodes != 1:
         return argument, None
     if not directives.certain or job.is_embedded and job.directives_expand:

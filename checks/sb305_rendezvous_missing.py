@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_launcher_options
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
-from sbatchlint.analysis.launch.rendezvous import begins_alone, common_address, lacks_address, meets_others
+from sbatchlint.analysis.launch.rendezvous import common_address, joins_other_nodes, lacks_address, starts_alone
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
@@ -32,7 +32,7 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
-        meets = {meets_others(job, world) for world in place}
+        meets = {joins_other_nodes(job, world) for world in place}
         if False in meets or not all(_gets_no_address(world) for world in place):
             continue
         world = place[0]
@@ -49,7 +49,7 @@ def _gets_no_address(world: LaunchWorld) -> bool:
 
 
 def _message(world: LaunchWorld, certain: bool) -> str:
-    launcher, rendezvous, number = world.launcher, world.launcher.rendezvous, world.asked.number
+    launcher, rendezvous, number = world.launcher, world.launcher.rendezvous, world.nodes_setting.number
     if launcher.kind == "accelerate":
         return (
             f"{launcher.name} for {number or 'several'} nodes gets no `--main_process_ip`: unless its configuration "
@@ -64,7 +64,7 @@ def _message(world: LaunchWorld, certain: bool) -> str:
     else:
         lacks, option, local = "no `--master_addr`", "--master_addr=FIRST_NODE --master_port=PORT", "127.0.0.1"
     waits = f"{nodes} waits at its own {local} until the time-out"
-    if begins_alone(world):
+    if starts_alone(world):
         waits = (
             f"{nodes} meets only itself at its own {local}, trains a copy of its own, and the job still exits with 0"
         )

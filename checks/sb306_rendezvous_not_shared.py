@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import replace_words
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
-from sbatchlint.analysis.launch.rendezvous import HEAD_NODE, UnsharedAddress, begins_alone, unshared_addresses
+from sbatchlint.analysis.launch.rendezvous import HEAD_NODE, UnsharedAddress, starts_alone, unshared_addresses
 from sbatchlint.bash.values import expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
 from sbatchlint.triggers import Launchers, Variables
@@ -51,7 +51,7 @@ def _message(job: Job, found: UnsharedAddress) -> str:
             "write the node's name, or `hostname -I`"
         )
     waits = "waits at its own address until the time-out"
-    if begins_alone(found.world):
+    if starts_alone(found.world):
         waits = "trains a copy of its own, and the job still exits with 0"
     if found.kind == "local":
         return f"`{found.words}` is a different machine on each node: every {name} {waits}; write `{HEAD_NODE}`"

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_launcher_options, is_proven, name_span
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
-from sbatchlint.analysis.launch.rendezvous import is_told_node_id, meets_others
+from sbatchlint.analysis.launch.rendezvous import joins_other_nodes, passes_node_id
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, replace
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
@@ -32,7 +32,7 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
-        meets = {meets_others(job, world) for world in place}
+        meets = {joins_other_nodes(job, world) for world in place}
         if False in meets or not all(_lacks_rank(world) for world in place):
             continue
         world = place[0]
@@ -45,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
         where = "" if fix is not None and fix.safe else ", expanded in each task"
         yield Finding(
             world.span,
-            f"{world.name} for {world.asked.number or 'several'} nodes gets no `--{option}`: {consequence}; "
+            f"{world.name} for {world.nodes_setting.number or 'several'} nodes gets no `--{option}`: {consequence}; "
             f"add `--{option}=$SLURM_NODEID`{where}",
             "warning" if None in meets or accelerate else None,
             fix=fix,
@@ -54,9 +54,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _lacks_rank(world: LaunchWorld) -> bool:
     launcher, rendezvous = world.launcher, world.launcher.rendezvous
-    if launcher.node_rank is not None or not world.certain or world.apart in ("restricted", "loop"):
+    if launcher.node_rank is not None or not world.certain or world.isolation in ("restricted", "loop"):
         return False
-    if world.apart == "part" and world.step is not None and world.step.invocation.context.background:
+    if world.isolation == "part" and world.step is not None and world.step.invocation.context.background:
         return False
     return launcher.kind == "accelerate" or rendezvous is not None and rendezvous.backend == "static"
 
@@ -65,7 +65,7 @@ def _give_rank(job: Job, world: LaunchWorld, option: str) -> Fix | None:
     container = world.launch.container
     if world.step is None or container is not None and container.kind in ("docker", "podman"):
         return None  # such a container gets none of the job's variables
-    edits = add_launcher_options(job, world.launch, option, is_told_node_id)
+    edits = add_launcher_options(job, world.launch, option, passes_node_id)
     if edits is not None:
         return Fix("tell it its node", edits, safe=True)
     return _in_a_shell(job, world.launch, option)
@@ -79,7 +79,7 @@ def _in_a_shell(job: Job, launch: Launch, option: str) -> Fix | None:
         return None
     edit = replace(span, f"bash -c 'exec {name} {option} \"$@\"' {name.split()[0]}")
     inner = span.start + edit.content.index("exec ") + len("exec ")
-    if not is_proven(job, launch, [edit], is_told_node_id, inner):
+    if not is_proven(job, launch, [edit], passes_node_id, inner):
         return None
     return Fix("have a shell in each task tell it its node", [edit])
 

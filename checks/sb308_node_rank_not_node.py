@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import replace_words
 from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
-from sbatchlint.analysis.launch.rendezvous import is_told_node_id, meets_others
+from sbatchlint.analysis.launch.rendezvous import joins_other_nodes, passes_node_id
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
@@ -33,7 +33,7 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
-        if any(meets_others(job, world) is False for world in place):
+        if any(joins_other_nodes(job, world) is False for world in place):
             continue
         wrong = [_wrong(job, world) for world in place]
         if wrong[0] is None or None in wrong:
@@ -51,7 +51,7 @@ def _wrong(job: Job, world: LaunchWorld) -> tuple[str, Span] | None:
     rank, step, rendezvous = world.launcher.node_rank, world.step, world.launcher.rendezvous
     if rank is None or rank.value is None or step is None or rendezvous is None or rendezvous.backend != "static":
         return None
-    if world.apart in ("restricted", "loop") or world.apart == "part" and step.invocation.context.background:
+    if world.isolation in ("restricted", "loop") or world.isolation == "part" and step.invocation.context.background:
         return None
     found = expansions(rank.value)
     if not found:
@@ -84,7 +84,7 @@ def _write_node_id(job: Job, world: LaunchWorld, kind: str) -> Fix | None:
     if kind == "constant":
         if len(rank.value) != 1 or rank.from_environment:
             return None
-        edits = replace_words(job, world.launch, rank.value[0].span, "$SLURM_NODEID", is_told_node_id)
+        edits = replace_words(job, world.launch, rank.value[0].span, "$SLURM_NODEID", passes_node_id)
         return None if edits is None else Fix("write its node", edits)
     # the variable's name, where it is written in the expansion
     (expansion,) = expansions(rank.value)
@@ -92,7 +92,7 @@ def _write_node_id(job: Job, world: LaunchWorld, kind: str) -> Fix | None:
     if text.count(kind) != 1:
         return None
     start = expansion.span.start + text.find(kind)
-    edits = replace_words(job, world.launch, Span(start, start + len(kind)), "SLURM_NODEID", is_told_node_id)
+    edits = replace_words(job, world.launch, Span(start, start + len(kind)), "SLURM_NODEID", passes_node_id)
     return None if edits is None else Fix("write $SLURM_NODEID", edits, safe=True)
 
 

@@ -33,7 +33,7 @@ def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
         if not all(_is_standalone(job, world) for world in place):
             continue
-        world, asked = place[0], place[0].asked
+        world, asked = place[0], place[0].nodes_setting
         flag = world.launcher.setting("standalone")
         instead = "--rdzv_backend=c10d --rdzv_endpoint=FIRST_NODE:PORT"
         if asked.several or asked.of_job:
@@ -55,12 +55,12 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _is_standalone(job: Job, world: LaunchWorld) -> bool:
     """Whether a launcher makes a world of its own on each node, though there are several nodes."""
-    launcher, asked = world.launcher, world.asked
+    launcher, asked = world.launcher, world.nodes_setting
     if not launcher.standalone or not launcher.spawns or not launcher.is_a("joins"):
         return False
     if asked.several:
         return True
-    if world.several_nodes is not True or world.apart or not is_started_by_whole_step(job, world):
+    if world.several_nodes is not True or world.isolation or not is_started_by_whole_step(job, world):
         return False
     return asked.number == 1 or asked.of_job
 

@@ -75,7 +75,7 @@ def _mismatch(job: Job, world: LaunchWorld) -> Mismatch | None:
         return None
     if not launcher.certain or launcher.config_file is not None:
         return None
-    if launcher.is_a("counts-all") and world.asked.number != 1:
+    if launcher.is_a("counts-all") and world.nodes_setting.number != 1:
         return None  # its number is that of all nodes
     if world.processes is None or setting is None or setting.value is None or launcher.processes_per_task == "auto":
         return None
@@ -107,8 +107,8 @@ def _seen_gpus(job: Job, world: LaunchWorld) -> int | None:
         return None  # it has options of its own for that
     if world.step is not None:
         gpus = step_gpus(job, world.step)
-        return gpus.each if gpus.meant is None else None  # a part that each task is bound to is another matter
-    if not world.in_batch_shell or job.request.asked("exclusive"):
+        return gpus.per_task if gpus.meant is None else None  # a part that each task is bound to is another matter
+    if not world.in_batch_shell or job.request.has_option("exclusive"):
         return None  # an exclusive job's batch shell sees all GPUs of the node
     return job.request.gpus_per_node()
 
@@ -116,7 +116,7 @@ def _seen_gpus(job: Job, world: LaunchWorld) -> int | None:
 def _leaves_gpus_idle(job: Job, world: LaunchWorld) -> bool:
     """Whether the only launcher leaves GPUs to nobody else, and means to start more than one process."""
     step = world.step
-    if world.processes == 1 or world.apart not in ("", "part"):
+    if world.processes == 1 or world.isolation not in ("", "part"):
         return False
     return not any(each.context.background for each in (*job.invocations, *([step.invocation] if step else [])))
 

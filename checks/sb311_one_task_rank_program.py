@@ -51,13 +51,13 @@ def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         if step.geometry.ignored is not False or not step.certain or is_spread(job, step):
             continue
-        for each in step.program:
-            sign = sign_of_rank(job, each, step)
-            if sign is None or sign.kind != "lightning" or each.span in reported:
+        for command in step.program:
+            sign = sign_of_rank(job, command, step)
+            if sign is None or sign.kind != "lightning" or command.span in reported:
                 continue
-            found = _refused(job, step, each, sign)
+            found = _refused(job, step, command, sign)
             if found is not None:
-                reported.add(each.span)
+                reported.add(command.span)
                 yield found
 
 
@@ -72,7 +72,7 @@ def _message(job: Job, lone: LoneRank) -> str:
         "jax": "JAX takes one of them for each task, unless it is told otherwise",
     }.get(lone.sign.kind, "the other GPUs stay idle")
     write = f"--ntasks-per-node={lone.expected}"
-    totals = [each.span for each in (lone.step.option("ntasks"), job.request.given("ntasks")) if each is not None]
+    totals = [each.span for each in (lone.step.option("ntasks"), job.request.setting("ntasks")) if each is not None]
     if lone.place in totals and nodes is not None and lone.sign.kind != "lightning":
         write = f"--ntasks={lone.expected * nodes}"
     return f"{starts} starts {one} for {lone.gpus} GPUs on each node: {consequence}; write `{write}`"
@@ -86,7 +86,7 @@ def _refused(job: Job, step: Step, program: Invocation, sign: RankSign) -> Findi
     if not request.directives.certain or request.heterogeneous:
         return None
     (span, option), line, related = geometry.reason, job.line(program.span.start), [(sign.span, sign.words)]
-    if request.asked("ntasks-per-node") or "ntasks-per-node" in step.options:
+    if request.has_option("ntasks-per-node") or "ntasks-per-node" in step.options:
         per_node = geometry.tasks_per_node
         if per_node is None or per_node < 2 or sign.devices in (None, per_node):
             return None
@@ -101,7 +101,7 @@ def _refused(job: Job, step: Step, program: Invocation, sign: RankSign) -> Findi
     expected = sign.devices
     if nodes and (expected is None or expected * nodes != tasks):
         expected = tasks // nodes if tasks % nodes == 0 else None
-    own, given = task_option_at(step, span), request.given("ntasks")
+    own, given = task_option_at(step, span), request.setting("ntasks")
     literal = literal_span(own.value) if own is not None else None if given is None else given.value_span
     fix = None
     if expected is not None and literal_number(job, literal) is not None and job.source.slice(span)[:1] == "-":

@@ -72,7 +72,7 @@ def _is_in_batch_shell(world: LaunchWorld) -> bool:
     launcher, context = world.launcher, world.invocation.context
     if launcher.kind not in KINDS or not launcher.spawns or launcher.cpu or not world.in_batch_shell:
         return False
-    if world.apart not in ("", "sharded") or context.looped and context.background:
+    if world.isolation not in ("", "sharded") or context.may_repeat and context.background:
         return False
     return not any(has_trait(program_name(each), "spreads") for each in world.invocation.ancestors())
 
@@ -80,7 +80,10 @@ def _is_in_batch_shell(world: LaunchWorld) -> bool:
 def _of_launcher(job: Job, place: list[LaunchWorld], nodes: int) -> Finding | None:
     world = place[0]
     only = f"{world.name} runs on the first of {nodes} nodes only"
-    if all(not each.launcher.standalone and (each.asked.several or each.asked.of_job) for each in place):
+    if all(
+        not other_world.launcher.standalone and (other_world.nodes_setting.several or other_world.nodes_setting.of_job)
+        for other_world in place
+    ):
         if _others_may_join(job):
             return None
         waits = f"waits there for {_others(nodes)} until the time-out"
@@ -96,7 +99,7 @@ def _of_launcher(job: Job, place: list[LaunchWorld], nodes: int) -> Finding | No
 def _is_all_that_runs(job: Job, place: list[LaunchWorld]) -> bool:
     """Whether a launcher of one node is all that the job runs."""
     for world in place:
-        if world.asked.number != 1 and not world.launcher.standalone:
+        if world.nodes_setting.number != 1 and not world.launcher.standalone:
             return False
         if world.launcher.hostfile is not None or not world.certain:
             return False
@@ -134,23 +137,23 @@ def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
     """Programs that are one rank of many, or train, though the batch shell starts them once."""
     if _others_may_work(job):
         return
-    for each in job.invocations:
-        context = each.context
-        if each.phase is not Phase.BATCH or each.children:
+    for command in job.invocations:
+        context = command.context
+        if command.phase is not Phase.BATCH or command.children:
             continue
-        if context.captured or context.looped or is_for_some_jobs(each) or context.background:
+        if context.captured or context.may_repeat or is_for_some_jobs(command) or context.background:
             continue
-        sign = rank_sign(job, each)
-        if sign is None and not (job.request.asks_for_gpus and _trains_alone(each)) or sign and sign.kind == "jax":
+        sign = rank_sign(job, command)
+        if sign is None and not (job.request.asks_for_gpus and _trains_alone(command)) or sign and sign.kind == "jax":
             continue
         why = f"{_others(nodes)} stay{'s' * (nodes == 2)} idle"
         if sign is not None:
             why = f"{sign.words}, and nothing starts any on {_others(nodes)}"
-        word = each.name_span
+        word = command.name_span
         yield Finding(
             # a word that is put together from several places is none that could be marked
-            each.span if word.start < each.span.start < word.end else word,
-            f"{basename(each.argv[0]) or 'the program'} runs once, on the first of {nodes} nodes only: {why}; "
+            command.span if word.start < command.span.start < word.end else word,
+            f"{basename(command.argv[0]) or 'the program'} runs once, on the first of {nodes} nodes only: {why}; "
             "start it with srun, or ask for one node",
             None if sign is not None and (sign.nodes or 1) > 1 else "warning",
             related=[] if sign is None else [(sign.span, sign.words)],
@@ -242,10 +245,10 @@ def _others_may_join(job: Job) -> bool:
 @once
 def _others_may_work(job: Job) -> bool:
     """Whether something else may use the other nodes, at any time."""
-    for each in job.invocations:
-        if each.phase is not Phase.BATCH or each.context.captured:
+    for command in job.invocations:
+        if command.phase is not Phase.BATCH or command.context.captured:
             continue
-        if has_trait(program_name(each), "spreads") or each.spawn.kind == "mpi" or _is_unread(each):
+        if has_trait(program_name(command), "spreads") or command.spawn.kind == "mpi" or _is_unread(command):
             return True
     return any(_is_at_work(step) for step in job.steps)
 

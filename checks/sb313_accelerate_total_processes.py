@@ -39,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
         launcher = world.launcher
         if launcher is None or launcher.kind != "accelerate" or launcher.cpu or launcher.hostfile is not None:
             continue
-        total, told, machines = launcher.total_processes, launcher.machines, world.asked.number
+        total, told, machines = launcher.total_processes, launcher.machines, world.nodes_setting.number
         if total is None or told is None or machines is None or machines < 2 or world.starts_per_node not in (None, 1):
             continue
         gpus = world.gpus or None

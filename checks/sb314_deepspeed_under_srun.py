@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
             if step.nodes == 1:
                 fix = _one_runner(job, step)
                 instead = "start one: `srun --ntasks=1`"
-        elif several_on_a_node is None or world.apart:
+        elif several_on_a_node is None or world.isolation:
             continue
         else:
             nodes = "each node" if step.nodes is None else f"each of {step.nodes} nodes"
@@ -78,7 +78,7 @@ def _has_own_gpus(world: World, runner: DeepSpeed) -> bool:
     """Whether each task has its own GPUs and port, so that several runners of a node may be meant."""
     step = world.step
     assert step is not None
-    bound = any(name in step.options or world.job.request.asked(name) for name in ("gpus-per-task", "gpu-bind"))
+    bound = any(name in step.options or world.job.request.has_option(name) for name in ("gpus-per-task", "gpu-bind"))
     return bound and runner.setting("master_port") is not None
 
 

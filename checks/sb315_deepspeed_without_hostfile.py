@@ -37,14 +37,14 @@ def check(job: Job) -> Iterator[Finding]:
         return
     several = [each for each in find_worlds(job) if each.several_nodes]
     for world, runner in deepspeed_runners(job):
-        if not world.in_batch_shell or world.apart or has_hostfile(job, runner):
+        if not world.in_batch_shell or world.isolation or has_hostfile(job, runner):
             continue
         if runner.options.keys() & {"include", "exclude"}:
             continue
         if any(has_trait(each.name, "remote", "mpi", "repeats") for each in world.invocation.ancestors()):
             continue
         context = world.invocation.context
-        if context.background and context.looped:
+        if context.background and context.may_repeat:
             continue
         if several not in ([], [world]):
             continue  # a stage of one node before or after the others

@@ -64,7 +64,7 @@ def _faults(job: Job, world: World) -> Iterator[tuple[str, Finding]]:
     container = container_of(launch.invocation)
     if container is not None and container.hidden_environment:
         return
-    if job.request.heterogeneous or world.apart or world.starts_per_node != 1:
+    if job.request.heterogeneous or world.isolation or world.starts_per_node != 1:
         return
     # what is set outside a container and not given to it is container-env-not-passed's
     reaches = container is None or container.inherits
@@ -76,7 +76,7 @@ def _faults(job: Job, world: World) -> Iterator[tuple[str, Finding]]:
 def _faults_of_nodes(
     job: Job, world: World, launch: Launch, launcher: Swift, reaches: bool
 ) -> Iterator[tuple[str, Finding]]:
-    asked, there = world.asked, world.nodes
+    asked, there = world.nodes_setting, world.nodes
     nodes = "several nodes" if there is None else f"{there} nodes"
     if world.several_nodes and (asked.setting is None or asked.number == 1) and not asked.of_job:
         effect = f"so each of {nodes} trains a separate copy; write `export NNODES=$SLURM_JOB_NUM_NODES`"

@@ -27,7 +27,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, remove
 from sbatchlint.job.launchers import Launcher, recognise
-from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.job.worlds import World, find_worlds
 from sbatchlint.triggers import Launchers, Steps
 
@@ -56,7 +56,7 @@ def _all_findings(job: Job) -> Iterator[Finding | None]:
         yield _mpi_in_step(job, world) or _launcher_in_mpi(job, world) or _launcher_in_launcher(world.launch)
     for invocation in job.invocations:
         if invocation.name == "srun" and invocation.phase is Phase.TASK:
-            outer = step_around(invocation.context)
+            outer = enclosing_step(invocation.context)
             yield _srun_in_mpi(job, invocation) if outer is None else _srun_in_step(job, invocation, outer)
 
 
@@ -82,7 +82,7 @@ def _mpi_in_step(job: Job, world: World) -> Finding | None:
     if not several or geometry.ignored is not False:
         return None
     once_per_node = geometry.several is False
-    if once_per_node and (world.apart or _stays_on_its_node(launcher)):
+    if once_per_node and (world.isolation or _stays_on_its_node(launcher)):
         return None
     total = launcher.total_processes
     size = "" if total is None or total.number is None else f" of {total.number} processes"
@@ -131,7 +131,7 @@ def _launcher_in_mpi(job: Job, world: World) -> Finding | None:
     launcher, outer = world.launcher, world.mpi
     if launcher is None or outer is None or not launcher.spawns or launcher.kind == "ray" or not outer.certain:
         return None
-    if world.invocation.context.restricted or world.processes == 1 or world.apart == "sharded":
+    if world.invocation.context.restricted or world.processes == 1 or world.isolation == "sharded":
         return None
     total, per_node, nodes = outer.total_processes, world.starts_per_node, job.request.exact_nodes()
     number = None if total is None else total.number
@@ -209,8 +209,8 @@ def _overlap(job: Job, outer: Step) -> Fix | None:
 
 def _srun_in_mpi(job: Job, invocation: Invocation) -> Finding | None:
     """An srun that each process of an mpirun starts."""
-    for each in invocation.ancestors():
-        outer = each.spawn.info
+    for command in invocation.ancestors():
+        outer = command.spawn.info
         if isinstance(outer, Launcher) and outer.kind == "mpi":
             total = outer.total_processes
             times = job.request.tasks if total is None else total.number

@@ -74,18 +74,18 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
 def _too_many(job: Job, launcher: Mpi, found: Slots) -> Finding:
     number, setting = found.processes, found.setting
     related = [] if setting is None else [(setting.span, "what the job requests")]
-    if found.each:
+    if found.per_node:
         message = f"`{launcher.name}` starts {number} processes on each node, which has {found.number} tasks"
         message += f"{_place(job, setting)}: Open MPI refuses, others share the CPUs; write "
         message += f"`--ntasks-per-node={number}`"
-        return Finding(found.told.span, message, related=related)
+        return Finding(found.process_setting.span, message, related=related)
     message = f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, found.number, setting)}: Open MPI "
     message += "refuses, others share the CPUs"
     # a job of nodes alone counts on a site that gives whole ones
-    alone = setting is None and job.request.asked("nodes") and not job.request.asked("cpus-per-task")
+    alone = setting is None and job.request.has_option("nodes") and not job.request.has_option("cpus-per-task")
     message += f"{', unless the site gives whole nodes' if alone else ''}; write {_as_many_tasks(job, number)}"
     severity = "info" if alone else None
-    return Finding(found.told.span, message, severity, related, _from_slurm(job, launcher))
+    return Finding(found.process_setting.span, message, severity, related, _from_slurm(job, launcher))
 
 
 def _tasks(job: Job, tasks: int, setting: Setting | None) -> str:
@@ -95,10 +95,10 @@ def _tasks(job: Job, tasks: int, setting: Setting | None) -> str:
 def _without_a_number(job: Job, launch: Launch, launcher: Mpi, tasks: int) -> Finding | None:
     """mpirun without -np, where the job requests many CPUs for one task."""
     request = job.request
-    cpus, number = request.given("cpus-per-task"), whole(request.text("cpus-per-task"))
+    cpus, number = request.setting("cpus-per-task"), whole(request.value("cpus-per-task"))
     if tasks != 1 or cpus is None or number is None or number < 4 or _has_threads(launch):
         return None
-    if request.asked("ntasks") or request.asked("ntasks-per-node"):
+    if request.has_option("ntasks") or request.has_option("ntasks-per-node"):
         return None
     if launcher.processes_per_node is not None or launcher.options.keys() & {"map-by", "ppn"}:
         return None
@@ -117,12 +117,12 @@ def _place(job: Job, setting: Setting | None) -> str:
 def _as_many_tasks(job: Job, number: int) -> str:
     """What to write for a job of so many tasks, or for as many processes as it has."""
     request, nodes = job.request, job.request.exact_nodes()
-    cpus = request.given("cpus-per-task")
-    if request.asked("ntasks-per-node"):
-        if nodes is None or number % nodes or request.asked("ntasks"):
+    cpus = request.setting("cpus-per-task")
+    if request.has_option("ntasks-per-node"):
+        if nodes is None or number % nodes or request.has_option("ntasks"):
             return "`-np $SLURM_NTASKS`"
         return f"`--ntasks-per-node={number // nodes}`, or `-np $SLURM_NTASKS`"
-    if request.asked("ntasks"):
+    if request.has_option("ntasks"):
         return f"`--ntasks={number}`, or `-np $SLURM_NTASKS`"
     return f"`--ntasks={number}`" if cpus is None else f"`--ntasks={number}` instead of `{cpus.as_written}`"
 
@@ -138,9 +138,9 @@ def _is_hardly_meant(job: Job, launch: Launch, launcher: Mpi) -> bool:
     total, context = launcher.total_processes, launch.invocation.context
     if total is None or total.value is None or expansions(total.value) or launch.invocation.alternatives > 1:
         return False
-    if context.looped or context.background or job.steps or _has_threads(launch):
+    if context.may_repeat or context.background or job.steps or _has_threads(launch):
         return False
-    if job.request.asked("array") or job.request.asked("cpus-per-task"):
+    if job.request.has_option("array") or job.request.has_option("cpus-per-task"):
         return False
     if launcher.processes_per_node is not None or launcher.options.keys() & {"map-by", "d", "depth"}:
         return False
@@ -153,7 +153,7 @@ def _is_hardly_meant(job: Job, launch: Launch, launcher: Mpi) -> bool:
 def _from_slurm(job: Job, launcher: Mpi) -> Fix | None:
     """Takes the number from Slurm, where it stands in the command and the job has it."""
     total = launcher.total_processes
-    if total is None or not job.request.asked("ntasks") and not job.request.asked("ntasks-per-node"):
+    if total is None or not job.request.has_option("ntasks") and not job.request.has_option("ntasks-per-node"):
         return None
     value = total.value
     if "np" not in launcher.options or value is None or len(value) != 1 or value[0].expansion is not None:

@@ -56,9 +56,9 @@ def _with_blanks(text: str, span: Span) -> Span:
     start = span.start
     while start and text[start - 1] in " \t":
         start -= 1
-    behind = text[span.end : span.end + 80].partition("\n")[0]
-    if start and text[start - 1] == "\n" and behind.strip() == "\\":
-        return Span(start, span.end + len(behind) + 1)
+    after = text[span.end : span.end + 80].partition("\n")[0]
+    if start and text[start - 1] == "\n" and after.strip() == "\\":
+        return Span(start, span.end + len(after) + 1)
     return Span(start, span.end)
 
 

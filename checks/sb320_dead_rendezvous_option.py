@@ -66,7 +66,7 @@ def _take_out(job: Job, launch: Launch, name: str) -> Fix | None:
     """Takes the option out, where the script evaluated anew shows that nothing else changes."""
     launcher = launch.launcher
     given = launcher.options[name]
-    if [each.name for each in launcher.given].count(name) > 1:
+    if [each.name for each in launcher.all_options].count(name) > 1:
         return None
     place = words_of(job).after_option(given.span.start, given.value_at != given.at, launch.invocation.span)
     if place is None or place.offset <= given.span.start:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import replace_words
 from sbatchlint.analysis.expansion.varying import variation
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
-from sbatchlint.analysis.launch.rendezvous import PORT, begins_alone, meets_others, written_expansion
+from sbatchlint.analysis.launch.rendezvous import PORT, joins_other_nodes, starts_alone, written_expansion
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
@@ -33,14 +33,14 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
-        if any(meets_others(job, world) is False for world in place):
+        if any(joins_other_nodes(job, world) is False for world in place):
             continue
         differing = [_differing(world) for world in place]
         if differing[0] is None or None in differing:
             continue
         world, (kind, expansion) = place[0], differing[0]
         consequence = "all wait in different places until the time-out"
-        if begins_alone(world):
+        if starts_alone(world):
             consequence = "the first node trains alone, and the others do not find it"
             if kind == "id":
                 consequence = "each trains a copy of its own, and the job still exits with 0"
@@ -51,7 +51,7 @@ def check(job: Job) -> Iterator[Finding]:
             expansion.span,
             f"each task expands `{written_expansion(expansion)}` itself, so the {what} of {world.name} "
             f"(line {job.line(world.span.start)}) differs on each node: {consequence}; write {instead}",
-            None if all(meets_others(job, each) for each in place) else "warning",
+            None if all(joins_other_nodes(job, each) for each in place) else "warning",
             related=[(world.span, "the launcher that gets it")],
             fix=_same_for_all(job, world.launch, kind, expansion),
         )
@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _differing(world: LaunchWorld) -> tuple[str, Expansion] | None:
     """What of the rendezvous is another one on each node ("port" or "id"), and what makes it so."""
     rendezvous = world.launcher.rendezvous
-    if rendezvous is None or world.apart == "restricted":
+    if rendezvous is None or world.isolation == "restricted":
         return None
     port = None if rendezvous.port is None else _chosen_by_task(rendezvous.port.value)
     if port is not None:
@@ -78,9 +78,9 @@ def _chosen_by_task(value: Pieces | None) -> Expansion | None:
         expansion = piece.expansion
         if expansion is None or expansion.phase is not Phase.TASK or piece.text is not None:
             continue
-        for each in expansion.all():
-            found = variation(each)
-            if each.phase is Phase.TASK and found is not None and not found.name:
+        for source in expansion.all():
+            found = variation(source)
+            if source.phase is Phase.TASK and found is not None and not found.name:
                 return expansion
         if _finds_free_port(expansion):
             return expansion

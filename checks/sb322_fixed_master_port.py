@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _may_share_node(job: Job) -> bool:
     """Whether the job has a part of one node, as far as its script tells."""
     request = job.request
-    if request.exclusive is not None or request.asked("exclusive") or request.heterogeneous:
+    if request.exclusive is not None or request.has_option("exclusive") or request.heterogeneous:
         return False
     gpus = request.gpus_per_node()
     return job_nodes(request) == 1 and (request.asks_for_gpus is False or gpus is not None and gpus < WHOLE_NODE)

@@ -80,12 +80,12 @@ def _distributed_program(job: Job, step: Step) -> str | None:
         if not launcher.is_a("collective") or not launcher.spawns:
             return None
         restarts = launcher.setting("max_restarts")
-        if world.apart or world.asked.several is False or restarts is not None and restarts.number != 0:
+        if world.isolation or world.nodes_setting.several is False or restarts is not None and restarts.number != 0:
             return None
         return launcher.name
-    for each in step.program:
-        if rank_sign(job, each) is not None or _is_one_of_many(job, step, each):
-            return each.name
+    for command in step.program:
+        if rank_sign(job, command) is not None or _is_one_of_many(job, step, command):
+            return command.name
     return None
 
 

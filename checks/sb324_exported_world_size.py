@@ -29,7 +29,7 @@ from sbatchlint.job.argv import integer
 from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.launches import container_of
-from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.job.worlds import counts_nodes
 from sbatchlint.triggers import Variables
 
@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
                 if finding is not None:
                     found.setdefault(finding.span, finding)
     for invocation in job.invocations:
-        step = step_around(invocation.context)
+        step = enclosing_step(invocation.context)
         if step is not None and not any(id(each) in launchers for each in (invocation, *invocation.ancestors())):
             finding = _of_ranks(job, invocation, step)
             if finding is not None:
@@ -146,9 +146,9 @@ def _may_be_rank(job: Job, invocation: Invocation) -> bool:
 
 def _place(job: Job, name: str, field: Pieces) -> Span:
     """The assignment, where it is one of the script; else the value."""
-    for each in job.assignments:
-        if each.name == name and any(value.fields == (field,) for value in each.alternatives):
-            return each.span
+    for assignment in job.assignments:
+        if assignment.name == name and any(value.fields == (field,) for value in assignment.alternatives):
+            return assignment.span
     return span_of(field)
 
 
@@ -157,7 +157,7 @@ def _count_tasks(job: Job, step: Step, field: Pieces, invocation: Invocation) ->
     if len(field) != 1 or field[0].expansion is None or job.request.effective_tasks() != step.tasks:
         return None
     expansion = field[0].expansion
-    counted = any(job.request.asked(name) for name in ("ntasks", "ntasks-per-node"))
+    counted = any(job.request.has_option(name) for name in ("ntasks", "ntasks-per-node"))
     container = container_of(invocation)
     if not counted or expansion.phase is not Phase.BATCH or container is not None and not container.inherits:
         return None
@@ -168,9 +168,9 @@ def _count_tasks(job: Job, step: Step, field: Pieces, invocation: Invocation) ->
 
 def _start_all_ranks(job: Job, invocation: Invocation) -> Fix | None:
     """As many tasks as one-task-rank-program asks for."""
-    for each in lone_ranks(job):
-        if each.awaited and each.invocation is invocation:
-            repair = more_tasks(job, each)
+    for rank in lone_ranks(job):
+        if rank.awaited and rank.invocation is invocation:
+            repair = more_tasks(job, rank)
             return None if repair is None else Fix("start all ranks", repair.edits)
     return None
 

@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
             layout.place(fault),
             message,
             severity=None if certain and not lowered else "warning",
-            related=[(layout.told[name].span, SHORT[name]) for name in fault.parts if name in layout.told],
+            related=[(layout.settings[name].span, SHORT[name]) for name in fault.parts if name in layout.settings],
         )
 
 

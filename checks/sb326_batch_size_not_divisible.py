@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
             layout.place(fault),
             f"{problem}: every rank stops at the start; write {instead}, or other sizes",
             severity="warning" if fault.rule == "layers" or not certain else None,
-            related=[(each.span, each.written) for each in map(layout.told.get, fault.parts) if each is not None],
+            related=[(each.span, each.written) for each in map(layout.settings.get, fault.parts) if each is not None],
         )
 
 

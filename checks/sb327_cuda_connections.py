@@ -99,7 +99,7 @@ def _of_layout(job: Job, layout: Layout) -> tuple[str, Finding | None]:
     if any(OTHERS.fullmatch(name) for name in layout.flags):
         return "", None
     for name, short in (("tensor", "TP"), ("context", "CP")):
-        told = layout.told.get(name)
+        told = layout.settings.get(name)
         if told is not None and told.number is not None and told.number > 1:
             if value == "1" or value is None and may_set_variables(job):
                 return "", None

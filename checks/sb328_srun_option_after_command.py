@@ -86,7 +86,7 @@ def _of_step(job: Job, step: Step) -> Finding | None:
     if launcher is not None:
         if launcher.is_a("joins") and launcher.certain:
             end = len(last.argv) if launcher.program is None else launcher.program
-            values = {each.value_at for each in launcher.given if each.value_at != each.at}
+            values = {each.value_at for each in launcher.all_options if each.value_at != each.at}
             words = [at for at in _named(last, launcher.index + 1, end, OF_SLURM) if at not in values]
             if words:
                 return _refused(job, step, launcher.name, [first + at for at in words])
@@ -101,11 +101,11 @@ def _last_command(step: Step) -> Invocation | None:
     """The command at the end of srun's words, what starts it (`env`, `timeout`, a container) taken off."""
     argv = step.invocation.argv
     best: Invocation | None = None
-    for each in step.program:
-        size = len(each.argv)
+    for command in step.program:
+        size = len(command.argv)
         if 0 < size <= len(argv) and (best is None or size < len(best.argv)):
-            if each.argv[-1] is argv[-1] and all(map(is_, each.argv, argv[-size:])):
-                best = each
+            if command.argv[-1] is argv[-1] and all(map(is_, command.argv, argv[-size:])):
+                best = command
     return best
 
 
@@ -154,10 +154,10 @@ def _unread(job: Job, step: Step, start: int, shell: Invocation, of_string: bool
     if not of_string and not known_prefix(argv[start])[2:].startswith(("no-", *OF_SLURM, "con")):
         return None
     found: list[int] = []
-    for each in parsed.options:
-        found.append(start + each.word)
-        if each.value_word is not None and each.value_word != each.word:
-            found.append(start + each.value_word)
+    for option in parsed.options:
+        found.append(start + option.word)
+        if option.value_word is not None and option.value_word != option.word:
+            found.append(start + option.value_word)
     whose = "its string" if of_string else "the script"
     written = [each.written for each in parsed.options]
     finding = _finding(step, found, written, f"`{shell.name}` gets {{it}}, and {whose} reads no argument")

@@ -28,7 +28,7 @@ from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.environment import COUNTING_OPTIONS, TASK_COUNTS
-from sbatchlint.job.geometry import held_cpus
+from sbatchlint.job.geometry import available_cpus
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.step_cpus import NOT_INHERITING
 from sbatchlint.job.steps import Step
@@ -51,7 +51,7 @@ MPI = Regex(r"(?:^|[^a-z])i?mpi|mpich|mvapich|pmix?\b", re.IGNORECASE)
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
-    if request.asked_any(COUNTING):
+    if request.has_any_option(COUNTING):
         return
     reported = set()
     for step in job.steps:
@@ -67,14 +67,14 @@ def _of_step(job: Job, step: Step) -> Finding | None:
     if any(_is_given(step, name) for name in COUNTING_VARIABLES):
         return None
     releases: tuple[str, ...] | None = None
-    reason = step.option("cpus-per-task") or job.request.given("cpus-per-task")
+    reason = step.option("cpus-per-task") or job.request.setting("cpus-per-task")
     if reason is None:
         return None
     if "cpus-per-task" not in step.options and exported(step.invocation, "SRUN_CPUS_PER_TASK") is None:
         releases = tuple(each for each in job.versions.majors if each not in NOT_INHERITING)
         if not releases:
             return None
-    cpus, held = whole(reason.text), held_cpus(step, job.request)
+    cpus, held = whole(reason.text), available_cpus(step, job.request)
     if not cpus or held == 0 or (cpus >= HARDLY if held is None else held // cpus < 2):
         return None
     program = _program(job, step)

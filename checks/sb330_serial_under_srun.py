@@ -83,15 +83,15 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if id(step) in launching:
             continue
-        for each in step.program:
-            found = _what(job, step, each)
-            if found is None or World(job, each, None, step).apart not in ("", "part"):
+        for command in step.program:
+            found = _what(job, step, command)
+            if found is None or World(job, command, None, step).isolation not in ("", "part"):
                 continue
             who, writes = found
             edits = add_step_option(job, [step], "--nodes=1 --ntasks=1", ()) if _is_alone(step) else None
             reason = step.geometry.reason
             yield Finding(
-                each.name_span,
+                command.name_span,
                 f"srun (line {job.line(step.span.start)}) starts {who} in each of {tasks} tasks: all of them do the "
                 f"whole work, and {writes}; write `srun --nodes=1 --ntasks=1`",
                 related=[] if reason is None else [(reason[0], f"{tasks} tasks")],
@@ -113,7 +113,7 @@ def _what(job: Job, step: Step, command: Invocation) -> tuple[str, str] | None:
     name = command.name or ""
     rule = _TOOLS.get("blockMesh" if name[-4:] == "Foam" and _SOLVER.fullmatch(name) else name)
     program = python_program(job, command)
-    if program is None and rule is None or _is_told_by_task(command):
+    if program is None and rule is None or _depends_on_task(command):
         return None
     if program is not None:
         call = written_file(program) if is_serial(program) else None
@@ -129,7 +129,7 @@ def _what(job: Job, step: Step, command: Invocation) -> tuple[str, str] | None:
     return f"`{command.name}`", "they trip over each other's files"
 
 
-def _is_told_by_task(command: Invocation) -> bool:
+def _depends_on_task(command: Invocation) -> bool:
     return any(each.phase is Phase.TASK for field in command.argv for each in expansions(field))
 
 

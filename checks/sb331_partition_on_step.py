@@ -62,9 +62,9 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
 
 
 def _finding(job: Job, step: Step, option: StepOption) -> Finding:
-    same = option.text is not None and option.text == step.request.text(option.name) or _is_own(option)
+    same = option.text is not None and option.text == step.request.value(option.name) or _is_own(option)
     # a partition of the job and one of the step, of which one is not known, may be the same
-    unknown = step.request.asked(option.name) and None in (option.text, step.request.text(option.name))
+    unknown = step.request.has_option(option.name) and None in (option.text, step.request.value(option.name))
     advice = "remove it" if same else f"remove it, or give --{option.name} to sbatch"
     plugin = MPI.fullmatch(option.as_written.replace(" ", ""))
     if plugin is not None:

@@ -128,7 +128,7 @@ def _port(world: LaunchWorld) -> Port | None:
     launcher = world.launcher
     if not launcher.is_a("ranks") or not launcher.spawns or launcher.cpu or launcher.standalone:
         return None
-    if not world.certain or world.asked.number != 1 or launcher.hostfile is not None or _has_own_network(world):
+    if not world.certain or world.nodes_setting.number != 1 or launcher.hostfile is not None or _has_own_network(world):
         return None
     if launcher.kind == "accelerate" and world.processes == 1 and "multi_gpu" not in launcher.flags:
         return None  # starts its program without a rendezvous
@@ -198,7 +198,7 @@ def _at_once(job: Job, first: LaunchWorld, second: LaunchWorld) -> bool:
         return False
     if first.invocation.context.restricted or second.invocation.context.restricted:
         return False
-    around = list(second.invocation.context.shell.around())
+    around = list(second.invocation.context.shell.enclosing_shells())
     if first.invocation.index > second.invocation.index or background.parent not in around or background in around:
         return False
     return merge_guards(first.invocation.guards, second.invocation.guards) is not None
@@ -216,9 +216,9 @@ def _is_awaited(job: Job, first: LaunchWorld, second: LaunchWorld) -> bool:
 def _waits(job: Job) -> dict[Shell, list[int]]:
     """Where each shell waits for what it started."""
     found: dict[Shell, list[int]] = {}
-    for each in job.invocations:
-        if each.name == "wait":
-            found.setdefault(each.context.shell, []).append(each.index)
+    for command in job.invocations:
+        if command.name == "wait":
+            found.setdefault(command.context.shell, []).append(command.index)
     return found
 
 
@@ -227,7 +227,9 @@ def _is_in_tasks(job: Job, world: LaunchWorld) -> bool:
     step = world.step
     if step is None or step.geometry.several is not True or step.geometry.ignored is not False:
         return False
-    return not world.apart.startswith("restricted") and not _is_remote(world) and not is_duplicated(job, world.launch)
+    return (
+        not world.isolation.startswith("restricted") and not _is_remote(world) and not is_duplicated(job, world.launch)
+    )
 
 
 CASES = [

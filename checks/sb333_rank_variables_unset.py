@@ -59,12 +59,12 @@ class Need(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each, program in python_programs(job):
-        if not _is_bare(job, each) or may_come_from_files(job):
+    for command, program in python_programs(job):
+        if not _is_bare(job, command) or may_come_from_files(job):
             continue
-        need = _first_need(program, each)
+        need = _first_need(program, command)
         if need is not None:
-            yield Finding(each.name_span, _message(job, each, program, need))
+            yield Finding(command.name_span, _message(job, command, program, need))
 
 
 def _is_bare(job: Job, command: Invocation) -> bool:
@@ -86,7 +86,7 @@ def _message(job: Job, command: Invocation, program: PythonProgram, need: Need) 
 
 def _first_need(program: PythonProgram, command: Invocation) -> Need | None:
     """What is missing first; None where the program may get it elsewhere."""
-    if not program.complete or not program.foreign.isdisjoint(_SETTING) or program.speaks_of(*_OTHER_SOURCES):
+    if not program.complete or not program.foreign.isdisjoint(_SETTING) or program.mentions(*_OTHER_SOURCES):
         return None
     for need in _Way(program.main).needs:
         if not is_set(command, need.name) and not any(_speaks_otherwise(each, need.name) for each in program.modules):
@@ -131,24 +131,24 @@ class _Way:
     def body(self, statements: "list[ast.stmt]", depth: int) -> None:
         import ast
 
-        for each in statements:
-            if isinstance(each, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        for statement in statements:
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
                 continue
-            if isinstance(each, ast.If | ast.While):
-                self.expression(each.test, depth)
-                if _is_main(each.test):
-                    self.body(each.body, depth)
-                elif any(self.leaves(node) for node in ast.walk(each)):
+            if isinstance(statement, ast.If | ast.While):
+                self.expression(statement.test, depth)
+                if _is_main(statement.test):
+                    self.body(statement.body, depth)
+                elif any(self.leaves(node) for node in ast.walk(statement)):
                     return
-            elif isinstance(each, ast.With):
-                for item in each.items:
+            elif isinstance(statement, ast.With):
+                for item in statement.items:
                     self.expression(item, depth)
-                self.body(each.body, depth)
-            elif isinstance(each, ast.Try | ast.For):
+                self.body(statement.body, depth)
+            elif isinstance(statement, ast.Try | ast.For):
                 continue
             else:
-                self.expression(each, depth)
-                if isinstance(each, ast.Return | ast.Raise):
+                self.expression(statement, depth)
+                if isinstance(statement, ast.Return | ast.Raise):
                     return
 
     def leaves(self, node: "ast.AST") -> bool:

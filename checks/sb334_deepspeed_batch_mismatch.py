@@ -24,7 +24,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import program_options
-from sbatchlint.job.programs import commands_told
+from sbatchlint.job.programs import commands_with_option
 from sbatchlint.job.worlds import World, find_worlds
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
@@ -44,7 +44,7 @@ _MOST_BYTES = 1 << 16
 def check(job: Job) -> Iterator[Finding]:
     if "json" not in job.source.text:
         return
-    told = {each.index for each in commands_told(job, _may_name_config)}
+    told = {each.index for each in commands_with_option(job, _may_name_config)}
     seen: set[Span] = set()
     for world in find_worlds(job) if told else ():
         size = world.size

@@ -43,8 +43,8 @@ def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     path = job.beside.path(launch.invocation, setting.value)
     data = None if path is None else lookups.read(path, _MOST_BYTES)
     names = _names(data) if data else []
-    asked = job.request.text("nodelist")
-    unknown = job.request.asked("nodelist") and asked is None
+    asked = job.request.value("nodelist")
+    unknown = job.request.has_option("nodelist") and asked is None
     if not names or unknown or set(names) & {*_OWN, *(hosts(asked) or ())}:
         return
     if _is_touched(job, launch.invocation, setting):
@@ -61,9 +61,9 @@ def _is_touched(job: Job, launcher: Invocation, setting: Setting) -> bool:
     """Whether a command before the launcher names the file, and so may write it."""
     name = (setting.text or "").rpartition("/")[2]
     around = launcher.ancestors()
-    for each in job.invocations[: launcher.index]:
-        fields = [*each.argv[1:], *(one.target for one in each.redirects if one.target)]
-        if each not in around and any(shown_text(field).endswith(name) for field in fields):
+    for command in job.invocations[: launcher.index]:
+        fields = [*command.argv[1:], *(one.target for one in command.redirects if one.target)]
+        if command not in around and any(shown_text(field).endswith(name) for field in fields):
             return True
     return False
 

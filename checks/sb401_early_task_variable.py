@@ -34,7 +34,7 @@ from sbatchlint.analysis.expansion.early import (
     value_in_batch,
     worst_by_place,
 )
-from sbatchlint.analysis.expansion.escapes import is_plain, left_to_tasks, started_by_shell
+from sbatchlint.analysis.expansion.escapes import deferred_to_tasks, is_plain, started_by_shell
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.triggers import Steps
@@ -60,7 +60,7 @@ CONSEQUENCE = {
 def check(job: Job) -> Iterator[Finding]:
     # what stands in a variable such as RANK is early-rank-export
     uses = [use for use in early_uses(job, RANKS) if not is_of_rank_variable(job, use.expansion)]
-    uses = [use for use in uses if use.harms and use.consumer != "meeting"]
+    uses = [use for use in uses if use.is_harmful and use.consumer != "meeting"]
     yield from _right_by_luck(job)
     yield from _in_log_names(job)
     for use in worst_by_place(uses):
@@ -78,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _right_by_luck(job: Job) -> Iterator[Finding]:
     """Ranks of a launcher for several nodes that are right while the step has one task, as far as the script tells."""
-    uses = [use for use in early_uses(job, RANKS) if use.consumer in ("rank", "ignored") and not use.harms]
+    uses = [use for use in early_uses(job, RANKS) if use.consumer in ("rank", "ignored") and not use.is_harmful]
     for use in worst_by_place(use for use in uses if use.step.tasks in (None, 1)):
         launcher = job.launcher_of(use.command)
         ranks = () if launcher is None or not launcher.spawns else (launcher.node_rank,)
@@ -107,7 +107,7 @@ def _in_log_names(job: Job) -> Iterator[Finding]:
                 continue
             pattern = _PATTERNS[expansion.name]
             place = place_of(job, expansion)
-            inside = step.invocation.span.holds(place) and is_plain(expansion, job.source.text)
+            inside = step.invocation.span.contains(place) and is_plain(expansion, job.source.text)
             yield Finding(
                 place,
                 f"the batch shell expands ${expansion.name} to {value_in_batch(expansion.name)} before srun starts, so "
@@ -126,7 +126,7 @@ def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:
     if not use.shells and not use.word:
         return "let each task write a file of its own", None
     repair = None if use.shells else started_by_shell(job, use)
-    repair = repair or left_to_tasks(job, use, frozenset())
+    repair = repair or deferred_to_tasks(job, use, frozenset())
     if repair is not None:
         title = "let the task expand it" if use.shells else "start the command by a shell in the task"
         return repair.text, Fix(title, repair.edits, repair.safe)

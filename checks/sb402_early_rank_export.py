@@ -38,9 +38,9 @@ from sbatchlint.analysis.expansion.early import (
     value_in_batch,
     worst_by_place,
 )
-from sbatchlint.analysis.expansion.escapes import commands_of, left_to_tasks
-from sbatchlint.analysis.expansion.reads import assignment_around
-from sbatchlint.analysis.expansion.varying import of_task, tells_rank
+from sbatchlint.analysis.expansion.escapes import commands_of, deferred_to_tasks
+from sbatchlint.analysis.expansion.reads import enclosing_assignment
+from sbatchlint.analysis.expansion.varying import names_rank, of_task
 from sbatchlint.bash.trace import VariableAssignment, exported
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
@@ -64,9 +64,9 @@ def check(job: Job) -> Iterator[Finding]:
     in_words = [use for use in early_uses(job, RANKS) if is_of_rank_variable(job, use.expansion)]
     # What one step gets from several variables is one mistake, and is repaired at once.
     groups: dict[tuple[Span, str, str | None, Span | None], list[EarlyUse]] = {}
-    for use in worst_by_place(use for use in (*exports, *in_words) if use.harms):
+    for use in worst_by_place(use for use in (*exports, *in_words) if use.is_harmful):
         alone = use.expansion.span if any(each.expansion == use.expansion for each in in_words) else None
-        key = (use.step.span, use.consumer, "info" if _is_told_rightly(use) else use.severity, alone)
+        key = (use.step.span, use.consumer, "info" if _has_own_rank(use) else use.severity, alone)
         groups.setdefault(key, []).append(use)
     for (_, _, level, handed), found in groups.items():
         uses = sorted(found, key=lambda use: use.expansion.span)
@@ -97,7 +97,7 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
-def _is_told_rightly(use: EarlyUse) -> bool:
+def _has_own_rank(use: EarlyUse) -> bool:
     """Whether the program is told who it is beside that, by a word or a variable that its own shell expands."""
     fields = [*use.command.argv, *(field for _, field in use.command.variables)]
     fields.extend(exported(use.command, name) or () for name in RANK_VARIABLES)
@@ -106,7 +106,7 @@ def _is_told_rightly(use: EarlyUse) -> bool:
 
 def _rank(job: Job, use: EarlyUse) -> str:
     """The variable in which the tasks get the value."""
-    assigned = assignment_around(job, use.expansion.span)
+    assigned = enclosing_assignment(job, use.expansion.span)
     return use.variable or ("the rank" if assigned is None else assigned.name)
 
 
@@ -128,7 +128,7 @@ def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) ->
         these = "this assignment" if len(ranks) == 1 else "these assignments"
         return f"{launcher.name} sets {rank} itself, so remove {these}", fix
     if in_words:  # the shell that hands it on has to be one of the tasks
-        repair = left_to_tasks(job, use, RANK_VARIABLES)
+        repair = deferred_to_tasks(job, use, RANK_VARIABLES)
         if repair is not None:
             return repair.text, Fix("let the task expand it", repair.edits, safe=False)
         return f"set it in the task, whose shell must expand it: `bash -c '{rank}=${use.expansion.name}; …'`", None
@@ -156,9 +156,9 @@ def _copies(job: Job) -> tuple[list[int], dict[int, list[tuple[int, VariableAssi
     numbered in order of running. None stands in another."""
     own = [each for each in job.assignments if each.context.phase is Phase.BATCH and _written(job, each) is not None]
     found: dict[int, list[tuple[int, VariableAssignment]]] = {}
-    for number, each in enumerate(own):
-        if each.name in RANK_VARIABLES or tells_rank(each.name):
-            found.setdefault(each.span.start, []).append((number, each))
+    for number, assignment in enumerate(own):
+        if assignment.name in RANK_VARIABLES or names_rank(assignment.name):
+            found.setdefault(assignment.span.start, []).append((number, assignment))
     return sorted(found), found
 
 
@@ -195,10 +195,10 @@ def _moves(
         return
     removals = _removals(job, [each for _, ranks in steps for each in ranks])
     ways = [[job.span(words[0].start, words[0].start) for words in commands_of(job, step)] for step, _ in steps]
-    for turn in range(min(map(len, ways), default=0)):
+    for iteration in range(min(map(len, ways), default=0)):
         edits = {edit.span: edit for edit in removals}
         for way, (_, ranks) in zip(ways, steps, strict=True):
-            edits[way[turn]] = Edit(way[turn], f"bash -c '{_program(job, ranks)}' _ ")
+            edits[way[iteration]] = Edit(way[iteration], f"bash -c '{_program(job, ranks)}' _ ")
         yield sorted(edits.values(), key=lambda edit: edit.span)
 
 

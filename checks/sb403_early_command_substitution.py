@@ -30,7 +30,7 @@ from sbatchlint.analysis.expansion.early import (
     may_be_expanded_early,
     worst_by_place,
 )
-from sbatchlint.analysis.expansion.escapes import left_to_tasks
+from sbatchlint.analysis.expansion.escapes import deferred_to_tasks
 from sbatchlint.analysis.expansion.varying import (
     NODE,
     PLACE_VARIABLES,
@@ -85,10 +85,10 @@ PLACES = Question(_is_of_place, _OPTIONS, _VARIABLES, _may_have_places)
 def check(job: Job) -> Iterator[Finding]:
     # what a step inherits was assigned by the batch shell, under the name that says what it is for
     uses = [use for use in early_uses(job, PLACES) if use.consumer == "rank" or not is_of_own_variable(job, use)]
-    for use in worst_by_place(use for use in (*uses, *early_exports(job, PLACES)) if use.harms and _is_fault(use)):
+    for use in worst_by_place(use for use in (*uses, *early_exports(job, PLACES)) if use.is_harmful and _is_fault(use)):
         name = use.expansion.name
         does = f"runs {name}" if name.startswith("$(") else f"expands ${name}"
-        repair = left_to_tasks(job, use, frozenset())
+        repair = deferred_to_tasks(job, use, frozenset())
         fix, advice = None, "let each task's own shell do it"
         if repair is not None:
             fix, advice = Fix("let the task expand it", repair.edits, repair.safe), repair.text

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -36,8 +36,8 @@ def check(job: Job) -> Iterator[Finding]:
     for read in job.trace.reads:
         if read.name != "HOSTNAME" or read.variable is not None:
             continue
-        step = step_around(read.context) if read.context.phase is Phase.TASK else None
-        if step is None or not step.several_nodes or read.context.restricted or _is_set_anew(read.context):
+        step = enclosing_step(read.context) if read.context.phase is Phase.TASK else None
+        if step is None or not step.several_nodes or read.context.restricted or _is_reset(read.context):
             continue
         start = job.source.text.find("HOSTNAME", *read.span)
         if start < 0:
@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
-def _is_set_anew(context: Context) -> bool:
+def _is_reset(context: Context) -> bool:
     """Whether the shell sets HOSTNAME itself, as it does where it inherits none."""
     around = [] if context.parent is None else [context.parent, *context.parent.ancestors()]
     return any(each.spawn.cleared or each.name in _FRESH for each in around)

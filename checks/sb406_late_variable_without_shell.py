@@ -39,26 +39,26 @@ _HARMLESS = Regex(rf"[\w \t./:=,@%+\-${{}}{UNKNOWN_CHARACTER}]+")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in literal_dollars(job):
-        step, program, fix = each.step, each.command.name, None
-        message = f"{program} gets `${each.name}` as text"
-        if step is not None and each.has_no_shell:
+    for dollar in literal_dollars(job):
+        step, program, fix = dollar.step, dollar.command.name, None
+        message = f"{program} gets `${dollar.name}` as text"
+        if step is not None and dollar.has_no_shell:
             fix = _shell_around(job, step)
             message += f", because the srun on line {job.line(step.span.start)} starts it without a shell; "
             message += 'run it by `bash -c "…"`'
-        elif each.escaped:
+        elif dollar.escaped:
             continue  # a backslash too many, which is over-escaped
-        elif step is not None and not _is_written_in(each):
+        elif step is not None and not _is_written_in(dollar):
             message += (
                 ", because no shell expands the value of a variable again; write it in the program of the task's "
             )
             message += "shell, or use `eval` there"
-        elif each.of_slurm and not has_trait(program, "prints"):
+        elif dollar.of_slurm and not has_trait(program, "prints"):
             message += ", because single quotes keep the shell from expanding it; use double quotes"
         else:
             continue
         related = [] if step is None else [(step.invocation.name_span, "the tasks start here")]
-        yield Finding(each.span, message, related=related, fix=fix)
+        yield Finding(dollar.span, message, related=related, fix=fix)
 
 
 def _is_written_in(each: LiteralDollar) -> bool:

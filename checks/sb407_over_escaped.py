@@ -29,27 +29,28 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     file = job.source.text
-    for each in literal_dollars(job):
+    for dollar in literal_dollars(job):
         # where srun starts the program without a shell, that is what is wrong: late-variable-without-shell
-        if not each.escaped or each.has_no_shell:
+        if not dollar.escaped or dollar.has_no_shell:
             continue
-        printed = has_trait(each.command.name, "prints")
-        if each.shell is None and printed and not _is_copied(job, each.command):
+        printed = has_trait(dollar.command.name, "prints")
+        if dollar.shell is None and printed and not _is_copied(job, dollar.command):
             continue
-        span, fix, advice = each.span, None, "leave out one level of backslashes"
-        end = each.dollar.end - 1
+        span, fix, advice = dollar.span, None, "leave out one level of backslashes"
+        end = dollar.dollar.end - 1
         start = len(file[:end].rstrip("\\"))
         if end - start in (1, 3):
             # of three, the shell before takes `\\\\` for one, which the last shell then finds before the dollar
             span = Span(start, span.end)
             taken = Span(start, start + (end - start) // 2 + 1)
-            if each.shell is not None or not printed:
+            if dollar.shell is not None or not printed:
                 fix = Fix("take the backslash away", [remove(taken)], safe=True)
                 advice = f"write `{file[taken.end : span.end]}`"
-        shell = "the batch shell" if each.step is None else "the shell in the task"
+        shell = "the batch shell" if dollar.step is None else "the shell in the task"
         yield Finding(
             span,
-            f"{each.command.name} gets `${each.name}` as text, because {shell} only takes the backslash away; {advice}",
+            f"{dollar.command.name} gets `${dollar.name}` as text, because {shell} only takes the backslash away;"
+            f" {advice}",
             fix=fix,
         )
 

@@ -22,14 +22,14 @@ prime-rl pull request 3225; `export` in the bash manual.
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sbatchlint.analysis.expansion.reads import DEFAULTS, assignment_around, use_of
+from sbatchlint.analysis.expansion.reads import DEFAULTS, enclosing_assignment, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.containers import Container
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 
@@ -78,7 +78,7 @@ def _read_empty(job: Job, span: Span, reads: list[VariableRead]) -> Finding:
     assert starter is not None
     line = job.line(starter.span.start)
     who, verb = f"the program started on line {line}", "finds"
-    if step_around(reads[0].context) is not None:
+    if enclosing_step(reads[0].context) is not None:
         who, verb = f"the tasks of the srun on line {line}", "find"
     where = "" if place == line else f" on line {place}"
     array = starter.state.variables[name].array
@@ -132,7 +132,7 @@ def _may_be_set(job: Job, read: VariableRead) -> bool:
 def _assignment(job: Job, name: str, shell: Invocation) -> VariableAssignment | None:
     """The assignment from which a shell's variable has its value; None for a loop, `read` and the like."""
     span = shell.state.variables[name].span
-    found = assignment_around(job, span)
+    found = enclosing_assignment(job, span)
     return found if found is not None and (found.name, found.span) == (name, span) else None
 
 
@@ -146,27 +146,29 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     if not job.steps and not job.launches:
         return
     candidates = [
-        each
-        for each in job.assignments
-        if not each.exported and _is_for_programs(each.name) and each.context.phase is not Phase.SUBMIT
+        assignment
+        for assignment in job.assignments
+        if not assignment.exported
+        and _is_for_programs(assignment.name)
+        and assignment.context.phase is not Phase.SUBMIT
     ]
     if not candidates:
         return
     starters = {step.invocation.index: step.invocation for step in job.steps}
     starters.update((launch.invocation.index, launch.invocation) for launch in job.launches)
-    for each in candidates:
-        entry = find(each.name)
+    for candidate in candidates:
+        entry = find(candidate.name)
         if entry is not None and entry.batch:
             continue
         for index in sorted(starters):
             around = (starters[index], *starters[index].ancestors())
-            starter = next((command for command in around if command.parent is each.context.parent), None)
-            variable = None if starter is None else starter.state.variables.get(each.name)
-            if starter is None or variable is None or index < each.order or variable.span != each.span:
+            starter = next((command for command in around if command.parent is candidate.context.parent), None)
+            variable = None if starter is None else starter.state.variables.get(candidate.name)
+            if starter is None or variable is None or index < candidate.order or variable.span != candidate.span:
                 continue
             if not variable.exported and all(way.fields for way in variable.alternatives):
-                if _stands_once(each.name, job.source.text):
-                    yield each, starter
+                if _stands_once(candidate.name, job.source.text):
+                    yield candidate, starter
                 break
 
 

@@ -115,7 +115,7 @@ def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
 def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
     """A variable that no option of the script makes."""
     # directives that sbatch does not read are another fault
-    asks = not job.directives.unread and job.request.asked_any(_RESOURCES)
+    asks = not job.directives.unread and job.request.has_any_option(_RESOURCES)
     if not asks and (read.name != "SLURM_CPUS_PER_TASK" or job.directives.unread):
         return  # all that it needs comes from the command line of sbatch
     kind = use_of(job, read).kind
@@ -124,7 +124,7 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     options = [f"--{name}" for name in entry.options[:2]]
     given = " or ".join(options)
     message = f"{read.name} is {_result(read)} here unless the command line of sbatch gives {given}"
-    if job.request.asked_any(entry.options[:2]):
+    if job.request.has_any_option(entry.options[:2]):
         release = min(set(job.versions.majors) - entry.batch)
         message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"
     instead, safe = _instead(job, read, entry)
@@ -143,7 +143,7 @@ def _result(read: VariableRead) -> str:
 
 def _is_in_launcher(job: Job, span: Span) -> bool:
     """Whether what is read becomes part of a launcher's command line."""
-    return any(launch.invocation.span.holds(span) for launch in job.launches)
+    return any(launch.invocation.span.contains(span) for launch in job.launches)
 
 
 def _renamed(job: Job, read: VariableRead, name: str) -> str | None:
@@ -158,14 +158,14 @@ def _instead(job: Job, read: VariableRead, entry: Entry) -> tuple[str | None, bo
         return None, False
     if name == "SLURM_CPUS_PER_TASK":
         return f"${{{name}:-1}}", True
-    if name == "SLURM_NTASKS_PER_NODE" and not request.asked("ntasks") and not request.asked("gpus"):
+    if name == "SLURM_NTASKS_PER_NODE" and not request.has_option("ntasks") and not request.has_option("gpus"):
         return f"${{{name}:-1}}", True
     nodes = request.exact_nodes()
     if name in ("SLURM_GPUS_PER_NODE", "SLURM_GPUS") and request.asks_for_gpus:
         if name == "SLURM_GPUS" and nodes != 1 or request.gpus_per_node() is None:
             return None, False
         return _renamed(job, read, "SLURM_GPUS_ON_NODE"), True
-    if name in ("SLURM_NTASKS", "SLURM_NPROCS") and not request.asked("gpus"):
+    if name in ("SLURM_NTASKS", "SLURM_NPROCS") and not request.has_option("gpus"):
         return f"${{{name}:-{1 if nodes == 1 else '$SLURM_JOB_NUM_NODES'}}}", False
     return None, False
 

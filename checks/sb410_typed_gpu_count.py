@@ -74,7 +74,7 @@ def _number_wanted(job: Job, read: VariableRead) -> str | None:
 def _in_options(job: Job) -> Iterator[tuple[str, str, Span, str]]:
     """What the counting options of launchers and steps are given, in whatever way."""
     for launch in job.launches:
-        for option in launch.launcher.given:
+        for option in launch.launcher.all_options:
             if option.value is not None and option.name.replace("-", "_") in _LAUNCHER_COUNTS:
                 dashes = "-" if len(option.name) == 1 else "--"
                 yield from _typed(option.value, f"{launch.launcher.name}'s {dashes}{option.name}")

@@ -102,11 +102,11 @@ def _in_program(job: Job, text: Text, program: Program, escaped: bool) -> Iterat
         while id(chain[-1].after) in breaks:
             chain.append(breaks[id(chain[-1].after)])
         yield _broken(job, chain, text)
-    for each in commands:
-        if escaped and id(each) not in breaks:
-            yield from _lone_blank(each, text, file)
+    for command in commands:
+        if escaped and id(command) not in breaks:
+            yield from _lone_blank(command, text, file)
         if len(text.field) > 1:
-            yield from _swallowed(each, text, file)
+            yield from _swallowed(command, text, file)
 
 
 def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
@@ -209,10 +209,14 @@ def _continued(chain: list[Break], text: Text, file: str) -> list[Edit] | None:
     string = text.string
     edits: list[Edit] = []
     comments: list[str] = []
-    for each in chain:
-        start = _backslash(each.before, string) if each.kind in ("blank", "comment") else each.before.end
-        end = string.rfind("\n", 0, each.after.start)
-        if each.kind == "newline":
+    for other_break in chain:
+        start = (
+            _backslash(other_break.before, string)
+            if other_break.kind in ("blank", "comment")
+            else other_break.before.end
+        )
+        end = string.rfind("\n", 0, other_break.after.start)
+        if other_break.kind == "newline":
             where = text.offset(end)
             if file[where : where + 1] != "\n":
                 return None
@@ -297,18 +301,18 @@ def _blank_elements(array: ArrayLiteral, text: Text, file: str) -> Iterator[Find
     string = text.string
     spans: list[Span] = []
     edits: list[Edit] = []
-    for each in array.elements:
-        rest = _REST_OF_LINE.match(string, each.end)
-        if _is_false_comment(string, each.start):
-            end = string.find("\n", each.start)
-            spans.append(text.span(each.start, len(string[:end].rstrip())))
-            if _is_exact(text, each.start, each.start + 3, file):
-                edits.append(remove(text.span(each.start, each.start + 2)))
-        elif rest is not None and string[each.start : each.end] in ("\\ ", "\\\t"):
-            spans.append(text.span(each.start, each.end))
-            if _is_exact(text, each.start - 1, rest.end(), file):
-                start = each.start if rest[1] else len(string[: each.start].rstrip(" \t"))
-                edits.append(remove(text.span(start, each.end if rest[1] else rest.end())))
+    for element in array.elements:
+        rest = _REST_OF_LINE.match(string, element.end)
+        if _is_false_comment(string, element.start):
+            end = string.find("\n", element.start)
+            spans.append(text.span(element.start, len(string[:end].rstrip())))
+            if _is_exact(text, element.start, element.start + 3, file):
+                edits.append(remove(text.span(element.start, element.start + 2)))
+        elif rest is not None and string[element.start : element.end] in ("\\ ", "\\\t"):
+            spans.append(text.span(element.start, element.end))
+            if _is_exact(text, element.start - 1, rest.end(), file):
+                start = element.start if rest[1] else len(string[: element.start].rstrip(" \t"))
+                edits.append(remove(text.span(start, element.end if rest[1] else rest.end())))
     if spans:
         title = "remove the backslashes" if len(spans) > 1 else "remove the backslash"
         yield Finding(

@@ -235,7 +235,7 @@ def _command_at(job: Job, span: Span) -> Invocation | None:
     found: Invocation | None = None
     at = bisect_right(starts, span.start) - 1
     while at >= 0 and reach[at] >= span.end:
-        if commands[at].span.holds(span) and (found is None or commands[at].index > found.index):
+        if commands[at].span.contains(span) and (found is None or commands[at].index > found.index):
             found = commands[at]
         at -= 1
     return found
@@ -277,11 +277,11 @@ def _reaches_program(job: Job, span: Span) -> bool:
 def _program_places(job: Job) -> tuple[list[int], list[int]]:
     """The ranges of the file whose text becomes part of the words of such programs: their starts, and their ends."""
     fields: list[Pieces] = [field for launch in job.launches for field in launch.invocation.argv]
-    for each in job.invocations:
-        if each.phase is Phase.TASK or each.name in ("srun", "sbatch", "eval", "ssh", "mpirun", "mpiexec"):
-            fields.extend(each.argv)
-        elif each.text is not None:
-            fields.append(each.text.field)
+    for command in job.invocations:
+        if command.phase is Phase.TASK or command.name in ("srun", "sbatch", "eval", "ssh", "mpirun", "mpiexec"):
+            fields.extend(command.argv)
+        elif command.text is not None:
+            fields.append(command.text.field)
     pieces = sorted((piece.start, piece.end) for field in fields for piece in field if piece.expansion is None)
     return [start for start, _ in pieces], [end for _, end in pieces]
 

@@ -89,8 +89,8 @@ def _dollar_name(word: Word | Assignment) -> Parameter | None:
 def _values(job: Job, name: str) -> set[str] | None:
     """What the script assigns to a variable; None where that may be the name of another."""
     values: set[str] = set()
-    for each in _assignments(job).get(name, ()):
-        for alternative in each.alternatives:
+    for assignment in _assignments(job).get(name, ()):
+        for alternative in assignment.alternatives:
             for field in alternative.fields or ():
                 text = text_of(field)
                 if text is None or _NAME.fullmatch(text):
@@ -108,8 +108,8 @@ def _values(job: Job, name: str) -> set[str] | None:
 def _assignments(job: Job) -> dict[str, list[VariableAssignment]]:
     """The assignments by the variable."""
     found: dict[str, list[VariableAssignment]] = {}
-    for each in job.assignments:
-        found.setdefault(each.name, []).append(each)
+    for assignment in job.assignments:
+        found.setdefault(assignment.name, []).append(assignment)
     return found
 
 

@@ -26,22 +26,22 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import (
     glued_name,
+    is_common_name,
     is_list,
+    is_lone_lowercase_name,
     is_mentioned,
-    is_stranger,
-    is_usual,
     may_come_from_files,
+    mentioned_names,
     set_names,
-    spoken_of,
-    twin,
+    similar_variable,
     unset_reads,
 )
-from sbatchlint.analysis.expansion.reads import assigned_names, assignment_around, use_of
+from sbatchlint.analysis.expansion.reads import assigned_names, enclosing_assignment, use_of
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.job.once import once
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, Variables
 
@@ -69,7 +69,12 @@ def check(job: Job) -> Iterator[Finding]:
             yield finding
     by_name: dict[str, list[Finding]] = {}
     for read in unset_reads(job):
-        if read.span in seen or is_usual(read.name) or _may_be_from_image(read) or glued_name(job, read) is not None:
+        if (
+            read.span in seen
+            or is_common_name(read.name)
+            or _may_be_from_image(read)
+            or glued_name(job, read) is not None
+        ):
             continue
         found = list(_lost(job, read))
         if found and not is_mentioned(job, read.name):
@@ -83,7 +88,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     """A read that is plainly meant to give something."""
     kind = use_of(job, read).kind
-    meant = twin(job, read)
+    meant = similar_variable(job, read)
     severity = "info" if kind == "print" else "error" if meant is not None and is_list(job, read) else "warning"
     nothing = f"nothing in the script sets {read.name}, so this is empty"
     if meant is not None:
@@ -95,14 +100,16 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         return
     elif is_list(job, read):
         yield Finding(read.span, f"{nothing}: no environment can hold an array; set it, or remove it", severity)
-    elif kind in ("argument", "other") and len(read.name) > 1 and is_stranger(job, read) and _sets_others(job):
+    elif (
+        kind in ("argument", "other") and len(read.name) > 1 and is_lone_lowercase_name(job, read) and _sets_others(job)
+    ):
         yield Finding(read.span, f"{nothing}; set it, or write `${{{read.name}:?}}` if it is to be given", severity)
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and the options meant here are lost; set it, or remove it", severity)
 
 
 def _may_be_from_image(read: VariableRead) -> bool:
-    step = step_around(read.context)
+    step = enclosing_step(read.context)
     return read.context.phase is Phase.TASK and step is not None and step.container is not None
 
 
@@ -116,7 +123,7 @@ def _sets_others(job: Job) -> bool:
 def _sets_options(job: Job) -> bool:
     """Whether the script sets all other lists of options that it reads, and there are some."""
     names = {each.name for each in job.trace.reads if _OPTIONS_NAME.fullmatch(each.name)}
-    return len(names) > 1 and len(names - spoken_of(job)) == 1
+    return len(names) > 1 and len(names - mentioned_names(job)) == 1
 
 
 def _of_launchers(job: Job) -> Iterator[Finding]:
@@ -124,7 +131,7 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
     for launch in job.launches:
         if not _has_own_variables(job, launch):
             continue  # a script that sets nothing is given all it needs
-        for option in launch.launcher.given:
+        for option in launch.launcher.all_options:
             if option.name.replace("-", "_") not in _OPTIONS:
                 continue
             unknown = [piece.expansion for piece in option.value or () if piece.text is None and piece.expansion]
@@ -146,15 +153,15 @@ def _has_own_variables(job: Job, launch: Launch) -> bool:
     """Whether an option of a launcher has a value from a variable that the script sets."""
     return any(
         piece.expansion is not None and piece.expansion.name in assigned_names(job)
-        or assignment_around(job, Span(piece.start, piece.start + 1)) is not None
-        for option in launch.launcher.given
+        or enclosing_assignment(job, Span(piece.start, piece.start + 1)) is not None
+        for option in launch.launcher.all_options
         for piece in option.value or ()
     )  # fmt: skip
 
 
 def _may_be_set(job: Job, name: str) -> bool:
     """Whether the script, Slurm or a login sets a variable, or the script speaks of it otherwise than to expand it."""
-    return not name.isidentifier() or is_usual(name) or name in spoken_of(job) or is_mentioned(job, name)
+    return not name.isidentifier() or is_common_name(name) or name in mentioned_names(job) or is_mentioned(job, name)
 
 
 def _is_from_image(launch: Launch, expansion: Expansion) -> bool:

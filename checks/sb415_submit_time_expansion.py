@@ -97,7 +97,7 @@ def check(job: Job) -> Iterator[Finding]:
         if pattern is not None:
             if job.source.text[expansion.span.start] == "$":
                 edits = [replace(expansion.span, pattern)]
-        elif not directive and _is_read_once(submission, outer) and submission.span.holds(expansion.span):
+        elif not directive and _is_read_once(submission, outer) and submission.span.contains(expansion.span):
             edits = _escapes(job, expansion)
         advice = "escape each `$` with a backslash, or quote the text"
         if pattern or len(edits) == 1:
@@ -130,7 +130,7 @@ def _expansions(job: Job) -> Iterator[tuple[Expansion, str]]:
 def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, Expansion, bool]:
     """How an expansion is wrong, if it is (a key of `HAPPENS`), what in it is, and whether to escape it is certain."""
     assert job.submission is not None
-    name, in_body = expansion.name, job.submission.span.holds(expansion.span)
+    name, in_body = expansion.name, job.submission.span.contains(expansion.span)
     if expansion.span in _awk_fields(job):
         return "field", expansion, True
     if name in ("?", "!"):
@@ -165,7 +165,7 @@ def _fault_of_variable(job: Job, expansion: Expansion) -> str | None:
     if _NAME_OF_SLURM.fullmatch(name) and name not in _INPUTS:
         return "slurm" if outer.phase is Phase.SUBMIT or name in _OWN else None
     first = _first_assigned(job).get(name)
-    own = first is not None and first <= expansion.span.start and submission.span.holds(expansion.span)
+    own = first is not None and first <= expansion.span.start and submission.span.contains(expansion.span)
     return "own" if own else None
 
 
@@ -184,11 +184,11 @@ def _set_outside(job: Job) -> set[str]:
 def _first_assigned(job: Job) -> dict[str, int]:
     """The variables that the job's script sets, and the end of the first assignment."""
     found: dict[str, int] = {}
-    for each in job.assignments:
-        own = [piece.expansion for one in each.alternatives for f in one.fields or () for piece in f]
-        if any(expansion is not None and expansion.name == each.name for expansion in own):
-            found.setdefault(each.name, len(job.source.text))  # `X=$X`: the wrapper's value is handed on
-        found.setdefault(each.name, each.span.end)
+    for assignment in job.assignments:
+        own = [piece.expansion for one in assignment.alternatives for f in one.fields or () for piece in f]
+        if any(expansion is not None and expansion.name == assignment.name for expansion in own):
+            found.setdefault(assignment.name, len(job.source.text))  # `X=$X`: the wrapper's value is handed on
+        found.setdefault(assignment.name, assignment.span.end)
     for node in nodes_of(job.program, For):
         found.setdefault(node.name, job.text.offset(node.start))
     return found
@@ -215,7 +215,7 @@ def _is_read_once(submission: Submission, outer: Job) -> bool:
 
 def _is_direct(submission: Submission, span: Span) -> bool:
     """Whether it stands in the heredoc or in the option itself, and not in a variable with other uses."""
-    return submission.command is None or not submission.wrapped or submission.command.span.holds(span)
+    return submission.command is None or not submission.wrapped or submission.command.span.contains(span)
 
 
 def _escapes(job: Job, expansion: Expansion) -> list[Edit]:

@@ -44,24 +44,24 @@ _HANDLING = frozenset(_HANDLING_NAMES.split())
 def check(job: Job) -> Iterator[Finding]:
     seen: set[str] = set()
     moved = False
-    for each in job.invocations:
-        if each.phase is not Phase.BATCH:
+    for command in job.invocations:
+        if command.phase is not Phase.BATCH:
             continue
-        if each.name in ("cd", "pushd"):
-            moved = moved or len(each.argv) != 2 or not _is_fixed(job, each.argv[1], moved=False)
-        if each.name == "rm":
-            seen.update(name for field in each.argv[1:] if (name := file_name(field)) is not None)
-        for redirect in each.redirects:
+        if command.name in ("cd", "pushd"):
+            moved = moved or len(command.argv) != 2 or not _is_fixed(job, command.argv[1], moved=False)
+        if command.name == "rm":
+            seen.update(name for field in command.argv[1:] if (name := file_name(field)) is not None)
+        for redirect in command.redirects:
             target = redirect.target
             name = file_name(target) if target and ">" in redirect.operator else None
             if name is None or target is None or name in seen:
                 continue
             seen.add(name)
-            writes = each.stdin is not None and each.name in ("cat", "tee") and not each.context.conditional
+            writes = command.stdin is not None and command.name in ("cat", "tee") and not command.context.conditional
             if not writes or not _is_fixed(job, target, moved):
                 continue
             places, users = _uses(job)
-            user = next((other for other in users.get(name, ()) if other.index > each.index), None)
+            user = next((other for other in users.get(name, ()) if other.index > command.index), None)
             if user is not None:
                 shown = shown_text(target)
                 happens = f"every job of this script writes {shown}, so two at a time overwrite each other's"
@@ -70,7 +70,7 @@ def check(job: Job) -> Iterator[Finding]:
                 if redirect.operator == ">>":
                     happens = f"every run of this script appends the same text to {shown} again"
                 edits = _with_job_number(job, places[name])
-                differ = redirect.operator == ">" and several_elements(job) is not None and works_by_index(job, each)
+                differ = redirect.operator == ">" and several_elements(job) is not None and works_by_index(job, command)
                 yield Finding(
                     span_of(target),
                     f"{happens}; put `$SLURM_JOB_ID` into its name",
@@ -99,13 +99,13 @@ def _uses(job: Job) -> tuple[dict[str, list[Pieces]], dict[str, list[Invocation]
     """By file: the words that name it, and the commands that run it or get its name."""
     places: dict[str, list[Pieces]] = {}
     users: dict[str, list[Invocation]] = {}
-    for each in job.invocations:
-        for field in each.argv:
+    for command in job.invocations:
+        for field in command.argv:
             for name in _names(field):
                 places.setdefault(name, []).append(field)
-                if each.name not in _HANDLING:
-                    users.setdefault(name, []).append(each)
-        for redirect in each.redirects:
+                if command.name not in _HANDLING:
+                    users.setdefault(name, []).append(command)
+        for redirect in command.redirects:
             for name in _names(redirect.target or ()):
                 places.setdefault(name, []).append(redirect.target or ())
     return places, users

@@ -19,7 +19,7 @@ env_array_for_step() in src/common/env.c, Slurm 20.11 to 26.05; Megatron Bridge'
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.early import EarlyUse, Question, early_uses, is_of_own_variable
-from sbatchlint.analysis.expansion.escapes import left_to_tasks
+from sbatchlint.analysis.expansion.escapes import deferred_to_tasks
 from sbatchlint.analysis.expansion.varying import of_job
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -40,7 +40,7 @@ def check(job: Job) -> Iterator[Finding]:
         place = use.expansion.span
         if not use.shells or is_of_own_variable(job, use) or _differs_in_step(use):
             continue
-        repair = left_to_tasks(job, use, frozenset())
+        repair = deferred_to_tasks(job, use, frozenset())
         if repair is None or not repair.safe:
             continue
         yield Finding(

@@ -66,10 +66,10 @@ def _single(assigned: VariableAssignment) -> str | None:
     """Whether an array gets the list of nodes as its one element: the variable that is the list, or ''."""
     if not assigned.alternatives:
         return None
-    for each in assigned.alternatives:
-        if each.fields is None or len(each.fields) != 1 or len(each.fields[0]) != 1:
+    for alternative in assigned.alternatives:
+        if alternative.fields is None or len(alternative.fields) != 1 or len(alternative.fields[0]) != 1:
             return None
-        piece = each.fields[0][0]
+        piece = alternative.fields[0][0]
         if piece.text is not None or piece.expansion is None:
             return None
         if piece.expansion.name in _LISTS:
@@ -82,7 +82,8 @@ def _single(assigned: VariableAssignment) -> str | None:
 def _lists_nodes(expansion: Expansion) -> bool:
     """Whether it is the output of `scontrol show hostnames`, with nothing behind it that takes a part."""
     return bool(expansion.commands) and all(
-        each[:2] == ("scontrol", "show") and each[2:3] in (("hostname",), ("hostnames",)) for each in expansion.commands
+        command[:2] == ("scontrol", "show") and command[2:3] in (("hostname",), ("hostnames",))
+        for command in expansion.commands
     )
 
 

@@ -90,29 +90,34 @@ def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
 
 def _redirected(text: Text, command: Simple, last: Word) -> Iterator[Finding]:
     """`[ $n > 4 ]`: a redirect."""
-    for each in command.redirects:
-        target = each.target
-        if each.operator not in _COMPARISONS or each.fd is not None or each.start > last.start or target is None:
+    for redirect in command.redirects:
+        target = redirect.target
+        if (
+            redirect.operator not in _COMPARISONS
+            or redirect.fd is not None
+            or redirect.start > last.start
+            or target is None
+        ):
             continue
         written = text.string[target.start : target.end]
         if "/" in written:
             continue
-        place = text.span(each.start, each.end)
-        operator = _COMPARISONS[each.operator]
+        place = text.span(redirect.start, redirect.end)
+        operator = _COMPARISONS[redirect.operator]
         number = written.isdigit() or "$" in written
         advice = f"write `{operator} {written}`" if number else "compare inside of `[[ … ]]`"
-        what = f"writes a file named {written}" if each.operator == ">" else f"reads a file named {written}"
+        what = f"writes a file named {written}" if redirect.operator == ">" else f"reads a file named {written}"
         yield Finding(
             place,
-            f"`{each.operator}` is a redirect here: the test {what} and compares nothing; {advice}",
-            fix=_compare(text, each, operator) if number else None,
+            f"`{redirect.operator}` is a redirect here: the test {what} and compares nothing; {advice}",
+            fix=_compare(text, redirect, operator) if number else None,
         )
 
 
 def _compare(text: Text, redirect: Redirect, operator: str) -> Fix | None:
     place = text.span(redirect.start, redirect.start + 1)
-    blank = "" if text.string[redirect.start + 1].isspace() else " "
-    return Fix(f"write {operator}", [replace(place, operator + blank)], safe=False) if text.is_plain else None
+    space = "" if text.string[redirect.start + 1].isspace() else " "
+    return Fix(f"write {operator}", [replace(place, operator + space)], safe=False) if text.is_plain else None
 
 
 def _one_word(text: Text, words: tuple[Word, ...] | list[Word], opening: str) -> Iterator[Finding]:

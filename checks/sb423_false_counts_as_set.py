@@ -55,11 +55,11 @@ def check(job: Job) -> Iterator[Finding]:
 def _false_value(read: VariableRead) -> Pieces | None:
     """The value of a variable that says no, where there is one."""
     assert read.variable is not None
-    for each in read.variable.alternatives:
-        if each.fields is not None and len(each.fields) == 1:
-            text = text_of(each.fields[0])
+    for alternative in read.variable.alternatives:
+        if alternative.fields is not None and len(alternative.fields) == 1:
+            text = text_of(alternative.fields[0])
             if text is not None and text.lower() in _FALSE:
-                return each.fields[0]
+                return alternative.fields[0]
     return None
 
 
@@ -78,9 +78,9 @@ def _flags(job: Job) -> dict[Span, str]:
 
 def _is_emptied(job: Job, name: str) -> bool:
     """Whether something turns the word into nothing, or into another thing than an answer."""
-    for each in job.assignments:
-        if each.name == name:
-            for value in each.alternatives:
+    for assignment in job.assignments:
+        if assignment.name == name:
+            for value in assignment.alternatives:
                 if value.fields is None or not value.fields or text_of(value.fields[0]) == "":
                     return True
     return False

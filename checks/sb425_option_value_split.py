@@ -77,8 +77,8 @@ def _split(job: Job, step: Step) -> tuple[Span, str] | None:
     if len(option) < 2 or not first or first[0].expansion is not None or option[-1].expansion is not None:
         return None
     before, value, name = option[-2], option[-1], shown_text(option)
-    blanks = job.source.text[value.end : first[0].start]
-    if not name.startswith("--") or value.end >= first[0].start or blanks.strip(" \t") or before.end == value.start:
+    spaces = job.source.text[value.end : first[0].start]
+    if not name.startswith("--") or value.end >= first[0].start or spaces.strip(" \t") or before.end == value.start:
         return None
     inside = step.invocation.span.start <= value.start < step.invocation.span.end
     return None if inside else (Span(option[0].start, option[0].end), shown_text(first))

@@ -94,7 +94,7 @@ def _fix(job: Job, setting: Setting, targets: Sequence[Step]) -> Fix | None:
 def _has(step: Step, setting: Setting) -> bool:
     """Whether an srun has the option, or its opposite, itself. Lists add up, so that only the same one counts."""
     if setting.name in ("container-mounts", "container-env"):
-        return any(each.name == setting.name and each.text == setting.text for each in step.given)
+        return any(each.name == setting.name and each.text == setting.text for each in step.all_options)
     return step.option(setting.name) is not None or step.option(opposite(setting.name) or "") is not None
 
 

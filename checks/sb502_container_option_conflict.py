@@ -79,7 +79,7 @@ def _is_repeated(first: PyxisOption, second: PyxisOption) -> bool:
 def _without_first(job: Job, step: Step, first: PyxisOption, second: PyxisOption) -> list[Edit]:
     """Takes the earlier option out, where no other step would lose it."""
     if not first.inherited:
-        option = next(each for each in step.given if each.span == first.span)
+        option = next(each for each in step.all_options if each.span == first.span)
         edit = remove_step_option(job, step, option)
         return [] if edit is None else [edit]
     own = None if second.inherited else _given_to_all(job)

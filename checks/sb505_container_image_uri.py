@@ -83,12 +83,12 @@ def _images(job: Job) -> Iterator[Image]:
         if value is not None:
             yield Image(value, setting.span, "pyxis", True)
     for step in job.steps:
-        given = [each for each in step.given if each.name == "container-image"]
+        given = [each for each in step.all_options if each.name == "container-image"]
         for option in given:
             if option.value is not None:
                 yield Image(option.value, option.span, "pyxis")
         own = step.container.image if step.container is not None and not given else None
-        if own is not None and not step.request.asked("container-image"):
+        if own is not None and not step.request.has_option("container-image"):
             yield Image(own, step.invocation.name_span, "pyxis")
     for invocation in job.invocations:
         info = invocation.spawn.info

@@ -54,16 +54,18 @@ def check(job: Job) -> Iterator[Finding]:
         if container is None or not step.certain or is_heterogeneous(step):
             continue
         exported = {
-            name: each
-            for name, each in step.invocation.state.variables.items()
-            if _may_be_defined(name, each) and name not in container.passed and _may_be_shadowed(name, each, container)
+            name: variable
+            for name, variable in step.invocation.state.variables.items()
+            if _may_be_defined(name, variable)
+            and name not in container.passed
+            and _may_be_shadowed(name, variable, container)
         }
         # those that a program of the step has from the batch shell, and from nowhere else
         programs = step_programs(step) if exported else []
         names = [
             name
-            for name, each in exported.items()
-            if any((own := it.state.variables.get(name)) and own.span == each.span for it in programs)
+            for name, variable in exported.items()
+            if any((own := it.state.variables.get(name)) and own.span == variable.span for it in programs)
         ]
         if not names:
             continue

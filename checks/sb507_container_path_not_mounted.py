@@ -183,10 +183,10 @@ def _is_path_of_host(field: Pieces, command: Invocation) -> bool:
     if not key(field[:1]).strip("${}").isidentifier():
         return False
     shell = None
-    for each in (command, *command.ancestors()):
-        if entered(each) is not None:
+    for ancestor in (command, *command.ancestors()):
+        if entered(ancestor) is not None:
             break
-        shell = each if each.text is not None else shell
+        shell = ancestor if ancestor.text is not None else shell
     # The outermost shell inside of the container got it with its text, or found it there itself.
     return shell is None or shell.text is None or any(piece.expansion == expansion for piece in shell.text.field)
 
@@ -240,11 +240,11 @@ class _Host:
     def paths(self) -> set[str]:
         """The paths that commands outside of containers use, and those that containers mount."""
         found = {key(mount.source) for each in self.containers for mount in each.mounts if mount.source}
-        for each in self.job.invocations:
-            if entered(each) is not None or container_of(each) is not None:
+        for command in self.job.invocations:
+            if entered(command) is not None or container_of(command) is not None:
                 continue
-            if each.phase is not Phase.SUBMIT and each.name not in ("echo", "export"):
-                fields = [*each.argv[1:], *(redirect.target for redirect in each.redirects if redirect.target)]
+            if command.phase is not Phase.SUBMIT and command.name not in ("echo", "export"):
+                fields = [*command.argv[1:], *(redirect.target for redirect in command.redirects if redirect.target)]
                 found.update(path for field in fields if PATH.fullmatch(path := key(field)))
         return found
 
@@ -270,9 +270,9 @@ class _Host:
             return Reason("host") if self._is_clearly_host(path) else None
         if path.startswith("/"):
             storage = STORAGE.match(path) is not None
-            for each in sides:
-                if each.are_same and (_root(each.source) == _root(path) or storage and STORAGE.match(each.source)):
-                    return Reason("beside", each.mount, container)
+            for side in sides:
+                if side.are_same and (_root(side.source) == _root(path) or storage and STORAGE.match(side.source)):
+                    return Reason("beside", side.mount, container)
         return Reason("home") if container.home_mounted is False and HOME.match(path) else None
 
     def _is_clearly_host(self, path: str) -> bool:
@@ -329,7 +329,7 @@ def _left_behind(job: Job) -> Iterator[Finding]:
             continue
         mount, rest = mount_of(container.workdir, container) or (None, "")
         source = "" if mount is None or not mount.source else key(mount.source) + rest
-        if mount is None or not source.startswith("/") or "${" in source or job.request.asked("chdir"):
+        if mount is None or not source.startswith("/") or "${" in source or job.request.has_option("chdir"):
             continue
         parent = command.context.parent
         if parent is not None and any(each.name == "cd" and each.index < command.index for each in parent.children):

@@ -34,7 +34,7 @@ from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
-from sbatchlint.job.steps import commands_around
+from sbatchlint.job.steps import enclosing_commands
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
@@ -151,7 +151,7 @@ def _lost_variables(job: Job, ways: list[ContainerStart]) -> Finding | None:
     unexported = [
         name for name in names if (held := variables.get(name)) is not None and held.alternatives and not held.exported
     ]
-    cleaned, by_sudo = _cleaning(start), _is_behind_sudo(start)
+    cleaned, by_sudo = _cleaning(start), _runs_under_sudo(start)
     reads = sorted({span for name in names for span in lost.reads.get(name, ())})
     if cleaned is not None:
         cause, advice = f"`{cleaned}` drops the environment", "leave it out, or pass them with `--env`"
@@ -195,12 +195,12 @@ def _cleaning(start: ContainerStart) -> str | None:
     return "APPTAINER_CLEANENV"
 
 
-def _is_behind_sudo(start: ContainerStart) -> bool:
+def _runs_under_sudo(start: ContainerStart) -> bool:
     """Whether sudo drops the environment on the way to the engine."""
-    for each in commands_around(start.invocation):
-        if each.spawn.kind == "sudo":
-            kept = any(word.startswith(("-E", "--preserve-env")) for word in each.words)
-            return each.spawn.cleared and not kept
+    for command in enclosing_commands(start.invocation):
+        if command.spawn.kind == "sudo":
+            kept = any(word.startswith(("-E", "--preserve-env")) for word in command.words)
+            return command.spawn.cleared and not kept
     return False
 
 
@@ -210,10 +210,10 @@ def _gets(start: ContainerStart, name: str) -> bool | None:
     if container.option("env-file", "env-merge", "env-host") is not None:
         return None
     named = name in container.passed or any(
-        each.endswith("*") and name.startswith(each[:-1]) for each in container.passed
+        variable.endswith("*") and name.startswith(variable[:-1]) for variable in container.passed
     )
     if named:
-        return container.passed.get(name) is not None or not _is_behind_sudo(start)
+        return container.passed.get(name) is not None or not _runs_under_sudo(start)
     if container.kind == "apptainer":
         if any(prefix + name in start.invocation.state.variables for prefix in HANDED_IN):
             return True
@@ -226,9 +226,9 @@ def _gets(start: ContainerStart, name: str) -> bool | None:
 def _reads_inside(job: Job) -> dict[int, list[VariableRead]]:
     """The variables that are read in the programs of each command, in order."""
     found: dict[int, list[VariableRead]] = {}
-    for each in job.trace.reads:
-        for shell in _shells(each):
-            found.setdefault(id(shell), []).append(each)
+    for read in job.trace.reads:
+        for shell in _shells(read):
+            found.setdefault(id(shell), []).append(read)
     return found
 
 
@@ -271,12 +271,12 @@ def _listed(names: list[str]) -> str:
 def _settings(job: Job) -> list[VariableAssignment]:
     """The settings of libraries that the batch script exports, in order."""
     return [
-        each
-        for each in job.assignments
-        if each.exported
-        and each.context.parent is None
-        and SETTINGS.fullmatch(each.name)
-        and not PATHS.fullmatch(each.name)
+        assignment
+        for assignment in job.assignments
+        if assignment.exported
+        and assignment.context.parent is None
+        and SETTINGS.fullmatch(assignment.name)
+        and not PATHS.fullmatch(assignment.name)
     ]
 
 
@@ -287,16 +287,16 @@ def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
     if start.container.kind == "apptainer" or not works:
         return None
     places: dict[str, Span] = {}
-    for each in _settings(job):
-        if each.order > start.invocation.index:
+    for setting in _settings(job):
+        if setting.order > start.invocation.index:
             break
-        if all(_gets(way, each.name) is False for way in ways):
-            if not any(each.name in command.state.variables for command in start.program):
-                places[each.name] = each.name_span
+        if all(_gets(way, setting.name) is False for way in ways):
+            if not any(setting.name in command.state.variables for command in start.program):
+                places[setting.name] = setting.name_span
     if not places:
         return None
     names, spans = list(places), list(places.values())
-    added = None if _is_behind_sudo(start) else start.added(" ".join(f"-e {name}" for name in names))
+    added = None if _runs_under_sudo(start) else start.added(" ".join(f"-e {name}" for name in names))
     return Finding(
         start.place,
         f"{start.engine} passes no variable of the job on, so {_listed(names)} (line {job.line(spans[0].start)}) "

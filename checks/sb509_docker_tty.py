@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
                 f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device "
                 "is not a TTY`); leave `-t` out"
             )
-            severity = "error" if job.request.asked_any(RESOURCES) else "warning"
+            severity = "error" if job.request.has_any_option(RESOURCES) else "warning"
         else:
             message = (
                 f"`{written}` makes a terminal at which nobody types, and ends each line of the log in a carriage "
@@ -83,9 +83,9 @@ def _has_no_terminal(start: ContainerStart) -> bool:
     """Whether its standard input is certainly no terminal: in a batch job, unless somebody makes one."""
     if start.invocation.phase is Phase.SUBMIT or start.job.phase is not Phase.BATCH:
         return False
-    for each in (start.invocation, *start.invocation.ancestors()):
-        info = each.spawn.info
-        if isinstance(info, Step) and info.option("pty") is not None or each.name in TERMINALS:
+    for command in (start.invocation, *start.invocation.ancestors()):
+        info = command.spawn.info
+        if isinstance(info, Step) and info.option("pty") is not None or command.name in TERMINALS:
             return False
     return True
 
@@ -98,10 +98,10 @@ def _takes_input(start: ContainerStart) -> bool:
 
 def _is_fed(start: ContainerStart) -> bool:
     """Whether something is given to its standard input: a pipe, a heredoc, a file."""
-    for each in (start.invocation, *start.invocation.ancestors()):
-        if each.piped_from or each.stdin is not None:
+    for command in (start.invocation, *start.invocation.ancestors()):
+        if command.piped_from or command.stdin is not None:
             return True
-        if any(redirect.operator.startswith("<") for redirect in each.redirects):
+        if any(redirect.operator.startswith("<") for redirect in command.redirects):
             return True
     return False
 
@@ -111,9 +111,9 @@ def _without_terminal(ways: list[ContainerStart]) -> list[Edit]:
     start = ways[0]
     unwanted = {"tty"} if any(map(_is_fed, ways)) else {"tty", "interactive"}
     words: dict[int, set[str]] = {}
-    for each in start.container.options:
-        if each.name in ("tty", "interactive"):
-            words.setdefault(each.at, set()).add(each.name)
+    for option in start.container.options:
+        if option.name in ("tty", "interactive"):
+            words.setdefault(option.at, set()).add(option.name)
     edits: list[Edit] = []
     for at, names in sorted(words.items()):
         field = start.invocation.argv[at]

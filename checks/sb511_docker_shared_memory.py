@@ -104,9 +104,9 @@ def _lifts_limit(start: ContainerStart) -> bool:
 
 
 def _infiniband(start: ContainerStart) -> Span | None:
-    for each in start.container.options:
-        if each.name in ("device", "volume") and "/dev/infiniband" in (each.text or ""):
-            return each.span
+    for option in start.container.options:
+        if option.name in ("device", "volume") and "/dev/infiniband" in (option.text or ""):
+            return option.span
     return None
 
 

@@ -32,8 +32,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, runs_script
-from sbatchlint.analysis.containers.gpu_access import NONE, UNKNOWN, gpu_access, is_on_processors
-from sbatchlint.analysis.containers.slurm_tools import brings_slurm, site_binds_slurm
+from sbatchlint.analysis.containers.gpu_access import NONE, UNKNOWN, gpu_access, runs_on_cpus
+from sbatchlint.analysis.containers.slurm_tools import provides_slurm, site_binds_slurm
 from sbatchlint.analysis.editing.options import remove_word
 from sbatchlint.analysis.gpus.gpu_signs import STRONG, gpu_signs
 from sbatchlint.analysis.gpus.gpu_use import LOOKING
@@ -41,7 +41,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job import Step
-from sbatchlint.job.commands.container_commands import behind_image
+from sbatchlint.job.commands.container_commands import options_after_image
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.request import GPU_OPTIONS, gpu_count
@@ -88,7 +88,7 @@ class Use(NamedTuple):
 def check(job: Job) -> Iterator[Finding]:
     seen: set[Span] = set()
     for ways in container_starts(job):
-        found = _behind_image(ways) or (None if ways[0].place in seen else _without_gpus(job, ways))
+        found = _after_image(ways) or (None if ways[0].place in seen else _without_gpus(job, ways))
         if found is not None:
             seen.add(found.span)
             yield found
@@ -106,7 +106,7 @@ def _without_gpus(job: Job, ways: list[ContainerStart]) -> Finding | None:
     access = [gpu_access(each) for each in ways]
     if any(each.kind != NONE for each in access) or not all(_has_gpus(job, each) for each in ways):
         return None
-    if any(map(is_on_processors, ways)):
+    if any(map(runs_on_cpus, ways)):
         return None
     uses = [_use(job, each) for each in ways]
     use, vendor = uses[0], _vendor(job, start)
@@ -136,14 +136,14 @@ def _without_gpus(job: Job, ways: list[ContainerStart]) -> Finding | None:
     )
 
 
-def _behind_image(ways: list[ContainerStart]) -> Finding | None:
+def _after_image(ways: list[ContainerStart]) -> Finding | None:
     """An option for GPUs behind the image, where the engine takes it for the program or its argument."""
     start = ways[0]
     argv = start.invocation.argv
-    reading = behind_image(start.container, argv) if start.verb in ("exec", "run") else None
-    if reading is None or reading.operand is None or not reading.given:
+    reading = options_after_image(start.container, argv) if start.verb in ("exec", "run") else None
+    if reading is None or reading.operand is None or not reading.options:
         return None
-    option = next((each for each in reading.given if each.name in LATE.get(start.container.kind, ())), None)
+    option = next((each for each in reading.options if each.name in LATE.get(start.container.kind, ())), None)
     if option is None or not all(each.container.certain and gpu_access(each).kind in (NONE, UNKNOWN) for each in ways):
         return None
     program = shown_text(argv[reading.operand]).rpartition("/")[2]
@@ -207,11 +207,11 @@ def _others_use(job: Job) -> bool:
     if any(id(each.invocation) not in inside for each in job.launches):
         return True
     return any(
-        _runs_program(each)
-        or each.name not in LOOKING
-        and any(sign.strength == STRONG for sign in gpu_signs(each.argv))
-        for each in job.invocations
-        if id(each) not in inside
+        _runs_program(command)
+        or command.name not in LOOKING
+        and any(sign.strength == STRONG for sign in gpu_signs(command.argv))
+        for command in job.invocations
+        if id(command) not in inside
     )
 
 
@@ -258,7 +258,7 @@ def _srun_inside(job: Job, start: ContainerStart) -> Iterator[Finding]:
     inner = start.invocation.children[0] if start.invocation.children else None
     if inner is None or inner.name != "srun" or start.container.kind != "apptainer" or not start.container.certain:
         return
-    if site_binds_slurm(job) or brings_slurm(start.container):
+    if site_binds_slurm(job) or provides_slurm(start.container):
         return
     edits = _srun_first(start, inner)
     yield Finding(

@@ -24,7 +24,7 @@ docker run manual, --gpus; https://github.com/NVIDIA/nvidia-docker/issues/1227
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
-from sbatchlint.analysis.containers.gpu_access import ALL, COUNT, NAMED, gpu_access, is_on_processors
+from sbatchlint.analysis.containers.gpu_access import ALL, COUNT, NAMED, gpu_access, runs_on_cpus
 from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
@@ -47,7 +47,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         gpus = _gpus_of_shared_node(job, start)
         masked = any("CUDA_VISIBLE_DEVICES" in each.container.passed for each in ways)
-        if gpus is None or masked or is_on_processors(start):
+        if gpus is None or masked or runs_on_cpus(start):
             continue
         if kind == ALL:
             what = f"every GPU of the node, of which the job has {'one' if gpus == 1 else gpus}"
@@ -91,13 +91,13 @@ def _loses_mask(job: Job, start: ContainerStart) -> bool:
 def _gpus_of_shared_node(job: Job, start: ContainerStart) -> int | None:
     """How many GPUs the job has on its node, where others may have the rest; None where it may have all."""
     request = job.request
-    if request.asked("exclusive") or request.text("mem") == "0" or not request.directives.certain:
+    if request.has_option("exclusive") or request.value("mem") == "0" or not request.directives.certain:
         return None
     step = start.step
     if step is not None and any(name in step.options for name in ("exclusive", *GPU_OPTIONS)):
         return None
     gpus = request.gpus_per_node()
-    if gpus is None and not request.asked("nodes"):
+    if gpus is None and not request.has_option("nodes"):
         gpus = request.gpus.total
         if gpus is None and request.gpus.per_task is not None and request.tasks == 1:
             gpus = request.gpus.per_task

@@ -41,7 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
     for ways in container_starts(job):
         start = ways[0]
         ended = any(
-            each.flag("init") and not each.flag("detach") or each.container.option("cgroup-parent") for each in ways
+            way.flag("init") and not way.flag("detach") or way.container.option("cgroup-parent") for way in ways
         )
         if ended or not start.by_daemon or start.verb != "run":
             continue
@@ -62,9 +62,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _is_stopped_by_trap(job: Job) -> bool:
     return any(
-        each.context.handler and any(text_of(field) in ("stop", "kill", "rm") for field in each.argv[1:4])
-        for each in job.invocations
-        if each.name in ("docker", "nvidia-docker", "sudo", "xargs", "srun")
+        command.context.handler and any(text_of(field) in ("stop", "kill", "rm") for field in command.argv[1:4])
+        for command in job.invocations
+        if command.name in ("docker", "nvidia-docker", "sudo", "xargs", "srun")
     )
 
 

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import STARTING
-from sbatchlint.analysis.containers.slurm_tools import brings_slurm, is_looked_for, site_binds_slurm
+from sbatchlint.analysis.containers.slurm_tools import is_tested_for, provides_slurm, site_binds_slurm
 from sbatchlint.analysis.launch.rendezvous import unshared_addresses
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
@@ -44,7 +44,7 @@ FIRST_NODE = Regex(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.request.asked_any(STARTING):
+    if job.request.has_any_option(STARTING):
         return  # the batch script itself runs in there
     calls: dict[Span, tuple[Invocation, Container]] = {}
     doubtful: set[Span] = set()
@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
         container = container_of(command)
         if container is None or command.name == "srun" and command.kind == "apptainer":
             continue  # `apptainer exec IMAGE srun …` has its words in the wrong order
-        if not container.certain or brings_slurm(container) or is_looked_for(job, command):
+        if not container.certain or provides_slurm(container) or is_tested_for(job, command):
             doubtful.add(command.span)
         elif container.kind != "apptainer" or not site_binds_slurm(job):
             calls.setdefault(command.span, (command, container))
@@ -83,19 +83,24 @@ def _launchers_meet_there(job: Job, span: Span) -> bool:
 
 def _fallback(job: Job, command: Invocation) -> str:
     """What an `echo` behind `||` says instead of a command that fails."""
-    for each in job.invocations[command.index :]:
-        if each.context.parent is command.context.parent and each.name == "echo" and len(each.argv) == 2:
-            if any(f"{command.name} " in str(branch) and way for branch, way in each.context.guards):
-                return text_of(each.argv[1]) or ""
+    for invocation in job.invocations[command.index :]:
+        if (
+            invocation.context.parent is command.context.parent
+            and invocation.name == "echo"
+            and len(invocation.argv) == 2
+        ):
+            if any(f"{command.name} " in str(branch) and way for branch, way in invocation.context.guards):
+                return text_of(invocation.argv[1]) or ""
     return ""
 
 
 def _asked_before(job: Job, command: Invocation, container: Container) -> Fix | None:
     """`NAME=$(scontrol show hostnames … | head -n1)` of a container, computed before the step and exported."""
     found = [
-        each
-        for each in job.assignments
-        if each.span.start <= command.span.start < each.span.end and each.context.parent is command.context.parent
+        assignment
+        for assignment in job.assignments
+        if assignment.span.start <= command.span.start < assignment.span.end
+        and assignment.context.parent is command.context.parent
     ]
     if not found or not container.inherits or job.is_embedded or job.phase is not Phase.BATCH:
         return None
@@ -107,7 +112,13 @@ def _asked_before(job: Job, command: Invocation, container: Container) -> Fix | 
     row = job.source.line_of(outermost.span.start)
     indent = job.source.text[row.start : outermost.span.start]
     before = job.source.text[: row.start].rstrip("\n")
-    if match is None or indent.strip() or before.endswith("\\") or outermost.context.looped or outermost.context.calls:
+    if (
+        match is None
+        or indent.strip()
+        or before.endswith("\\")
+        or outermost.context.may_repeat
+        or outermost.context.calls
+    ):
         return None
     gone = _statement(job, assigned)
     if gone is None:

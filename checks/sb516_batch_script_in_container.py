@@ -19,7 +19,7 @@ https://github.com/NVIDIA/pyxis/issues/167
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.containers.slurm_tools import brings_slurm, is_looked_for
+from sbatchlint.analysis.containers.slurm_tools import is_tested_for, provides_slurm
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -42,10 +42,14 @@ def check(job: Job) -> Iterator[Finding]:
     if not named:
         return
     missing: dict[str, Invocation] = {}
-    if container is not None and not brings_slurm(container):
-        for each in job.invocations:
-            if has_trait(each.name, "slurm", "module") and each.phase is Phase.BATCH and not is_looked_for(job, each):
-                missing.setdefault(str(each.name), each)
+    if container is not None and not provides_slurm(container):
+        for command in job.invocations:
+            if (
+                has_trait(command.name, "slurm", "module")
+                and command.phase is Phase.BATCH
+                and not is_tested_for(job, command)
+            ):
+                missing.setdefault(str(command.name), command)
     nodes = job_nodes(job.request) or 1
     uses_others = any(each.phase is Phase.TASK or has_trait(each.name, "slurm") for each in job.invocations)
     severity = "warning"

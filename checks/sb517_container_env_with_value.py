@@ -72,9 +72,9 @@ def _moved(job: Job, step: Step, options: list[PyxisOption]) -> list[Edit] | Non
     if job.source.slice(place) != "srun" or step.invocation.variables or job.in_quoted_text(place.start):
         return None
     edits, settings = [], []
-    for each in options:
-        match = SETTING.match(job.source.text, each.span.start)
-        if match is None or each.inherited or not 0 <= match.end() - each.span.end <= 1:
+    for option in options:
+        match = SETTING.match(job.source.text, option.span.start)
+        if match is None or option.inherited or not 0 <= match.end() - option.span.end <= 1:
             return None
         if not step.invocation.span.start <= match.start() < step.invocation.span.end:
             return None  # in an array, for others too

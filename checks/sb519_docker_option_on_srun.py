@@ -36,7 +36,7 @@ NETWORKS = ("host", "bridge", "none", "container:")
 
 
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
-    for option in step.given:
+    for option in step.all_options:
         found = _meant_for_docker(step, option)
         if found is not None:
             yield Finding(*found)

@@ -92,7 +92,7 @@ def _names(line: str, *parts: str) -> bool:
 
 def _is_nemo(program: PythonProgram) -> bool:
     """Whether a program beside the script uses NeMo or Megatron Bridge, or reads the variable itself."""
-    return program.speaks_of("NEMO_HOME") or any(name.startswith(("nemo", "megatron")) for name in program.imports)
+    return program.mentions("NEMO_HOME") or any(name.startswith(("nemo", "megatron")) for name in program.imports)
 
 
 def _is_named(command: Invocation, container: Container | None, *names: str) -> bool:

@@ -45,9 +45,9 @@ from sbatchlint.job.commands import container_commands
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import CONTAINER_LOCAL, IMAGE, NODE_LOCAL, Location, classify, key, under
-from sbatchlint.job.programs import by_program, commands_named, commands_told
-from sbatchlint.job.steps import directive_value, step_around
-from sbatchlint.job.worlds import from_outside
+from sbatchlint.job.programs import by_program, commands_named, commands_with_option
+from sbatchlint.job.steps import directive_value, enclosing_step
+from sbatchlint.job.worlds import from_submission
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 
@@ -74,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _logs(job: Job) -> Iterator[Finding]:
     for name in ("output", "error"):
-        setting = job.request.given(name)
+        setting = job.request.setting(name)
         value = None if setting is None else directive_value(setting)
         if setting is not None and value and setting.known:
             yield from _log(job, name, value, None)
@@ -103,13 +103,13 @@ def _is_fetched(job: Job, path: Pieces, index: int) -> bool:
     """Whether something uses a path, or copies its folder, after the command of this index."""
     wanted = key(path)
     folder, _, name = wanted.rpartition("/")
-    for each in job.invocations:
-        if each.index <= index or each.name in HANDLING:
+    for command in job.invocations:
+        if command.index <= index or command.name in HANDLING:
             continue
-        if any(under(target, wanted) for target in named_paths(each)):
+        if any(under(target, wanted) for target in named_paths(command)):
             return True
-        if each.name in TRANSFERS:
-            for source in _sources(each):
+        if command.name in TRANSFERS:
+            for source in _sources(command):
                 if under(wanted, source) or "%" in name and under(source, folder) and _may_be(source, wanted):
                     return True
     return False
@@ -135,7 +135,7 @@ def _sources(command: Invocation) -> list[str]:
 def _results(job: Job) -> Iterator[Finding]:
     """Those that are lost in every way in which their command may run."""
     found: dict[tuple[Span, str], list[Finding | None]] = {}
-    for command in commands_told(job, names_output) if _may_lose_results(job) else ():
+    for command in commands_with_option(job, names_output) if _may_lose_results(job) else ():
         if command.children or command.text is not None or command.name in UTILITIES or command.phase is Phase.SUBMIT:
             continue
         options = list(_output_options(command))
@@ -146,7 +146,7 @@ def _results(job: Job) -> Iterator[Finding]:
         for name, value in options:
             result = _result(job, command, name, value)
             ways = found.setdefault((command.span, name), [])
-            if result is not None or not from_outside(value[:1]):
+            if result is not None or not from_submission(value[:1]):
                 ways.append(result)  # of `${DIR:-/tmp/x}` the default is what most runs get
     yield from (ways[0] for ways in found.values() if ways and ways[0] is not None and None not in ways)
 
@@ -158,7 +158,7 @@ def _may_lose_results(job: Job) -> bool:
 
 
 def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding | None:
-    container, step = container_of(command), step_around(command.context)
+    container, step = container_of(command), enclosing_step(command.context)
     several = step is not None and bool(step.several_nodes)
     if container is None and not several:
         return None  # the disk of the only node may be meant
@@ -199,10 +199,10 @@ def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
 
 def _workdir(job: Job, command: Invocation, container: Container | None) -> Pieces | None:
     """The folder in which a command runs, where the script says it."""
-    for each in commands_before(job, command):
-        if each.name in ("cd", "pushd") and len(each.argv) == 2:
-            if (container_of(each) is None) == (container is None):
-                return each.argv[1]
+    for invocation in commands_before(job, command):
+        if invocation.name in ("cd", "pushd") and len(invocation.argv) == 2:
+            if (container_of(invocation) is None) == (container is None):
+                return invocation.argv[1]
     return None if container is None else container.workdir
 
 
@@ -223,8 +223,8 @@ def _is_prepared(job: Job, path: Pieces, command: Invocation) -> bool:
     copying = [each for each in job.invocations if each.index < command.index and each.name in TRANSFERS | ELSEWHERE]
     return any(
         under(wanted, target) and target.count("/") > 1
-        for each in copying
-        for target in (*redirected_paths(each), *made_paths(each))
+        for invocation in copying
+        for target in (*redirected_paths(invocation), *made_paths(invocation))
     )
 
 
@@ -256,11 +256,11 @@ def _made_for_tasks(job: Job) -> Iterator[Finding]:
         for command in step.program:
             if command.context.restricted:
                 continue
-            for each in _used(job, command, earlier, Phase.BATCH):
-                if not is_made_there(job, each.path, command, folder=each.folder):
+            for use in _used(job, command, earlier, Phase.BATCH):
+                if not is_made_there(job, use.path, command, folder=use.folder):
                     yield Finding(
-                        each.span,
-                        f"{each.name} makes this on the first node alone ({each.location.reason}), but {step.nodes} "
+                        use.span,
+                        f"{use.name} makes this on the first node alone ({use.location.reason}), but {step.nodes} "
                         f"nodes look for it (line {job.line(command.span.start)}); use a folder that all nodes see",
                         related=[(command.name_span, "looks for it")],
                     )
@@ -279,10 +279,10 @@ def _made_for_submitted(job: Job) -> Iterator[Finding]:
         start = len(command.argv) if command.name == "sbatch" else 0
         if command.name == "sbatch" and command.spawn.command is not None:
             start = command.spawn.command + 1
-        for each in _used(job, command, made, Phase.SUBMIT, start):
+        for use in _used(job, command, made, Phase.SUBMIT, start):
             yield Finding(
-                each.span,
-                f"{each.name} makes this on the login node alone ({each.location.reason}), but the submitted job looks "
+                use.span,
+                f"{use.name} makes this on the login node alone ({use.location.reason}), but the submitted job looks "
                 f"for it (line {job.line(command.span.start)}); use a folder that all nodes see",
                 related=[(command.name_span, "looks for it")],
             )
@@ -297,26 +297,26 @@ def _made(job: Job, phase: Phase) -> list[Made]:
         if location.kind == NODE_LOCAL and not location.per_node and not _by_mktemp(value):
             found.append(Made(key(value), name, span_of(value), location, index, folder))
 
-    for each in job.invocations:
-        if each.name not in _MAKING and not each.redirects or each.phase is not phase:
+    for command in job.invocations:
+        if command.name not in _MAKING and not command.redirects or command.phase is not phase:
             continue
-        if each.name == "srun" or step_around(each.context) is not None:
+        if command.name == "srun" or enclosing_step(command.context) is not None:
             continue
-        for redirect in each.redirects:
+        for redirect in command.redirects:
             if redirect.operator in WRITING and redirect.target:
-                add("a redirection", redirect.target, each.index)
-        if each.name not in _MAKING:
+                add("a redirection", redirect.target, command.index)
+        if command.name not in _MAKING:
             continue
-        fields = [field for field in each.argv[1:] if field and not shown_text(field).startswith("-")]
-        if each.name in ("mkdir", "tee"):
+        fields = [field for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
+        if command.name in ("mkdir", "tee"):
             for field in fields:
-                add(each.name, field, each.index, folder=each.name == "mkdir")
+                add(command.name, field, command.index, folder=command.name == "mkdir")
         elif phase is Phase.BATCH:
             continue  # data that is brought there is SB817's
-        elif each.name in ("cp", "mv") and len(fields) > 1:
-            add(each.name, fields[-1], each.index)
-        elif each.name == "git" and len(fields) > 2 and shown_text(fields[0]) == "clone":
-            add("git clone", fields[-1], each.index)
+        elif command.name in ("cp", "mv") and len(fields) > 1:
+            add(command.name, fields[-1], command.index)
+        elif command.name == "git" and len(fields) > 2 and shown_text(fields[0]) == "clone":
+            add("git clone", fields[-1], command.index)
     return found
 
 
@@ -342,14 +342,16 @@ def _used(job: Job, command: Invocation, made: list[Made], phase: Phase, start: 
                 yield Made(key(field[:1]), "mktemp", temporary.span, location, -1, True)
             continue
         path = key(field)
-        for each in made:
-            if each.folder:
+        for folder in made:
+            if folder.folder:
                 # a program makes the folders of its options itself, but the shell does not
-                found = under(path, each.path) and (written and path != each.path or command.name in ("cd", "pushd"))
+                found = under(path, folder.path) and (
+                    written and path != folder.path or command.name in ("cd", "pushd")
+                )
             else:
-                found = path == each.path and not written
+                found = path == folder.path and not written
             if found:
-                yield each
+                yield folder
 
 
 CASES = [

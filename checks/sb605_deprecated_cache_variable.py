@@ -39,9 +39,9 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     names = {each.name for each in job.assignments}
-    for each in job.assignments:
-        old, new = each.name, RENAMED.get(each.name)
-        if new is None or not each.exported or not any(a.fields for a in each.alternatives):
+    for assignment in job.assignments:
+        old, new = assignment.name, RENAMED.get(assignment.name)
+        if new is None or not assignment.exported or not any(a.fields for a in assignment.alternatives):
             continue
         if "HUGGINGFACE" in old:
             message = f"`{old}` is the old name of `{new}`; write `{new}` for the same folder"
@@ -50,7 +50,7 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"`{old}` is an old name, which Transformers 5 does not read; write `{new}` instead, or {other}"
         # another variable of the script may have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
-        yield Finding(each.name_span, message, fix=None if taken else partial(_renamed, job, old, new))
+        yield Finding(assignment.name_span, message, fix=None if taken else partial(_renamed, job, old, new))
 
 
 @once

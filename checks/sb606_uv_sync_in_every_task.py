@@ -32,7 +32,7 @@ from sbatchlint.job import Step
 from sbatchlint.job.argv import is_unknown
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED, UNKNOWN, Location, classify
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -73,7 +73,7 @@ def _on_host(job: Job, install: Install) -> Finding | None:
 
 def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | None:
     command, kind = install.command, install.kind
-    step = step_around(command.context)
+    step = enclosing_step(command.context)
     if step is None or not (step.several_nodes or step.geometry.several):
         return None
     if command.context.restricted:
@@ -138,13 +138,13 @@ def _finding(install: Install, step: Step, message: str, severity: str | None, f
 def _warm_up(install: Install, installs: list[Install]) -> Invocation | None:
     """What did the same before in one task: a step of one, or the batch shell, with the same image."""
     image = image_of(install.command)
-    for each in installs:
-        command = each.command
+    for other_install in installs:
+        command = other_install.command
         if command.index >= install.command.index:
             break
-        if image_of(command) != image or (each.kind == "pip install") != (install.kind == "pip install"):
+        if image_of(command) != image or (other_install.kind == "pip install") != (install.kind == "pip install"):
             continue
-        step = step_around(command.context)
+        step = enclosing_step(command.context)
         if command.phase is not Phase.TASK or step is not None and step.tasks == 1:
             return command
     return None
@@ -157,8 +157,10 @@ def _others_sleep(job: Job, command: Invocation) -> bool:
     if text is not None and WAITING.search(text.string):
         return False
     return any(
-        each.name == "sleep" and each.context.parent is context.parent and each.context.restricted == context.restricted
-        for each in job.invocations
+        invocation.name == "sleep"
+        and invocation.context.parent is context.parent
+        and invocation.context.restricted == context.restricted
+        for invocation in job.invocations
     )
 
 
@@ -167,8 +169,10 @@ def _no_sync(job: Job, install: Install, installs: list[Install]) -> Fix | None:
     command = install.command
     image = image_of(command)
     synced = any(
-        each.kind == "uv sync" and each.command.index < command.index and image_of(each.command) == image
-        for each in installs
+        other_install.kind == "uv sync"
+        and other_install.command.index < command.index
+        and image_of(other_install.command) == image
+        for other_install in installs
     )
     word = span_of(command.argv[install.at])
     if not synced or job.source.slice(word) != "run":
@@ -208,14 +212,18 @@ def _pip_place(job: Job, command: Invocation) -> Location:
             return classify(cut(field, text.index("=") + 1, len(text)), site, container)
         if text == "--user":
             return Location(SHARED, "the home folder") if container is None else Location(UNKNOWN)
-    for each in commands_before(job, command):
-        if each.name in ("source", ".") and len(each.argv) > 1 and shown_text(each.argv[1]).endswith("/bin/activate"):
-            field = each.argv[1]
+    for invocation in commands_before(job, command):
+        if (
+            invocation.name in ("source", ".")
+            and len(invocation.argv) > 1
+            and shown_text(invocation.argv[1]).endswith("/bin/activate")
+        ):
+            field = invocation.argv[1]
             return classify(cut(field, 0, len(shown_text(field)) - len("/bin/activate")), site, container)
-        if has_trait(each.name, "conda") and container is None and len(each.argv) == 3:
-            if text_of(each.argv[1]) == "activate":
-                named = "/" not in shown_text(each.argv[2])
-                return Location(SHARED, "conda's environment") if named else classify(each.argv[2], site)
+        if has_trait(invocation.name, "conda") and container is None and len(invocation.argv) == 3:
+            if text_of(invocation.argv[1]) == "activate":
+                named = "/" not in shown_text(invocation.argv[2])
+                return Location(SHARED, "conda's environment") if named else classify(invocation.argv[2], site)
     return Location(UNKNOWN)
 
 

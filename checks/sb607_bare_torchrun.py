@@ -37,10 +37,10 @@ LOADING = programs_with("software") | {"source", ".", "activate"}
 
 def check(job: Job) -> Iterator[Finding]:
     uses: list[tuple[Invocation, str]] = []
-    for each in job.invocations:
-        uv = uv_command(each)
+    for invocation in job.invocations:
+        uv = uv_command(invocation)
         if uv is not None and uv.verb in ("sync", "run") and not uv.has(*OTHER):
-            uses.append((each, uv.verb))
+            uses.append((invocation, uv.verb))
     for launch in job.launches if uses else ():
         command, span = launch.invocation, span_of(launch.invocation.argv[0])
         own = [(each, verb) for each, verb in uses if image_of(each) == image_of(command)]
@@ -66,7 +66,8 @@ def _is_activated(job: Job, command: Invocation) -> bool:
     if is_set(command, "PATH") or command.state.sourced:
         return True
     return any(
-        each.name in LOADING or each.name == "eval" and not each.children for each in commands_before(job, command)
+        invocation.name in LOADING or invocation.name == "eval" and not invocation.children
+        for invocation in commands_before(job, command)
     )
 
 

@@ -103,7 +103,7 @@ def _export(step: Step) -> Export | None:
 def _loss(job: Job, step: Step, export: Export) -> Loss | None:
     """What a step lacks, where that is known to matter; None for one that runs in a container, with its environment."""
     command = step.invocation
-    if not step.certain or step.command is None or step.container is not None or step.elsewhere:
+    if not step.certain or step.command is None or step.container is not None or step.in_other_job:
         return None
     program = text_of(command.argv[step.command])
     if program is None or step.option("preserve-env") is not None:
@@ -114,8 +114,8 @@ def _loss(job: Job, step: Step, export: Export) -> Loss | None:
         return None  # on purpose
     lost = (
         name
-        for name, each in command.state.variables.items()
-        if each.exported and each.alternatives and name not in export.names and not name.startswith("SLURM_")
+        for name, variable in command.state.variables.items()
+        if variable.exported and variable.alternatives and name not in export.names and not name.startswith("SLURM_")
     )
     own, loading = list(islice(lost, 4)), _first_loading(job)
     environment = ""
@@ -175,7 +175,7 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
     why = "without PATH" if loss.program else "and passes nothing else on"
     happens = f"{_lacks(loss)}: srun takes over the job's `--export={export.text}`"
     severity = None if loss.program else "warning"
-    setting = job.request.given("export")
+    setting = job.request.setting("export")
     if setting is not None and setting.span == export.place and _only_adds(setting):
         value = f"ALL,{setting.text}"
         fix = Fix("pass the rest on too", [replacement(job.directives, setting, value)], safe=safe)

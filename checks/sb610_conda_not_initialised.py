@@ -87,14 +87,21 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, bool]:
     if around and any(re.match(r"-\w*[li]", shown_text(field)) for field in around[0].argv[1:]):
         return None, True
     personal = None
-    for each in job.invocations[: command.index]:
-        if _is_module(each) and (each.context.shell.depth == 0 or _process(each.context.shell) is process):
+    for invocation in job.invocations[: command.index]:
+        if _is_module(invocation) and (
+            invocation.context.shell.depth == 0 or _process(invocation.context.shell) is process
+        ):
             return None, True
-        if _process(each.context.shell) is not process:
+        if _process(invocation.context.shell) is not process:
             continue
-        if sources_personal_file(each):
-            personal = each
-        elif is_hook(each) or sources_activate(each) or _reads_conda(each) or is_unclear_source(each):
+        if sources_personal_file(invocation):
+            personal = invocation
+        elif (
+            is_hook(invocation)
+            or sources_activate(invocation)
+            or _reads_conda(invocation)
+            or is_unclear_source(invocation)
+        ):
             return None, True
     return personal, False
 
@@ -123,10 +130,10 @@ def _process(shell: Shell) -> Shell:
 
 def _taught(job: Job, command: Invocation, hook: str) -> Fix | None:
     line = job.source.line_of(command.span.start)
-    blanks = job.source.text[line.start : command.span.start]
-    if blanks.strip() or command.context.parent is not None or not has_trait(command.name, "conda"):
+    spaces = job.source.text[line.start : command.span.start]
+    if spaces.strip() or command.context.parent is not None or not has_trait(command.name, "conda"):
         return None
-    return Fix("define the function before", [insert(line.start, f"{blanks}{hook}\n")])
+    return Fix("define the function before", [insert(line.start, f"{spaces}{hook}\n")])
 
 
 CASES = [

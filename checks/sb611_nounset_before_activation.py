@@ -55,13 +55,13 @@ def _is_conda(command: Invocation) -> bool:
 def _without_nounset(job: Job, found: list[Invocation]) -> Fix | None:
     """`set +u` in front of each run of lines with such commands, and `set -u` behind it."""
     rows = set()
-    for each in found:
-        line = job.source.line_of(each.span.start)
-        if each.context.parent is not None or job.in_quoted_text(each.span.start):
+    for command in found:
+        line = job.source.line_of(command.span.start)
+        if command.context.parent is not None or job.in_quoted_text(command.span.start):
             return None
-        if line.end < each.span.end or not re.match(r"\s*$", job.source.text[line.start : each.span.start]):
+        if line.end < command.span.end or not re.match(r"\s*$", job.source.text[line.start : command.span.start]):
             return None
-        if re.search(r"(?:&&|\|\||\\|[|;({])\s*$", job.source.text[each.span.end : line.end]):
+        if re.search(r"(?:&&|\|\||\\|[|;({])\s*$", job.source.text[command.span.end : line.end]):
             return None
         rows.add((line.start, line.end))
     edits: list[Edit] = []
@@ -74,8 +74,8 @@ def _without_nounset(job: Job, found: list[Invocation]) -> Fix | None:
     for run in runs:
         start, end = run[0][0], run[-1][1]
         text = job.source.text[start:end]
-        blanks = text[: len(text) - len(text.lstrip())]
-        edits += [insert(start, f"{blanks}set +u\n"), insert(end, f"\n{blanks}set -u")]
+        spaces = text[: len(text) - len(text.lstrip())]
+        edits += [insert(start, f"{spaces}set +u\n"), insert(end, f"\n{spaces}set -u")]
     return Fix("turn `set -u` off around it", edits)
 
 

@@ -100,11 +100,11 @@ def _purged(job: Job, own: list[Invocation], modules: list[Invocation]) -> Itera
         return
     loads: list[Invocation] = []
     for command in own:
-        if _loaded(command) and not command.context.conditional and not command.context.looped:
+        if _loaded(command) and not command.context.conditional and not command.context.may_repeat:
             loads.append(command)
         elif _is_purge(command):
             context = command.context
-            if loads and not context.conditional and not context.looped and context.calls == loads[0].context.calls:
+            if loads and not context.conditional and not context.may_repeat and context.calls == loads[0].context.calls:
                 yield _undone(job, command, loads)
             loads = []
         elif not _changes_nothing(command):
@@ -143,7 +143,7 @@ def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterato
     loaded = [
         (command, module, span)
         for command in modules
-        if not command.context.conditional and not command.context.looped
+        if not command.context.conditional and not command.context.may_repeat
         for module, span in _loaded(command)
     ]
     names = {module.lower() for _, module, _ in loaded}
@@ -218,11 +218,11 @@ def _sources_environment(command: Invocation) -> bool:
 
 def _python_follows(own: list[Invocation], command: Invocation) -> bool:
     """Whether a program of Python runs behind a command, and no environment is turned on before it."""
-    for each in own:
-        if each.index > command.index:
-            if is_activation(each) or sources_activate(each) or _sources_environment(each):
+    for invocation in own:
+        if invocation.index > command.index:
+            if is_activation(invocation) or sources_activate(invocation) or _sources_environment(invocation):
                 return False
-            if _program(each) in PYTHONS:
+            if _program(invocation) in PYTHONS:
                 return True
     return False
 

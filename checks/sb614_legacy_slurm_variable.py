@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _renamed(job: Job, read: VariableRead, today: str) -> Fix | None:
     written = job.source.slice(read.span)
-    safe = read.name != "SLURM_NPROCS" or job.request.asked("ntasks")
+    safe = read.name != "SLURM_NPROCS" or job.request.has_option("ntasks")
     for sign in ("${#", "${", "$", ""):
         if written.startswith(sign + read.name):
             new = sign + today + written[len(sign + read.name) :]

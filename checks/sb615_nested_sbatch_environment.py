@@ -87,10 +87,10 @@ def check(job: Job) -> Iterator[Finding]:
 def _taken_out(outer: Job, command: Invocation) -> frozenset[str] | None:
     """The variables that are taken out of the environment of a command; None where that is not known."""
     found: set[str] = set()
-    for each in command.ancestors():
-        if each.spawn.cleared:
+    for ancestor in command.ancestors():
+        if ancestor.spawn.cleared:
             return None
-        found |= each.spawn.dropped
+        found |= ancestor.spawn.dropped
     return None if _tidies(outer, command) else frozenset(found)
 
 
@@ -104,10 +104,10 @@ def _first_change(job: Job) -> float:
     """The number of the first command that may change variables of Slurm; -1 where an assignment does."""
     if any(each.name.startswith("SLURM_") for each in job.assignments):
         return -1
-    for number, each in enumerate(job.invocations):
-        if each.name in ("unset", "export", "declare", "eval"):
-            words = each.words[1:]
-            if each.name == "eval" or any("SLURM" in word or not word.isascii() for word in words):
+    for number, command in enumerate(job.invocations):
+        if command.name in ("unset", "export", "declare", "eval"):
+            words = command.words[1:]
+            if command.name == "eval" or any("SLURM" in word or not word.isascii() for word in words):
                 return number
     return math.inf
 
@@ -126,16 +126,16 @@ def _step_without(job: Job, *options: str) -> Step | None:
 
 
 def _tasks(job: Job, outer: Job) -> Inherited | None:
-    if job.request.asked_any(TASK_OPTIONS):
+    if job.request.has_any_option(TASK_OPTIONS):
         return None
     counts, own = outer.request.counts, job.request.effective_tasks()
     if counts is None or not counts.ntasks_given or counts.ntasks is None:
         return None
-    own = 1 if own is None and not job.request.asked("nodes") else own
+    own = 1 if own is None and not job.request.has_option("nodes") else own
     step = _step_without(job, *TASK_OPTIONS, "nodes")
-    if own is None or counts.ntasks <= own or step is None or job.request.asked("exclusive"):
+    if own is None or counts.ntasks <= own or step is None or job.request.has_option("exclusive"):
         return None
-    per_node = ("SLURM_NTASKS_PER_NODE",) if outer.request.asked("ntasks-per-node") else ()
+    per_node = ("SLURM_NTASKS_PER_NODE",) if outer.request.has_option("ntasks-per-node") else ()
     room = "one" if own == 1 else str(own)
     return Inherited(
         ("SLURM_NTASKS", "SLURM_NPROCS", *per_node), step, f"wants {counts.ntasks} tasks in a job of {room}"
@@ -143,7 +143,9 @@ def _tasks(job: Job, outer: Job) -> Inherited | None:
 
 
 def _gpus(job: Job, outer: Job) -> Inherited | None:
-    names = tuple(name for option in GPU_VARIABLES if outer.request.asked(option) for name in GPU_VARIABLES[option])
+    names = tuple(
+        name for option in GPU_VARIABLES if outer.request.has_option(option) for name in GPU_VARIABLES[option]
+    )
     step = _step_without(job, *GPU_VARIABLES, "gres", "tres-per-task")
     if not names or step is None or job.request.asks_for_gpus is not False or outer.request.asks_for_gpus is not True:
         return None
@@ -151,8 +153,8 @@ def _gpus(job: Job, outer: Job) -> Inherited | None:
 
 
 def _memory(job: Job, outer: Job) -> Inherited | None:
-    here = [option for option in MEMORY_VARIABLES if job.request.asked(option)]
-    there = [option for option in MEMORY_VARIABLES if outer.request.asked(option)]
+    here = [option for option in MEMORY_VARIABLES if job.request.has_option(option)]
+    there = [option for option in MEMORY_VARIABLES if outer.request.has_option(option)]
     step = _step_without(job, *MEMORY_VARIABLES)
     if len(here) != 1 or len(there) != 1 or here == there or step is None:
         return None

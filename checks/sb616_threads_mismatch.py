@@ -23,8 +23,8 @@ from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.programs import commands_told
-from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.programs import commands_with_option
+from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -55,16 +55,16 @@ UNCLEAR = (
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
-    if request.asked_any(UNCLEAR) or request.foreign_settings():
+    if request.has_any_option(UNCLEAR) or request.foreign_settings():
         return
-    by_variable = request.asked("cpus-per-task") or any("cpus-per-task" in step.options for step in job.steps)
-    commands = job.invocations if by_variable else commands_told(job, _is_option)
+    by_variable = request.has_option("cpus-per-task") or any("cpus-per-task" in step.options for step in job.steps)
+    commands = job.invocations if by_variable else commands_with_option(job, _is_option)
     for command in commands:
-        step = step_around(command.context)
+        step = enclosing_step(command.context)
         if command.children or command.context.captured or not command.argv or step is None and command.kind == "mpi":
             continue
-        asked = request.asked("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
-        for words, span, number, of_job in _told(job, command, step, asked):
+        asked = request.has_option("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
+        for words, span, number, of_job in _thread_setting(job, command, step, asked):
             cpus = _cpus(job, step)
             if cpus is None or number <= max(cpus, 2) or _counts_others(command):
                 continue
@@ -92,9 +92,9 @@ def _cpus(job: Job, step: Step | None) -> int | None:
             return None
         if option is not None:
             return whole(option.text)
-    each = whole(request.text("cpus-per-task")) if request.asked("cpus-per-task") else 1
+    each = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
     tasks: int | None = 1
-    if request.asked("ntasks-per-node") or request.asked("ntasks"):
+    if request.has_option("ntasks-per-node") or request.has_option("ntasks"):
         tasks = request.tasks_on_each_node() or request.tasks  # at most
     if each is None or tasks is None:
         return None
@@ -115,7 +115,9 @@ def _is_option(word: str) -> bool:
     return word[:1] == "-" and OPTION.fullmatch(word.partition("=")[0]) is not None
 
 
-def _told(job: Job, command: Invocation, step: Step | None, by_variable: bool) -> Iterator[tuple[str, Span, int, bool]]:
+def _thread_setting(
+    job: Job, command: Invocation, step: Step | None, by_variable: bool
+) -> Iterator[tuple[str, Span, int, bool]]:
     """How many CPUs a command is told to use: the words, their place, the number, whether that is the job's own."""
     argv, written = command.argv, command.words
     for at in [at for at, is_option in enumerate(map(_is_option, written)) if is_option]:

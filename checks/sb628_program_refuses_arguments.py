@@ -38,10 +38,10 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     found: dict[Span, list[tuple[Span, str] | None]] = {}
-    for each, program in python_programs(job):
-        words = _words(job, each)
+    for command, program in python_programs(job):
+        words = _words(job, command)
         if words is not None:
-            found.setdefault(each.span, []).append(_complaint(program, each, words))
+            found.setdefault(command.span, []).append(_complaint(program, command, words))
     for complaints in found.values():
         if complaints[0] is not None and None not in complaints:  # whichever words it gets
             yield Finding(*complaints[0])

@@ -100,7 +100,7 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
     old = _old(job)
     seen: set[str] = set()
     for name in ("output", "error"):
-        setting = job.request.given(name)
+        setting = job.request.setting(name)
         path = None if setting is None else setting.value
         if setting is None or not path or _FILLED_IN.search(path):
             continue
@@ -126,7 +126,7 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
 
 
 def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
-    array = job.request.asked("array")
+    array = job.request.has_option("array")
     file = ("%x-%A_%a" if array else "%x-%j") + (".err" if name == "error" else ".out")
     instead = posixpath.join(path, file)
     span = setting.value_span or setting.span
@@ -137,7 +137,7 @@ def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
 
 def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> Finding | None:
     """What is to be said of the folder of a log, before Slurm 23.02."""
-    span, when = setting.value_span or setting.span, job.versions.said(old)
+    span, when = setting.value_span or setting.span, job.versions.suffix(old)
     of_job = _part_of_each_job(folder)
     if of_job is not None:
         return _of_each_job(job, span, folder.replace(UNKNOWN, "…"), of_job)
@@ -165,7 +165,9 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
 
 
 def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:
-    message = f"Slurm{job.versions.said(_old(job))} makes no folder `{folder}`, so the job fails at once without a log"
+    message = (
+        f"Slurm{job.versions.suffix(_old(job))} makes no folder `{folder}`, so the job fails at once without a log"
+    )
     return Finding(span, f"{message}; put `{of_job}` into the file name", _worst(job))
 
 
@@ -176,27 +178,27 @@ def _logs_of_submits(job: Job) -> Iterator[Finding]:
         return
     inside = {id(each.submission.command) for each in job.submits if each.submission is not None}
     places: set[Span] = set()
-    for each in commands:
-        if each.span in places or each.context.handler:
+    for command in commands:
+        if command.span in places or command.context.handler:
             continue
-        places.add(each.span)
-        options = options_of(each, "sbatch", job.versions, job.site)
+        places.add(command.span)
+        options = options_of(command, "sbatch", job.versions, job.site)
         seen: set[str] = set()
         for name in ("output", "error"):
             option = options.get(name)
             if option is None or not option.value:
                 continue
             start, end = option.span.start, max(option.span.end, option.value[-1].end)
-            span = Span(start, end) if each.span.start <= start < end <= each.span.end else each.name_span
+            span = Span(start, end) if command.span.start <= start < end <= command.span.end else command.name_span
             folder = posixpath.dirname(key(option.value))
-            of_job = None if id(each) in inside else _part_of_each_job(re.sub(r"\$\{[^{}]*\}", "", folder))
+            of_job = None if id(command) in inside else _part_of_each_job(re.sub(r"\$\{[^{}]*\}", "", folder))
             if folder in seen or "chdir" in options and not folder.startswith(("/", "${")):
                 continue
             seen.add(folder)
             if of_job is not None:
                 yield _of_each_job(job, span, folder, of_job)
             else:
-                yield from _new_folder(job, each, option.value, span)
+                yield from _new_folder(job, command, option.value, span)
 
 
 def _of_heredoc(job: Job, setting: Setting, old: tuple[str, ...]) -> Finding | None:
@@ -222,7 +224,9 @@ def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Ite
         return
     old = _old(job)
     shown = fresh.name if fresh.name.startswith("$(") else f"${fresh.name}"
-    message = f"nothing makes this folder, whose name is new by `{shown}`, and Slurm{job.versions.said(old)} does not:"
+    message = (
+        f"nothing makes this folder, whose name is new by `{shown}`, and Slurm{job.versions.suffix(old)} does not:"
+    )
     opening = Opening(command, folder, span, command.index, "output")
     yield Finding(
         span, f"{message} the job fails at once; run `mkdir -p` before sbatch",
@@ -249,7 +253,7 @@ def _is_new(expansion: Expansion) -> bool:
 
 
 def _is_folder(job: Job, path: str) -> bool:
-    if path.startswith("/") or "%" in path or job.request.asked("chdir") or not job.source.own.has_files_beside:
+    if path.startswith("/") or "%" in path or job.request.has_option("chdir") or not job.source.own.has_files_beside:
         return False
     beside = os.path.join(os.path.dirname(job.source.path), path)
     return lookups.is_folder(beside) and lookups.exists(job.source.path)
@@ -268,7 +272,9 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
             continue
         if not has_makers and opening.is_option and _is_made_by_nobody(job, opening):
             seen.add(folder)
-            message = f"srun{job.versions.said(_old(job))} makes no folder `{folder}`, and where it is missing the step"
+            message = (
+                f"srun{job.versions.suffix(_old(job))} makes no folder `{folder}`, and where it is missing the step"
+            )
             yield Finding(opening.span, f"{message} fails; run `mkdir -p {folder}` before", "warning")
             continue
         maker = next((maker for maker in by_folder.get(folder, ()) if is_too_late(maker, opening)), None)
@@ -297,7 +303,7 @@ def _too_early(job: Job, opening: Opening, maker: Invocation) -> Finding:
     when = "only once the step runs" if inside else "only later"
     shown = folder.replace("${", "$").replace("}", "") if "$(" not in folder else "the folder"
     if opening.is_option:
-        effect = f"srun{job.versions.said(_old(job))} cannot open its --{opening.by}, and the step fails"
+        effect = f"srun{job.versions.suffix(_old(job))} cannot open its --{opening.by}, and the step fails"
     elif opening.by == "tee":
         effect = "tee cannot open its file"
     else:

@@ -51,17 +51,17 @@ _IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
-    if not (request.asked("output") or request.asked("error")):
+    if not (request.has_option("output") or request.has_option("error")):
         return
     asked = indexes(request.array)
     if asked is None or asked.tasks < 2:
         # Perhaps an array by the command line.
-        if request.asked("array") or not any(read.name == "SLURM_ARRAY_TASK_ID" for read in job.trace.reads):
+        if request.has_option("array") or not any(read.name == "SLURM_ARRAY_TASK_ID" for read in job.trace.reads):
             return
         if not shows_array(job):
             return
         asked = None
-    if any(map(_takes_over, by_program(job).get("exec", ()))):
+    if any(map(_redirects_output, by_program(job).get("exec", ()))):
         return
     by_path: dict[str, list[Setting]] = {}
     for setting, path in plain_paths(job, "output", "error"):
@@ -85,8 +85,8 @@ def _clobbered(
     job: Job, asked: Indexes | None, shared: tuple[str, ...], path: str, settings: list[Setting]
 ) -> Finding:  # fmt: skip
     instead = _with_index(path)
-    when = job.versions.said(shared)
-    mode = (job.request.text("open-mode") or "").lower()
+    when = job.versions.suffix(shared)
+    mode = (job.request.value("open-mode") or "").lower()
     if mode.startswith("a"):
         severity, happens = "info", f"the lines of all tasks of the array are mixed in `{path}`{when}"
     elif asked is None:
@@ -103,7 +103,7 @@ def _clobbered(
     return Finding(span, message, severity, fix=_fix(job, settings, [instead] * len(settings)))
 
 
-def _takes_over(command: Invocation) -> bool:
+def _redirects_output(command: Invocation) -> bool:
     """Whether the script sends all further output into a file of its own: `exec > run_$SLURM_ARRAY_TASK_ID.log`."""
     return (
         command.name == "exec"

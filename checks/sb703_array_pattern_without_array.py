@@ -36,11 +36,11 @@ _ALONE = Regex(r"[-_.]?%[0-9]*a")
 
 def check(job: Job) -> Iterator[Finding]:
     directives, request = job.directives, job.request
-    if request.asked("array") or directives.unread:
+    if request.has_option("array") or directives.unread:
         return
     by_path: dict[str, list[Span]] = {}
     for name in ("output", "error", "input"):
-        setting = request.given(name)
+        setting = request.setting(name)
         path = None if setting is None else setting.text
         if setting is None or not path or not patterns.uses(path, "a") or typo(directives, setting) is not None:
             continue

@@ -50,7 +50,7 @@ _FIXED = frozenset({"HOME", "USER", "SLURM_SUBMIT_DIR", "SLURM_JOB_NAME", "SCRAT
 def check(job: Job) -> Iterator[Finding]:
     if not job.directives.settings:
         return
-    if job.request.asked("array"):
+    if job.request.has_option("array"):
         return
     found = [*_logs_of_job(job), *(_logs_of_work(job) if job.is_shell else ())]
     if found and not may_be_array(job):  # that asks files, and comes last
@@ -58,14 +58,14 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _logs_of_job(job: Job) -> Iterator[Finding]:
-    if (job.request.text("open-mode") or "").lower().startswith("a"):
+    if (job.request.value("open-mode") or "").lower().startswith("a"):
         return
     found: list[Setting] = []
     for setting, path in plain_paths(job, "output", "error"):
         if path.endswith("/"):
             continue
         letters = {use.letter for use in patterns.found(path)}
-        if "x" in letters and not job.request.asked("job-name"):
+        if "x" in letters and not job.request.has_option("job-name"):
             return  # the name may come from the command line, another one each time
         if _OWN & letters or _is_read(job, path):
             return  # one of both is there for every run, or somebody wants just these names
@@ -101,7 +101,7 @@ def _logs_of_work(job: Job) -> Iterator[Finding]:
         command = next((each for each in ran.elements[-1] if each.name == "tee" and not each.kind), None)
         if command is None or not _is_work(job, ran):
             continue
-        if any(word[:1] == "-" for word in command.words[1:]) or command.context.looped:
+        if any(word[:1] == "-" for word in command.words[1:]) or command.context.may_repeat:
             continue
         for field in command.argv[1:]:
             word = shown_text(field)

@@ -58,7 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
             written = path[use.start : use.end]
             since = patterns.LETTERS.get(use.letter)
             if since is not None:
-                when = f"Slurm{job.versions.said(absent)} does not know `{written}` and leaves it in the name"
+                when = f"Slurm{job.versions.suffix(absent)} does not know `{written}` and leaves it in the name"
                 yield Finding(span, f"{when}: it came with {since}")
             elif use.letter in _DATE and path.count("%") > 1 and not _letters_known(path):
                 yield Finding(span, f"Slurm has no patterns for dates, so `{written}` stays in the name; write `%j`")
@@ -88,7 +88,7 @@ def _may_be_wrong(path: str, versions: tuple[str, ...]) -> bool:
 
 def _paths(job: Job) -> Iterator[tuple[str, Span]]:
     for name in _NAMES if job.directives.certain else ():
-        given = job.request.given(name)
+        given = job.request.setting(name)
         if given is not None and _may_be_wrong(given.text or "", job.versions.majors):
             for setting, path in plain_paths(job, name):
                 yield path, setting.value_span or setting.span

@@ -39,12 +39,12 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if not job.directives.settings:
         return
-    if request.asked("open-mode") or request.asked("no-requeue") or job.directives.unread:
+    if request.has_option("open-mode") or request.has_option("no-requeue") or job.directives.unread:
         return
-    paths = [request.text(name) or "" for name in ("output", "error") if request.asked(name)]
+    paths = [request.value(name) or "" for name in ("output", "error") if request.has_option(name)]
     if any(patterns.uses(path, "r") or path in ("none", "/dev/null") for path in paths):
         return
-    setting = request.given("requeue")
+    setting = request.setting("requeue")
     again = next(filter(_requeues, commands_named(job, "scontrol")), None)
     if setting is None and again is None:
         return

@@ -29,7 +29,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sbatchlint.analysis.expansion.reads import TESTS, assignment_around, guarded_names, unprepared_reads, use_of
+from sbatchlint.analysis.expansion.reads import TESTS, enclosing_assignment, guarded_names, unprepared_reads, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.submit_lines import shows_array
@@ -181,7 +181,7 @@ _LINE = {"sed": _of_sed, "awk": _of_awk, "gawk": _of_awk, "mawk": _of_awk, "head
 
 
 def check(job: Job) -> Iterator[Finding]:
-    setting = job.request.given("array")
+    setting = job.request.setting("array")
     asked = None if setting is None else indexes(setting.text)
     if setting is not None and asked is not None:
         found = (_unfit(job, setting, asked, choice) for choice in _choices(job))
@@ -190,7 +190,7 @@ def check(job: Job) -> Iterator[Finding]:
         if finding is not None:
             yield finding
         yield from _by_count(job)
-    elif not job.request.asked("array") and not job.is_embedded:
+    elif not job.request.has_option("array") and not job.is_embedded:
         yield from _no_array(job)
 
 
@@ -200,10 +200,10 @@ def _choices(job: Job) -> Iterator[Choice]:
     for text, program in programs(job):
         found = nodes_of(program, Parameter)
         measured = {each.name for each in found if each.operator == "length" and each.index is not None}
-        for each in found:
-            if each.index is None or each.operator or each.name in measured:
+        for parameter in found:
+            if parameter.index is None or parameter.operator or parameter.name in measured:
                 continue
-            read = reads.get((each.name, text.span(each.start, each.end)))
+            read = reads.get((parameter.name, text.span(parameter.start, parameter.end)))
             if read is None or read.variable is None or read.context.conditional or read.context.guards:
                 continue
             known = read.variable.alternatives
@@ -213,12 +213,12 @@ def _choices(job: Job) -> Iterator[Choice]:
             pieces = [piece for field in fields or () for piece in field]
             if fields is None or any(piece.open or _GLOB.search(piece.text or "") for piece in pieces):
                 continue
-            assigned = assignment_around(job, read.span)
+            assigned = enclosing_assignment(job, read.span)
             if assigned is None or assigned.name not in guarded_names(job):
-                alone = sum(other.name == each.name for other in found) == 1
-                subscript = text.string[each.index.start : each.index.end]
+                alone = sum(other.name == parameter.name for other in found) == 1
+                subscript = text.string[parameter.index.start : parameter.index.end]
                 first = text_of(fields[0]) if fields else None
-                yield Choice(each.name, len(fields), subscript, read, first, alone)
+                yield Choice(parameter.name, len(fields), subscript, read, first, alone)
 
 
 def _unfit(job: Job, setting: Setting, asked: Indexes, choice: Choice) -> Finding | None:
@@ -297,15 +297,15 @@ def _lines(job: Job) -> Iterator[Line]:
     commands = [each for each in job.invocations if each.name in _LINE and len(each.argv) > 2]
     if not commands or any(each.name in TESTS and _reads_index(each) for each in job.invocations):
         return
-    for each in commands:
-        if each.context.conditional or each.phase is not Phase.BATCH or not _reads_index(each):
+    for command in commands:
+        if command.context.conditional or command.phase is not Phase.BATCH or not _reads_index(command):
             continue
-        following = job.invocations[each.index + 1 : each.index + 2]
-        if each.name == "head" and not (each.piped_to and [other.name for other in following] == ["tail"]):
+        following = job.invocations[command.index + 1 : command.index + 2]
+        if command.name == "head" and not (command.piped_to and [other.name for other in following] == ["tail"]):
             continue
-        assigned = assignment_around(job, each.span)
+        assigned = enclosing_assignment(job, command.span)
         if assigned is None or assigned.name not in guarded_names(job):
-            yield Line(each)
+            yield Line(command)
 
 
 def _reads_index(command: Invocation) -> bool:

@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
     asked = several_elements(job)
     if asked is None or asked.throttle == 1 or not job.is_shell:
         return
-    setting = job.request.given("array")
+    setting = job.request.setting("array")
     if setting is None or _speaks_of_index(job.source.text):
         return
     works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
@@ -106,8 +106,8 @@ def _name(command: Invocation) -> str:
 def _tells(command: Invocation) -> bool:
     """Whether a command is given something that differs between the tasks, or works on what a queue has."""
     fields = [*command.argv, *(value for _, value in command.variables), *(to.target or () for to in command.redirects)]
-    for each in (each for field in fields for each in expansions(field)):
-        if each.name in _OWN or any(words and words[0] in _TELLING for words in each.commands):
+    for expansion in (each for field in fields for each in expansions(field)):
+        if expansion.name in _OWN or any(words and words[0] in _TELLING for words in expansion.commands):
             return True
     if command.name == "flock":
         return True
@@ -118,7 +118,7 @@ def _asks(job: Job, command: Invocation) -> bool | None:
     """Whether a program asks which task it is; None where that is not known."""
     program = python_program(job, command)
     if program is not None:
-        if program.speaks_of(*_IDENTITY):
+        if program.mentions(*_IDENTITY):
             return True
         return False if is_serial(program) else None
     for field in command.argv[:4]:

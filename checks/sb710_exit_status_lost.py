@@ -35,9 +35,9 @@ from itertools import chain
 
 from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO, dead_ends
 from sbatchlint.analysis.script.exit_status import exit_statuses, exit_statuses_with_pipefail
-from sbatchlint.analysis.script.needed_files import leaving_traces
+from sbatchlint.analysis.script.needed_files import needed_producers
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
-from sbatchlint.analysis.script.traps import leaving_trap, status_before
+from sbatchlint.analysis.script.traps import exiting_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
 from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -68,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or not all(map(_is_placeholder, _error_lines(job))):
         return
     found = exit_statuses(job)
-    trap = leaving_trap(job)
+    trap = exiting_trap(job)
     lost = found.lost if trap is None else []
     zero = trap is not None and (job.source.slice(trap.span) == "exit 0" or status_before(job, trap) is not None)
     if trap is not None and trap.name == "exit" and zero:
@@ -137,7 +137,7 @@ def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
     later = _decides_later(job, loss)
     decided = later is not None and not loss.errexit and loss.how != "overwritten"
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
-    minor = minor or id(loss.command) in leaving_traces(job)
+    minor = minor or id(loss.command) in needed_producers(job)
     return not minor, loss.weight
 
 
@@ -169,8 +169,8 @@ def _decides_later(job: Job, loss: Loss) -> Invocation | None:
 def _decisive(job: Job) -> dict[Invocation | None, list[Invocation]]:
     """The decisive work by the command whose program it stands in, None for the script itself; the last one first."""
     found: dict[Invocation | None, list[Invocation]] = {}
-    for each in reversed(exit_statuses(job).decisive):
-        found.setdefault(each.context.parent, []).append(each)
+    for command in reversed(exit_statuses(job).decisive):
+        found.setdefault(command.context.parent, []).append(command)
     return found
 
 
@@ -190,11 +190,11 @@ def _word(job: Job, loss: Loss) -> Span:
     """The word that names the work: srun, or the program that wrappers such as `nice` start in the end."""
     command = loss.command
     named = [each for each in command.descendants() if each.name == "srun"] or [_unwrapped(command)]
-    for each in (named[0], command):
-        span = each.name_span
+    for invocation in (named[0], command):
+        span = invocation.name_span
         written = job.source.slice(span) if span.end <= len(job.source.own.text) else ""
         inside = command.span.start <= span.start < command.span.end
-        if written and (inside or command.context.calls and written == text_of(each.argv[0])):
+        if written and (inside or command.context.calls and written == text_of(invocation.argv[0])):
             return span
     line = job.source.line_of(command.span.start)
     if command.span.end <= line.end:
@@ -222,9 +222,9 @@ def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     """`exit`s before the work that follow on a message of an error, and give 0."""
     end = max((each.index for each in found.work), default=0)
     places: dict[Span, tuple[Invocation, Invocation]] = {}  # a function may be called more than once
-    for each in by_program(job).get("exit", ()):
-        if 0 < each.index < end and _gives_up(message := job.invocations[each.index - 1], each):
-            places.setdefault(each.span, (message, each))
+    for command in by_program(job).get("exit", ()):
+        if 0 < command.index < end and _gives_up(message := job.invocations[command.index - 1], command):
+            places.setdefault(command.span, (message, command))
     if not places:
         return
     message, first = next(iter(places.values()))
@@ -286,7 +286,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int) -> tuple[str
     if loss.how == "ignored":
         return f"the job is COMPLETED even if {name}{many} fails; write `|| exit` where that is not meant", None
     if loss.how == "trap":
-        exits = leaving_trap(job)
+        exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
         ends = "the trap ends the script with 0" if before is None else f"`exit $?` gives the status of `{before.name}`"
         message = (
@@ -301,9 +301,9 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int) -> tuple[str
         )
         return message, None
     if loss.command.context.parent is not None:
-        behind = "each" if others else "it"
+        after = "each" if others else "it"
         begin = f"another command of this shell follows, so the job is COMPLETED even if {name}{many} fails"
-        return f"{begin}; write `|| exit` behind {behind}", None
+        return f"{begin}; write `|| exit` behind {after}", None
     if _cancels_itself(found):
         begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails"
         return f"{begin}; write {leave}", None
@@ -316,7 +316,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int) -> tuple[str
     fix = _keep(job, loss, last) if last is not None else None
     advice = "keep `status=$?` behind it and end with `exit $status`" if fix is not None else f"write {leave}"
     fails = "fails"
-    if found.last is not None and id(loss.command) in leaving_traces(job):
+    if found.last is not None and id(loss.command) in needed_producers(job):
         fails = f"fails after writing what `{found.last.name}` needs"
     return f"{_last_line(job, found, loss)}, so the job is COMPLETED even if {name}{many} {fails}; {advice}", fix
 
@@ -423,7 +423,14 @@ def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
 def _is_alone(job: Job, ran: PipelineRun, work: Invocation, last: Invocation) -> bool:
     """Whether the work stands in lines of its own and always runs, once: its status can be kept behind it."""
     context, source = ran.context, job.source
-    if context.conditional or context.looped or context.calls or context.shell.depth or job.is_embedded or ran.tested:
+    if (
+        context.conditional
+        or context.may_repeat
+        or context.calls
+        or context.shell.depth
+        or job.is_embedded
+        or ran.tested
+    ):
         return False
     if context.guards or any(each.stdin is not None for each in ran.elements[0]):
         return False  # a heredoc's body stands behind the line
@@ -433,8 +440,8 @@ def _is_alone(job: Job, ran: PipelineRun, work: Invocation, last: Invocation) ->
     if any(not node.closed for node in nodes_of(job.program, Heredoc)):
         return False
     before = source.text[source.line_of(ran.span.start).start : ran.span.start]
-    behind = source.text[ran.span.end : source.line_of(ran.span.end).end].strip()
-    return not before.strip() and (not behind or behind.startswith("#"))
+    after = source.text[ran.span.end : source.line_of(ran.span.end).end].strip()
+    return not before.strip() and (not after or after.startswith("#"))
 
 
 CASES = [

@@ -25,13 +25,13 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in exit_statuses(job).empty:
+    for status in exit_statuses(job).empty:
         yield Finding(
-            each.read,
-            f"`$?` is 0 here, as the command on line {job.line(each.started.end - 1)} was only started; "
+            status.read,
+            f"`$?` is 0 here, as the command on line {job.line(status.started.end - 1)} was only started; "
             "`wait $!` gives the status that it ends with",
-            severity="warning" if each.earnest else "info",
-            related=[(each.started, "started in the background")],
+            severity="warning" if status.acted_on else "info",
+            related=[(status.started, "started in the background")],
         )
 
 

@@ -35,7 +35,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.argv import partition
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import classify
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -76,19 +76,19 @@ def check(job: Job) -> Iterator[Finding]:
     asked = several_elements(job)
     if not job.is_shell or asked is None:
         return
-    told = _told(job)
-    for each in job.invocations:
-        if each.index not in told or each.context.handler or each.context.captured or each.alternatives > 1:
+    told = _indexed_commands(job)
+    for command in job.invocations:
+        if command.index not in told or command.context.handler or command.context.captured or command.alternatives > 1:
             continue
-        for written in _written(job, each):
-            if asked.throttle == 1 and each.name in _PREPARING:
+        for written in _written(job, command):
+            if asked.throttle == 1 and command.name in _PREPARING:
                 continue  # one task after the other
-            if not _is_shared(job, each, written.path):
+            if not _is_shared(job, command, written.path):
                 continue
-            yield _finding(job, each, written)
+            yield _finding(job, command, written)
 
 
-def _told(job: Job) -> set[int]:
+def _indexed_commands(job: Job) -> set[int]:
     """The commands that are told the index, or stand in a pipeline with one that is, and run in every task."""
     found = {each.index for each in job.invocations if works_by_index(job, each)}
     for ran in job.pipelines:
@@ -102,10 +102,10 @@ def _told(job: Job) -> set[int]:
 def _first_of_some(job: Job) -> int:
     """The command from which on perhaps not all tasks of the array go on: some have left the script by a test."""
     tests = [each.index for each in job.invocations if each.name in ("[", "[[", "test") and works_by_index(job, each)]
-    for each in job.invocations:
-        leaves = each.name in ("exit", "return") and any(0 < each.index - test < 5 for test in tests)
-        if leaves and not any(_BEYOND[taken].search(str(test)) for test, taken in each.guards if taken in (0, 1)):
-            return each.index
+    for command in job.invocations:
+        leaves = command.name in ("exit", "return") and any(0 < command.index - test < 5 for test in tests)
+        if leaves and not any(_BEYOND[taken].search(str(test)) for test, taken in command.guards if taken in (0, 1)):
+            return command.index
     return len(job.invocations)
 
 
@@ -165,7 +165,7 @@ def _is_shared(job: Job, command: Invocation, path: Pieces) -> bool:
     text = shown_text(path)
     if text.startswith(("/dev/", "/proc/", "-", "&")) or not is_at_one_place(job, command, path):
         return False
-    container, step = container_of(command), step_around(command.context)
+    container, step = container_of(command), enclosing_step(command.context)
     if container is not None and not text.startswith("/"):
         return False
     if step is not None and step.option("chdir") is not None:

@@ -77,9 +77,9 @@ def _wants_number(command: Invocation, at: int) -> bool:
 def _submission(job: Job, told: Expansion) -> Invocation | None:
     """The sbatch that prints the sentence, where it prints nothing else and nobody cuts it."""
     found = [
-        each
-        for each in job.invocations
-        if each.name == "sbatch" and told.span.holds(each.span)
+        command
+        for command in job.invocations
+        if command.name == "sbatch" and told.span.contains(command.span)
     ]
     if len(found) != 1 or "|" in told.name or ";" in told.name or len(told.commands) != 1:
         return None

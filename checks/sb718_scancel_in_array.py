@@ -31,7 +31,7 @@ _ONE_AT_A_TIME = Regex(r".*%1")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    array = job.request.text("array")
+    array = job.request.value("array")
     if array is None:
         return
     chain = _ONE_AT_A_TIME.fullmatch(array) is not None

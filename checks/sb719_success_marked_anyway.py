@@ -69,18 +69,18 @@ def check(job: Job) -> Iterator[Finding]:
     if _LOOKS.search(told):
         yield from _at_time_limit(job, command, handler, told)
         return
-    for each in handler:
-        if each.name in _LEAVING and each.guards != command.guards:
+    for invocation in handler:
+        if invocation.name in _LEAVING and invocation.guards != command.guards:
             return  # it looks at something after all
-        if each.guards != command.guards or each.name in functions or not _marks(job, each):
+        if invocation.guards != command.guards or invocation.name in functions or not _marks(job, invocation):
             continue
-        if not _changes_later(job, command, each):
-            row = job.line(each.span.start)
+        if not _changes_later(job, command, invocation):
+            row = job.line(invocation.span.start)
             yield Finding(
                 command.span,
                 f"line {row} runs however the script ends, so work that failed or ran out of time counts as done, too; "
                 "begin the handler with `status=$?` and do it only where that is 0",
-                related=[(each.span, "marks the work as done")],
+                related=[(invocation.span, "marks the work as done")],
             )
             return
 
@@ -94,16 +94,16 @@ def _at_time_limit(job: Job, trap: Invocation, handler: list[Invocation], told: 
         return
     if not any(_is_foreground(job, trap, each) for each in job.invocations):
         return
-    for each in handler:
-        tests = [str(guard) for guard, branch in each.guards - trap.guards if branch == 0]
-        if all(map(_SUCCESS.search, tests or [told])) and _marks(job, each):
-            row = job.line(each.span.start)
+    for command in handler:
+        tests = [str(guard) for guard, branch in command.guards - trap.guards if branch == 0]
+        if all(map(_SUCCESS.search, tests or [told])) and _marks(job, command):
+            row = job.line(command.span.start)
             yield Finding(
                 trap.span,
                 "at the time limit SIGTERM ends bash with the `$?` of the command before, mostly 0, and "
                 f"line {row} marks the work as done; add `trap 'exit 143' TERM`",
                 "info",
-                related=[(each.span, "marks the work as done")],
+                related=[(command.span, "marks the work as done")],
             )
             return
 
@@ -119,7 +119,9 @@ def _is_foreground(job: Job, trap: Invocation, command: Invocation) -> bool:
 def _is_taken_back(job: Job) -> bool:
     """Whether the trap does not hold to the end."""
     commands = (
-        each for each in job.invocations if each.name == "trap" and len(each.argv) > 1 and not each.context.handler
+        command
+        for command in job.invocations
+        if command.name == "trap" and len(command.argv) > 1 and not command.context.handler
     )
     return any(text_of(each.argv[1]) in ("-", "") for each in commands)
 

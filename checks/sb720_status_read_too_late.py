@@ -24,13 +24,13 @@ CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", sinc
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in exit_statuses(job).late:
-        name = f"`{each.work.name}`" if each.work.name else "the command"
+    for read in exit_statuses(job).late:
+        name = f"`{read.work.name}`" if read.work.name else "the command"
         yield Finding(
-            each.read,
-            f"`$?` is 0 here even if {name} on line {job.line(each.work.span.start)} fails, as it is the status of "
-            f"line {job.line(each.by.start)}; write `status=$?` right behind {name}, and test that",
-            related=[(each.work.name_span, "whose status is meant"), (each.by, "this one replaces it")],
+            read.read,
+            f"`$?` is 0 here even if {name} on line {job.line(read.work.span.start)} fails, as it is the status of "
+            f"line {job.line(read.by.start)}; write `status=$?` right behind {name}, and test that",
+            related=[(read.work.name_span, "whose status is meant"), (read.by, "this one replaces it")],
         )
 
 

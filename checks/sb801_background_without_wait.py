@@ -38,7 +38,7 @@ from sbatchlint.bash.variables import Guards, merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -110,11 +110,11 @@ def check(job: Job) -> Iterator[Finding]:
 def _backgrounds(job: Job) -> dict[int, tuple[Shell, list[Invocation]]]:
     """The shells of statements in the background, each with all commands inside, in the order of running."""
     found: dict[int, tuple[Shell, list[Invocation]]] = {}
-    for each in job.invocations:
-        if each.context.background is not None:
-            for shell in each.context.shell.around():
+    for command in job.invocations:
+        if command.context.background is not None:
+            for shell in command.context.shell.enclosing_shells():
                 if shell.kind == "background":
-                    found.setdefault(id(shell), (shell, []))[1].append(each)
+                    found.setdefault(id(shell), (shell, []))[1].append(command)
     return found
 
 
@@ -124,10 +124,10 @@ def _is_followed(job: Job) -> bool:
         return False
     if any(nodes_of(program, Unparsed) for _, program in programs(job)):
         return False
-    for each in job.invocations:
-        if each.name == "mkfifo" or each.name == "shopt" and "lastpipe" in map(text_of, each.argv):
+    for command in job.invocations:
+        if command.name == "mkfifo" or command.name == "shopt" and "lastpipe" in map(text_of, command.argv):
             return False
-        background = each.context.background
+        background = command.context.background
         if background is not None and job.source.slice(background.span).startswith("coproc"):
             return False
     return True
@@ -145,10 +145,10 @@ def _left(job: Job, shell: Shell, commands: list[Invocation], outlasted: dict[in
         return None
     works = [each for each in commands if _is_work(job, each, shell)]
     root = _root(job, first, home) if works else None
-    loops = [each for each in context.loops if not shell.span.holds(each)]
+    loops = [each for each in context.loops if not shell.span.contains(each)]
     if root is None or not all(_ends(job, each) for each in loops):
         return None
-    if any(root in each.context.shell.around() and not _is_quick(each) for each in _exit_handlers(job)):
+    if any(root in each.context.shell.enclosing_shells() and not _is_quick(each) for each in _exit_handlers(job)):
         return None
     guards = frozenset.intersection(*(each.guards for each in commands))
     tests = _of_tests(guards)
@@ -157,27 +157,27 @@ def _left(job: Job, shell: Shell, commands: list[Invocation], outlasted: dict[in
     if until < 0:
         return None
     known[id(home)] = -1  # until it is known better
-    inside, own = {id(each) for each in commands}, set(home.around())
+    inside, own = {id(each) for each in commands}, set(home.enclosing_shells())
     elsewhere = None
-    for each in job.invocations[0 if tests else first.index : until]:
-        if id(each) in inside or each.context.handler or root not in each.context.shell.around():
+    for command in job.invocations[0 if tests else first.index : until]:
+        if id(command) in inside or command.context.handler or root not in command.context.shell.enclosing_shells():
             continue
-        excluded = bool(tests) and merge_guards(tests, _of_tests(each.guards)) is None
-        if each.index < first.index and not excluded:
+        excluded = bool(tests) and merge_guards(tests, _of_tests(command.guards)) is None
+        if command.index < first.index and not excluded:
             continue
-        if excluded and not any(loop in loops for loop in each.context.loops):
-            if each.phase is first.phase and not _is_beside(each, own) and not _is_quick(each, loops):
+        if excluded and not any(loop in loops for loop in command.context.loops):
+            if command.phase is first.phase and not _is_beside(command, own) and not _is_quick(command, loops):
                 return None  # what is in the background here is in the foreground there: so it is meant
-        elif _is_beside(each, own):
+        elif _is_beside(command, own):
             pass  # does not keep the script from ending, unless something awaits it
-        elif each.name != "wait":
-            polls = any(_POLLING.match(job.source.slice(loop)) for loop in each.context.loops if loop not in loops)
-            if polls or not _is_quick(each, loops):
+        elif command.name != "wait":
+            polls = any(_POLLING.match(job.source.slice(loop)) for loop in command.context.loops if loop not in loops)
+            if polls or not _is_quick(command, loops):
                 return None
-        elif each.context.shell is home or _awaits_others(job, each, own):
+        elif command.context.shell is home or _awaits_others(job, command, own):
             return None
         else:
-            elsewhere = each
+            elsewhere = command
     known[id(home)] = first.index
     work = next((each for each in works if _is_certain_work(job, each)), works[0])
     certain = first.phase is Phase.BATCH and not _is_tested(work, guards) and _is_certain_work(job, work)
@@ -200,15 +200,15 @@ def _ends(job: Job, loop: Span) -> bool:
     """Whether a loop around a background command certainly comes to an end."""
     if not _BOUNDED.match(job.source.slice(loop)):
         return False
-    starts = [ran.span.start for ran in job.pipelines if len(ran.elements) > 1 and ran.span.holds(loop)]
+    starts = [ran.span.start for ran in job.pipelines if len(ran.elements) > 1 and ran.span.contains(loop)]
     around = Span(min(starts, default=loop.start), loop.end)  # with what feeds it
-    feeds = [each for each in job.invocations if each.name in _FEEDS and around.holds(each.span)]
+    feeds = [each for each in job.invocations if each.name in _FEEDS and around.contains(each.span)]
     return all(each.context.shell.kind == "background" for each in feeds)
 
 
 def _is_beside(command: Invocation, own: Collection[Shell]) -> bool:
     """Whether a command runs in the background itself, from the point of view of a shell and those around it."""
-    return any(each.kind == "background" and each not in own for each in command.context.shell.around())
+    return any(each.kind == "background" and each not in own for each in command.context.shell.enclosing_shells())
 
 
 def _awaits_others(job: Job, wait: Invocation, own: Collection[Shell]) -> bool:
@@ -229,11 +229,11 @@ def _started_by(job: Job) -> dict[Shell | None, list[tuple[Shell, int]]]:
 def _exit_handlers(job: Job) -> list[Invocation]:
     """The commands of traps that run when a shell ends."""
     found = []
-    for each in job.invocations:
-        if each.context.handler:
-            trap = next((parent for parent in each.ancestors() if parent.name == "trap"), None)
+    for command in job.invocations:
+        if command.context.handler:
+            trap = next((parent for parent in command.ancestors() if parent.name == "trap"), None)
             if trap is None or any(text_of(field) in ("EXIT", "0", "exit", None) for field in trap.argv[2:]):
-                found.append(each)
+                found.append(command)
     return found
 
 
@@ -264,7 +264,7 @@ def _root(job: Job, first: Invocation, home: Shell) -> Shell | None:
 
     A pipe is read to its end, and so is what a substitution prints: as long as somebody writes into it.
     """
-    step = step_around(first.context) if first.phase is Phase.TASK else None
+    step = enclosing_step(first.context) if first.phase is Phase.TASK else None
     top = None if step is None else step.invocation.context.shell
     if step is None and first.phase is Phase.TASK:
         return None
@@ -273,7 +273,7 @@ def _root(job: Job, first: Invocation, home: Shell) -> Shell | None:
             return None
         if step is not None and parent is step.invocation:
             break
-    for shell in home.around():
+    for shell in home.enclosing_shells():
         if shell.kind == "substitution" or shell.kind == "pipeline" and not _is_last_of_pipeline(job, shell):
             return None
         if shell.parent is top:
@@ -298,9 +298,9 @@ def _is_work(job: Job, command: Invocation, shell: Shell) -> bool:
         return not started or not all(has_trait(each.name, "monitors") for each in started)
     if not command.argv or command.children or command.calls_function:
         return False
-    if any(each.name == "srun" and shell in each.context.shell.around() for each in command.ancestors()):
+    if any(each.name == "srun" and shell in each.context.shell.enclosing_shells() for each in command.ancestors()):
         return False  # the srun counts
-    if any(shell.span.holds(loop) and _ENDLESS.match(job.source.slice(loop)) for loop in command.context.loops):
+    if any(shell.span.contains(loop) and _ENDLESS.match(job.source.slice(loop)) for loop in command.context.loops):
         return False  # goes on for as long as the job does
     return (
         not has_trait(command.name, "monitors")
@@ -314,10 +314,15 @@ def _is_certain_work(job: Job, command: Invocation) -> bool:
     launchers = [job.launcher_of(each) for each in (command, *command.descendants())]
     if any(launcher is not None and launcher.kind == "ray" for launcher in launchers):
         return False  # a server
-    for each in (command, *command.ancestors()):
-        if each.name == "srun" or isinstance(each.spawn, Spawn) and each.name not in _SHELLS and each is not command:
+    for ancestor in (command, *command.ancestors()):
+        if (
+            ancestor.name == "srun"
+            or isinstance(ancestor.spawn, Spawn)
+            and ancestor.name not in _SHELLS
+            and ancestor is not command
+        ):
             return True
-        if not each.context.background:
+        if not ancestor.context.background:
             break
     if launchers[0] is not None or command.name in ("Rscript", "julia", "matlab"):
         return True
@@ -329,8 +334,8 @@ def _is_certain_work(job: Job, command: Invocation) -> bool:
 
 def _place(job: Job, work: Invocation) -> Span:
     """The word that names the work, where it stands in the file."""
-    for each in (work, *work.ancestors()):
-        span = each.name_span
+    for command in (work, *work.ancestors()):
+        span = command.name_span
         if span.end > span.start and "\n" not in job.source.slice(span):
             return span
     return work.span
@@ -370,8 +375,10 @@ def _statement(job: Job, left: Left) -> Statement | None:
 def _fails(job: Job, left: Left) -> bool:
     """Whether the script may end with a status of its own."""
     return any(
-        each.name == "exit" and each.index > left.first.index and [text_of(field) for field in each.argv[1:]] != ["0"]
-        for each in job.invocations
+        command.name == "exit"
+        and command.index > left.first.index
+        and [text_of(field) for field in command.argv[1:]] != ["0"]
+        for command in job.invocations
     )
 
 
@@ -379,9 +386,12 @@ def _beside(job: Job, group: list[Left]) -> bool:
     """Whether a bare `wait` would also await something else, which may not end by itself."""
     home, spans = group[-1].home, {each.shell.span for each in group}
     waits = [
-        each
-        for each in job.invocations
-        if each.name == "wait" and len(each.argv) == 1 and each.context.shell is home and not each.context.conditional
+        command
+        for command in job.invocations
+        if command.name == "wait"
+        and len(command.argv) == 1
+        and command.context.shell is home
+        and not command.context.conditional
     ]
     return any(
         shell.parent is home
@@ -402,8 +412,8 @@ def _fix(job: Job, group: list[Left]) -> Fix | None:
         return None
     span = job.span(statement.start, statement.end)
     line = source.line_of(span.end)
-    behind = source.text[span.end : line.end].strip()
-    if behind and not behind.startswith("#"):
+    after = source.text[span.end : line.end].strip()
+    if after and not after.startswith("#"):
         return None
     works = [each.work for each in group]
     names = {tuple(map(shown_text, each.argv[: 1 + is_python(each.argv[0])])) for each in works}

@@ -29,7 +29,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import add_step_option
-from sbatchlint.analysis.script.background import is_started_again, loops_around
+from sbatchlint.analysis.script.background import enclosing_loops, is_started_again
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, is_set
@@ -109,7 +109,7 @@ class _Room(NamedTuple):
 
 def _room_of(job: Job) -> _Room:
     request = job.request
-    nodes = job_nodes(request) or (0 if request.asked("nodes") else 1)
+    nodes = job_nodes(request) or (0 if request.has_option("nodes") else 1)
     memory = request.memory
     return _Room(
         nodes,
@@ -124,9 +124,9 @@ def _cpus_of(request: Request) -> int:
     held, tasks = cpus_in_all(request), request.effective_tasks()
     if held is not None:
         return held[0]
-    if not tasks or not request.asked("mem-per-cpu") or request.asked_any(_MORE_CPUS):
+    if not tasks or not request.has_option("mem-per-cpu") or request.has_any_option(_MORE_CPUS):
         return 0
-    number = tasks * (whole(request.text("cpus-per-task")) or 1)
+    number = tasks * (whole(request.value("cpus-per-task")) or 1)
     return number + number % 2
 
 
@@ -138,7 +138,7 @@ def _claim_of(job: Job, step: Step, room: _Room, version: str, exact: bool = Fal
 @once
 def _claim(job: Job, step: Step, room: _Room, version: str, exact: bool) -> _Claim | None:
     options, request, command = step.options, step.request, step.invocation
-    if not step.certain or step.elsewhere or any(name in options or request.asked(name) for name in _UNCLEAR):
+    if not step.certain or step.in_other_job or any(name in options or request.has_option(name) for name in _UNCLEAR):
         return None
     if any(is_set(command, name) or any(name == own for own, _ in command.variables) for name in _CHANGING):
         return None
@@ -190,21 +190,26 @@ def check(job: Job) -> Iterator[Finding]:
     steps = {id(step.invocation): step for step in job.steps}
     groups: dict[int, dict[Span, Started]] = {}  # by the place of the step
     busy: set[int] = set()  # statements in the background that did something else before
-    for each in job.invocations:
-        if each.name in ENDING and each.phase is Phase.BATCH and not depends_on_test(each):
-            yield from _finding(job, room, groups.pop(id(each.context.shell), {}).values())
-        step = steps.get(id(each))
-        if step is None and each.context.background is not None and each.parent is None and not each.calls_function:
-            if id(each.context.background) not in busy and weight(job, each) > Weight.NONE:
-                busy.add(id(each.context.background))
-        if step is None or each.phase is not Phase.BATCH or each.context.handler or each.context.captured:
+    for command in job.invocations:
+        if command.name in ENDING and command.phase is Phase.BATCH and not depends_on_test(command):
+            yield from _finding(job, room, groups.pop(id(command.context.shell), {}).values())
+        step = steps.get(id(command))
+        if (
+            step is None
+            and command.context.background is not None
+            and command.parent is None
+            and not command.calls_function
+        ):
+            if id(command.context.background) not in busy and weight(job, command) > Weight.NONE:
+                busy.add(id(command.context.background))
+        if step is None or command.phase is not Phase.BATCH or command.context.handler or command.context.captured:
             continue
-        background, by = each.context.background, _several_at_once(each)
+        background, by = command.context.background, _several_at_once(command)
         if by is not None:
             yield from _finding(job, room, [Started(step, True, by)])
         elif background is None:
-            group = groups.get(id(each.context.shell.awaiting))
-            if group and not each.context.loops:
+            group = groups.get(id(command.context.shell.awaiting))
+            if group and not command.context.loops:
                 last = [*islice(reversed(group.values()), _MOST)]
                 found = list(_finding(job, room, [*reversed(last), Started(step, False)], only_last=True))
                 yield from found
@@ -214,7 +219,7 @@ def check(job: Job) -> Iterator[Finding]:
             group = groups.setdefault(id(background.parent), {})
             known = group.get(step.place)
             if known is None:
-                group[step.place] = Started(step, is_started_again(job, each, background))
+                group[step.place] = Started(step, is_started_again(job, command, background))
             elif _is_called_again(known.step, step):
                 group[step.place] = Started(step, True)
     for group in groups.values():
@@ -232,14 +237,14 @@ def _is_called_again(first: Step, later: Step) -> bool:
 
 def _several_at_once(command: Invocation) -> Invocation | None:
     """The command around it that starts it several times at once: parallel, or xargs that is told to."""
-    for each in command.ancestors():
-        if has_trait(each.name, "repeats"):
-            words = " ".join(each.words[1:12])
+    for ancestor in command.ancestors():
+        if has_trait(ancestor.name, "repeats"):
+            words = " ".join(ancestor.words[1:12])
             jobs = _JOBS.search(words)
             number = None if jobs is None else jobs.group(1)
-            if number == "1" or each.name == "xargs" and number is None or "--sshlogin" in words:
+            if number == "1" or ancestor.name == "xargs" and number is None or "--sshlogin" in words:
                 return None
-            return each
+            return ancestor
     return None
 
 
@@ -285,21 +290,21 @@ def _is_one_node(job: Job, room: _Room, first: Started, later: Started) -> bool:
     placed = [each.step.option(name) for each in (first, later) for name in PLACING if name in each.step.options]
     if not placed:
         over_nodes = any(_OVER_NODES.search(header) for each in (first, later) for header in _headers(job, each))
-        return room.nodes == 1 and not (over_nodes and not job.request.asked("nodes"))
+        return room.nodes == 1 and not (over_nodes and not job.request.has_option("nodes"))
     if first.step is later.step or [each.name for each in placed if each is not None] != ["nodelist"] * 2:
         return False
     words = [_NODE_LIST.match(job.source.text, each.span.start) for each in placed if each is not None]
     if len(words) != 2 or words[0] is None or words[1] is None or words[0].group(1) != words[1].group(1):
         return False
-    before, behind = first.step.invocation.state.variables, later.step.invocation.state.variables
-    return all(before.get(name) is behind.get(name) for name in re.findall(r"\$\{?(\w+)", words[0].group(1)))
+    before, after = first.step.invocation.state.variables, later.step.invocation.state.variables
+    return all(before.get(name) is after.get(name) for name in re.findall(r"\$\{?(\w+)", words[0].group(1)))
 
 
 def _headers(job: Job, started: Started) -> list[str]:
     background = started.step.invocation.context.background
     if background is None:
         return []
-    loops = loops_around(started.step.invocation, background)
+    loops = enclosing_loops(started.step.invocation, background)
     return [job.source.slice(each).partition("\n")[0].partition(";")[0] for each in loops]
 
 
@@ -308,12 +313,12 @@ def _turns(job: Job, group: list[Started], together: list[Started]) -> list[int]
     if not all(_OF_OTHER_NODES.isdisjoint(each.step.options) for each in group):
         return []
     turns: list[int] = []
-    for each in together:
-        if each.step.nodes is None:
+    for started in together:
+        if started.step.nodes is None:
             return []
         number = 1
-        if each.again:
-            header = "".join(_headers(job, each))
+        if started.again:
+            header = "".join(_headers(job, started))
             if "SLURM_NTASKS" not in header or "PER_NODE" in header:
                 return []
             number = job.request.effective_tasks() or 0
@@ -324,8 +329,8 @@ def _turns(job: Job, group: list[Started], together: list[Started]) -> list[int]
 def _would_fit(job: Job, room: _Room, together: list[Started], turns: list[int], version: str) -> bool:
     """Whether the job has enough CPUs for what these steps need."""
     cpus = 0
-    for number, each in zip(turns, together):
-        needed = _claim_of(job, each.step, room, version, exact=True)
+    for number, started in zip(turns, together):
+        needed = _claim_of(job, started.step, room, version, exact=True)
         if needed is None or not needed.cpus:
             return False
         cpus += number * needed.cpus
@@ -336,7 +341,7 @@ def _report(
     job: Job, room: _Room, group: list[Started], first: Started, later: Started, releases: tuple[str, ...],
     reasons: set[str],
 ) -> Finding:  # fmt: skip
-    setting = job.request.given("mem")
+    setting = job.request.setting("mem")
     claimed = []
     if "whole" in reasons or "cpus" in reasons:
         claimed.append("all CPUs of its node")
@@ -344,7 +349,7 @@ def _report(
         claimed.append(f"the whole `{setting.as_written}` of line {job.line(setting.span.start)}")
     if "gpus" in reasons:
         claimed.append(f"all {room.gpus} GPUs of its node" if room.gpus > 1 else "the GPU")
-    said = job.versions.said(releases).strip()
+    said = job.versions.suffix(releases).strip()
     severity = "warning"
     if later.by is not None:
         happens = f"the steps that {later.by.name} starts run one after another"
@@ -381,7 +386,9 @@ def _never_ends(job: Job, step: Step) -> bool:
     if any(_ENDLESS.match(" ".join(each.words)) for each in leaves):
         return True
     inside = [
-        each for each in leaves if any(_ENDLESS_LOOP.match(job.source.text, loop.start) for loop in each.context.loops)
+        command
+        for command in leaves
+        if any(_ENDLESS_LOOP.match(job.source.text, loop.start) for loop in command.context.loops)
     ]
     return bool(inside) and all(has_trait(each.name, "looks") or each.name == "tee" for each in inside)
 
@@ -408,7 +415,7 @@ def _advice(
         part = room.gpus // max(-(-number // room.nodes), 2)
         if not part:
             return []
-        name = next((each for each in ("gpus-per-node", "gpus") if job.request.asked(each)), None)
+        name = next((each for each in ("gpus-per-node", "gpus") if job.request.has_option(each)), None)
         options.append(f"--gres=gpu:{part}" if name is None else f"--{name}={part}")
     return options
 
@@ -429,17 +436,17 @@ def _in_a_row(job: Job) -> Iterator[Finding]:
     if tasks is None or tasks < 2 or len(job.steps) < tasks:
         return
     row: list[Step] = []
-    behind = -1
+    after = -1
     for step in job.steps:
         command = step.invocation
-        between = job.invocations[behind + 1 : command.index]
+        between = job.invocations[after + 1 : command.index]
         goes_on = row and _is_alike(row[-1], step) and not any(weight(job, each) > Weight.NONE for each in between)
         if not goes_on:
             yield from _of_row(job, row, tasks)
             row = []
         if _is_plain(step):
             row.append(step)
-        behind = max([command.index, *(each.index for each in step.program)])
+        after = max([command.index, *(each.index for each in step.program)])
     yield from _of_row(job, row, tasks)
 
 

@@ -55,10 +55,10 @@ def check(job: Job) -> Iterator[Finding]:
             read = next((each for each in found if is_read(text.string, each.command)), None)
             if read is None:
                 continue
-            for each in found:
-                span = text.span(each.command.start, each.command.end)
+            for reader in found:
+                span = text.span(reader.command.start, reader.command.end)
                 for step in filter(_reads, steps[bisect_left(starts, span.start) : bisect_left(starts, span.end)]):
-                    yield _finding(job, step, each, text.span(read.command.start, read.command.end))
+                    yield _finding(job, step, reader, text.span(read.command.start, read.command.end))
 
 
 def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:
@@ -90,7 +90,7 @@ def _reads(step: Step) -> bool:
     """Whether a step of the script reads the standard input of the statement in which it stands."""
     command = step.invocation
     if command.phase is Phase.TASK or any(
-        each.name in _SHELLS or _has_input(each) for each in (command, *command.ancestors())
+        ancestor.name in _SHELLS or _has_input(ancestor) for ancestor in (command, *command.ancestors())
     ):
         return False
     option = step.option("input")

@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
     launching = {id(each.step) for each in job.launches}
     bound = [step for step in steps if _binds(step)] or steps
     main = next((step for step in bound if id(step) in launching), bound[-1])
-    setting, reason = main.request.given("cpus-per-task"), _binds(main)
+    setting, reason = main.request.setting("cpus-per-task"), _binds(main)
     assert setting is not None
     others = {step.place: step for step in steps if step.place != main.place}
     if reason:
@@ -70,7 +70,7 @@ def check(job: Job) -> Iterator[Finding]:
     severity = 1 + bool(reason) - (len(releases) < len(job.versions.majors))
     yield Finding(
         main.place,
-        f"{job.versions.said(releases).strip() or 'here'}, srun does not take over {setting.shown} (line "
+        f"{job.versions.suffix(releases).strip() or 'here'}, srun does not take over {setting.shown} (line "
         f"{job.line(setting.span.start)}): {consequence}; add --cpus-per-task=$SLURM_CPUS_PER_TASK to the srun",
         ("info", "warning", "error")[severity],
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
@@ -88,7 +88,7 @@ def _binds(step: Step) -> str:
         option = step.option(name)
         if option is not None:
             return option.as_written if option.value is not None else option.written
-    settings = (step.request.given(name) for name in BINDING_OPTIONS)
+    settings = (step.request.setting(name) for name in BINDING_OPTIONS)
     return next((each.as_written for each in settings if each is not None), "")
 
 
@@ -106,8 +106,8 @@ def _words(text: str) -> list[str]:
 
 def _is_short(step: Step) -> bool:
     """Whether a step is certain to count one CPU a task, and does work with more."""
-    cpus = whole(step.request.text("cpus-per-task"))
-    if not cpus or cpus < 2 or not step.certain or step.elsewhere or any(name in step.options for name in OWN):
+    cpus = whole(step.request.value("cpus-per-task"))
+    if not cpus or cpus < 2 or not step.certain or step.in_other_job or any(name in step.options for name in OWN):
         return False
     if is_set(step.invocation, "SRUN_CPUS_PER_TASK"):
         return False
@@ -148,7 +148,9 @@ def _takes_whole_tasks(step: Step, cpus: int) -> bool:
         return True
     job, own = step.request.effective_tasks(), step.tasks
     if own is None:
-        return step.tasks_per_node == 1 or step.request.asked("ntasks") or step.request.asked("ntasks-per-node")
+        return (
+            step.tasks_per_node == 1 or step.request.has_option("ntasks") or step.request.has_option("ntasks-per-node")
+        )
     return own == 1 or job is not None and own <= job
 
 

@@ -37,8 +37,8 @@ _MEANT = frozenset({"USR1", "USR2"})
 def check(job: Job) -> Iterator[Finding]:
     if not job.directives.settings:
         return
-    sent = early_signal(job.request.text("signal"))
-    asked = job.request.asked("signal")
+    sent = early_signal(job.request.value("signal"))
+    asked = job.request.has_option("signal")
     for trap in traps_of(job):
         handler = text_of(trap.command.argv[1])
         if handler is not None and not handler.strip(" :"):
@@ -65,22 +65,22 @@ def _foreground_work(job: Job, trap: Invocation) -> Invocation | None:
     """The work for which the shell waits behind a trap; None where something of it is in the background."""
     found: Invocation | None = None
     heaviest = Weight.STAGING
-    for each in job.invocations[trap.index + 1 :]:
-        if each.context.handler or each.phase is not Phase.BATCH or each.parent is not None:
+    for command in job.invocations[trap.index + 1 :]:
+        if command.context.handler or command.phase is not Phase.BATCH or command.parent is not None:
             continue
-        if each.name == "trap" and len(each.argv) > 2 and text_of(each.argv[1]) in ("-", ""):
+        if command.name == "trap" and len(command.argv) > 2 and text_of(command.argv[1]) in ("-", ""):
             break  # it is taken back
-        if each.name == "exec" and len(each.argv) > 1:
+        if command.name == "exec" and len(command.argv) > 1:
             return None
-        if each.context.captured or each.alternatives > 1:
+        if command.context.captured or command.alternatives > 1:
             continue
-        weighs = weight(job, each)
+        weighs = weight(job, command)
         if weighs <= Weight.STAGING:
             continue
-        if each.context.background is not None or each.context.shell.awaiting.kind != "script":
+        if command.context.background is not None or command.context.shell.awaiting.kind != "script":
             return None
         if weighs > heaviest:
-            found, heaviest = each, weighs
+            found, heaviest = command, weighs
     return found
 
 

@@ -39,7 +39,7 @@ _HARMLESS = frozenset({"CHLD", "URG", "CONT", "WINCH", "28"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    setting = job.request.given("signal")
+    setting = job.request.setting("signal")
     signal = None if setting is None else early_signal(setting.text)
     if not job.is_shell or setting is None or signal is None:
         return
@@ -65,10 +65,10 @@ def _kills_shell(job: Job, setting: Setting, signal: EarlySignal) -> Finding:
 
 def _replaces_shell(job: Job) -> bool:
     """Whether a program takes the shell's place, or a trap may be set for what is not known."""
-    for each in job.invocations:
-        if each.name == "exec" and len(each.argv) > 1:
+    for command in job.invocations:
+        if command.name == "exec" and len(command.argv) > 1:
             return True
-        if each.name == "trap" and any(text_of(field) is None for field in each.argv[2:]):
+        if command.name == "trap" and any(text_of(field) is None for field in command.argv[2:]):
             return True
     return False
 
@@ -77,12 +77,12 @@ def _starts_no_step(job: Job) -> bool:
     """Whether it is certain that no step runs: all that is started is known, and is no srun nor what starts one."""
     if job.steps or not job.invocations:
         return False
-    for each in job.invocations:
-        if each.context.handler or each.children or each.calls_function:
+    for command in job.invocations:
+        if command.context.handler or command.children or command.calls_function:
             continue
-        if container_of(each) is not None or each.name in ("exec", "eval", "salloc"):
+        if container_of(command) is not None or command.name in ("exec", "eval", "salloc"):
             return False
-        if weight(job, each) >= Weight.PROGRAM and not is_python(each.argv[0]):
+        if weight(job, command) >= Weight.PROGRAM and not is_python(command.argv[0]):
             return False
     return True
 

@@ -50,10 +50,10 @@ _JOB_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
 
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is Phase.BATCH:
-        for each in commands_named(job, *_STARTING):
-            what = _begins_again(job, each)
-            if what and each.phase is Phase.BATCH and _always_runs(job, each):
-                yield _finding(job, each, what)
+        for command in commands_named(job, *_STARTING):
+            what = _begins_again(job, command)
+            if what and command.phase is Phase.BATCH and _always_runs(job, command):
+                yield _finding(job, command, what)
                 break
     yield from _never_satisfied(job)
 
@@ -61,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _finding(job: Job, command: Invocation, what: str) -> Finding:
     if command.context.handler:
         happens = f"the trap {what} at every end of the job, also where the work is finished"
-    elif job.request.asked("array") and command.name == "sbatch":
+    elif job.request.has_option("array") and command.name == "sbatch":
         happens = f"every element of the array {what}, all of it, without end"
     else:
         happens = f"the job {what} in every run, also where the work is finished"
@@ -112,12 +112,12 @@ def _may_end(job: Job, command: Invocation) -> bool:
 
 def _never_satisfied(job: Job) -> Iterator[Finding]:
     """The first submission that waits for the success of another job, and stays where that fails."""
-    for each in commands_named(job, "sbatch"):
-        shown = each.words[1:]
+    for command in commands_named(job, "sbatch"):
+        shown = command.words[1:]
         waits = any(_AFTER_OK.match(word) for word in (*shown, *map(" ".join, pairwise(shown))))
         if waits and not any(word.startswith("--kill-on-inv") for word in shown):
             yield Finding(
-                each.span,
+                command.span,
                 "where the job before fails, this one stays pending until it is cancelled, unless the site does that; "
                 "add --kill-on-invalid-dep=yes",
                 "info",

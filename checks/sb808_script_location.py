@@ -107,10 +107,10 @@ def _located(job: Job, field: Pieces, reads: frozenset[Span]) -> list[Span]:
 
 
 def _is_folder(job: Job, expansion: Expansion) -> bool:
-    for each in expansion.all():
-        if each.name.startswith(("$(", "`")) and any(word in each.name for word in ("dirname", "cd ", "%")):
+    for source in expansion.all():
+        if source.name.startswith(("$(", "`")) and any(word in source.name for word in ("dirname", "cd ", "%")):
             return True
-        if _OPERATOR.match(job.source.slice(each.span)) is not None:
+        if _OPERATOR.match(job.source.slice(source.span)) is not None:
             return True
     return False
 

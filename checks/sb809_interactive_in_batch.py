@@ -60,21 +60,21 @@ _WITHOUT_SCREEN = {
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if not job.is_shell or job.request.asked("input"):
+    if not job.is_shell or job.request.has_option("input"):
         return
     ptys = {id(step.invocation): step for step in job.steps if "pty" in step.options}
     seen: set[int | str] = set()
     names = _INTERACTIVE | {"srun"} if ptys else _INTERACTIVE
-    for each in commands_of(job, names.__contains__):
-        if each.phase is not Phase.BATCH or each.span.start in seen:
+    for command in commands_of(job, names.__contains__):
+        if command.phase is not Phase.BATCH or command.span.start in seen:
             continue
-        step = ptys.get(id(each))
-        finding = _of_pty(job, step) if step is not None else _of_command(job, each)
-        if finding is not None and not _is_decided(each):
-            seen.add(each.span.start)
-            if finding.severity != "info" or each.name not in seen:
+        step = ptys.get(id(command))
+        finding = _of_pty(job, step) if step is not None else _of_command(job, command)
+        if finding is not None and not _is_decided(command):
+            seen.add(command.span.start)
+            if finding.severity != "info" or command.name not in seen:
                 yield finding
-            seen.add(each.name or "")
+            seen.add(command.name or "")
 
 
 def _is_decided(command: Invocation) -> bool:
@@ -89,9 +89,9 @@ def _with_input_of_job(job: Job) -> dict[int, bool]:
         return {}
     functions = {each.name: each for each in nodes_of(program, Function)}
     return {
-        text.span(each.command.words[0].start, each.command.end).start: is_read(text.string, each.command)
-        for each in readers(program.statements, functions)
-        if each.command.words
+        text.span(reader.command.words[0].start, reader.command.end).start: is_read(text.string, reader.command)
+        for reader in readers(program.statements, functions)
+        if reader.command.words
     }
 
 

@@ -46,14 +46,19 @@ _LOCAL = ("hostnames", "hostname", "hostlist", "hostlistsorted")
 
 def check(job: Job) -> Iterator[Finding]:
     seen: set[Span] = set()
-    for each in job.invocations:
-        loops = each.context.loops
-        if not loops or each.name != "sbatch" and not has_trait(each.name, "asks-slurm") or not seen.isdisjoint(loops):
+    for command in job.invocations:
+        loops = command.context.loops
+        if (
+            not loops
+            or command.name != "sbatch"
+            and not has_trait(command.name, "asks-slurm")
+            or not seen.isdisjoint(loops)
+        ):
             continue
-        what = _submits(job, each, loops) if each.name == "sbatch" else _asks(job, each, loops[-1])
+        what = _submits(job, command, loops) if command.name == "sbatch" else _asks(job, command, loops[-1])
         if what:
             seen.update(loops)
-            yield Finding(each.name_span, what)
+            yield Finding(command.name_span, what)
 
 
 def _asks(job: Job, command: Invocation, loop: Span) -> str:
@@ -66,9 +71,9 @@ def _asks(job: Job, command: Invocation, loop: Span) -> str:
         return ""
     pause = 0
     inside = _by_loop(job)[loop]
-    for each in inside:
-        if each.name in ("sleep", "read", "wait", "inotifywait", "timeout"):
-            text = text_of(each.argv[1]) if each.name == "sleep" and len(each.argv) == 2 else None
+    for invocation in inside:
+        if invocation.name in ("sleep", "read", "wait", "inotifywait", "timeout"):
+            text = text_of(invocation.argv[1]) if invocation.name == "sleep" and len(invocation.argv) == 2 else None
             if text is None or not _SECONDS.fullmatch(text):
                 return ""
             pause += parse_integer(text.rstrip("s").partition(".")[0])
@@ -82,9 +87,9 @@ def _asks(job: Job, command: Invocation, loop: Span) -> str:
 def _by_loop(job: Job) -> dict[Span, list[Invocation]]:
     """The commands inside each loop."""
     found: dict[Span, list[Invocation]] = {}
-    for each in job.invocations:
-        for loop in dict.fromkeys(each.context.loops):
-            found.setdefault(loop, []).append(each)
+    for command in job.invocations:
+        for loop in dict.fromkeys(command.context.loops):
+            found.setdefault(loop, []).append(command)
     return found
 
 
@@ -97,8 +102,8 @@ def _submits(job: Job, command: Invocation, loops: tuple[Span, ...]) -> str:
     """What an sbatch does that submits one script again and again; '' where it does not."""
     if not job.source.text.startswith("for", loops[-1].start) or 1 < command.alternatives <= FEW:
         return ""
-    for each in job.invocations:
-        if each.name in ("sleep", "squeue", "wait", "srun") and loops[-1] in each.context.loops:
+    for invocation in job.invocations:
+        if invocation.name in ("sleep", "squeue", "wait", "srun") and loops[-1] in invocation.context.loops:
             return ""
     words = command.words[1:]
     parsed = getopt.parse(words, "sbatch", job.versions.majors)

@@ -30,7 +30,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import partition
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import classify, key, under
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -71,7 +71,7 @@ def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         if command.name != "rm" or not _is_recursive(command) or command.context.restricted:
             continue
-        step = step_around(command.context)
+        step = enclosing_step(command.context)
         if depends_on_test(command, None if step is None else step.invocation):
             continue
         if restarts is None:
@@ -93,7 +93,7 @@ def _is_recursive(command: Invocation) -> bool:
 def _place(command: Invocation, field: Pieces) -> Span:
     """The word that is removed; the whole command where that is written elsewhere."""
     span, around = span_of(field), command.span
-    return span if around.holds(span) else around
+    return span if around.contains(span) else around
 
 
 def _path(field: Pieces) -> str:
@@ -107,7 +107,7 @@ def _path(field: Pieces) -> str:
 def _restarts(job: Job) -> Iterator[Restart]:
     request = job.request
     for name in ("requeue", "array", "dependency", "signal"):
-        setting = request.given(name)
+        setting = request.setting(name)
         if setting is None:
             continue
         text = setting.text or ""
@@ -146,14 +146,14 @@ def _before_restart(job: Job, command: Invocation, field: Pieces, restarts: list
 
 def _keeper(job: Job, command: Invocation, path: str) -> Invocation | None:
     """The program behind a removal that keeps its checkpoints there."""
-    for each, folders, default in _keepers(job):
-        if each.index <= command.index:
+    for invocation, folders, default in _keepers(job):
+        if invocation.index <= command.index:
             continue
         if default and path.rpartition("/")[2] == DEFAULT:
-            return each
+            return invocation
         for kept in folders:
             if under(kept, path) or under(path, kept) and CHECKPOINT.search(path[len(kept) :]):
-                return each
+                return invocation
     return None
 
 
@@ -161,11 +161,11 @@ def _keeper(job: Job, command: Invocation, path: str) -> Invocation | None:
 def _keepers(job: Job) -> list[tuple[Invocation, list[str], bool]]:
     """The programs that keep checkpoints: the folders that their words name, whether there is a default too."""
     found = []
-    for each in job.invocations:
-        if not each.children and each.name not in ("rm", "mkdir", "echo"):
-            folders, default = list(_kept(each)), _keeps_default(each)
+    for command in job.invocations:
+        if not command.children and command.name not in ("rm", "mkdir", "echo"):
+            folders, default = list(_kept(command)), _keeps_default(command)
             if folders or default:
-                found.append((each, folders, default))
+                found.append((command, folders, default))
     return found
 
 
@@ -204,7 +204,7 @@ def _resuming_word(command: Invocation) -> Pieces | None:
 
 
 def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | None:
-    step = step_around(command.context)
+    step = enclosing_step(command.context)
     if step is None or step.geometry.several is None or not (step.geometry.several or step.several_nodes):
         return None
     location = classify(field, job.site)
@@ -212,20 +212,24 @@ def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | No
     if own or location.per_task or location.per_node or location.private and not step.geometry.several:
         return None
     path = _path(field)
-    for each in job.invocations:
-        if each.index <= command.index or each.context.parent is not command.context.parent or each.name == "rm":
+    for invocation in job.invocations:
+        if (
+            invocation.index <= command.index
+            or invocation.context.parent is not command.context.parent
+            or invocation.name == "rm"
+        ):
             continue
-        paths = (*redirected_paths(each), *made_paths(each), *named_paths(each))
-        by_default = path.rpartition("/")[2] == DEFAULT and _keeps_default(each)
+        paths = (*redirected_paths(invocation), *made_paths(invocation), *named_paths(invocation))
+        by_default = path.rpartition("/")[2] == DEFAULT and _keeps_default(invocation)
         if not by_default and not any(under(name.removeprefix("./"), path) for name in paths):
             continue
         tasks = f"each of the {step.tasks} tasks" if step.tasks else "every task"
         return Finding(
             _place(command, field),
             f"{tasks} of the step on line {job.line(step.span.start)} runs this, and a late one removes what an early "
-            f"one has made (line {job.line(each.span.start)}); remove it once, before the srun",
+            f"one has made (line {job.line(invocation.span.start)}); remove it once, before the srun",
             "warning" if step.geometry.several else "info",
-            related=[(step.invocation.name_span, "the step"), (each.name_span, "makes it anew")],
+            related=[(step.invocation.name_span, "the step"), (invocation.name_span, "makes it anew")],
         )
     return None
 

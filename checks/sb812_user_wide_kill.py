@@ -95,18 +95,18 @@ def _of_user(command: Invocation) -> tuple[str, str | None] | None:
     reading = read(words, 1, _PKILL if command.name == "pkill" else _KILLALL)
     if _is_narrow(reading) or not reading.certain:
         return None
-    users = any(each.name in ("u", "U", "euid", "uid", "user") for each in reading.given)
+    users = any(each.name in ("u", "U", "euid", "uid", "user") for each in reading.options)
     if reading.operand is None:
         return (_message("every process of yours"), None) if users else None
     pattern = text_of(words[reading.operand])
     if pattern is None or not pattern:
         return None  # it may name the job
-    common = pattern in _COMMON and not any(each.name == "x" for each in reading.given)
+    common = pattern in _COMMON and not any(each.name == "x" for each in reading.options)
     return _message(f"all `{pattern}` processes of yours"), None if common else "info"
 
 
 def _is_narrow(reading: Reading) -> bool:
-    return any(each.name in _NARROW for each in reading.given)
+    return any(each.name in _NARROW for each in reading.options)
 
 
 def _message(what: str) -> str:

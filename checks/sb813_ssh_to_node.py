@@ -66,10 +66,10 @@ def _hosts(command: Invocation) -> list[Pieces]:
 def _is_of_job(host: Pieces) -> bool:
     """Whether a name comes from the list of the job's nodes."""
     for expansion in expansions(host):
-        for each in expansion.all():
-            if each.name in _NODE_LISTS or "show hostname" in each.name:
+        for source in expansion.all():
+            if source.name in _NODE_LISTS or "show hostname" in source.name:
                 return True
-            if any(words[:2] == ("scontrol", "show") and words[2:3] in _HOSTNAMES for words in each.commands):
+            if any(words[:2] == ("scontrol", "show") and words[2:3] in _HOSTNAMES for words in source.commands):
                 return True
     return False
 

@@ -29,7 +29,7 @@ from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import Argv, program_options
 from sbatchlint.job.launchers import python_of
-from sbatchlint.job.programs import commands_told
+from sbatchlint.job.programs import commands_with_option
 from sbatchlint.slurm.grammar.times import duration, limit_seconds
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -64,18 +64,18 @@ class OwnLimit(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.request.asked("signal"):
+    if job.request.has_option("signal"):
         return  # a program that is told by a signal needs no clock
-    commands = commands_told(job, _may_limit)
+    commands = commands_with_option(job, _may_limit)
     settings = list(plain_limits(job, "time")) if commands else []
     allowed = limit_seconds(settings[0][1]) if len(settings) == 1 else None
     if allowed is None or allowed <= 0:
         return
     beyond: dict[Span, list[OwnLimit | None]] = {}
-    for each in commands:
-        if each.children or each.phase is Phase.SUBMIT or each.name in UTILITIES:
+    for command in commands:
+        if command.children or command.phase is Phase.SUBMIT or command.name in UTILITIES:
             continue
-        for found in _own_limits(job, each):
+        for found in _own_limits(job, command):
             beyond.setdefault(found.span, []).append(found if found.seconds >= allowed else None)
     for span, limits in beyond.items():
         if limits[0] is None or None in limits:

@@ -66,22 +66,22 @@ def check(job: Job) -> Iterator[Finding]:
     found = [_server(job, each) for each in commands_of(job, _may_serve)]
     starting = {id(each.command): each for each in found if each is not None}
     servers: list[Server] = []
-    for each in job.invocations if starting else ():
+    for command in job.invocations if starting else ():
         for before in servers:
-            what = _use(each, before.command) if _comes_behind(before, each) else None
+            what = _use(command, before.command) if _runs_after(before, command) else None
             if what is not None:
                 servers.remove(before)
                 where = job.line(before.command.span.start)
-                advice = "put it above the server" if each.name in _TELLING else "put `&` behind the server"
+                advice = "put it above the server" if command.name in _TELLING else "put `&` behind the server"
                 yield Finding(
-                    each.span,
+                    command.span,
                     f"{what} only when `{before.name}` on line {where} has ended, which is when it is stopped; "
                     f"{advice}",
                     related=[(before.command.name_span, "serves until it is stopped")],
                 )
                 break
-        if id(each) in starting:
-            servers.append(starting[id(each)])
+        if id(command) in starting:
+            servers.append(starting[id(command)])
 
 
 @lru_cache(maxsize=4096)  # scripts call the same programs again and again
@@ -122,15 +122,15 @@ def _name_of_server(command: Invocation) -> str | None:
     return target if target is not None and _MODULE.fullmatch(target.removesuffix(".py")) else None
 
 
-def _comes_behind(server: Server, command: Invocation) -> bool:
+def _runs_after(server: Server, command: Invocation) -> bool:
     """Whether a command of the same shell runs when the server, or what started it, has ended."""
     if command.context.handler:
         return False
     parent, shell = command.context.parent, command.context.shell.awaiting
-    for each in server.around:
-        if each.context.parent is parent and each.context.shell.awaiting is shell:
-            behind = each is not command and command.span.start >= each.span.end
-            return behind and merge_guards(command.guards, each.guards) is not None
+    for invocation in server.around:
+        if invocation.context.parent is parent and invocation.context.shell.awaiting is shell:
+            after = invocation is not command and command.span.start >= invocation.span.end
+            return after and merge_guards(command.guards, invocation.guards) is not None
     return False
 
 

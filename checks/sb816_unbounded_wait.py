@@ -123,9 +123,9 @@ def _filled(loop: While) -> str | None:
     """`while [ -z "$X" ]` around an X that is read from a file."""
     tested = {each.name for each in nodes_of(loop.condition, Parameter)}
     empty = any(_plain(each) == "-z" for each in nodes_of(loop.condition, Word))
-    for each in nodes_of(loop.body, Assignment):
-        if empty and not loop.negated and each.name in tested:
-            names = {_name(command) for command in _simple(each.value)}
+    for node in nodes_of(loop.body, Assignment):
+        if empty and not loop.negated and node.name in tested:
+            names = {_name(command) for command in _simple(node.value)}
             if not names.isdisjoint(_READERS):
                 return "a line in a file"
     return None

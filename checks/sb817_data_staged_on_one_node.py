@@ -39,7 +39,7 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import NODE_LOCAL, classify, key, under
 from sbatchlint.job.programs import commands_of
-from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
@@ -102,20 +102,20 @@ def check(job: Job) -> Iterator[Finding]:
     for step in steps if staged else ():
         for use in _uses(job, step):
             near = (found for root in _roots(use.path) for found in staged.get(root, ()))
-            for _, each in sorted(dict(near).items()):
-                if each.command.index in told or each.command.index > step.invocation.index:
+            for _, other_staged in sorted(dict(near).items()):
+                if other_staged.command.index in told or other_staged.command.index > step.invocation.index:
                     continue
-                if _is_of(each, use.path, use.option) and not _is_there(job, each, use.path, use.by):
-                    told.add(each.command.index)
-                    yield _finding(job, each, use, step.nodes)
+                if _is_of(other_staged, use.path, use.option) and not _is_there(job, other_staged, use.path, use.by):
+                    told.add(other_staged.command.index)
+                    yield _finding(job, other_staged, use, step.nodes)
 
 
 def _by_place(staged: list[Staged]) -> dict[str, list[tuple[int, Staged]]]:
     """What was brought there, numbered, by the paths that all that leads to it begin with."""
     found: dict[str, list[tuple[int, Staged]]] = {}
-    for number, each in enumerate(staged):
-        for path in (each.path, *(f"{each.path}/{name}" for name in each.names or ())):
-            found.setdefault(path.rstrip("/"), []).append((number, each))
+    for number, copy in enumerate(staged):
+        for path in (copy.path, *(f"{copy.path}/{name}" for name in copy.names or ())):
+            found.setdefault(path.rstrip("/"), []).append((number, copy))
     return found
 
 
@@ -145,20 +145,25 @@ def _uses(job: Job, step: Step) -> Iterator[Use]:
 def _activations(job: Job) -> list[tuple[Invocation, Pieces]]:
     """The commands by which the batch shell goes into an environment, and the words that name it."""
     found = []
-    for each in job.invocations:
-        if each.phase is not Phase.BATCH or each.parent is not None or each.context.shell.depth or len(each.argv) < 2:
+    for command in job.invocations:
+        if (
+            command.phase is not Phase.BATCH
+            or command.parent is not None
+            or command.context.shell.depth
+            or len(command.argv) < 2
+        ):
             continue
-        sources = each.name in ("source", ".") and shown_text(each.argv[1]).endswith("/activate")
-        if sources or is_activation(each):
-            found.append((each, each.argv[1 if sources else -1]))
+        sources = command.name in ("source", ".") and shown_text(command.argv[1]).endswith("/activate")
+        if sources or is_activation(command):
+            found.append((command, command.argv[1 if sources else -1]))
     return found
 
 
 def _by_environment(job: Job, step: Step) -> Iterator[Use]:
     """What a step needs by the variables that it inherits."""
     command = step.invocation
-    for each, folder in _activations(job):
-        path = _local(job, each, folder) if each.index < command.index else None
+    for invocation, folder in _activations(job):
+        path = _local(job, invocation, folder) if invocation.index < command.index else None
         if path is not None:
             yield Use(path[0], "", command)
     readers = [each for each in step.program if len(opened(job, each)) > 1]
@@ -183,18 +188,18 @@ def _local(job: Job, command: Invocation, field: Pieces) -> tuple[str, str] | No
 
 def _staged(job: Job) -> list[Staged]:
     found: list[Staged] = []
-    for each in commands_of(job, _may_bring):
-        if each.name not in _BRINGING and "-m" not in each.words:
+    for command in commands_of(job, _may_bring):
+        if command.name not in _BRINGING and "-m" not in command.words:
             continue
-        if each.phase is not Phase.BATCH or step_around(each.context) is not None or each.children:
+        if command.phase is not Phase.BATCH or enclosing_step(command.context) is not None or command.children:
             continue
-        if each.context.captured or each.context.handler or each.alternatives > 1:
+        if command.context.captured or command.context.handler or command.alternatives > 1:
             continue
-        target = _target(each)
-        local = _local(job, each, target) if target else None
+        target = _target(command)
+        local = _local(job, command, target) if target else None
         if local is not None:
-            names = _names(each, local[0]) if each.name in _COPYING else None
-            found.append(Staged(each, local[0], names, local[1]))
+            names = _names(command, local[0]) if command.name in _COPYING else None
+            found.append(Staged(command, local[0], names, local[1]))
     return found
 
 

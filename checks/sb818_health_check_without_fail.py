@@ -55,8 +55,10 @@ def _is_silent(command: Invocation, words: list[str]) -> bool:
     """Whether nobody reads what the server answers."""
     thrown = _NOWHERE in words or "-o/dev/null" in words
     return thrown or any(
-        each.target is not None and shown_text(each.target) == _NOWHERE and each.operator in (">", "&>", ">&")
-        for each in command.redirects
+        redirect.target is not None
+        and shown_text(redirect.target) == _NOWHERE
+        and redirect.operator in (">", "&>", ">&")
+        for redirect in command.redirects
     )
 
 

@@ -32,14 +32,14 @@ def check(job: Job) -> Iterator[Finding]:
         found = {version: cpus_per_task(step, version) for version in job.versions.majors}
         refusing = tuple(version for version, each in found.items() if each.conflict)
         variable = found[refusing[-1]].variable if refusing else None
-        if variable is None or step.elsewhere or not step.certain:
+        if variable is None or step.in_other_job or not step.certain:
             continue
         asked = variable.text if variable.written == "SLURM_CPUS_PER_TASK" else found[refusing[-1]].number
         yield Finding(
             variable.span,
-            f"srun ends with an error{job.versions.said(refusing)}: `{variable.as_written}` and "
+            f"srun ends with an error{job.versions.suffix(refusing)}: `{variable.as_written}` and "
             f"{found[refusing[-1]].conflict} say different numbers; write `srun --cpus-per-task={asked}` instead",
-            None if job.versions.said(refusing) else "error",
+            None if job.versions.suffix(refusing) else "error",
             related=[(step.invocation.name_span, "this srun reads both")],
         )
 

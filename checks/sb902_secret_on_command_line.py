@@ -30,8 +30,8 @@ from sbatchlint.bash.trace import Context, Invocation, VariableAssignment
 from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.containers import Container
-from sbatchlint.job.programs import commands_told
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.programs import commands_with_option
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import is_secret, is_short_lived, secrets_in
 
@@ -72,9 +72,9 @@ class Secrets:
         self.assignments = [each for each in job.assignments if is_secret(each.name) and _holds_secret(each)]
         # pieces of known assignments, by their place: they are found again where the variable is used
         self.places: dict[tuple[int, int], str] = {
-            (piece.start, piece.end): each.name
-            for each in self.assignments
-            for piece in _pieces(each)
+            (piece.start, piece.end): assignment.name
+            for assignment in self.assignments
+            for piece in _pieces(assignment)
             if piece.end > piece.start
         }
 
@@ -104,14 +104,14 @@ class Secrets:
         if piece.expansion is not None and piece.expansion.name == name:
             return piece.expansion.span
         reads = [each.span for each in self.reads if each.name == name and each.order <= command.index]
-        inside = [each for each in reads if command.span.holds(each)]
+        inside = [each for each in reads if command.span.contains(each)]
         return inside[0] if inside else reads[-1] if reads else None
 
 
 def _holds_secret(assigned: VariableAssignment) -> bool:
     """Whether what is assigned may be a secret: no placeholder, no name of a file."""
-    for each in assigned.alternatives:
-        for field in each.fields or ():
+    for alternative in assigned.alternatives:
+        for field in alternative.fields or ():
             if field and NO_SECRET.fullmatch(shown_text(field).strip()) is None and not _is_path(field):
                 return True
     return False
@@ -122,8 +122,8 @@ def _is_path(field: Pieces) -> bool:
 
 
 def _pieces(assigned: VariableAssignment) -> Iterator[Piece]:
-    for each in assigned.alternatives:
-        for field in each.fields or ():
+    for alternative in assigned.alternatives:
+        for field in alternative.fields or ():
             yield from field
 
 
@@ -156,7 +156,7 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
 def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
     """Each secret that is written out as a word of a command, or is to be written there."""
     written = secrets_in(secrets.job.source.text)
-    for command in commands_told(secrets.job, _names_secret):
+    for command in commands_with_option(secrets.job, _names_secret):
         if command.name in OWN or command.calls_function or command.text is not None:
             continue
         rest = command.spawn.command
@@ -216,7 +216,7 @@ def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
         return inside[-1].span
     places = {(piece.start, piece.end) for piece in word}
     for read in secrets.job.trace.reads:
-        if around.holds(read.span) and read.variable is not None:
+        if around.contains(read.span) and read.variable is not None:
             held = (piece for each in read.variable.alternatives for field in each.fields or () for piece in field)
             if any((piece.start, piece.end) in places for piece in held):
                 return read.span
@@ -272,10 +272,10 @@ def _is_in_environment(command: Invocation, name: str) -> bool:
 
 def _inherits(job: Job, command: Invocation, context: Context) -> bool:
     """Whether what an srun starts gets the environment of the batch shell, there where it is wanted."""
-    step = step_around(context)
+    step = enclosing_step(context)
     if step is None or command.name != "srun" or "export" in step.options:
         return False
-    if job.request.asked("export") and job.request.text("export") != "ALL":
+    if job.request.has_option("export") and job.request.value("export") != "ALL":
         return False
     between: Invocation | None = context.parent
     while between is not None and between is not command:
@@ -295,12 +295,12 @@ def _is_export_option(command: Invocation, number: int) -> bool:
 
 def _export_again(job: Job, command: Invocation, name: str, span: Span) -> VariableAssignment | None:
     """The export in the text for a task that repeats a variable: `export NAME=$NAME`."""
-    for each in job.assignments:
-        if each.name != name or each.context.parent is None or not each.exported:
+    for assignment in job.assignments:
+        if assignment.name != name or assignment.context.parent is None or not assignment.exported:
             continue
-        if command in (each.context.parent, *each.context.parent.ancestors()):
-            if each.name_span.end <= span.start <= each.name_span.end + 4:
-                return each
+        if command in (assignment.context.parent, *assignment.context.parent.ancestors()):
+            if assignment.name_span.end <= span.start <= assignment.name_span.end + 4:
+                return assignment
     return None
 
 
@@ -353,7 +353,9 @@ def _traced(secrets: Secrets) -> Iterator[Finding]:
     if interpreter in ("bash", "sh") and re.search(r"\s-\w*x", line):
         tracers.append((job.span(0, len(job.text.string.partition("\n")[0])), "-x", None))
     tracers += [
-        (each.span, "set -x", each) for each in job.invocations if _tracing(each) is True and not depends_on_test(each)
+        (command.span, "set -x", command)
+        for command in job.invocations
+        if _tracing(command) is True and not depends_on_test(command)
     ]
     for span, written, start in tracers:
         found = _first_traced(secrets, start)
@@ -373,9 +375,11 @@ def _first_traced(secrets: Secrets, start: Invocation | None) -> tuple[str, Span
     commands = [each for each in secrets.job.invocations if each.index > index and each.context.parent is parent]
     end = next((each.index for each in commands if _tracing(each) is False), len(secrets.job.invocations) + 1)
     uses = [
-        (each.order, each.name, each.name_span)
-        for each in secrets.assignments
-        if each.context.parent is parent and index < each.order <= end and any(p.text != "" for p in _pieces(each))
+        (assignment.order, assignment.name, assignment.name_span)
+        for assignment in secrets.assignments
+        if assignment.context.parent is parent
+        and index < assignment.order <= end
+        and any(p.text != "" for p in _pieces(assignment))
     ]
     for command in commands if secrets.reads else ():
         if command.index < end:

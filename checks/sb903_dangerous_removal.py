@@ -56,16 +56,16 @@ def check(job: Job) -> Iterator[Finding]:
     if not job.directives.lines:
         return
     seen = set()
-    for each in job.invocations:
-        operands = _removed(each)
-        if not operands or each.span.start in seen:
+    for command in job.invocations:
+        operands = _removed(command)
+        if not operands or command.span.start in seen:
             continue
         for field in operands:
-            finding = _of_empty(job, each, field)
+            finding = _of_empty(job, command, field)
             if finding is None and _HERE.fullmatch(text_of(field) or ""):
-                finding = _of_folder(job, each)
+                finding = _of_folder(job, command)
             if finding is not None:
-                seen.add(each.span.start)
+                seen.add(command.span.start)
                 yield finding
                 break
 
@@ -141,7 +141,7 @@ def _checked(expansion: Expansion) -> Edit:
 def _of_folder(job: Job, command: Invocation) -> Finding | None:
     before = (job.invocations[at] for at in range(command.index - 1, -1, -1))
     changing = (each for each in before if each.name in ("cd", "pushd", "popd"))
-    cd = next((each for each in changing if each.context.shell in command.context.shell.around()), None)
+    cd = next((each for each in changing if each.context.shell in command.context.shell.enclosing_shells()), None)
     if cd is None or cd.name == "popd" or len(cd.argv) != 2 or cd.context.tested or cd.context.depth:
         return None
     ran = _runs(job).get(id(cd))

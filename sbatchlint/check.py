@@ -138,9 +138,9 @@ class _Case:
     """What `Bad` and `Good` share: a script, the files beside it, the settings it is linted with, and a title."""
 
     def __init__(
-        self, text: str, files: Mapping[str, str] | None, settings: Mapping[str, object] | None, title: str
+        self, string: str, files: Mapping[str, str] | None, settings: Mapping[str, object] | None, title: str
     ) -> None:
-        self._text = text
+        self._text = string
         self._files = files or {}
         self.settings = settings or {}
         self.title = title
@@ -167,7 +167,7 @@ class Bad(_Case):
 
     def __init__(
         self,
-        text: str,
+        string: str,
         *,
         files: Mapping[str, str] | None = None,
         fixed: str | None = None,
@@ -177,7 +177,7 @@ class Bad(_Case):
         settings: Mapping[str, object] | None = None,
         title: str = "",
     ) -> None:
-        super().__init__(text, files, settings, title)
+        super().__init__(string, files, settings, title)
         self._fixed = fixed
         self._unsafe_fixed = unsafe_fixed
         self.severity = severity
@@ -197,14 +197,14 @@ class Good(_Case):
 
     def __init__(
         self,
-        text: str,
+        string: str,
         *,
         files: Mapping[str, str] | None = None,
         flagged: bool = False,
         settings: Mapping[str, object] | None = None,
         title: str = "",
     ) -> None:
-        super().__init__(text, files, settings, title)
+        super().__init__(string, files, settings, title)
         self.flagged = flagged
 
 

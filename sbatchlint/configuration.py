@@ -123,27 +123,27 @@ def check_table(table: Mapping[str, object], where: str) -> None:
     """Raises `InputError` for the first unknown key or value of the wrong kind."""
     if not table:
         return
-    from sbatchlint.keys import wrong  # heavy, and many runs have no configuration
+    from sbatchlint.keys import first_problem  # heavy, and many runs have no configuration
 
-    said = wrong(table)
+    said = first_problem(table)
     version = table.get("slurm-version")
     if isinstance(version, str) and (not said or said.startswith("slurm-version:")):
-        said = wrong_version(version)
+        said = version_problem(version)
         said = said and f"slurm-version: {said}, not {version!r}"
     if said:
         raise InputError(f"{where}: {said}")
 
 
-def wrong_version(value: str) -> str:
+def version_problem(value: str) -> str:
     """What is wrong with a Slurm version or a range of two; "" for a valid one."""
     if not _VERSION.fullmatch(value):
         return "must be a Slurm version such as 23.11, or a range such as 23.11-25.05"
     from sbatchlint.slurm.versions import MAJORS, major  # most runs name no version
 
     low, _, high = value.partition("-")
-    for each in filter(None, (low, high)):
+    for version in filter(None, (low, high)):
         try:
-            major(each)
+            major(version)
         except ValueError:
-            return f"must name releases that sbatchlint knows, {', '.join(MAJORS[:-1])} or {MAJORS[-1]}: not {each}"
+            return f"must name releases that sbatchlint knows, {', '.join(MAJORS[:-1])} or {MAJORS[-1]}: not {version}"
     return "must begin with the older version" if high and high < low else ""

@@ -75,9 +75,9 @@ def fix_document(source: Source, settings: Settings, unsafe: bool = False, first
             changed.append((number, fixed, snippet.rewriting(fixed.source.text)))
     # all at once, or each by itself where one of them makes the document another one
     kept = changed if _holds(source, texts, changed) else [each for each in changed if _holds(source, texts, [each])]
-    for each in changed:
-        if each not in kept:
-            place = _placed(each[1].applied[0], found[each[0]], settings)
+    for item in changed:
+        if item not in kept:
+            place = _placed(item[1].applied[0], found[item[0]], settings)
             refused.append(Refused(place, "the document cannot hold its result"))
     after = _edited(source, [edit for _, _, edits in kept for edit in edits or ()])
     applied = [diagnostic for _, fixed, _ in kept for diagnostic in fixed.applied]

@@ -16,7 +16,7 @@ from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import in_order
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.secrets import covered
+from sbatchlint.source.secrets import redacted
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
 from sbatchlint.triggers import IgnoreComments, Index
@@ -63,7 +63,7 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
             raise
         return Inspection([], 0, [_fault(source, "the reader", error)])
     inspection = inspect_job(job, source, settings, raising)
-    job.let_go()
+    job.release()
     return inspection
 
 
@@ -298,22 +298,22 @@ def _with_dots(text: str) -> str:
 
 
 def without_secrets(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The findings with covered texts, and without fixes that write a secret: reports show these, too."""
+    """The findings with redacted texts, and without fixes that write a secret: reports show these, too."""
     texts: list[str] = []
-    for each in diagnostics:
-        texts.append(each.message)
-        texts += [related.label for related in each.related]
-        texts += [edit.content for edit in each.fix.edits] if each.fix is not None else ()
+    for diagnostic in diagnostics:
+        texts.append(diagnostic.message)
+        texts += [related.label for related in diagnostic.related]
+        texts += [edit.content for edit in diagnostic.fix.edits] if diagnostic.fix is not None else ()
     together = "\n\n".join(texts)  # nearly always there is none in all of them
-    return diagnostics if covered(together) == together else [*map(_without_secrets, diagnostics)]
+    return diagnostics if redacted(together) == together else [*map(_without_secrets, diagnostics)]
 
 
 def _without_secrets(found: Diagnostic) -> Diagnostic:
-    related = tuple([each._replace(label=covered(each.label)) for each in found.related])
+    related = tuple([each._replace(label=redacted(each.label)) for each in found.related])
     fix = found.fix
-    if fix is not None and any(covered(each.content) != each.content for each in fix.edits):
+    if fix is not None and any(redacted(each.content) != each.content for each in fix.edits):
         fix = None
-    return found._replace(message=covered(found.message), related=related, fix=fix)
+    return found._replace(message=redacted(found.message), related=related, fix=fix)
 
 
 def _fills_in(text: str, fix: Fix) -> bool:

@@ -106,17 +106,17 @@ def _choose(diagnostics: Iterable[Diagnostic], accepted: Accept, banned: set[tup
             continue
         if not any(_is_taken(each.span, taken) for each in diagnostic.fix.edits):
             chosen.append(diagnostic)
-            for each in diagnostic.fix.edits:
-                insort(taken, each.span)
+            for edit in diagnostic.fix.edits:
+                insort(taken, edit.span)
     return chosen
 
 
 def _is_taken(span: Span, taken: Sequence[Span]) -> bool:
     """Whether an edit of a place would touch others, or insert where they do."""
     at = bisect_left(taken, (span.start, 0))
-    before, behind = taken[max(at - 1, 0) : at], taken[at : at + 1]
+    before, after = taken[max(at - 1, 0) : at], taken[at : at + 1]
     return any(each.end > span.start for each in before) or any(
-        each.start < span.end or each.start == span.start for each in behind
+        later.start < span.end or later.start == span.start for later in after
     )
 
 
@@ -143,11 +143,11 @@ class OffsetMap:
         grown = (len(content) - (end - start) for (start, end), content in edits)
         self._moved = list(accumulate(grown, initial=0))  # by how much the edits before each move what follows
 
-    def offset(self, at: int, behind: bool = True) -> int:
-        """The new offset of a place; one at which text was inserted comes to stand `behind` it, or before."""
+    def offset(self, at: int, after: bool = True) -> int:
+        """The new offset of a place; one at which text was inserted comes to stand `after` it, or before."""
         number = max(bisect_left(self._starts, at) - 1, 0)
         for (start, end), content in self._edits[number : bisect_right(self._starts, at)]:
-            if start == end == at and not behind:
+            if start == end == at and not after:
                 break
             if at < end:
                 return start + self._moved[number] + min(at - start, len(content))
@@ -197,15 +197,15 @@ def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Dia
     taken = {id(each) for each in batch}
     kept_places = _Places(each for each in before if id(each) not in taken)
     places = _Places(after)
-    for each in batch:
-        start, end = offsets.offset(each.span.start), offsets.offset(each.span.end, behind=False)
-        if places.touching(each.name, start, end) > kept_places.touching(each.name, *each.span):
+    for diagnostic in batch:
+        start, end = offsets.offset(diagnostic.span.start), offsets.offset(diagnostic.span.end, after=False)
+        if places.touching(diagnostic.name, start, end) > kept_places.touching(diagnostic.name, *diagnostic.span):
             return "its finding would remain"
-    for each in after:
-        if each.severity == "error" and each.name not in gone:
-            old_errors[each.name] -= 1
-            if old_errors[each.name] < 0:
-                return f"it would bring an error: {each.message}"
+    for diagnostic in after:
+        if diagnostic.severity == "error" and diagnostic.name not in gone:
+            old_errors[diagnostic.name] -= 1
+            if old_errors[diagnostic.name] < 0:
+                return f"it would bring an error: {diagnostic.message}"
     return ""
 
 
@@ -215,9 +215,9 @@ class _Places:
     def __init__(self, findings: Iterable[Diagnostic]) -> None:
         self._spans: dict[str, list[Span]] = {}
         self._longest: dict[str, int] = {}
-        for each in sorted(findings, key=lambda each: each.span):
-            self._spans.setdefault(each.name, []).append(each.span)
-            self._longest[each.name] = max(self._longest.get(each.name, 0), each.span.end - each.span.start)
+        for finding in sorted(findings, key=lambda each: each.span):
+            self._spans.setdefault(finding.name, []).append(finding.span)
+            self._longest[finding.name] = max(self._longest.get(finding.name, 0), finding.span.end - finding.span.start)
 
     def touching(self, name: str, start: int, end: int) -> int:
         """How many of the findings of a check touch a place."""

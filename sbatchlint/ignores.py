@@ -56,16 +56,18 @@ def apply_ignores(source: Source, found: list[Diagnostic], ran: frozenset[str]) 
     files: dict[str, _ByRow] = {}
     used: set[Span] = set()
     kept = []
-    for each in found:
-        path = each.source.path if each.reached else ""
+    for diagnostic in found:
+        path = diagnostic.source.path if diagnostic.reached else ""
         if path not in files:
-            files[path] = _ByRow(ignored_rows(each.source if each.reached else source))
+            files[path] = _ByRow(ignored_rows(diagnostic.source if diagnostic.reached else source))
         switching = [
-            selector for comment, rows in files[path].near(each) for selector in _switching(comment, rows, each)
+            selector
+            for comment, rows in files[path].near(diagnostic)
+            for selector in _switching(comment, rows, diagnostic)
         ]
         if not switching:
-            kept.append(each)
-        elif not each.reached:
+            kept.append(diagnostic)
+        elif not diagnostic.reached:
             used.update(selector.span for selector in switching)
     own = files[""].comments if "" in files else ignored_rows(source)
     texts = _texts(source) if own else []
@@ -87,14 +89,14 @@ class _ByRow:
         self.comments = comments
         self._wide: dict[str, list[tuple[IgnoreComment, Rows]]] = {}  # by the code that they switch off
         self._by_row: dict[int, list[tuple[IgnoreComment, Rows]]] = {}
-        for each in comments:
-            first, last = each[1]
+        for comment in comments:
+            first, last = comment[1]
             if last - first >= _MANY:
-                for code in {code for selector in each[0].selectors or () for code in selector.codes}:
-                    self._wide.setdefault(code, []).append(each)
+                for code in {code for selector in comment[0].selectors or () for code in selector.codes}:
+                    self._wide.setdefault(code, []).append(comment)
             else:
                 for row in range(first, last + 1):
-                    self._by_row.setdefault(row, []).append(each)
+                    self._by_row.setdefault(row, []).append(comment)
 
     def near(self, diagnostic: Diagnostic) -> list[tuple[IgnoreComment, Rows]]:
         """Those that may speak of the rows of a finding."""
@@ -228,11 +230,11 @@ def with_ignores(source: Source, found: Iterable[Diagnostic], reason: str) -> So
     """The file with comments that ignore these findings, each alone above the command of which it speaks."""
     commands = Commands(source)
     names: dict[int, set[str]] = {}
-    for each in found:
-        row = commands.rows(source.row(each.span.start)).first
+    for diagnostic in found:
+        row = commands.rows(source.row(diagnostic.span.start)).first
         while row > 1 and _is_continued(source, row - 1):
             row -= 1
-        names.setdefault(row, set()).add(each.name)
+        names.setdefault(row, set()).add(diagnostic.name)
     following = _next_rows(source)
     present = {
         row: comment

@@ -119,7 +119,7 @@ def kind(type_: Any) -> str:
     return simple.get(origin or type_, "a table")
 
 
-def wrong(table: Mapping[str, object]) -> str:
+def first_problem(table: Mapping[str, object]) -> str:
     """What is wrong with a configuration, with the path of the key; "" for a valid one."""
     try:
         convert(table, Configuration)

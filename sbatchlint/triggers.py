@@ -238,15 +238,15 @@ def _ways(directives: "Directives") -> "Iterator[str]":
 
 
 def _ways_of_settings(settings: "Sequence[Setting]") -> "Iterator[str]":
-    for each in settings:
-        value = each.value
-        if each.written[:2] == "--" and each.written[2:] != each.name:
+    for setting in settings:
+        value = setting.value
+        if setting.written[:2] == "--" and setting.written[2:] != setting.name:
             yield "short"
-        if each.plugin is not None:
+        if setting.plugin is not None:
             yield "plugin"
         if value is None:
             continue
-        if each.value_line is not each.line:
+        if setting.value_line is not setting.line:
             yield "later"
         if value[:1] == "~" or "$" in value or "`" in value:
             yield "expansion"
@@ -270,7 +270,7 @@ class StepOptions(Trigger):
         return job.steps
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
-        return (option.name for step in job.steps for option in step.given)
+        return (option.name for step in job.steps for option in step.all_options)
 
 
 class Problems(Trigger):

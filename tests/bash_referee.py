@@ -26,8 +26,8 @@ def nodes(node: object) -> Iterator[Any]:
     if isinstance(node, syntax.Node):
         yield node
     if isinstance(node, syntax.Node | tuple):
-        for each in node if isinstance(node, tuple) else vars(node).values():
-            yield from nodes(each)
+        for var in node if isinstance(node, tuple) else vars(node).values():
+            yield from nodes(var)
 
 
 def shown(word: Word | ArrayLiteral | None, text: str) -> str:

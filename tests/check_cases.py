@@ -174,10 +174,12 @@ class Inspector:
                 known = self._inspections[source.text] = inspect(source, settings)
             self.faults += [f"{each.where} failed:\n{each.traceback}" for each in known.faults]
             silenced = index.names - index.held
-            for each in known.diagnostics:
-                entry = registry().find(each.code)
+            for diagnostic in known.diagnostics:
+                entry = registry().find(diagnostic.code)
                 if entry is not None and entry.module in silenced:
-                    self.faults.append(f"the trigger of {each.code} silences {shown([each])} of:\n{source.text}")
+                    self.faults.append(
+                        f"the trigger of {diagnostic.code} silences {shown([diagnostic])} of:\n{source.text}"
+                    )
         return known
 
     def parses(self, source: Source) -> bool:

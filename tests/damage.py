@@ -18,7 +18,7 @@ from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.cli.process import Mode, process
 from sbatchlint.configuration import parse
 from sbatchlint.convert.conversion import convert
-from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.wish import Goal, NotConvertible
 from sbatchlint.diagnose import as_github, as_json
 from sbatchlint.diagnose import as_text as diagnosis_as_text
 from sbatchlint.diagnose.run import judged
@@ -98,9 +98,9 @@ def check_conversion(data: bytes) -> None:
         source = Source.from_bytes(data, NAME)
     except Undecodable:
         return
-    for wish in (Wish(2), Wish(4, 8, 64, "torchrun", "c10d"), Wish(2, launcher="srun", container="pyxis")):
+    for goal in (Goal(2), Goal(4, 8, 64, "torchrun", "c10d"), Goal(2, launcher="srun", container="pyxis")):
         try:
-            made = convert(source, wish, Settings.of_table())
+            made = convert(source, goal, Settings.of_table())
         except NotConvertible:
             continue
         Source.from_bytes(Source.encode(made.source.text), NAME)

@@ -34,7 +34,7 @@ def shown(directives: Directives, version: str, script_name: str = "job.sh") -> 
 def _component(request: Request, version: str, script_name: str) -> dict[str, str]:
     values = values_of(request.directives, request.component, version)
     fields = shown_counts(values, version, node_cpus=64, node_cores=64) or {}
-    text = request.text
+    text = request.value
     name = text("job-name")
     fields["JobName"] = script_name if name is None else name
     for option, field in (("time", "TimeLimit"), ("time-min", "TimeMin")):
@@ -51,7 +51,7 @@ def _component(request: Request, version: str, script_name: str) -> dict[str, st
             fields[field] = text(option) or ""
     if text("tmp") is not None:
         fields["MinTmpDiskNode"] = size_text(sizes.megabytes(text("tmp")) or 0)
-    fields["Contiguous"] = "1" if request.asked("contiguous") else "0"
+    fields["Contiguous"] = "1" if request.has_option("contiguous") else "0"
     events = request.mail_type
     if events:
         fields["MailType"] = events
@@ -70,12 +70,12 @@ def _component(request: Request, version: str, script_name: str) -> dict[str, st
 
 def _account(request: Request, version: str) -> dict[str, str]:
     """What has nothing to do with resources."""
-    text = request.text
-    fields = {"Reboot": "1" if request.asked("reboot") else "0"}
+    text = request.value
+    fields = {"Reboot": "1" if request.has_option("reboot") else "0"}
     account = text("account")
     if account:
         fields["Account"] = account.lower()
-    if request.asked("nice"):
+    if request.has_option("nice"):
         fields["Nice"] = "100" if text("nice") is None else str(numbers.strtol(text("nice") or "")[0])
     if request.requeue is not None:
         fields["Requeue"] = "1" if request.requeue else "0"
@@ -94,7 +94,7 @@ def _account(request: Request, version: str) -> dict[str, str]:
 def _memory(request: Request, version: str) -> dict[str, str]:
     memory = request.memory
     if memory is None:
-        return {} if any(request.asked(name) for name in ("mem", "mem-per-cpu", "mem-per-gpu")) else DEFAULT_MEMORY
+        return {} if any(request.has_option(name) for name in ("mem", "mem-per-cpu", "mem-per-gpu")) else DEFAULT_MEMORY
     if memory.per == "gpu":
         return {"MemPerTres": f"gres{':' if is_before(version, '23.02') else '/'}gpu:{memory.megabytes}"}
     if memory.megabytes == 0:
@@ -108,10 +108,10 @@ def _resources(request: Request, version: str) -> dict[str, str]:
     fields: dict[str, str] = {}
 
     def gpus(option: str) -> list[str]:
-        value = request.text(option)
+        value = request.value(option)
         return [f"{prefix}gpu:{part}" for part in value.split(",") if part] if value else []
 
-    gres = request.text("gres")
+    gres = request.value("gres")
     per_node = gpus("gpus-per-node")
     if gres is not None and gres.lower() != "none":
         per_node += [prefix + part.removeprefix(prefix) for part in gres.split(",") if part]
@@ -134,16 +134,16 @@ def _by_task(request: Request, version: str) -> str:
     values = values_of(request.directives, request.component, version)
     if not is_before(version, "23.11"):
         return task_text(values, version)
-    gpus = request.text("gpus-per-task")
+    gpus = request.value("gpus-per-task")
     return ",".join(f"gres:gpu:{part}" for part in gpus.split(",") if part) if gpus else ""
 
 
 def _sharing(request: Request, version: str) -> dict[str, str]:
-    if request.asked("exclusive") and request.asked("oversubscribe"):
+    if request.has_option("exclusive") and request.has_option("oversubscribe"):
         return {}
-    if request.asked("oversubscribe") or (request.text("exclusive") or "").lower() == "oversubscribe":
+    if request.has_option("oversubscribe") or (request.value("exclusive") or "").lower() == "oversubscribe":
         return {"OverSubscribe": "YES"}
-    if request.asked("reboot"):
+    if request.has_option("reboot"):
         return {"OverSubscribe": "NO"} if is_before(version, "26.05") else {"Exclusive": "NODE"}
     if request.exclusive is None:
         return {"OverSubscribe": "OK"} if is_before(version, "26.05") else {"OverSubscribe": "NO", "Exclusive": "NO"}

@@ -63,8 +63,8 @@ def test_what_is_unchanged_is_not_evaluated_again(command: Command, folder: Path
         assert evaluated == []
         assert command(*options, "--no-cache") == first
         assert len(evaluated) == FILES + 1
-        for each in folder.iterdir():
-            each.unlink()
+        for path in folder.iterdir():
+            path.unlink()
         evaluated.clear()
     assert "no findings" not in first.out
 
@@ -223,7 +223,7 @@ def test_what_is_not_certain_is_not_kept(command: Command, folder: Path, evaluat
     assert command().code == 3
     assert evaluated == ["job0.sbatch"]
     record = lookups.begin_record()
-    lookups.doubt()
+    lookups.mark_uncertain()
     lookups.end_record()
     assert not record.lasting
 
@@ -319,9 +319,9 @@ def test_other_files_of_the_folder_stay(command: Command, folder: Path) -> None:
     os.utime(mine, (0, 0))
     old = folder / f"results-{'0' * 32}.json"
     left = folder / f"results-{'1' * 32}.77.new"
-    for each in (old, left):
-        each.write_text("{}")
-        os.utime(each, (0, 0))
+    for path in (old, left):
+        path.write_text("{}")
+        os.utime(path, (0, 0))
     command()
     assert mine.exists()
     assert not old.exists()

@@ -97,9 +97,9 @@ def test_live_counts() -> None:
         if ours != {**PLAIN, **job}:
             wrong.append(f"{version} {line}: {ours}, Slurm: {job}")
         warned = [
-            each.message
-            for each in clashing_settings(block(line, versions=(version, version)))
-            if each.effect == "warning"
+            setting.message
+            for setting in clashing_settings(block(line, versions=(version, version)))
+            if setting.effect == "warning"
         ]
         if warned != ([verdict["warning"]] if "warning" in verdict else []):
             wrong.append(f"{version} {line}: {warned}, Slurm: {verdict.get('warning')}")

@@ -18,8 +18,8 @@ def commands(script: str) -> dict[str, Invocation]:
 def shells(script: str) -> list[list[str]]:
     """The names of the commands of each shell process."""
     found: dict[object, list[str]] = {}
-    for name, each in commands(script).items():
-        found.setdefault(each.context.shell, []).append(name)
+    for name, command in commands(script).items():
+        found.setdefault(command.context.shell, []).append(name)
     return list(found.values())
 
 
@@ -125,4 +125,4 @@ def test_loops_by_their_spans() -> None:
         "a": [], "b": ["for"], "c": ["for", "while"], "d": ["for", "while"], "e": [], "f": ["until"],
     }  # fmt: skip
     assert found["b"].context.loops == found["c"].context.loops[:1]
-    assert found["d"].context.looped and not found["e"].context.looped
+    assert found["d"].context.may_repeat and not found["e"].context.may_repeat

@@ -8,7 +8,7 @@ from difflib import unified_diff
 import pytest
 
 from sbatchlint.convert.conversion import convert
-from sbatchlint.convert.wish import Wish
+from sbatchlint.convert.wish import Goal
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
@@ -57,9 +57,9 @@ def drawn(seed: int) -> tuple[str, str, int]:
 def test_properties_of_conversions(seed: int) -> None:
     script, launcher, nodes = drawn(seed)
     settings = Settings.of_table({})
-    text = convert(Source(script, "job.sh"), Wish(nodes), settings).source.text
-    assert convert(Source(text, "job.sh"), Wish(nodes), settings).source.text == text
-    more = convert(Source(text, "job.sh"), Wish(nodes + 1), settings).source.text
+    text = convert(Source(script, "job.sh"), Goal(nodes), settings).source.text
+    assert convert(Source(text, "job.sh"), Goal(nodes), settings).source.text == text
+    more = convert(Source(text, "job.sh"), Goal(nodes + 1), settings).source.text
     numbers = [(f"--nodes={nodes}", f"--nodes={nodes + 1}"), (f"-N{nodes}", f"-N{nodes + 1}")]
     assert more in {text.replace(old, new) for old, new in numbers}
     rest = iter(text.splitlines())
@@ -76,9 +76,9 @@ def test_from_one_launcher_to_others_and_back_is_the_same_job(seed: int) -> None
     words = draw.choice(("--a b", "'x  y' --z", ""))
     source = Source(f"#!/bin/bash\n#SBATCH -c 8 -t 5\ntorchrun --nproc_per_node=2 train.py {words}\n", "job.sh")
     settings = Settings.of_table({})
-    made = first = convert(source, Wish(2), settings)
+    made = first = convert(source, Goal(2), settings)
     for target in (*draw.sample(("accelerate", "srun", "deepspeed"), 2), "torchrun"):
-        made = convert(made.source, Wish(2, launcher=target), settings)
+        made = convert(made.source, Goal(2, launcher=target), settings)
     (one,), (other,) = first.after["steps"], made.after["steps"]
     for key in ("nodes", "tasks", "processes", "program", "argv", "gpus_on_node"):
         assert one[key] == other[key], (key, made.source.text)

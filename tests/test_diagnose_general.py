@@ -313,7 +313,7 @@ def _judged(folder: Path, log: str, script: str | None = None) -> Run:
 def _marked(text: str) -> tuple[str, set[int]]:
     lines = text.split("\n")
     return "\n".join(each.removeprefix("> ") for each in lines), {
-        row for row, each in enumerate(lines, 1) if each.startswith("> ")
+        row for row, line in enumerate(lines, 1) if line.startswith("> ")
     }
 
 

@@ -79,13 +79,13 @@ def test_pieces_of_a_log_are_joined(size: int, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_line_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "CHUNK", 1 << 16)
-    blank = b" " * 300_000
-    log = b"a\n" + blank + OOM.strip().encode() + blank + b"\n" + OOM.encode()
+    space = b" " * 300_000
+    log = b"a\n" + space + OOM.strip().encode() + space + b"\n" + OOM.encode()
     assert [(name, row) for name, row, _ in ids(log)][:1] == [("host-oom", 2)]
 
 
 def test_every_literal_is_found_by_its_part() -> None:
-    literals = {literal for each in symptoms().values() for literal in (*each.literals, *each.cure)}
+    literals = {literal for each in symptoms().values() for literal in (*each.literals, *each.recovery)}
     of = parts(literals)
     expression = compiled(of.values())
     for literal in literals:
@@ -155,8 +155,8 @@ def test_where_much_was_looked_at_the_first_literal_counts(monkeypatch: pytest.M
     monkeypatch.setattr(findings_module, "FEW_ALIKE", 10)
     said = ("cannot open", "refused by", "denied for", "timed out in", "failed to see")
     lines = [
-        f"error: {' '.join(each)} w{chr(97 + n % 26)}{chr(97 + n // 26)}\n"
-        for n, each in enumerate(product(said, repeat=4))
+        f"error: {' '.join(texts)} w{chr(97 + n % 26)}{chr(97 + n // 26)}\n"
+        for n, texts in enumerate(product(said, repeat=4))
     ]
     some = found("".join([*lines[:500], PORT, *lines[500:]]))
     assert ("address-in-use", 501) in {(each.symptom.id, each.row) for each in some.events.values()}

@@ -184,7 +184,7 @@ def test_components() -> None:
     assert directives.components == 2
     assert [(each.name, each.component) for each in directives.settings][-2:] == [("nodes", 1), ("ntasks", 1)]
     second = Request(directives, 1)
-    assert (second.nodes, second.tasks, second.text("account"), second.given("cpus-per-task")) == (
+    assert (second.nodes, second.tasks, second.value("account"), second.setting("cpus-per-task")) == (
         Nodes(2, 2), 4, "a", None
     )  # fmt: skip
     assert Request(directives).tasks is None
@@ -346,7 +346,7 @@ def test_request() -> None:
     assert (found.nodes, found.tasks, found.cpus_per_task, found.tasks_per_node) == (Nodes(2, 4), 8, 4, None)
     assert (found.exclusive, found.requeue, found.array, found.partition) == ("user", False, "1-9", "gpu")
     assert (found.constraint, found.time, found.memory) == ("a100", 1440, Memory(4096, "node"))
-    nodes = found.given("nodes")
+    nodes = found.setting("nodes")
     assert nodes is not None and nodes.value == "2-4"
     assert request("--mem-per-gpu=1G").memory == Memory(1024, "gpu")
     assert request("--mem=1G --mem-per-cpu=1G").memory is None

@@ -21,7 +21,7 @@ from sbatchlint.bash.values import Phase, span_of, text_of
 from sbatchlint.job import Job, Site
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.programs import commands_named
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
@@ -183,14 +183,14 @@ def test_the_first_questions_have_answers() -> None:
     (launch,) = job.launches
     names = {"job": job, "command": job.invocations[0], "step": job.steps[0], "launch": launch}
     names |= {"world": find_worlds(job)[0], "text_of": text_of, "span_of": span_of, "Phase": Phase}
-    names |= {"exported": exported, "step_around": step_around, "container_of": container_of}
+    names |= {"exported": exported, "enclosing_step": enclosing_step, "container_of": container_of}
     names |= {"find_worlds": find_worlds, "depends_on_test": depends_on_test, "commands_named": commands_named}
     _, _, table = (ROOT / "docs" / "job.md").read_text(encoding="utf-8").partition("## The first questions\n")
     table = table.partition("\n## ")[0]
     answers = re.findall(r"`([^`]+)`", "".join(line.rpartition(" | ")[2] for line in table.splitlines()))
     assert len(answers) > 25
     found = {answer: eval(answer, dict(names)) for answer in answers}
-    assert found['job.request.text("partition")'] == "a"
+    assert found['job.request.value("partition")'] == "a"
     assert found["text_of(command.argv[1])"] == "1"
     assert found["world.size"] == 16
 

@@ -48,7 +48,7 @@ class Empty:
     def differs(self, name: str) -> bool:
         return False
 
-    def surely_prints(self, expansion: Expansion) -> bool:
+    def certainly_prints(self, expansion: Expansion) -> bool:
         return False
 
 
@@ -127,7 +127,7 @@ def pattern(fields: Sequence[Pieces]) -> re.Pattern[str]:
 def certain(invocation: Invocation) -> bool:
     """Whether the invocation is said to run, once."""
     context = invocation.context
-    possible = context.conditional or context.looped or invocation.guards or invocation.alternatives > 1
+    possible = context.conditional or context.may_repeat or invocation.guards or invocation.alternatives > 1
     return not (possible or invocation.state.doubtful or invocation.state.escaped)
 
 
@@ -153,10 +153,15 @@ def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
     interpreter.run(Text.of_file(text), parse(text), ShellPhase.BATCH, state)
     ours: dict[str, list[Invocation]] = {}
     uncertain = interpreter.limits.exhausted
-    for each in interpreter.trace.invocations:
-        uncertain = uncertain or each.state.sourced or each.state.doubtful
-        if len(each.argv) > 2 and each.name == "printf" and (place := text_of(each.argv[2])) and place[0] == "@":
-            ours.setdefault(place, []).append(each)
+    for command in interpreter.trace.invocations:
+        uncertain = uncertain or command.state.sourced or command.state.doubtful
+        if (
+            len(command.argv) > 2
+            and command.name == "printf"
+            and (place := text_of(command.argv[2]))
+            and place[0] == "@"
+        ):
+            ours.setdefault(place, []).append(command)
     printed = words = everything = 0
     for place in {**told, **ours}:
         theirs, mine = told.get(place, []), ours.get(place, [])
@@ -166,11 +171,11 @@ def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
         if mine and all(map(certain, mine)):
             if len(mine) != len(theirs):
                 return Verdict(f"{place}: bash comes here {len(theirs)} times, we {len(mine)}", 0, 0, 0)
-            for one, expected, each in zip(written, patterns, mine, strict=True):
+            for one, expected, command in zip(written, patterns, mine, strict=True):
                 if not expected.fullmatch(one):
                     return Verdict(f"{place}: bash has {one!r}, we {expected.pattern!r}", 0, 0, 0)
-                words += known(each)
-                everything += known(each)
+                words += known(command)
+                everything += known(command)
             continue
         if uncertain or any(each.state.doubtful for each in mine):
             continue
@@ -180,9 +185,9 @@ def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
                 said = [expected.pattern for expected in patterns]
                 return Verdict(f"{place}: bash has {one!r}, we one of {said!r}", 0, 0, 0)
             words += any(map(known, fitting))
-        for each, expected in zip(mine, patterns, strict=True):
-            if certain(each) and not any(map(expected.fullmatch, written)):
-                return Verdict(f"{place}: bash has none of {written!r} that we are certain of: {each}", 0, 0, 0)
+        for command, expected in zip(mine, patterns, strict=True):
+            if certain(command) and not any(map(expected.fullmatch, written)):
+                return Verdict(f"{place}: bash has none of {written!r} that we are certain of: {command}", 0, 0, 0)
     return Verdict("", printed, words, everything)
 
 

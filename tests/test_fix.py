@@ -104,7 +104,7 @@ def test_offsets_follow_edits() -> None:
     assert apply(text, edits) == "aXXbef"
     offsets = OffsetMap(edits)
     assert [offsets.offset(at) for at in range(7)] == [0, 3, 4, 4, 4, 5, 6]
-    assert offsets.offset(1, behind=False) == 1
+    assert offsets.offset(1, after=False) == 1
 
 
 def test_a_diff_says_where_a_newline_is_missing() -> None:

@@ -75,8 +75,8 @@ def expected(directives: Directives, component: int, version: str) -> dict[str, 
     for setting in directives.settings:
         if directives.last(setting.name, component) is setting:
             found[setting.name] = setting.value
-    for each in directives.foreign.settings if directives.foreign is not None else ():
-        found[each.name] = each.over(found.get(each.name))
+    for other_setting in directives.foreign.settings if directives.foreign is not None else ():
+        found[other_setting.name] = other_setting.applied_to(found.get(other_setting.name))
     # Set through an option that sbatch does not show.
     found.pop("umask", None)
     return {name: plain(name, value) for name, value in found.items()}
@@ -220,7 +220,7 @@ def test_any_words(magic: str, lines: list[list[str]]) -> None:
     found = read_foreign(Text.of_file(script), MAJORS)
     assert found is not None
     entries: list[ForeignSetting | Problem] = [*found.settings, *found.problems]
-    for each in entries:
-        assert each.span.start < each.span.end, (script, each)
-        assert each.line.span.start <= each.span.start and each.span.end <= each.line.span.end
-        assert each.versions is None or 0 < len(each.versions) < len(MAJORS)
+    for entry in entries:
+        assert entry.span.start < entry.span.end, (script, entry)
+        assert entry.line.span.start <= entry.span.start and entry.span.end <= entry.line.span.end
+        assert entry.versions is None or 0 < len(entry.versions) < len(MAJORS)

@@ -315,9 +315,9 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
     path = script_of(tmp_path)
     command = [*PYTHON, "--fix", "--unsafe-fixes", "job.sbatch"]
     both = [subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) for _ in range(2)]
-    for each in both:
-        _, said = each.communicate(timeout=HANGING)
-        assert each.returncode in (0, 1) or b"changed meanwhile" in said
+    for popen in both:
+        _, said = popen.communicate(timeout=HANGING)
+        assert popen.returncode in (0, 1) or b"changed meanwhile" in said
     assert path.read_text().startswith("#!/bin/bash\n#SBATCH --time=5\n")
     assert os.listdir(tmp_path) == ["job.sbatch"]
 

@@ -44,8 +44,8 @@ def words(job: Job, name: str) -> list[str | None]:
 def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str, int, str]]:
     main(["--isolated", "--output-format", "json", *arguments])
     return [
-        (each["code"], each["filename"], each["location"]["row"], each["message"])
-        for each in json.loads(capsys.readouterr().out)
+        (load["code"], load["filename"], load["location"]["row"], load["message"])
+        for load in json.loads(capsys.readouterr().out)
     ]
 
 

@@ -195,7 +195,7 @@ def test_records_are_let_go_of() -> None:
     job = Job.from_source(Source(HEAD + "srun bash -c 'echo a'\n", "a.sbatch"), Site())
     commands = list(job.invocations)
     assert any(each.children for each in commands)
-    job.let_go()
+    job.release()
     assert not job.invocations and not any(each.children for each in commands)
 
 
@@ -204,7 +204,7 @@ def test_the_syntax_of_a_script_is_let_go_of() -> None:
     job = Job.from_source(Source(HEAD + "srun a\n", "a.sbatch"), Site())
     assert len(nodes_of(job.program, Simple)) == 1
     program = weakref.ref(job.program)
-    job.let_go()
+    job.release()
     del job
     assert program() is None
 

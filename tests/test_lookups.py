@@ -104,9 +104,9 @@ def test_at_rest_a_file_is_read_once(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("old")
     os.utime(file, (0, 0))
-    lookups.rest(True)
+    lookups.assume_unchanged(True)
     assert lookups.read(str(file), 3) == b"old"
     file.write_text("new")
     assert lookups.read(str(file), 3) == b"old"
-    lookups.rest(False)
+    lookups.assume_unchanged(False)
     assert lookups.read(str(file), 3) == b"new"

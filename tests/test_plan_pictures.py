@@ -60,9 +60,9 @@ def test_what_is_drawn_is_what_the_plan_counts(command: Command, script: str) ->
 def test_ranks_stand_in_the_boxes_of_their_processes(command: Command) -> None:
     root = picture(command, GOOD)
     labels = [
-        (each.find(f"{SVG}text[1]").text, [text.text for text in each.findall(f"{SVG}text")[1:]])  # type: ignore[union-attr]
-        for each in root.iter(f"{SVG}g")
-        if each.findall(f"{SVG}rect[@class='process']")
+        (element.find(f"{SVG}text[1]").text, [text.text for text in element.findall(f"{SVG}text")[1:]])  # type: ignore[union-attr]
+        for element in root.iter(f"{SVG}g")
+        if element.findall(f"{SVG}rect[@class='process']")
     ]
     assert labels == [("task 0", ["0", "1"]), ("task 1", ["2", "3"])]
 
@@ -225,14 +225,14 @@ def test_all_is_inside_of_the_picture(command: Command, script: str) -> None:
 class Page(HTMLParser):
     """The elements of a page, its texts, and the ids in it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, string: str) -> None:
         super().__init__()
         self.tags: list[str] = []
         self.ids: list[str] = []
         self.attributes: set[str] = set()
         self.text = ""
         self.open: list[str] = []
-        self.feed(text)
+        self.feed(string)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -14,9 +14,9 @@ from sbatchlint.cli.progress import with_progress
 
 
 def items(number: int) -> Iterator[int]:
-    for each in range(number):
+    for index in range(number):
         time.sleep(0.02)
-        yield each
+        yield index
 
 
 def test_a_long_run_counts_and_leaves_nothing(

@@ -106,9 +106,9 @@ def test_fixes_are_stable_and_keep_the_rest(path: Path, unsafe: bool) -> None:
     # every line that no finding's edit touches is still there, in order
     touched = {
         row
-        for each in fixed.applied
-        for edit in (each.fix.edits if each.fix else ())
-        for row in range(each.source.row(edit.span.start), each.source.row(edit.span.end) + 1)
+        for diagnostic in fixed.applied
+        for edit in (diagnostic.fix.edits if diagnostic.fix else ())
+        for row in range(diagnostic.source.row(edit.span.start), diagnostic.source.row(edit.span.end) + 1)
     }
     kept = [line for row, line in enumerate(source.text.splitlines(), 1) if row not in touched]
     rest = iter(fixed.source.text.splitlines())

@@ -358,8 +358,8 @@ def test_every_format_shows_any_script(text: str, data: st.DataObject) -> None:
     end = data.draw(st.integers(start, len(text)))
     fix = Fix("change it", [replace(Span(start, end), "new\ntext")], safe=True)
     found = diagnostic("x", "x", fix=fix)._replace(span=Span(start, end), source=Source(text, "a"))
-    for each in FORMATS:
-        assert rendered(each, found).endswith("\n")
+    for name in FORMATS:
+        assert rendered(name, found).endswith("\n")
 
 
 def test_labels_that_are_far_apart_are_both_shown() -> None:
@@ -379,10 +379,10 @@ def test_labels_that_are_far_apart_are_both_shown() -> None:
 
 
 @pytest.mark.parametrize("blank", [" ", "\N{NO-BREAK SPACE}"])
-def test_however_far_labels_are_apart_they_are_shown_alike(blank: str) -> None:
+def test_however_far_labels_are_apart_they_are_shown_alike(space: str) -> None:
     shown = set()
     for gap in (1_000, 1_001, 5_000, 100_000):
-        text = "srun python train.py" + blank * gap + "| tee main.log" + blank * 10 * gap
+        text = "srun python train.py" + space * gap + "| tee main.log" + space * 10 * gap
         at = text.index("tee")
         labels = [Label(at, at + 3, "this exit status counts", False), Label(0, 4, "", True)]
         line = Line(text, labels, 76)

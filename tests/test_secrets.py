@@ -12,7 +12,7 @@ from sbatchlint.check import Edit, Finding, Fix
 from sbatchlint.cli import main
 from sbatchlint.registry import registry
 from sbatchlint.report import FORMATS
-from sbatchlint.source.secrets import COVER, covered, secrets_in
+from sbatchlint.source.secrets import COVER, redacted, secrets_in
 from sbatchlint.source.text import Source, Span
 
 KEY, TOKEN = "3f9a1c07be52d84e6a90b7c13fd825e4a6c01b9d", "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"
@@ -101,7 +101,7 @@ def test_no_plan_shows_a_secret(run: Callable[..., str], form: str) -> None:
 )
 def test_what_is_covered_keeps_its_length_and_its_lines(text: str) -> None:
     (secret,) = secrets_in(text)
-    after = covered(text)
+    after = redacted(text)
     assert len(after) == len(text) and after.count("\n") == text.count("\n")
     assert set(after[secret.span.start : secret.span.end]) <= {COVER, "\n"}
     assert after[: secret.span.start] == text[: secret.span.start]
@@ -120,14 +120,14 @@ def test_each_text_of_a_finding_is_covered(message: str, label: str, content: st
     made = engine._diagnostic(finding, Source("ab"), "", check, None)
     first, found, last = engine.without_secrets([others[0], made, others[1]])
     assert [first, last] == others
-    assert (found.message, found.related[0].label) == (covered(message), covered(label))
+    assert (found.message, found.related[0].label) == (redacted(message), redacted(label))
     assert (found.fix is None) == (content == TOKEN)
 
 
 def test_each_of_many_secrets_is_covered_once() -> None:
     lines = [f"export TOKEN_{number}={TOKEN} # password={TOKEN}" for number in range(20)]
     text = "\n".join(lines)
-    after = covered(text)
+    after = redacted(text)
     assert len(after) == len(text) and TOKEN not in after
     assert [line.partition("=")[0] for line in after.split("\n")] == [line.partition("=")[0] for line in lines]
 
@@ -137,4 +137,4 @@ def test_each_of_many_secrets_is_covered_once() -> None:
     ["export HF_TOKEN=$TOKEN", "API_KEY=EMPTY", "a password is wanted", "TOKEN: <yours>", "KEY=/home/ada/.key", "pw"],
 )
 def test_what_is_not_covered(text: str) -> None:
-    assert secrets_in(text) == () and covered(text) == text
+    assert secrets_in(text) == () and redacted(text) == text

@@ -116,10 +116,10 @@ def shown_here(program: str) -> str:
     interpreter = ScriptInterpreter(Alone())
     interpreter.run(Text.of_file(program), parse(program), Phase.BATCH, state)
     words = []
-    for each in interpreter.trace.invocations:
-        if each.name == "show":
-            assert each.alternatives == 1 and not each.context.conditional, each
-            texts = [text_of(field) for field in each.argv[1:]]
+    for command in interpreter.trace.invocations:
+        if command.name == "show":
+            assert command.alternatives == 1 and not command.context.conditional, command
+            texts = [text_of(field) for field in command.argv[1:]]
             words += ["?" if text is None else text.replace("|", "\0") for text in texts]
     return "|".join(words)
 
@@ -265,5 +265,5 @@ def test_parts_of_a_text_of_several_pieces_are_those_of_the_pieces() -> None:
             assert text.pieces(start, end) == cut(field, start, end)
             first, last = text.offset(start), text.pieces(start, end)[-1]
             known_place = last.text is not None and last.expansion is None
-            behind = text.offset(end - 1) + 1 if known_place else last.end
-            assert text.span(start, end) == Span(first, behind if behind >= first else first + 1)
+            after = text.offset(end - 1) + 1 if known_place else last.end
+            assert text.span(start, end) == Span(first, after if after >= first else first + 1)

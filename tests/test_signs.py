@@ -6,7 +6,7 @@ import pytest
 
 from argv_helper import argv, exported, field, unwrapped
 from sbatchlint.analysis.gpus.gpu_signs import Sign, environment_sign, gpu_signs
-from sbatchlint.analysis.launch.rank_signs import RankSign, told_sign
+from sbatchlint.analysis.launch.rank_signs import RankSign, sign_in_command
 from sbatchlint.job.argv import Argv, Lookup
 from sbatchlint.job.launchers import nothing_exported, python_command, recognise
 from sbatchlint.source.text import Span
@@ -18,7 +18,7 @@ def signs(line: str) -> list[Sign]:
 
 
 def _told(words: Argv, lookup: Lookup = nothing_exported) -> RankSign | None:
-    return told_sign(words, python_command(words), lookup)
+    return sign_in_command(words, python_command(words), lookup)
 
 
 def strengths(line: str) -> list[tuple[str, str | None]]:

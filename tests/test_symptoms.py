@@ -56,9 +56,9 @@ CODES = {each.code for each in registry().entries}
 
 
 EXAMPLES = [
-    pytest.param(each, one, id=f"{each.id}-{number}")
-    for each in symptoms().values()
-    for number, one in enumerate(each.examples)
+    pytest.param(other_symptom, one, id=f"{other_symptom.id}-{number}")
+    for other_symptom in symptoms().values()
+    for number, one in enumerate(other_symptom.examples)
 ]
 READY = Symptoms(symptoms().values())
 SETTINGS = Resolver(overrides_for(Overrides(isolated=True))).settings("job.sh")
@@ -123,10 +123,10 @@ def test_words(symptom: Symptom) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", symptom.id)
     assert symptom.docs.strip() and symptom.printed_by and symptom.releases
     assert symptom.title and not symptom.title.endswith(".")
-    for literal in symptom.literals + symptom.cure:
+    for literal in symptom.literals + symptom.recovery:
         assert len(literal) >= 5 and literal.isascii() and literal.isprintable(), literal
         assert not any(map(str.isdigit, literal)), literal
-    assert bool(symptom.cure) == bool(symptom.cured_by)
+    assert bool(symptom.recovery) == bool(symptom.recovered_by)
     assert symptom.causes or symptom.role in ("teardown", "harmless")
     keys = [each.key for each in symptom.causes]
     assert len(keys) == len(set(keys))

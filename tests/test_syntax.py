@@ -412,8 +412,8 @@ def check_positions(program: Program, size: int) -> None:
             if isinstance(start, int) and isinstance(end, int):
                 assert low <= start <= end <= high, node
                 low, high = start, end
-            for each in node if isinstance(node, tuple) else vars(node).values():
-                walk(each, low, high)
+            for var in node if isinstance(node, tuple) else vars(node).values():
+                walk(var, low, high)
 
     walk(program.statements, 0, size)
     for start, end in program.errors:

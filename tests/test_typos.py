@@ -82,10 +82,10 @@ def test_what_is_said_to_be_refused_is_refused(version: str) -> None:
     for row in rows():
         verdict = row[version]
         assert isinstance(verdict, dict)
-        for each in findings(str(row["block"]), version, *counts):
-            if "refuses the script" in each.message:
-                counts[each.code] += 1
-                assert not verdict["accepted"], (row["block"], each)
+        for finding in findings(str(row["block"]), version, *counts):
+            if "refuses the script" in finding.message:
+                counts[finding.code] += 1
+                assert not verdict["accepted"], (row["block"], finding)
     assert counts["SB104"] > 60 and counts["SB106"] > 10
 
 
@@ -251,16 +251,16 @@ def test_anything_can_be_looked_at(lines: list[str], versions: tuple[str, str]) 
         assert string[found.backslash] == "\\" and found.start <= found.backslash < found.end
         for piece in found.pieces:
             assert found.end <= piece.start <= piece.words < piece.last <= piece.end
-    for each in findings(block, "-".join(versions), "SB1"):
-        if each.fix is not None:
-            assert apply(string, each.fix.edits) != string, each
+    for finding in findings(block, "-".join(versions), "SB1"):
+        if finding.fix is not None:
+            assert apply(string, finding.fix.edits) != string, finding
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(PARTS, min_size=1, max_size=5))
 def test_a_corrected_quote_is_one_no_more(parts: list[str]) -> None:
     block = "#SBATCH " + " ".join(parts)
-    for each in findings(block, "26.05", "SB106"):
-        if each.fix is not None:
-            changed = apply(f"#!/bin/bash\n{block}\n", each.fix.edits)
+    for finding in findings(block, "26.05", "SB106"):
+        if finding.fix is not None:
+            changed = apply(f"#!/bin/bash\n{block}\n", finding.fix.edits)
             assert findings(changed.removeprefix("#!/bin/bash\n"), "26.05", "SB106") == []

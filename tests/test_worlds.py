@@ -39,7 +39,7 @@ def world(body: str, head: str = HEAD) -> World:
 )
 def test_the_nodes_that_a_launcher_is_told(options: str, least: int | None, most: int | None, of_job: bool) -> None:
     nodes = "NODES=($(scontrol show hostnames $SLURM_JOB_NODELIST))\n"
-    asked = world(f"{nodes}srun torchrun {options} --nproc_per_node=8 train.py").asked
+    asked = world(f"{nodes}srun torchrun {options} --nproc_per_node=8 train.py").nodes_setting
     assert (asked.least, asked.most, asked.of_job) == (least, most, of_job)
 
 
@@ -109,7 +109,7 @@ def test_the_world_of_plain_programs_is_their_step() -> None:
 )
 def test_what_is_meant_to_be_one_of_several(body: str, apart: str) -> None:
     places = by_place(find_worlds(job(body)))
-    assert [{each.apart for each in place} for place in places] == [{apart}]
+    assert [{each.isolation for each in place} for place in places] == [{apart}]
 
 
 def test_a_range_of_nodes_is_more_than_one() -> None:

@@ -43,9 +43,9 @@ def kind_of(what: str, ours: str, theirs: str) -> tuple[str, ...]:
 def by_kind(found: list[Compared]) -> list[tuple[int, Compared]]:
     """How many differences of each kind there are, with the shortest script of each."""
     groups: dict[tuple[str, ...], list[Compared]] = {}
-    for each in found:
-        for seen in each.wrong:
-            groups.setdefault(kind_of(*seen), []).append(each._replace(wrong=(seen,)))
+    for compared in found:
+        for seen in compared.wrong:
+            groups.setdefault(kind_of(*seen), []).append(compared._replace(wrong=(seen,)))
     counted = [(len(group), min(group, key=lambda each: len(each.script))) for group in groups.values()]
     return sorted(counted, key=lambda item: -item[0])
 
@@ -81,9 +81,9 @@ def run(slurm: LocalSlurm, given: list[str], options: argparse.Namespace) -> int
     wrong = [each for each in results if each.wrong]
     fields = sum(each.fields for each in results)
     print(f"Slurm {slurm.version}: {len(results)} scripts, {kinds(results)}, {fields} fields; {len(wrong)} differ")
-    for number, each in by_kind(wrong)[: options.shown]:
-        shortest = smallest(slurm, each) if options.small else each
-        for what, ours, theirs in shortest.wrong or each.wrong:
+    for number, compared in by_kind(wrong)[: options.shown]:
+        shortest = smallest(slurm, compared) if options.small else compared
+        for what, ours, theirs in shortest.wrong or compared.wrong:
             print(f"\n{number} x {what}\n    model: {ours[:WIDTH]!r}\n    Slurm: {theirs[:WIDTH]!r}")
         print("    " + repr(shortest.script)[: 4 * WIDTH])
     return 1 if wrong else 0

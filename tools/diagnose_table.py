@@ -72,12 +72,12 @@ def main() -> None:
     options = parser.parse_args()
     found = list(scores(options.folder))
     if options.misses:
-        for each in found:
+        for score in found:
             marks = "".join(
-                "-" if right is None else "+" if right else "x" for right in (each.line, each.where, each.script)
+                "-" if right is None else "+" if right else "x" for right in (score.line, score.where, score.script)
             )
             if "x" in marks:
-                print(f"{marks} {each.name}: {each.said}")
+                print(f"{marks} {score.name}: {score.said}")
     print(table(found))
 
 

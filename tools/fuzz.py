@@ -122,9 +122,9 @@ def follow_coverage(collector: Collector, seeds: Sequence[bytes], seconds: float
         sys.exit("atheris is not installed: pip install atheris, or use --engine mutate")
     corpus = collector.folder / f"corpus-{collector.name}"
     corpus.mkdir(parents=True, exist_ok=True)
-    for each in seeds:
-        if len(each) < LARGEST:
-            (corpus / hashlib.sha256(each).hexdigest()[:16]).write_bytes(each)
+    for start in seeds:
+        if len(start) < LARGEST:
+            (corpus / hashlib.sha256(start).hexdigest()[:16]).write_bytes(start)
 
     def mutator(data: bytes, most: int, number: int) -> bytes:
         draw = random.Random(number)

@@ -88,8 +88,9 @@ class Viewer:
             value["environment"] = {name: self.word(field) for name, field in invocation.variables}
         if invocation.redirects:
             value["redirects"] = [
-                f"{each.fd or ''}{each.operator} {'(heredoc)' if each.target is None else marked(each.target)}"
-                for each in invocation.redirects
+                f"{redirect.fd or ''}{redirect.operator}"
+                f" {'(heredoc)' if redirect.target is None else marked(redirect.target)}"
+                for redirect in invocation.redirects
             ]
         return value
 
@@ -123,9 +124,9 @@ class Viewer:
 
     def assignment(self, assigned: VariableAssignment) -> Plain:
         values = []
-        for each in assigned.alternatives:
-            words = None if each.fields is None else [self.word(field) for field in each.fields]
-            values.append({"value": words, "guards": shown_guards(each.guards)})
+        for alternative in assigned.alternatives:
+            words = None if alternative.fields is None else [self.word(field) for field in alternative.fields]
+            values.append({"value": words, "guards": shown_guards(alternative.guards)})
         return {
             "name": assigned.name,
             "line": self.line(assigned.span),
@@ -144,7 +145,7 @@ class Viewer:
             "tasks_per_node": geometry.tasks_per_node,
             "decided_by": None if reason is None else f"{reason[1]} (line {self.line(reason[0])})",
             "ntasks_per_node_ignored": geometry.ignored,
-            "options": {each.name: None if each.value is None else marked(each.value) for each in step.given},
+            "options": {each.name: None if each.value is None else marked(each.value) for each in step.all_options},
             "all_options_known": step.certain,
             "refused_words": [each.kind for each in step.problems],
             "container": None if step.container is None else step.container.kind,
@@ -171,7 +172,7 @@ class Viewer:
             "world": {
                 "nodes": world.nodes,
                 "starts_per_node": world.starts_per_node,
-                "nodes_asked": {"least": world.asked.least, "most": world.asked.most},
+                "nodes_asked": {"least": world.nodes_setting.least, "most": world.nodes_setting.most},
                 "node_rank": self.setting(launcher.node_rank),
                 "processes_per_start": world.processes,
                 "processes": world.size,
@@ -224,33 +225,38 @@ def as_text(value: Plain) -> Iterator[str]:
     if value["limits"]:
         yield f"the evaluation met a bound ({', '.join(value['limits'])}): what follows is not all"
     yield "\ncommands"
-    for each in value["commands"]:
-        indent = "  " * each["depth"]
-        started = f" [{each['started_by']}]" if each["started_by"] else ""
-        words = " ".join(quoted(word) for word in each["argv"])
-        environment = "".join(f"{name}={quoted(word)} " for name, word in each.get("environment", {}).items())
-        redirects = "".join(f" {text}" for text in each.get("redirects", ()))
-        yield f"{each['line']:>6}  {each['phase']:<6}  {indent}{environment}{words}{redirects}{started}"
-        told = [f"{name}" if state is True else f"{name} {as_words(state)}" for name, state in each["context"].items()]
-        origins = dict.fromkeys(origin for word in each["argv"] for origin in word.get("from", ()))
-        for title, texts in (("", told), ("guards: ", each["guards"]), ("from: ", list(origins))):
+    for command in value["commands"]:
+        indent = "  " * command["depth"]
+        started = f" [{command['started_by']}]" if command["started_by"] else ""
+        words = " ".join(quoted(word) for word in command["argv"])
+        environment = "".join(f"{name}={quoted(word)} " for name, word in command.get("environment", {}).items())
+        redirects = "".join(f" {text}" for text in command.get("redirects", ()))
+        yield f"{command['line']:>6}  {command['phase']:<6}  {indent}{environment}{words}{redirects}{started}"
+        told = [
+            f"{name}" if state is True else f"{name} {as_words(state)}" for name, state in command["context"].items()
+        ]
+        origins = dict.fromkeys(origin for word in command["argv"] for origin in word.get("from", ()))
+        for title, texts in (("", told), ("guards: ", command["guards"]), ("from: ", list(origins))):
             if texts:
                 yield f"{'':16}{indent}  {title}{', '.join(texts)}"
     yield "\nvariables"
-    for each in value["variables"]:
-        yield f"{each['line']:>6}  {each['phase']:<6}  {'export ' if each['exported'] else ''}{each['name']}"
-        for alternative in each["alternatives"]:
+    for variable in value["variables"]:
+        yield (
+            f"{variable['line']:>6}  {variable['phase']:<6} "
+            f" {'export ' if variable['exported'] else ''}{variable['name']}"
+        )
+        for alternative in variable["alternatives"]:
             words = alternative["value"]
             text = "unset" if words is None else " ".join(quoted(word) for word in words) or "()"
             guards = f"   guards: {', '.join(alternative['guards'])}" if alternative["guards"] else ""
             origins = dict.fromkeys(origin for word in words or () for origin in word.get("from", ()))
             yield f"{'':16}  = {text}{guards}{'   from: ' + ', '.join(origins) if origins else ''}"
     yield "\nsteps"
-    for each in value["steps"]:
-        yield from step_text(each)
+    for step in value["steps"]:
+        yield from step_text(step)
     yield "\nlaunches"
-    for each in value["launches"]:
-        yield from launch_text(each)
+    for launch in value["launches"]:
+        yield from launch_text(launch)
     for inner in value["submits"]:
         yield "\nsubmits"
         yield from as_text(inner)

@@ -34,7 +34,7 @@ class Shell:
         self.span = span
         self.depth: int = 0 if parent is None else parent.depth + 1
 
-    def around(self) -> "Iterator[Shell]":
+    def enclosing_shells(self) -> "Iterator[Shell]":
         """This shell and those around it, innermost first."""
         shell: Shell | None = self
         while shell is not None:
@@ -82,7 +82,7 @@ class Context:
         self.background: Shell | None = None
 
     @property
-    def looped(self) -> bool:
+    def may_repeat(self) -> bool:
         """Whether the command may run several times."""
         return bool(self.loops)
 
@@ -354,14 +354,14 @@ class VariableAssignment:
 
     def __init__(
         self, name: str, alternatives: tuple[Alternative, ...], exported: bool, span: Span, name_start: int,
-        text: Text, context: Context, order: int,
+        string: Text, context: Context, order: int,
     ) -> None:  # fmt: skip
         self.name = name
         self.alternatives = alternatives
         self.exported = exported
         self.span = span
         self.name_start = name_start
-        self.text = text
+        self.text = string
         self.context = context
         self.order = order
 
@@ -379,7 +379,7 @@ class VariableRead:
     """
 
     def __init__(
-        self, name: str, start: int, end: int, operator: str, variable: Variable | None, text: Text,
+        self, name: str, start: int, end: int, operator: str, variable: Variable | None, string: Text,
         context: Context, order: int,
     ) -> None:  # fmt: skip
         self.name = name
@@ -387,7 +387,7 @@ class VariableRead:
         self.end = end
         self.operator = operator
         self.variable = variable
-        self.text = text
+        self.text = string
         self.context = context
         self.order = order
 

@@ -85,10 +85,10 @@ class Piece:
     __slots__ = ("end", "expansion", "open", "start", "text")
 
     def __init__(
-        self, text: str | None, start: int, end: int, expansion: Expansion | None = None,
+        self, string: str | None, start: int, end: int, expansion: Expansion | None = None,
         open: bool = False,  # noqa: A002
     ) -> None:  # fmt: skip
-        self.text = text
+        self.text = string
         self.start = start
         self.end = end
         self.expansion = expansion

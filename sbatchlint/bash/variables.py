@@ -158,11 +158,11 @@ class LayeredDict(MutableMapping[str, Named]):
         if not self._own:
             return self._shared
         merged: dict[str, Named] = dict(self._shared)
-        for name, each in self._own.items():
-            if each is None:
+        for name, value in self._own.items():
+            if value is None:
                 merged.pop(name, None)
             else:
-                merged[name] = each
+                merged[name] = value
         return merged
 
     def get(self, name: str, default: Named | None = None) -> Named | None:  # type: ignore[override]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from sbatchlint import __version__
-from sbatchlint.configuration import LEVELS, merge_tables, parse_pair, wrong_version
+from sbatchlint.configuration import LEVELS, merge_tables, parse_pair, version_problem
 from sbatchlint.registry import did_you_mean
 from sbatchlint.report import FORMATS
 from sbatchlint.settings import Overrides
@@ -52,14 +52,14 @@ def add_configuration_options(group: argparse._ActionsContainer) -> None:
     group.add_argument("--isolated", action="store_true", help="read no configuration file")
 
 
-def a_number(text: str) -> int:
+def count_argument(text: str) -> int:
     """How many of something: an argument of `type=`."""
     if not is_number(text) or not 1 <= parse_integer(text) <= 100_000:
         raise argparse.ArgumentTypeError("must be a number from 1 on")
     return parse_integer(text)
 
 
-def command_behind(arguments: list[str]) -> tuple[list[str], list[str] | None]:
+def command_after_dashes(arguments: list[str]) -> tuple[list[str], list[str] | None]:
     """The arguments before `--`, and the command behind it; None without one. Raises `InputError`."""
     if "--" not in arguments:
         return arguments, None
@@ -116,7 +116,7 @@ def overrides(options: argparse.Namespace) -> Overrides:
 
 
 def _version(text: str) -> str:
-    wrong = wrong_version(text)
+    wrong = version_problem(text)
     if wrong:
         raise argparse.ArgumentTypeError(wrong)
     return text
@@ -199,9 +199,9 @@ def lint_parser() -> Parser:
 
 def lint_options(arguments: list[str]) -> argparse.Namespace:
     """The parsed options. Raises `InputError`; exits with 0 after --help or --version."""
-    arguments, behind = arguments_and_paths(arguments)
+    arguments, after = arguments_and_paths(arguments)
     options = lint_parser().parse_intermixed_args(arguments)
-    options.paths += behind
+    options.paths += after
     if options.version:
         print(f"sbatchlint {__version__}")
         raise SystemExit(0)

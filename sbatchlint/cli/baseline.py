@@ -90,9 +90,9 @@ class Baseline:
 
     def by_file(self, found: list[Diagnostic]) -> dict[str, dict[str, list[tuple[Diagnostic, str]]]]:
         files: dict[str, dict[str, list[tuple[Diagnostic, str]]]] = {}
-        for each in found:
-            codes = files.setdefault(self._key(each.source.path), {})
-            codes.setdefault(each.code, []).append((each, _fingerprint(each)))
+        for diagnostic in found:
+            codes = files.setdefault(self._key(diagnostic.source.path), {})
+            codes.setdefault(diagnostic.code, []).append((diagnostic, _fingerprint(diagnostic)))
         return files
 
 

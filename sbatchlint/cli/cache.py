@@ -168,16 +168,21 @@ class Cache:
             return
         found = [
             [
-                each.code,
-                each.severity,
-                each.message,
-                *each.span,
-                [[*span, label] for span, label in each.related],
-                each.fix and [each.fix.title, each.fix.safe, [[*edit.span, edit.content] for edit in each.fix.edits]],
-                each.reached,
-                each.source.path if each.reached else None,
+                diagnostic.code,
+                diagnostic.severity,
+                diagnostic.message,
+                *diagnostic.span,
+                [[*span, label] for span, label in diagnostic.related],
+                diagnostic.fix
+                and [
+                    diagnostic.fix.title,
+                    diagnostic.fix.safe,
+                    [[*edit.span, edit.content] for edit in diagnostic.fix.edits],
+                ],
+                diagnostic.reached,
+                diagnostic.source.path if diagnostic.reached else None,
             ]
-            for each in outcome.diagnostics
+            for diagnostic in outcome.diagnostics
         ]
         plain = any(each.source.is_plain and not each.reached for each in outcome.diagnostics)
         entry = [self._key(data, settings), [], outcome.hidden, outcome.failing, outcome.ignored, found, plain]
@@ -242,10 +247,10 @@ def _clean(folder: str) -> None:
     """Removes the files of results that were not used for longest, until the others are few enough."""
     found = []
     with os.scandir(folder) as listed:
-        for each in listed:
-            if _NAME.fullmatch(each.name):
-                status = each.stat(follow_symlinks=False)
-                found.append((status.st_mtime, status.st_size, each.path))
+        for entry in listed:
+            if _NAME.fullmatch(entry.name):
+                status = entry.stat(follow_symlinks=False)
+                found.append((status.st_mtime, status.st_size, entry.path))
     size = 0
     now = time.time()
     for used, bytes_of_file, path in sorted(found, reverse=True):

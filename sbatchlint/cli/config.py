@@ -112,9 +112,9 @@ def _text(found: list[Setting]) -> Iterator[str]:
         if table:
             yield f"\n[{table}]"
         rows = [each for each in plain if each.table == table]
-        for each in rows:
-            if each.value is not None:
-                yield from _assigned(each)
+        for row in rows:
+            if row.value is not None:
+                yield from _assigned(row)
         unset = [each.name for each in rows if each.value is None]
         if unset:
             yield from wrap(
@@ -124,9 +124,9 @@ def _text(found: list[Setting]) -> Iterator[str]:
                 subsequent_indent="#   ",
                 break_on_hyphens=False,
             )
-    for each in found:
-        if isinstance(each.value, Mapping):
-            yield from _tables(each.name, each.value, each.parts)
+    for setting in found:
+        if isinstance(setting.value, Mapping):
+            yield from _tables(setting.name, setting.value, setting.parts)
 
 
 def _assigned(setting: Setting) -> Iterator[str]:

@@ -9,10 +9,10 @@ from typing import Any
 
 from sbatchlint.cli.arguments import (
     Parser,
-    a_number,
     add_configuration_options,
     add_version_option,
-    command_behind,
+    command_after_dashes,
+    count_argument,
     formatter,
     overrides,
     script_of,
@@ -21,7 +21,7 @@ from sbatchlint.convert.containers import KINDS
 from sbatchlint.convert.conversion import Conversion
 from sbatchlint.convert.conversion import convert as converted
 from sbatchlint.convert.proof import groups
-from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.wish import Goal, NotConvertible
 from sbatchlint.report.cells import escape
 from sbatchlint.settings import Resolver
 from sbatchlint.slurm.options import find
@@ -33,16 +33,16 @@ NOT_CONVERTIBLE = 4
 
 def convert(arguments: list[str]) -> int:
     """Runs `sbatchlint convert`; returns the exit code: 0 proven, 1 to-dos remain, 4 not convertible."""
-    arguments, command = command_behind(arguments)
+    arguments, command = command_after_dashes(arguments)
     options = parser().parse_args(arguments)
     source = _source(options, command)
     resolver = Resolver(overrides(options))
-    wish = Wish(
+    goal = Goal(
         options.nodes, options.gpus_per_node, options.cpus_per_node, options.to, options.rdzv, _set(options.set),
         options.container, options.image, options.mounts,
     )  # fmt: skip
     try:
-        made = converted(source, wish, resolver.settings(source.path))
+        made = converted(source, goal, resolver.settings(source.path))
     except NotConvertible as error:
         if options.output_format == "json":
             print(json.dumps({"converted": False, "reason": str(error)}, indent=2))
@@ -67,9 +67,9 @@ def parser() -> Parser:
     )
     add = made.add_argument
     add("script", nargs="?", metavar="SCRIPT", help="a script that starts one launcher; - is standard input")
-    add("--nodes", type=a_number, required=True, metavar="N", help="how many nodes")
-    add("--gpus-per-node", type=a_number, metavar="G", help="default: as many as the script has")
-    add("--cpus-per-node", type=a_number, metavar="C", help="default: as many as the script has")
+    add("--nodes", type=count_argument, required=True, metavar="N", help="how many nodes")
+    add("--gpus-per-node", type=count_argument, metavar="G", help="default: as many as the script has")
+    add("--cpus-per-node", type=count_argument, metavar="C", help="default: as many as the script has")
     add(
         "--to",
         choices=("torchrun", "accelerate", "deepspeed", "srun"),
@@ -149,7 +149,7 @@ def _tell(made: Conversion) -> None:
     for name, plan in (("before", made.before), ("after", made.after)):
         steps = [", ".join(_counted(step, *names) for names in _UNITS) for step in groups(plan)]
         tell(f"{name}: {'; '.join(steps) or 'no group of processes'}")
-    for each in made.decisions:
-        tell(f"decided: {each}")
-    for each in made.todos:
-        tell(f"to do: {each}")
+    for decision in made.decisions:
+        tell(f"decided: {decision}")
+    for todo in made.todos:
+        tell(f"to do: {todo}")

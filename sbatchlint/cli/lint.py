@@ -299,15 +299,18 @@ class _Run:
                 added += len(here)
                 others = Counter(_identity(each) for each in outcome.diagnostics if id(each) not in wanted)
                 mine = {_identity(each) for each in here}
-                for each in again.diagnostics:
-                    if others[_identity(each)] > 0:
-                        others[_identity(each)] -= 1
-                    elif not each.reached and _identity(each) in mine:
-                        left.append(each)
+                for diagnostic in again.diagnostics:
+                    if others[_identity(diagnostic)] > 0:
+                        others[_identity(diagnostic)] -= 1
+                    elif not diagnostic.reached and _identity(diagnostic) in mine:
+                        left.append(diagnostic)
         print(f"{count(added - len(left), 'finding')} ignored by comments in {count(files, 'file')}")
-        for each in left:
-            place = f"{escape(shown_path(each.source.path))}:{each.source.row(each.span.start)}"
-            print(f"note: {place}: {each.code} {each.name} cannot be ignored by a comment here", file=sys.stderr)
+        for diagnostic in left:
+            place = f"{escape(shown_path(diagnostic.source.path))}:{diagnostic.source.row(diagnostic.span.start)}"
+            print(
+                f"note: {place}: {diagnostic.code} {diagnostic.name} cannot be ignored by a comment here",
+                file=sys.stderr,
+            )
         return not left
 
     def _write(self, report: Report) -> None:
@@ -386,10 +389,10 @@ def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
     seen = {place(each) for each in diagnostics if not each.reached}
     kept = []
-    for each in diagnostics:
-        if not each.reached or place(each) not in seen:
-            seen.add(place(each))
-            kept.append(each)
+    for diagnostic in diagnostics:
+        if not diagnostic.reached or place(diagnostic) not in seen:
+            seen.add(place(diagnostic))
+            kept.append(diagnostic)
     return kept
 
 

@@ -12,10 +12,10 @@ from sbatchlint.analysis.planning.programs import batch_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.cli.arguments import (
     Parser,
-    a_number,
     add_configuration_options,
     add_version_option,
-    command_behind,
+    command_after_dashes,
+    count_argument,
     formatter,
     overrides,
     script_of,
@@ -29,7 +29,7 @@ from sbatchlint.report.plan_view import Mark, Place, first_clause
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Resolver, Settings
 from sbatchlint.source.files import InputError, read, read_standard_input
-from sbatchlint.source.secrets import covered
+from sbatchlint.source.secrets import redacted
 from sbatchlint.source.text import Source
 
 FORMATS = ("text", "json", "svg", "html")
@@ -37,7 +37,7 @@ FORMATS = ("text", "json", "svg", "html")
 
 def plan(arguments: list[str]) -> int:
     """`sbatchlint plan [OPTIONS] PATH...`: one object for one path, a list for several."""
-    arguments, command = command_behind(arguments)
+    arguments, command = command_after_dashes(arguments)
     options = _options(arguments, command)
     resolver = Resolver(overrides(options))
     drawn = options.output_format != "json"
@@ -46,7 +46,7 @@ def plan(arguments: list[str]) -> int:
     for source in [script_of(command)] if command else map(partial(_read, options), options.paths):
         settings = resolver.settings(source.path)
         job = _job(source, settings, options)
-        plans.append(_covered(plan_of(job), {}))
+        plans.append(_redacted(plan_of(job), {}))
         found = _findings(job, source, settings, faults) if drawn else []
         marks.append(_marks(job, found) if drawn else {})
         findings.append(found)
@@ -85,15 +85,15 @@ def _job(source: Source, settings: Settings, options: Namespace) -> Job:
     return Job.from_source(source, settings.site, " ".join(words))
 
 
-def _covered(value: Any, known: dict[str, str]) -> Any:
-    """A plan without the secrets of the script. `known`: texts that were covered before; most stand in a plan often."""
+def _redacted(value: Any, known: dict[str, str]) -> Any:
+    """A plan without the secrets of the script. `known`: texts redacted before; most stand in a plan often."""
     if isinstance(value, str):
         if value not in known:
-            known[value] = covered(value)
+            known[value] = redacted(value)
         return known[value]
     if isinstance(value, dict):
-        return {key: _covered(each, known) for key, each in value.items()}
-    return [_covered(each, known) for each in value] if isinstance(value, list) else value
+        return {key: _redacted(each, known) for key, each in value.items()}
+    return [_redacted(each, known) for each in value] if isinstance(value, list) else value
 
 
 def _findings(job: Job, source: Source, settings: Settings, faults: list[Fault]) -> list[Diagnostic]:
@@ -101,17 +101,17 @@ def _findings(job: Job, source: Source, settings: Settings, faults: list[Fault])
     inspection = inspect_job(job, source, settings)
     faults.extend(inspection.faults)
     return [
-        each
-        for each in inspection.diagnostics
-        if each.severity in ("error", "warning") and settings.shows(each.code, each.severity)
+        diagnostic
+        for diagnostic in inspection.diagnostics
+        if diagnostic.severity in ("error", "warning") and settings.shows(diagnostic.code, diagnostic.severity)
     ]
 
 
 def _marks(job: Job, findings: list[Diagnostic]) -> dict[Place, list[Mark]]:
     """The findings of each step, on the lines of its words and of the commands that it runs."""
     steps: dict[tuple[str, int], set[Place]] = {}
-    for each in job.with_submitted():
-        _add_rows(each, steps)
+    for inner in job.with_submitted():
+        _add_rows(inner, steps)
     marks: dict[Place, list[Mark]] = {}
     for finding in findings:
         source = finding.source
@@ -157,9 +157,11 @@ def parser() -> Parser:
         formatter_class=formatter,
     )
     made.add_argument("paths", nargs="*", metavar="PATH", help="batch scripts; - is standard input")
-    made.add_argument("--as-job", type=a_number, metavar="NODES", help="a script without #SBATCH as a job of so many")
-    made.add_argument("--gpus-per-node", type=a_number, metavar="G", help="of --as-job")
-    made.add_argument("--cpus-per-node", type=a_number, metavar="C", help="of --as-job")
+    made.add_argument(
+        "--as-job", type=count_argument, metavar="NODES", help="a script without #SBATCH as a job of so many"
+    )
+    made.add_argument("--gpus-per-node", type=count_argument, metavar="G", help="of --as-job")
+    made.add_argument("--cpus-per-node", type=count_argument, metavar="C", help="of --as-job")
     add_version_option(made)
     made.add_argument("--output-format", choices=FORMATS, default="text", help="default: text; svg takes one path")
     made.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")

@@ -79,9 +79,9 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
     found = inspection.diagnostics
     shown = [each for each in found if each.always_shown or settings.shows(each.code, each.severity)]
     if shown:
-        from sbatchlint.source.secrets import covered_source  # with the engine
+        from sbatchlint.source.secrets import redacted_source  # with the engine
 
-        covered_source(source)  # as reports ask it, while the answer for its text is at hand
+        redacted_source(source)  # as reports ask it, while the answer for its text is at hand
     return Outcome(
         path,
         shown,
@@ -131,11 +131,11 @@ def _processed(
     jobs = min(jobs, len(scripts))
     if jobs < 2:
         outcomes = (process(script, resolver, mode, recording) for script in scripts)
-        lookups.rest(not mode.fix)
+        lookups.assume_unchanged(not mode.fix)
         try:
             return list(_counted(outcomes, len(scripts), begun))
         finally:
-            lookups.rest(False)
+            lookups.assume_unchanged(False)
     for path, _ in scripts[:1]:
         resolver.settings(path)  # an invalid configuration is an error before anything starts
     from concurrent.futures import ProcessPoolExecutor  # slow to import
@@ -171,7 +171,7 @@ def _begin(resolver: Resolver, mode: Mode, recording: bool) -> None:
 
     global _shared
     _shared = (resolver, mode, recording)
-    lookups.rest(not mode.fix)
+    lookups.assume_unchanged(not mode.fix)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -27,13 +27,13 @@ def as_value(symptom: Symptom) -> dict[str, object]:
         "patterns": list(symptom.patterns),
         "causes": [
             {
-                "name": each.key,
-                "where": each.where,
-                "cause": each.says,
-                "advice": each.advice,
-                "codes": list(each.codes),
+                "name": cause.key,
+                "where": cause.where,
+                "cause": cause.says,
+                "advice": cause.advice,
+                "codes": list(cause.codes),
             }
-            for each in symptom.causes
+            for cause in symptom.causes
         ],
         "examples": symptom.matches.splitlines(),
     }

@@ -18,7 +18,7 @@ _IDLE = frozenset({"sleep", "tail", "bash", "sh", "cat"})
 _ENDING = frozenset({"stop", "kill", "rm", "start", "wait"})
 
 
-class Entered(NamedTuple):
+class BackgroundContainer(NamedTuple):
     """The command that starts a container, the edits that take it out with those that end it, and what is to do."""
 
     run: Invocation
@@ -26,7 +26,7 @@ class Entered(NamedTuple):
     todos: list[str]
 
 
-def entered(job: Job, starts: Sequence[Invocation], command: Invocation) -> Entered:
+def entered(job: Job, starts: Sequence[Invocation], command: Invocation) -> BackgroundContainer:
     """What starts the container that a command enters; `starts`: all that start one or enter it.
 
     Raises `NotConvertible`.
@@ -54,7 +54,7 @@ def entered(job: Job, starts: Sequence[Invocation], command: Invocation) -> Ente
     if own is not None and own.rpartition("/")[2] not in _IDLE:
         raise NotConvertible(f"line {started} runs {own} in the container that line {line} enters")
     todos = [f"see that the image's own program, which line {started} started, is not needed"] if own is None else []
-    return Entered(run, [_without(job, each) for each in (run, *_ending(job, name))], todos)
+    return BackgroundContainer(run, [_without(job, each) for each in (run, *_ending(job, name))], todos)
 
 
 def _name(command: Invocation) -> str | None:

@@ -14,7 +14,7 @@ from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.convert.words import ADDRESS, PORT, refuse_daemon, srun_of, start_of, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Setting
-from sbatchlint.job.steps import commands_around
+from sbatchlint.job.steps import enclosing_commands
 from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -28,7 +28,7 @@ _NAMES = {"num_processes": "NUM_PROCESSES"}
 _DEFAULTS = {"NNODES": "1", "NODE_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
 
 
-class LauncherBeside:
+class LauncherInFile:
     """The launcher, and what tells it. Raises `NotConvertible`.
 
     `command`: what starts the file; `first`: the outermost command around that, which srun starts. Both stand in the
@@ -39,7 +39,7 @@ class LauncherBeside:
         self.job = job
         self.launch = launch
         refuse_daemon(launch.container)
-        around = [each for each in commands_around(launch.invocation) if self._is_own(each.name_span)]
+        around = [each for each in enclosing_commands(launch.invocation) if self._is_own(each.name_span)]
         if not around:
             raise self._refuse("is not started by the script itself")
         self.command, self.first = around[0], around[-1]
@@ -53,7 +53,11 @@ class LauncherBeside:
 
     def _tell(self, names: Names, gpus: int) -> None:
         launcher = self.launch.launcher
-        others = [each.name for each in launcher.given if each.name == "standalone" or each.name.startswith("rdzv_")]
+        others = [
+            option.name
+            for option in launcher.all_options
+            if option.name == "standalone" or option.name.startswith("rdzv_")
+        ]
         if others:
             raise self._refuse(f"has --{others[0]}, with which it is one of one node: leave that out there")
         workers = f"$((SLURM_NNODES * {gpus}))" if launcher.kind == "accelerate" else str(gpus)
@@ -116,7 +120,7 @@ class LauncherBeside:
         return NotConvertible(f"{launcher.name} on line {self.job.line(launcher.span.start)} {reason}")
 
     @property
-    def said(self) -> str:
+    def notes(self) -> str:
         lines = [each.removeprefix("export ").partition("=")[0] for each in self.lines]
         launcher = self.launch.launcher
         told = ", ".join([*lines, *([self.rank] if self.rank else [])])

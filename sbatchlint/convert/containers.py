@@ -16,7 +16,7 @@ from sbatchlint.convert.docker import Bind, Docker, Variable
 from sbatchlint.convert.draft import Draft
 from sbatchlint.convert.entering import enter
 from sbatchlint.convert.syncing import synced
-from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.wish import Goal, NotConvertible
 from sbatchlint.convert.words import is_of_daemon
 from sbatchlint.convert.written import WrittenWords
 from sbatchlint.job import Job, Launch
@@ -31,14 +31,14 @@ _HUB = ("docker.io", "index.docker.io")
 _OF_THE_HOST = frozenset({"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "HOME", "BASH_ENV", "IFS", "TMPDIR"})
 
 
-def contain(draft: Draft, wish: Wish) -> None:
+def contain(draft: Draft, goal: Goal) -> None:
     """Puts the script into the wanted containers, if any are wanted. Raises `NotConvertible`."""
-    if wish.container is not None:
-        _replace_docker(draft, wish)
+    if goal.container is not None:
+        _replace_docker(draft, goal)
         places = _places(draft.job)
         if len(places) == 1 and places[0].container is None:
-            enter(draft, places[0], wish)
-    if wish.nodes > 1 and (edits := [edit for launch in _places(draft.job) for edit in synced(draft.job, launch)]):
+            enter(draft, places[0], goal)
+    if goal.nodes > 1 and (edits := [edit for launch in _places(draft.job) for edit in synced(draft.job, launch)]):
         draft.edit(edits)
         draft.decisions.append("uv makes its environment once, before all nodes use it")
 
@@ -51,18 +51,18 @@ def _places(job: Job) -> list[Launch]:
 def has_container(job: Job) -> bool:
     """Whether anything of a job runs in a container."""
     return any(each.container is not None for each in job.steps) or any(
-        isinstance(each.spawn.info, Container) for each in job.invocations
+        isinstance(command.spawn.info, Container) for command in job.invocations
     )
 
 
-def _replace_docker(draft: Draft, wish: Wish) -> None:
+def _replace_docker(draft: Draft, goal: Goal) -> None:
     job = draft.job
     starts = list({command.span: command for command in job.invocations if is_of_daemon(command.spawn.info)}.values())
     if not starts:
         return
     background = {id(command): entered(job, starts, command) for command in starts if _enters(command)}
     runs = {number: found.run for number, found in background.items()}
-    made = [_Start(job, command, wish, runs.get(id(command))) for command in starts if command not in runs.values()]
+    made = [_Start(job, command, goal, runs.get(id(command))) for command in starts if command not in runs.values()]
     removed = [edit for found in background.values() for edit in found.edits]
     draft.edit([*(edit for start in made for edit in start.edits()), *removed])
     draft.decisions += dict.fromkeys(note for start in made for note in start.notes)
@@ -93,10 +93,10 @@ class _Start:
     `run`: for a `docker exec`, what starts the container that it enters.
     """
 
-    def __init__(self, job: Job, command: Invocation, wish: Wish, run: Invocation | None = None) -> None:
+    def __init__(self, job: Job, command: Invocation, goal: Goal, run: Invocation | None = None) -> None:
         self.job = job
         self.command = command
-        self.wish = wish
+        self.wish = goal
         container = command.spawn.info
         assert isinstance(container, Container)
         words = self.words = WrittenWords(job, command)
@@ -116,7 +116,7 @@ class _Start:
         self.exports: list[Variable] = []
         self.told: list[Edit] = []
         self.launches = any(each.launcher.spawns and command in each.invocation.ancestors() for each in job.launches)
-        options = self._pyxis() if wish.container == "pyxis" else self._apptainer()
+        options = self._pyxis() if goal.container == "pyxis" else self._apptainer()
         self.start_words = [each for each in options if each]
 
     def edits(self) -> Iterator[Edit]:
@@ -168,7 +168,7 @@ class _Start:
         if docker.workdir is not None:
             options.append(f"--container-workdir={docker.workdir}")
         options.append("--no-container-mount-home")
-        if docker.as_root:
+        if docker.runs_as_root:
             options.append("--container-remap-root")
             self.notes.append("--container-remap-root, as it runs as root")
         inside = []
@@ -242,7 +242,7 @@ class _Start:
             self.todos.append("add --pwd: docker began in the folder that the image names, Apptainer begins here")
         if docker.user == "0":
             options.append("--fakeroot")
-        elif docker.as_root:
+        elif docker.runs_as_root:
             self.todos.append("bind to $HOME instead of /root, which is not the home folder under Apptainer")
         for variable in docker.variables.values():
             value = text_of(variable.value)

@@ -8,21 +8,21 @@ from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, shown_text
-from sbatchlint.convert.beside import LauncherBeside
+from sbatchlint.convert.beside import LauncherInFile
 from sbatchlint.convert.containers import contain, has_container
 from sbatchlint.convert.draft import Draft, as_job
 from sbatchlint.convert.header import gpus_of, header, tasks_of
-from sbatchlint.convert.inside import is_beside, on_every_node
+from sbatchlint.convert.inside import is_in_other_file, on_every_node
 from sbatchlint.convert.kept import containers_of_starts, differences
 from sbatchlint.convert.launcher import start_by_variables, start_everywhere
 from sbatchlint.convert.merging import merge
-from sbatchlint.convert.programs import start_program, the_program
+from sbatchlint.convert.programs import program_of, start_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import start_other
-from sbatchlint.convert.starts import Start, count_by_slurm, places_of, read_whole, start_again, the_starts, workers_of
+from sbatchlint.convert.starts import Start, count_by_slurm, places_of, read_whole, start_again, starts_of, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
-from sbatchlint.convert.wish import NotConvertible, Wish, told_of_line
+from sbatchlint.convert.wish import Goal, NotConvertible, at_line
 from sbatchlint.convert.words import without_geometry
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Launch
@@ -45,7 +45,7 @@ class Conversion(NamedTuple):
     todos: list[str]
 
 
-def convert(source: Source, wish: Wish, settings: Settings) -> Conversion:
+def convert(source: Source, goal: Goal, settings: Settings) -> Conversion:
     """Raises `NotConvertible`.
 
     Of a script that reads variables with a default (`${NNODES:-1}`) the defaults count, where it cannot be converted
@@ -55,7 +55,7 @@ def convert(source: Source, wish: Wish, settings: Settings) -> Conversion:
     job = as_job(source, settings)
     read_whole(job)
     try:
-        return _converted(job, wish, settings)
+        return _converted(job, goal, settings)
     except NotConvertible as error:
         first = error
     names = frozenset(_DEFAULT.findall(job.source.text))
@@ -66,13 +66,13 @@ def convert(source: Source, wish: Wish, settings: Settings) -> Conversion:
             "its arguments are left out, so that their defaults count: with others, see to the numbers in #SBATCH lines"
         )
         assumed[names | {"@"}] = "; ".join([said, *assumed.values()])
-    for each, said in assumed.items():
-        assuming = without_variables(settings, each)
+    for variables, said in assumed.items():
+        assuming = without_variables(settings, variables)
         other = as_job(source, assuming)
         if not _lines_of_starts(job) <= _lines_of_starts(other):
             continue  # what starts with other values would stay as it is
         try:
-            made = _converted(other, wish, assuming)
+            made = _converted(other, goal, assuming)
         except NotConvertible:
             continue
         return made._replace(decisions=[*made.decisions, said])
@@ -91,15 +91,15 @@ class _Script(Draft):
     node; `findings`: the codes of the errors and warnings of the script as it was. Raises `NotConvertible`.
     """
 
-    def __init__(self, job: Job, wish: Wish, settings: Settings) -> None:
+    def __init__(self, job: Job, goal: Goal, settings: Settings) -> None:
         super().__init__(job, settings)
         self._given = job
-        self.wish = wish
+        self.wish = goal
         merge(self)
         merged = self.job
-        contain(self, wish)
+        contain(self, goal)
         if self.job is not merged:
-            the_starts(merged)  # what it refuses stands in the lines of the script
+            starts_of(merged)  # what it refuses stands in the lines of the script
         self.containers = containers_of_starts(self.job)
         lost = differences(containers_of_starts(merged), self.containers)
         if lost:
@@ -138,22 +138,22 @@ class _Script(Draft):
         return Conversion(after, self.before, proof.plan, [*self.decisions, *decisions], [*self.todos, *todos, *new])
 
 
-def _converted(job: Job, wish: Wish, settings: Settings) -> Conversion:
+def _converted(job: Job, goal: Goal, settings: Settings) -> Conversion:
     """`job`: the script with these settings."""
-    script = _Script(job, wish, settings)
-    done = _as_wanted(script.source, wish, settings, script.job)
+    script = _Script(job, goal, settings)
+    done = _as_wanted(script.source, goal, settings, script.job)
     if done is not None:
         return script.conversion(script.source, done, ["it is the wanted job already"])
-    starts = the_starts(script.job)
+    starts = starts_of(script.job)
     if not starts:
         return _of_program(script)
     _has_wanted_container(script)
     kind = starts[0].kind
     told = next((workers for each in starts if each.launch and (workers := workers_of(each.launch))), None)
-    target = wish.launcher or _TARGETS.get(kind, kind)
-    cpu_only = target == "srun" and kind in ("mpi", "srun") and _is_cpu_only(script.job, wish)
+    target = goal.launcher or _TARGETS.get(kind, kind)
+    cpu_only = target == "srun" and kind in ("mpi", "srun") and _is_cpu_only(script.job, goal)
     # `gpus`: processes of a node, one for each GPU where it has some
-    gpus = wish.gpus or told or (tasks_of(script.job, wish) if cpu_only else gpus_of(script.job))
+    gpus = goal.gpus or told or (tasks_of(script.job, goal) if cpu_only else gpus_of(script.job))
     if not gpus:
         raise NotConvertible(
             "how many processes a node has is not known; say --set ntasks-per-node=N, or --gpus-per-node"
@@ -168,7 +168,7 @@ def _converted(job: Job, wish: Wish, settings: Settings) -> Conversion:
         (job.source.own, "it needs another option block only"),
         (edited(job.source.own, count_by_slurm(job)), "it needs another option block, and Slurm's number of nodes"),
     ):
-        done = _as_wanted(source, wish, settings, job)
+        done = _as_wanted(source, goal, settings, job)
         if done is not None:
             only_counted = script.conversion(source, done, [said, _grown(script.before, done.plan)])
             if not any(done.new(script.findings)):
@@ -183,20 +183,20 @@ def _converted(job: Job, wish: Wish, settings: Settings) -> Conversion:
 
 def _changed(script: _Script, starts: list[Start], job: Job, target: str, gpus: int, cpu_only: bool) -> Conversion:
     """What becomes of a script each of whose launchers has to be told; `job`: it with the wanted option block."""
-    first, wish, before, kind = job, script.wish, script.before, starts[0].kind
+    first, goal, before, kind = job, script.wish, script.before, starts[0].kind
     how, todos, printed = list[str](), list[str](), list[tuple[Job, Launch]]()
     for left in range(len(starts), 0, -1):
-        with told_of_line(starts[-left].line(script.job)):
+        with at_line(starts[-left].line(script.job)):
             start = start_again(job, starts[-left], left, first)
             if start is None:
                 continue
             launch = start.launch
-            if launch is not None and is_beside(job, launch):
+            if launch is not None and is_in_other_file(job, launch):
                 beside = _beside(job, launch, target, gpus)
                 edits = beside.started()
-                how.append(beside.said)
+                how.append(beside.notes)
             else:
-                edits = _edits(job, start, target, wish, gpus)
+                edits = _edits(job, start, target, goal, gpus)
             if launch is not None:
                 todos += on_every_node(job, launch)
                 printed.append((job, launch))
@@ -214,12 +214,12 @@ def _changed(script: _Script, starts: list[Start], job: Job, target: str, gpus: 
     made = Job.from_source(after, script.settings.site)
     repairs += dict.fromkeys(said for each in printed for said in _printed(*each, made))
     if cpu_only:
-        said = f"{gpus} tasks on each of {wish.nodes} nodes, without GPUs, as the script asks for none; else say "
+        said = f"{gpus} tasks on each of {goal.nodes} nodes, without GPUs, as the script asks for none; else say "
         said += "--gpus-per-node"
     elif target == "srun":
-        said = f"a task for each of the {gpus} GPUs of {wish.nodes} nodes, which gets its rank from Slurm"
+        said = f"a task for each of the {gpus} GPUs of {goal.nodes} nodes, which gets its rank from Slurm"
     else:
-        said = f"one {_LAUNCHED[target]} on each of {wish.nodes} nodes, started by srun, with {gpus} worker"
+        said = f"one {_LAUNCHED[target]} on each of {goal.nodes} nodes, started by srun, with {gpus} worker"
         said += "s" * (gpus > 1)
     return script.conversion(after, proof, [said, *how, _grown(before, proof.plan), *repairs], todos)
 
@@ -231,22 +231,22 @@ def _has_wanted_container(script: _Script) -> None:
 
 def _of_program(script: _Script) -> Conversion:
     """What becomes of a script whose program has no launcher."""
-    wish, program = script.wish, the_program(script.job)
+    goal, program = script.wish, program_of(script.job)
     _has_wanted_container(script)
-    if wish.launcher not in (None, "srun"):
-        raise NotConvertible(f"a program without a launcher becomes tasks of srun; from there to {wish.launcher}")
-    gpus = wish.gpus or gpus_of(script.job) or program.sign.devices
+    if goal.launcher not in (None, "srun"):
+        raise NotConvertible(f"a program without a launcher becomes tasks of srun; from there to {goal.launcher}")
+    gpus = goal.gpus or gpus_of(script.job) or program.sign.devices
     if not gpus:
         raise NotConvertible("how many GPUs a node has is not known; say --gpus-per-node")
-    each = gpus if program.each else 1
+    each = gpus if program.per_gpu else 1
     job = script.asking_for(each, gpus)
     ranks = program.sign.kind in ("megatron", "rank-variables")
-    with told_of_line(script.job.line(program.invocation.name_span.start)):
-        changed = changed_job(job, start_program(job, the_program(job), wish, gpus))
+    with at_line(script.job.line(program.invocation.name_span.start)):
+        changed = changed_job(job, start_program(job, program_of(job), goal, gpus))
     after, proof, repairs = script.proven(changed, each, ranks)
     said = (
-        f"a task for each of the {gpus} GPUs" if program.each else "a task, which uses all GPUs,"
-    ) + f" of {wish.nodes} nodes: {program.sign.words}"
+        f"a task for each of the {gpus} GPUs" if program.per_gpu else "a task, which uses all GPUs,"
+    ) + f" of {goal.nodes} nodes: {program.sign.words}"
     return script.conversion(after, proof, [said, _grown(script.before, proof.plan), *repairs])
 
 
@@ -268,7 +268,7 @@ _LAUNCHED = {
 def _counted_by(job: Job, starts: list[Start]) -> str:
     """Which value, that is not known, is the number of processes of a launcher."""
     for launcher in (each.launch.launcher for each in starts if each.launch is not None):
-        for option in launcher.given:
+        for option in launcher.all_options:
             names = [each.name for each in expansions(option.value or ()) if each.name]
             if names and option.name in ("nproc_per_node", "num_processes", "num_gpus", "np"):
                 what = "an argument of the script" if names[0].isdigit() else names[0]
@@ -279,11 +279,11 @@ def _counted_by(job: Job, starts: list[Start]) -> str:
 _MOST = 4096
 
 
-def _is_cpu_only(job: Job, wish: Wish) -> bool:
-    return wish.gpus is None and job.request.asks_for_gpus is False and not any("gpu" in name for name in wish.options)
+def _is_cpu_only(job: Job, goal: Goal) -> bool:
+    return goal.gpus is None and job.request.asks_for_gpus is False and not any("gpu" in name for name in goal.options)
 
 
-def _edits(job: Job, start: Start, target: str, wish: Wish, gpus: int) -> Iterator[Edit]:
+def _edits(job: Job, start: Start, target: str, goal: Goal, gpus: int) -> Iterator[Edit]:
     launch = start.launch
     if launch is None:
         assert start.step is not None
@@ -301,17 +301,17 @@ def _edits(job: Job, start: Start, target: str, wish: Wish, gpus: int) -> Iterat
     elif target == start.kind == "swift":
         yield from start_by_variables(job, launch, gpus)
     elif target == start.kind and target != "deepspeed":
-        yield from start_everywhere(job, launch, wish, gpus)
+        yield from start_everywhere(job, launch, goal, gpus)
     else:
-        yield from start_other(job, launch, target, wish, gpus)
+        yield from start_other(job, launch, target, goal, gpus)
 
 
-def _beside(job: Job, launch: Launch, target: str, gpus: int) -> LauncherBeside:
+def _beside(job: Job, launch: Launch, target: str, gpus: int) -> LauncherInFile:
     launcher = launch.launcher
     if target != launcher.kind:
         line = job.line(launcher.span.start)
         raise NotConvertible(f"{launcher.name} stands in a file of its own (line {line}): convert that one")
-    return LauncherBeside(job, launch, gpus)
+    return LauncherInFile(job, launch, gpus)
 
 
 def _grown(before: Plan, after: Plan) -> str:
@@ -345,9 +345,9 @@ def _other_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
     least = min(len(old), len(new))
     pairs = zip(old[len(old) - least :], new[len(new) - least :], strict=True)
     return [
-        f"look at {each!r}, which was {was!r} for the program"
-        for was, each in pairs
-        if None not in (was, each) and was != each
+        f"look at {pair!r}, which was {was!r} for the program"
+        for was, pair in pairs
+        if None not in (was, pair) and was != pair
     ]
 
 
@@ -359,27 +359,27 @@ def _printed(job: Job, launch: Launch, after: Job) -> list[str]:
 
     at = launch.launcher.span.start
     words = [
-        each.words
-        for each in printing(job)
-        if any(piece.start <= at < piece.end for field in each.argv for piece in field)
+        invocation.words
+        for invocation in printing(job)
+        if any(piece.start <= at < piece.end for field in invocation.argv for piece in field)
     ]
     same = [each for each in printing(after) if list(map(shown_text, each.argv)) in words]
     return list(dict.fromkeys(f"line {after.line(each.span.start)} prints the command as it was" for each in same))
 
 
-def _as_wanted(source: Source, wish: Wish, settings: Settings, job: Job) -> Proof | None:
+def _as_wanted(source: Source, goal: Goal, settings: Settings, job: Job) -> Proof | None:
     """The proof that a script is the wanted job already; None where it is not."""
     request = job.request
-    gpus = wish.gpus or request.gpus_per_node() or (tasks_of(job, wish) if _is_cpu_only(job, wish) else None)
+    gpus = goal.gpus or request.gpus_per_node() or (tasks_of(job, goal) if _is_cpu_only(job, goal) else None)
     if (
         not gpus
         or request.heterogeneous
-        or any(request.text(name) != (value or None) for name, value in wish.options.items())
+        or any(request.value(name) != (value or None) for name, value in goal.options.items())
     ):
         return None
-    if wish.launcher and _launcher_of(job) != wish.launcher:
+    if goal.launcher and _launcher_of(job) != goal.launcher:
         return None
-    proof = Proof(source, settings, wish, gpus, ranks=_launcher_of(job) != "srun")
+    proof = Proof(source, settings, goal, gpus, ranks=_launcher_of(job) != "srun")
     return None if proof.faults else proof
 
 

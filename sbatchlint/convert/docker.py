@@ -69,7 +69,7 @@ class Docker:
         self.gpus = self.rocm = False
         self.user: str | None = None
         self.todos: list[str] = []
-        self._told: dict[str, list[str]] = {}
+        self._options: dict[str, list[str]] = {}
         if not container.certain or container.image is None:
             raise NotConvertible(f"not all words of {self.name} on line {self._line} are known")
         for option in container.options:
@@ -78,7 +78,7 @@ class Docker:
         self.image_at = next(at for at, field in enumerate(words.command.argv) if field is container.image)
 
     @property
-    def as_root(self) -> bool:
+    def runs_as_root(self) -> bool:
         """Whether it is root, as it is told or as it uses root's home folder."""
         if self.user is not None:
             return self.user == "0"
@@ -86,7 +86,7 @@ class Docker:
 
     @property
     def notes(self) -> list[str]:
-        return [f"{' '.join(options)} of {self.name}: {reason}" for reason, options in self._told.items()]
+        return [f"{' '.join(options)} of {self.name}: {reason}" for reason, options in self._options.items()]
 
     @property
     def image_shown(self) -> str:
@@ -137,7 +137,7 @@ class Docker:
             if name == "device":
                 self.rocm |= text.startswith("/dev/kfd")
                 self.gpus |= text.startswith("nvidia.com/gpu")
-            told = self._told.setdefault(_REASONS[name], [])
+            told = self._options.setdefault(_REASONS[name], [])
             told += [shown] if shown not in told else []
         elif name != "detach":
             raise self.refuse(f"{shown} of {self.name} has no counterpart")

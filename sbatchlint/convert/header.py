@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.wish import Goal, NotConvertible
 from sbatchlint.job import Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.rewriting import insertion, quote, removal, replacement
@@ -19,7 +19,7 @@ _PLACING = ("nodelist", "nodefile", "distribution", "tres-per-task", "batch")
 _GRANTING = ("exclusive", "cpus-per-gpu", "mincpus")
 
 
-def header(job: Job, wish: Wish, tasks: int, gpus: int) -> tuple[list[Edit], list[str]]:
+def header(job: Job, goal: Goal, tasks: int, gpus: int) -> tuple[list[Edit], list[str]]:
     """The edits that ask for the wanted nodes, with so many tasks and GPUs on each; and what only the user can add.
 
     What is to be added stands there as lines that are switched off. Raises `NotConvertible`.
@@ -32,21 +32,21 @@ def header(job: Job, wish: Wish, tasks: int, gpus: int) -> tuple[list[Edit], lis
     if not directives.certain:
         raise NotConvertible("its #SBATCH lines cannot all be read: see what sbatchlint says of them")
     for name in _PLACING:
-        if (given := request.given(name)) is not None:
+        if (given := request.setting(name)) is not None:
             line = job.line(given.span.start)
             raise NotConvertible(f"--{name} on line {line} places it on nodes of its own choice: leave it out")
     own = [option.text or "" for step in job.steps if (option := step.option("cpus-per-task")) is not None]
-    cpus, todos = _cpus(request, wish, tasks, max((parse_integer(each) for each in own if is_number(each)), default=1))
+    cpus, todos = _cpus(request, goal, tasks, max((parse_integer(each) for each in own if is_number(each)), default=1))
     if not gpus:
         todos.clear()  # a task of MPI has one CPU
-    wanted = {"nodes": str(wish.nodes), "ntasks-per-node": str(tasks)}
+    wanted = {"nodes": str(goal.nodes), "ntasks-per-node": str(tasks)}
     if gpus and request.gpus.per_node != gpus:
         kind = request.gpus.kind
         wanted["gpus-per-node"] = f"{kind}:{gpus}" if kind else str(gpus)
     if cpus is not None:
         wanted["cpus-per-task"] = str(cpus)
-    wanted |= wish.options
-    if not request.asked("time") and "time" not in wanted:
+    wanted |= goal.options
+    if not request.has_option("time") and "time" not in wanted:
         todos.append("--time=HH:MM:SS")
     edits = [*_removed(job, wanted), *_given(job, wanted, todos)]
     if not job.text.string.startswith("#!"):
@@ -54,12 +54,12 @@ def header(job: Job, wish: Wish, tasks: int, gpus: int) -> tuple[list[Edit], lis
     return edits, todos
 
 
-def tasks_of(job: Job, wish: Wish) -> int | None:
+def tasks_of(job: Job, goal: Goal) -> int | None:
     """How many tasks a node has, as the wish or the script says it; a job without a number of nodes has one."""
-    request, said = job.request, wish.options.get("ntasks-per-node", "")
+    request, said = job.request, goal.options.get("ntasks-per-node", "")
     if is_number(said):
         return parse_integer(said)
-    asked = request.asked("ntasks") or request.asked("ntasks-per-node")
+    asked = request.has_option("ntasks") or request.has_option("ntasks-per-node")
     return (request.tasks_on_each_node() or request.tasks) if asked else None
 
 
@@ -67,26 +67,26 @@ def gpus_of(job: Job) -> int | None:
     """How many GPUs a node of the script has; where it does not say how many nodes there are, that is one."""
     gpus, request = job.request.gpus, job.request
     found = request.gpus_per_node()
-    if found is not None or request.asked("nodes"):
+    if found is not None or request.has_option("nodes"):
         return found
     tasks = request.tasks_on_each_node() or request.tasks
     return gpus.total or (gpus.per_task * tasks if gpus.per_task and tasks else None)
 
 
-def _cpus(request: Request, wish: Wish, tasks: int, of_step: int) -> tuple[int | None, list[str]]:
+def _cpus(request: Request, goal: Goal, tasks: int, of_step: int) -> tuple[int | None, list[str]]:
     """The CPUs of a task, None for nothing to say; and what is left to do. `of_step`: those that an srun asks for."""
-    if wish.cpus is not None:
-        if wish.cpus < tasks:
-            raise NotConvertible(f"{wish.cpus} CPUs are too few for {tasks} tasks on a node")
-        return wish.cpus // tasks, []
-    asked = request.asked("cpus-per-task")
+    if goal.cpus is not None:
+        if goal.cpus < tasks:
+            raise NotConvertible(f"{goal.cpus} CPUs are too few for {tasks} tasks on a node")
+        return goal.cpus // tasks, []
+    asked = request.has_option("cpus-per-task")
     if not asked and of_step > 1 and tasks == request.tasks_on_each_node():
         return None, []
     on_node = request.tasks_on_each_node() or request.tasks_per_node or request.tasks or 1  # it has one node
     before = on_node * ((request.cpus_per_task or 1) if asked else of_step)
     if asked:
         return max(1, before // tasks), []
-    if "cpus-per-task" in wish.options or any(request.asked(each) or each in wish.options for each in _GRANTING):
+    if "cpus-per-task" in goal.options or any(request.has_option(each) or each in goal.options for each in _GRANTING):
         return None, []
     if before > 1:  # a task has one CPU where nothing is said
         return before // tasks if before // tasks > 1 else None, []
@@ -94,8 +94,8 @@ def _cpus(request: Request, wish: Wish, tasks: int, of_step: int) -> tuple[int |
 
 
 def _removed(job: Job, wanted: Mapping[str, str]) -> list[Edit]:
-    gone = [each for each in map(job.request.given, _COUNTING) if each is not None and each.name not in wanted]
-    gres = job.request.given("gres")
+    gone = [each for each in map(job.request.setting, _COUNTING) if each is not None and each.name not in wanted]
+    gres = job.request.setting("gres")
     if "gpus-per-node" in wanted and gres is not None:
         if "," in (gres.text or ","):
             raise NotConvertible("--gres asks for more than GPUs: ask for these by --gpus-per-node")
@@ -106,7 +106,7 @@ def _removed(job: Job, wanted: Mapping[str, str]) -> list[Edit]:
 def _given(job: Job, wanted: Mapping[str, str], todos: list[str]) -> Iterator[Edit]:
     lines = []
     for name, value in wanted.items():
-        old = job.request.given(name)
+        old = job.request.setting(name)
         if old is None:
             lines.append(f"#SBATCH --{name}={quote(value)}" if value else f"#SBATCH --{name}")
         elif value and old.text != value:

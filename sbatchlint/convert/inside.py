@@ -62,7 +62,8 @@ class InsideWords(CommandWords):
         def accept(launch: Launch) -> bool:
             setting = launch.launcher.setting(name)
             return setting is not None and any(
-                each.name == "SLURM_NODEID" and each.phase is Phase.TASK for each in expansions(setting.value or ())
+                expansion.name == "SLURM_NODEID" and expansion.phase is Phase.TASK
+                for expansion in expansions(setting.value or ())
             )
 
         taken_out = [self.without(name)] if name in self.launcher.options else []
@@ -81,14 +82,14 @@ def is_inside(job: Job, launch: Launch) -> bool:
     return launch.container is not None and job.in_quoted_text(launch.launcher.span.start)
 
 
-def is_beside(job: Job, launch: Launch) -> bool:
+def is_in_other_file(job: Job, launch: Launch) -> bool:
     """Whether a launcher stands in another file than the script."""
     return name_span(launch).end > len(job.source.own.text)
 
 
 def on_every_node(job: Job, launch: Launch) -> Iterator[str]:
     """What else the string, or the file, runs, on all nodes now."""
-    if not is_inside(job, launch) and not is_beside(job, launch):
+    if not is_inside(job, launch) and not is_in_other_file(job, launch):
         return
     around = [launch.invocation, *launch.invocation.ancestors()]
     shell = next((each for each in around[1:] if not isinstance(each.spawn.info, Step) and each.text is not None), None)

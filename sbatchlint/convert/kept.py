@@ -57,10 +57,10 @@ def _differences(before: Container, after: Container) -> Iterator[str]:
 def _mounts(container: Container) -> list[tuple[str, str, bool]]:
     return [
         (
-            shown_text(each.source),
-            shown_text(each.target),
-            bool({"ro", "readonly"} & set(each.options.replace("+", ",").split(","))),
+            shown_text(mount.source),
+            shown_text(mount.target),
+            bool({"ro", "readonly"} & set(mount.options.replace("+", ",").split(","))),
         )
-        for each in container.mounts
-        if not each.private
+        for mount in container.mounts
+        if not mount.private
     ]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.convert.inside import InsideWords, is_inside
-from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.wish import Goal, NotConvertible
 from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher, Setting
@@ -48,10 +48,10 @@ def is_of_job(setting: Setting) -> bool:
     return any("scontrol" in each.name or "SLURM" in each.name for each in found)
 
 
-def start_everywhere(job: Job, launch: Launch, wish: Wish, gpus: int) -> list[Edit]:
+def start_everywhere(job: Job, launch: Launch, goal: Goal, gpus: int) -> list[Edit]:
     """The edits that start the launcher on every node of the job, as one group. Raises `NotConvertible`."""
     words, lines = (InsideWords if is_inside(job, launch) else CommandWords)(job, launch), list[str]()
-    edits = [*without_geometry(job, launch.step), *_started(words, wish, gpus, lines)]
+    edits = [*without_geometry(job, launch.step), *_started(words, goal, gpus, lines)]
     return [*exports_before(job, launch, lines, edits), *edits]
 
 
@@ -73,14 +73,19 @@ def _over_configuration(words: CommandWords, added: list[str]) -> Iterator[Edit]
                     yield edit
 
 
-def _started(words: CommandWords, wish: Wish, gpus: int, lines: list[str]) -> Iterator[Edit]:
+def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> Iterator[Edit]:
     """The edits, but for the lines before the command, which are added to `lines`."""
     launcher = words.launcher
     names = NAMES[launcher.kind]
     restarts = launcher.setting("max_restarts") if launcher.kind == "torchrun" else None
     # workers that start again have to find each other again
     elastic = isinstance(launcher.nnodes, tuple) or restarts is not None and restarts.text != "0"
-    style = "-" if any("-" in words.written(each.span)[2:] for each in launcher.given) or not launcher.given else "_"
+    style = (
+        "-"
+        if any("-" in words.written(other_option.span)[2:] for other_option in launcher.all_options)
+        or not launcher.all_options
+        else "_"
+    )
     added: list[str] = []
 
     def option(name: str, value: str) -> str:
@@ -102,10 +107,10 @@ def _started(words: CommandWords, wish: Wish, gpus: int, lines: list[str]) -> It
             yield edit
     if launcher.kind == "accelerate":
         yield from _over_configuration(words, added)
-    backend = wish.rendezvous or ("c10d" if elastic else "static")
+    backend = goal.rendezvous or ("c10d" if elastic else "static")
     if launcher.kind == "accelerate" and backend != "static":
         raise NotConvertible("accelerate is converted to a static rendezvous only: leave out --rdzv")
-    dropped = ["standalone", names.rank, *(each.name for each in launcher.given if each.name.startswith("rdzv_"))]
+    dropped = ["standalone", names.rank, *(each.name for each in launcher.all_options if each.name.startswith("rdzv_"))]
     for name in dropped:
         if name in launcher.options or name in launcher.flags:
             yield words.without(name)
@@ -147,7 +152,7 @@ def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
         raise NotConvertible("the words of the launcher stand in a string: write them as a command")
     yield from edits
     yield from exports_before(job, launch, lines, edits)
-    yield from words.told('export NODE_RANK="$SLURM_NODEID"; ')
+    yield from words.wrapped_in_shell('export NODE_RANK="$SLURM_NODEID"; ')
 
 
 def _is_other(setting: Setting, option: str, value: str) -> bool:

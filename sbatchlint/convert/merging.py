@@ -27,7 +27,7 @@ def merge(draft: Draft) -> None:
     launches = [place[0].launch for place in by_place(find_worlds(job)) if place[0].launcher.spawns]
     commands = [_outermost(launch) for launch in launches]
     if len(commands) < 2 or any(
-        command.phase is not Phase.BATCH or command.context.looped or len(command.argv) != len(commands[0].argv)
+        command.phase is not Phase.BATCH or command.context.may_repeat or len(command.argv) != len(commands[0].argv)
         for command in commands
     ):
         return

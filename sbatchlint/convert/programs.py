@@ -15,14 +15,14 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.convert.replacing import meeting
 from sbatchlint.convert.tasks import RANKS
-from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.wish import Goal, NotConvertible
 from sbatchlint.convert.words import exports_above, refuse_daemon, srun_of, start_of, without_geometry
 from sbatchlint.job import Job
 from sbatchlint.job.argv import program_options
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.python.program import python_program
-from sbatchlint.job.steps import commands_around
+from sbatchlint.job.steps import enclosing_commands
 from sbatchlint.source.edits import Edit, insert
 
 _DEVICES, _NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
@@ -31,16 +31,16 @@ _DEVICES, _NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
 class Program(NamedTuple):
     """A program of the batch shell, or of a step (the `number`-th), and the sign that it is one process of many.
 
-    `each`: whether there is a process for each GPU; else one for each node.
+    `per_gpu`: whether there is a process for each GPU; else one for each node.
     """
 
     invocation: Invocation
     sign: RankSign
-    each: bool
+    per_gpu: bool
     number: int = -1
 
 
-def the_program(job: Job) -> Program:
+def program_of(job: Job) -> Program:
     """The one program of a job that could be one process of many. Raises `NotConvertible`."""
     found = [(-1, each) for each in batch_programs(job) if _is_program(each)]
     for number, step in enumerate(job.steps):
@@ -48,7 +48,7 @@ def the_program(job: Job) -> Program:
     lines = ", ".join(sorted({str(job.line(each.span.start)) for _, each in found}))
     if not found:
         raise NotConvertible(_unknown_start(job))
-    if len({each.span for _, each in found}) == 1 and found[0][1].context.looped:
+    if len({each.span for _, each in found}) == 1 and found[0][1].context.may_repeat:
         raise NotConvertible(
             f"the program on line {lines} is started several times, in a loop: convert it with one turn"
         )
@@ -102,7 +102,7 @@ def _unread(job: Job, invocation: Invocation) -> str:
     return "nothing in its file or on its command line tells that it is made to be one process of several"
 
 
-def start_program(job: Job, program: Program, wish: Wish, gpus: int) -> Iterator[Edit]:
+def start_program(job: Job, program: Program, goal: Goal, gpus: int) -> Iterator[Edit]:
     """The edits that start the program as tasks of a step. Raises `NotConvertible`."""
     command, step = program.invocation, None if program.number < 0 else job.steps[program.number]
     refuse_daemon(container_of(command))
@@ -115,12 +115,12 @@ def start_program(job: Job, program: Program, wish: Wish, gpus: int) -> Iterator
     else:
         yield from without_geometry(job, step)
     if program.sign.kind == "lightning":
-        yield from _counts(job, command, wish, gpus)
+        yield from _counts(job, command, goal, gpus)
 
 
 def _start(job: Job, command: Invocation) -> int:
     """Where the outermost command begins that runs the program."""
-    command = [command, *commands_around(command)][-1]
+    command = [command, *enclosing_commands(command)][-1]
     start = start_of(command)
     if start != command.name_span.start:
         return start
@@ -131,7 +131,7 @@ def _start(job: Job, command: Invocation) -> int:
     return start
 
 
-def _counts(job: Job, command: Invocation, wish: Wish, gpus: int) -> Iterator[Edit]:
+def _counts(job: Job, command: Invocation, goal: Goal, gpus: int) -> Iterator[Edit]:
     """The numbers of devices and nodes on the command line of Lightning's Trainer."""
     python = python_of(command)
     last: tuple[str, Pieces, Pieces] | None = None
@@ -147,7 +147,7 @@ def _counts(job: Job, command: Invocation, wish: Wish, gpus: int) -> Iterator[Ed
         elif LIGHTNING_NODES.fullmatch(option) or option in _NODES:
             has_nodes = True
             counted = any(each.name in ("SLURM_NNODES", "SLURM_JOB_NUM_NODES") for each in expansions(value))
-            if not counted and text_of(value) != str(wish.nodes):
+            if not counted and text_of(value) != str(goal.nodes):
                 yield _changed(job, value, '"$SLURM_NNODES"')
     if last is not None and not has_nodes and LIGHTNING_DEVICES.fullmatch(last[0]):
         name = last[0].rpartition("devices")[0] or last[0].rpartition("gpus")[0]

@@ -8,7 +8,7 @@ from typing import Any
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.convert.kept import containers_of_starts, differences
 from sbatchlint.convert.starts import places_of
-from sbatchlint.convert.wish import Wish
+from sbatchlint.convert.wish import Goal
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect_job
@@ -28,7 +28,7 @@ class Proof:
     """
 
     def __init__(
-        self, source: Source, settings: Settings, wish: Wish, gpus: int, ranks: bool = True,
+        self, source: Source, settings: Settings, goal: Goal, gpus: int, ranks: bool = True,
         containers: Sequence[Container | None] = (), starts: int | None = None,
     ) -> None:  # fmt: skip
         # the script itself has to say where its processes meet
@@ -37,13 +37,15 @@ class Proof:
         self.plan: Plan = plan_of(job)
         launchers, tasks = places_of(job)
         places = len(launchers) + len(tasks)
-        self.faults = list(_faults(self.plan, wish, gpus, ranks, places, starts))
-        self.faults += _apart(job, wish.nodes * gpus, wish.nodes)
+        self.faults = list(_faults(self.plan, goal, gpus, ranks, places, starts))
+        self.faults += _apart(job, goal.nodes * gpus, goal.nodes)
         self.faults += differences(containers, containers_of_starts(job))
         self.findings = [
-            each for each in inspect_job(job, source, settings).diagnostics if each.severity in ("error", "warning")
+            diagnostic
+            for diagnostic in inspect_job(job, source, settings).diagnostics
+            if diagnostic.severity in ("error", "warning")
         ]
-        job.let_go()
+        job.release()
 
     def new(self, before: list[str]) -> Iterator[Diagnostic]:
         """What is found that was not found before; `before`: the codes of what was."""
@@ -91,18 +93,18 @@ def groups(plan: Plan) -> list[dict[str, Any]]:
     return several or [step for step in steps if (step.get("program") or "").startswith("python")]
 
 
-def _faults(plan: Plan, wish: Wish, gpus: int, ranks: bool, places: int, starts: int | None) -> Iterator[str]:
+def _faults(plan: Plan, goal: Goal, gpus: int, ranks: bool, places: int, starts: int | None) -> Iterator[str]:
     request = plan["request"]
     by_version = request.get("by_version", {"": request})
     refusing: dict[str, list[str]] = {}
-    for version, each in by_version.items():
-        if each["accepted"] is False:
-            refusing.setdefault(each["message"], []).append(version)
+    for version, verdict in by_version.items():
+        if verdict["accepted"] is False:
+            refusing.setdefault(verdict["message"], []).append(version)
     for message, versions in refusing.items():
         yield f"sbatch {' to '.join(dict.fromkeys((versions[0], versions[-1])))} refuses it: {message}"
     (component,) = request["components"]
-    if component["nodes"] != {"min": wish.nodes, "max": wish.nodes}:
-        yield f"it does not ask for {wish.nodes} nodes"
+    if component["nodes"] != {"min": goal.nodes, "max": goal.nodes}:
+        yield f"it does not ask for {goal.nodes} nodes"
     found = groups(plan)
     # tasks of which each node has one are not a place of several processes
     number = places or len({(step["line"], step.get("path")) for step in found})
@@ -110,12 +112,12 @@ def _faults(plan: Plan, wish: Wish, gpus: int, ranks: bool, places: int, starts:
         yield f"it starts {number} groups of processes"
         return
     for step in found:
-        yield from _faults_of_step(step, wish, gpus, ranks)
+        yield from _faults_of_step(step, goal, gpus, ranks)
 
 
-def _faults_of_step(step: dict[str, Any], wish: Wish, gpus: int, ranks: bool) -> Iterator[str]:
-    wanted, what = wish.nodes * gpus, step.get("program") or "the program"
-    if step["nodes"] != wish.nodes:
+def _faults_of_step(step: dict[str, Any], goal: Goal, gpus: int, ranks: bool) -> Iterator[str]:
+    wanted, what = goal.nodes * gpus, step.get("program") or "the program"
+    if step["nodes"] != goal.nodes:
         yield f"{what} would be started on {step['nodes'] or 'an unknown number of'} nodes"
     if step["processes"] != wanted:
         if step["processes"] is None:
@@ -123,11 +125,11 @@ def _faults_of_step(step: dict[str, Any], wish: Wish, gpus: int, ranks: bool) ->
         else:
             yield f"{step['processes'] or 'no'} processes would run {what}, not {wanted}"
     launcher = step.get("launcher") or {}
-    for who, each in (("srun", step), ("the launcher", launcher)):
-        if each.get("refused"):
-            yield f"{who} refuses the step: {each['refused']}"
+    for who, value in (("srun", step), ("the launcher", launcher)):
+        if value.get("refused"):
+            yield f"{who} refuses the step: {value['refused']}"
     meeting = launcher.get("rendezvous") or {}
-    if launcher and wish.nodes > 1 and meeting.get("address") in (None, "", *LOOPBACK):
+    if launcher and goal.nodes > 1 and meeting.get("address") in (None, "", *LOOPBACK):
         yield "where the processes meet is not known"
     if meeting.get("backend") != "c10d":
         yield from _wrong_ranks(step, wanted, ranks)

@@ -14,7 +14,7 @@ from sbatchlint.convert.words import cpus_of
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.job import Job
 from sbatchlint.job.paths import NODE_LOCAL, classify, key, under
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, edited, insert
 from sbatchlint.source.text import Source, Span
@@ -111,6 +111,6 @@ def _alone(job: Job, command: Invocation) -> bool:
         and not job.source.text[line.start : start].strip()
         and not (command.piped_from or command.piped_to or command.redirects or context.calls or context.captured)
         and context.parent is None
-        and not (context.conditional or context.looped)
-        and step_around(context) is None
+        and not (context.conditional or context.may_repeat)
+        and enclosing_step(context) is None
     )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.editing.options import name_span
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Expansion, Pieces, expansions, text_of
-from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.wish import Goal, NotConvertible
 from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher, Setting
@@ -65,16 +65,16 @@ _PROGRAM = {"module", "no_python"}
 _HOSTFILE = 'scontrol show hostnames "$SLURM_JOB_NODELIST" | sed \'s/$/ slots={gpus}/\' > "hostfile.$SLURM_JOB_ID"'
 
 
-def start_other(job: Job, launch: Launch, target: str, wish: Wish, gpus: int) -> Iterator[Edit]:
+def start_other(job: Job, launch: Launch, target: str, goal: Goal, gpus: int) -> Iterator[Edit]:
     """The edits that start another launcher on every node, with the same program. Raises `NotConvertible`."""
     launcher, made = launch.launcher, TARGETS[target]
     geometry = _GEOMETRY.get(launcher.kind)
     if geometry is None:
         raise NotConvertible(f"from {launcher.name} to {target} is not converted")
-    others = sorted({each.name for each in launcher.given} - {*geometry.split(), *_PROGRAM})
+    others = sorted({each.name for each in launcher.all_options} - {*geometry.split(), *_PROGRAM})
     if others:
         raise NotConvertible(f"{target} has no counterpart of --{others[0]} of {launcher.name}: leave it out")
-    if wish.rendezvous == "c10d":
+    if goal.rendezvous == "c10d":
         raise NotConvertible("a launcher in the place of another meets by a static rendezvous only: leave out --rdzv")
     words = CommandWords(job, launch)
     yield from without_geometry(job, launch.step)

@@ -68,7 +68,7 @@ def read_whole(job: Job) -> None:
         raise NotConvertible("not all of it can be read")
 
 
-def the_starts(job: Job) -> list[Start]:
+def starts_of(job: Job) -> list[Start]:
     """The places of a job that start several processes, all in one way, in their order. Raises `NotConvertible`."""
     read_whole(job)
     places, steps = places_of(job)
@@ -78,7 +78,7 @@ def the_starts(job: Job) -> list[Start]:
         _refuse_different(job, starts)
         around = [world.invocation for place in places for world in place] + [step.invocation for step in steps]
     else:
-        around = [world.invocation for place in places for world in place if world.invocation.context.looped]
+        around = [world.invocation for place in places for world in place if world.invocation.context.may_repeat]
     for command in around:
         if command.context.background is not None:
             line = job.line(command.span.start)
@@ -99,8 +99,8 @@ def _refuse_different(job: Job, starts: Sequence[Start]) -> None:
     told = [None if each.launch is None else workers_of(each.launch) for each in starts]
     number = next((each for each in told if each is not None), None)
     ways: dict[object, list[Start]] = {}
-    for each, workers in zip(starts, told, strict=True):
-        ways.setdefault((each.kind, workers or number), []).append(each)
+    for start, workers in zip(starts, told, strict=True):
+        ways.setdefault((start.kind, workers or number), []).append(start)
     if len(ways) > 1:
         said = " and ".join(f"line {lines(each)}" for each in ways.values())
         raise NotConvertible(
@@ -112,10 +112,10 @@ def _refuse_different(job: Job, starts: Sequence[Start]) -> None:
     if len(set(commands)) < len(commands):
         raise NotConvertible(f"line {lines(starts)} holds what one command may run: write a command for each of them")
     numbered = [
-        each
-        for each in starts
-        if each.launch is not None
-        and (rank := each.launch.launcher.setting("node_rank", "machine_rank")) is not None
+        candidate
+        for candidate in starts
+        if candidate.launch is not None
+        and (rank := candidate.launch.launcher.setting("node_rank", "machine_rank")) is not None
         and (rank.text or "0").strip("0")
     ]
     if numbered:
@@ -137,7 +137,7 @@ def _start_of_launch(job: Job, worlds: Sequence[LaunchWorld]) -> Start:
         if launch.step is not None and not launch.step.certain:
             raise NotConvertible(f"not all options of the srun on line {job.line(launch.step.span.start)} are known")
     words = {tuple(map(shown_text, each.launcher.argv[: each.launcher.program])) for each in worlds}
-    if len(words) > 1 and any(each.invocation.context.looped for each in worlds):
+    if len(words) > 1 and any(each.invocation.context.may_repeat for each in worlds):
         raise NotConvertible(f"the options of {launcher.name} on line {line} are others in each turn of its loop")
     return Start(worlds[0].launch)
 

@@ -28,7 +28,7 @@ def synced(job: Job, launch: Launch) -> Iterator[Edit]:
     if uv is None or container is None or len(uv.argv) < 2 or text_of(uv.argv[1]) != "run":
         return
     reading = read(uv.argv, 2, _RUN)
-    names = {each.name for each in reading.given}
+    names = {each.name for each in reading.options}
     if not names <= {*_words(_SHARED), *_FLAGS.split()} or job.in_quoted_text(uv.name_span.start):
         return
     words = WrittenWords(job, uv)
@@ -53,11 +53,11 @@ def _in_container(job: Job, launch: Launch, uv: WrittenWords) -> str | None:
             return None
         words = WrittenWords(job, step.invocation)
         options = [
-            words.text(each.word)
-            if each.word == each.value_word
-            else f"{words.text(each.word)} {words.text(each.value_word)}"
-            for each in step.given
-            if is_pyxis_option(each.name) and each.word
+            words.text(option.word)
+            if option.word == option.value_word
+            else f"{words.text(option.word)} {words.text(option.value_word)}"
+            for option in step.all_options
+            if is_pyxis_option(option.name) and option.word
         ]
         return " ".join(["srun --nodes=1 --ntasks=1", *options])
     entering: Invocation | None = uv.command.context.parent

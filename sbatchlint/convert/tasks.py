@@ -60,14 +60,16 @@ def shared_address(job: Job, step: Step) -> Iterator[Edit]:
 def start_ranks(job: Job, launch: Launch) -> Iterator[Edit]:
     """The edits that start the processes of an mpirun by srun. Raises `NotConvertible`."""
     launcher = launch.launcher
-    others = sorted({each.name for each in launcher.given if not _is_needless(each.name, text_of(each.value or ()))})
+    others = sorted(
+        {option.name for option in launcher.all_options if not _is_needless(option.name, text_of(option.value or ()))}
+    )
     if others:
         told = f"-{others[0]}" if others[0] != "mca" else "-mca (OMPI_MCA_NAME=VALUE in the environment says the same)"
         raise NotConvertible(f"what {launcher.name} is told by {told} is not converted: leave it out")
     if launch.step is not None:
         raise NotConvertible(f"{launcher.name} stands under srun: leave one of them out")
     words = CommandWords(job, launch)
-    bound = "--cpu-bind=none " if any(each.name.startswith("bind-to") for each in launcher.given) else ""
+    bound = "--cpu-bind=none " if any(each.name.startswith("bind-to") for each in launcher.all_options) else ""
     words.srun += f"--mpi=pmix {bound}"
     yield words.replaced("", words.program_start)
 

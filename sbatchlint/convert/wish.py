@@ -10,7 +10,7 @@ class NotConvertible(Exception):
 
 
 @contextmanager
-def told_of_line(line: int) -> Iterator[None]:
+def at_line(line: int) -> Iterator[None]:
     """Reasons that are found meanwhile begin with a line of the script as it was written."""
     try:
         yield
@@ -18,7 +18,7 @@ def told_of_line(line: int) -> Iterator[None]:
         raise NotConvertible(f"line {line}: {error}") from None
 
 
-class Wish(NamedTuple):
+class Goal(NamedTuple):
     """The job that is wanted.
 
     `gpus`, `cpus`: on each node; None: as the script has them. `launcher`: `torchrun`, `accelerate` or `srun` (a task

@@ -11,7 +11,7 @@ from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, Setting
-from sbatchlint.job.steps import Step, commands_around
+from sbatchlint.job.steps import Step, enclosing_commands
 from sbatchlint.source.edits import Edit, insert, remove
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -38,7 +38,7 @@ _CPUS = ' --cpus-per-task="$SLURM_CPUS_PER_TASK"'
 
 def cpus_of(job: Job) -> str:
     """The option by which an srun gets the CPUs of a task, with a space before it; none where the job asks for none."""
-    return _CPUS if job.request.asked("cpus-per-task") else ""
+    return _CPUS if job.request.has_option("cpus-per-task") else ""
 
 
 def srun_of(job: Job) -> str:
@@ -50,12 +50,12 @@ def without_geometry(job: Job, step: Step | None) -> Iterator[Edit]:
     """Takes the numbers out of an srun that the option block decides. Raises `NotConvertible`."""
     if step is None:
         return
-    if job.request.asked("cpus-per-task") and not _follows(step, "cpus-per-task"):
+    if job.request.has_option("cpus-per-task") and not _follows(step, "cpus-per-task"):
         end = step.invocation.name_span.end
         yield insert(end, _CPUS)
     for name in _GEOMETRY:
         option = step.options.get(name)
-        if name == "cpus-per-task" and not job.request.asked(name):
+        if name == "cpus-per-task" and not job.request.has_option(name):
             continue  # nothing else says it
         if option is not None and not _follows(step, name):
             edit = remove_step_option(job, step, option)
@@ -138,7 +138,7 @@ class CommandWords:
         self.launcher: Launcher = launch.launcher
         self.text = job.source.own.text
         command: Invocation = launch.invocation
-        around = list(commands_around(command))
+        around = list(enclosing_commands(command))
         self.words = words_of(job)
         self.reader: Invocation | None = next((parent for parent in around if parent.name in _READERS), None)
         # what stands in the strings of a container is for `InsideWords`
@@ -260,7 +260,7 @@ class CommandWords:
 
     def without(self, name: str) -> Edit:
         """Takes an option and its value out, up to the next word."""
-        given = [each for each in self.launcher.given if each.name == name]
+        given = [each for each in self.launcher.all_options if each.name == name]
         if len(given) != 1:
             raise NotConvertible(f"--{name} is given several times: write it once")
         option, argv = given[0], self.launcher.argv
@@ -304,9 +304,9 @@ class CommandWords:
         if rank is None:
             self._must_be_plain(self.prefix)
             return [insert(start, srun), insert(end, words)] if srun else [insert(end, words)]
-        return self.told("", f" {rank}", words)
+        return self.wrapped_in_shell("", f" {rank}", words)
 
-    def told(self, before: str, after: str = "", words: str = "") -> list[Edit]:
+    def wrapped_in_shell(self, before: str, after: str = "", words: str = "") -> list[Edit]:
         """The launcher started by a shell of each task, which does this before, and gives it this after its name."""
         srun, prefix, inside = self.srun, self.prefix, self._inside()
         first = []

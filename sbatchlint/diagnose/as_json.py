@@ -18,9 +18,9 @@ def render(run: Run, diff: Callable[[Answer], str]) -> str:
         "logs": [clean(shown_path(each)) for each in run.logs],
         "diagnoses": [_answer(each, run, diff) for each in run.diagnosis.answers],
         "noise": [
-            {"path": clean(shown_path(each.event.path)), "rows": list(each.event.rows), "why": each.why,
-             "symptom": each.event.symptom.id, "count": each.event.count}
-            for each in run.diagnosis.noise
+            {"path": clean(shown_path(noise.event.path)), "rows": list(noise.event.rows), "why": noise.reason,
+             "symptom": noise.event.symptom.id, "count": noise.event.count}
+            for noise in run.diagnosis.noise
         ],
         "notes": [_said(each) for each in run.notes],
     }  # fmt: skip

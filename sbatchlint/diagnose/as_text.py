@@ -74,15 +74,15 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
         lines.extend(_field("advice", _shown(answer.advice), terminal))
     if run.source is not None:
         if answer.findings:
-            for each in answer.findings[:MOST_ROWS]:
+            for finding in answer.findings[:MOST_ROWS]:
                 lines.append("")
-                lines.extend(masked(render_diagnostic(each, terminal)).rstrip("\n").split("\n"))
+                lines.extend(masked(render_diagnostic(finding, terminal)).rstrip("\n").split("\n"))
         elif answer.spans:
             lines.append("")
             lines.extend(_script(run.source, answer.spans, terminal))
-        elif answer.bearing:
+        elif answer.related:
             lines.extend(_field("see", "the lines of the script that have to do with it", terminal))
-            lines.extend(_script(run.source, answer.bearing, terminal))
+            lines.extend(_script(run.source, answer.related, terminal))
     return lines
 
 
@@ -126,11 +126,11 @@ def _noise(noise: list[Noise], run: Run, terminal: Terminal) -> list[str]:
     if not noise:
         return []
     lines = ["", terminal.style("dim", "not the cause:")]
-    for each in noise[:MOST_NOISE]:
-        event = each.event
+    for item in noise[:MOST_NOISE]:
+        event = item.event
         place = f"line {event.row}" if len(run.logs) == 1 else f"{os.path.basename(event.path)}:{event.row}"
         times = f", {event.count} times" if event.count > 1 else ""
-        begin, end = f"  {_shown(place)}{times}: ", f" ({each.why})"
+        begin, end = f"  {_shown(place)}{times}: ", f" ({item.reason})"
         text = _shown(event.text)
         room = max(terminal.width - len(begin) - len(end), 30)
         lines.append(terminal.style("dim", begin + (text if len(text) <= room else text[: room - 3] + "...") + end))

@@ -79,18 +79,21 @@ def submissions(job: Job, *names: str) -> tuple[Span, ...]:
     if not names:
         return spans_of(commands)
     return tuple(
-        word[0].span for each in commands for word in each.argv[1:] if word and known_prefix(word).startswith(words)
+        word[0].span
+        for command in commands
+        for word in command.argv[1:]
+        if word and known_prefix(word).startswith(words)
     )
 
 
 def captured_submissions(job: Job) -> tuple[Span, ...]:
     """Every sbatch whose output the script keeps, words and all: it was not told to print the number alone."""
     return tuple(
-        each.span
-        for each in job.invocations
-        if each.name == "sbatch"
-        and each.context.captured
-        and not any(text_of(word) == "--parsable" for word in each.argv)
+        command.span
+        for command in job.invocations
+        if command.name == "sbatch"
+        and command.context.captured
+        and not any(text_of(word) == "--parsable" for word in command.argv)
     )
 
 
@@ -104,9 +107,9 @@ def several_tasks(job: Job) -> tuple[Span, ...]:
 def worded(job: Job, word: str) -> tuple[Span, ...]:
     """The commands with a word that is this one, or ends in it as a path does."""
     return tuple(
-        each.span
-        for each in job.invocations
-        if any(text == word or text.endswith(f"/{word}") for text in map(text_of, each.argv) if text)
+        command.span
+        for command in job.invocations
+        if any(text == word or text.endswith(f"/{word}") for text in map(text_of, command.argv) if text)
     )
 
 
@@ -143,12 +146,12 @@ def says(*words: str) -> Callable[[Event], bool | None]:
     return lambda event: None if any(each in event.text for each in words) else False
 
 
-def tells(group: str, *beginnings: str) -> Callable[[Event], bool | None]:
+def begins(group: str, *beginnings: str) -> Callable[[Event], bool | None]:
     """For `Cause.log`: rules a cause out where the group of the pattern does not begin with one of these."""
     return lambda event: None if event.groups.get(group, "").startswith(beginnings) else False
 
 
-def asks(*names: str, confidence: Confidence = "likely") -> Question:
+def sets(*names: str, confidence: Confidence = "likely") -> Question:
     """The directives, or sruns, give one of these options; ruled out where they certainly do not."""
 
     def question(job: Job, event: Event) -> Verdict:
@@ -158,7 +161,7 @@ def asks(*names: str, confidence: Confidence = "likely") -> Question:
     return question
 
 
-def asks_not(*names: str, beside: str = "", confidence: Confidence = "likely") -> Question:
+def not_set(*names: str, beside: str = "", confidence: Confidence = "likely") -> Question:
     """The directives certainly give none of these options; `beside` is the one that stands for the place."""
 
     def question(job: Job, event: Event) -> Verdict:
@@ -179,7 +182,7 @@ def steps(confidence: Confidence = "likely") -> Question:
     return lambda job, event: shown(spans_of(job.steps), confidence)
 
 
-def names_word(group: str, confidence: Confidence = "likely") -> Question:
+def has_word(group: str, confidence: Confidence = "likely") -> Question:
     """A command of the script has the word that the message names in this group."""
 
     def question(job: Job, event: Event) -> Verdict:

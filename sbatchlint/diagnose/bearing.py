@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.diagnose.asking import options
-from sbatchlint.diagnose.subjects import concerned, named, runs, working
+from sbatchlint.diagnose.subjects import named, related_options, runs, working
 from sbatchlint.diagnose.symptom import Event, Shown, Where
 from sbatchlint.diagnose.symptoms.shell import row_named
 from sbatchlint.diagnose.traceback import files
@@ -20,7 +20,7 @@ _SHORTEST_MODULE = 3
 _WORDS = Regex(r"[a-z][a-z\d_+-]*")
 
 
-def bearing(jobs: Sequence[Job], event: Event, where: Where) -> tuple[Span, ...]:
+def related_places(jobs: Sequence[Job], event: Event, where: Where) -> tuple[Span, ...]:
     """The places of the script that have to do with an event, as far as the log tells; empty where it does not."""
     return next(filter(None, (places for job in jobs for places in _places(job, event, where))), ())
 
@@ -30,7 +30,7 @@ def _places(job: Job, event: Event, where: Where) -> Iterator[tuple[Span, ...]]:
         verdict = question(job, event)
         if isinstance(verdict, Shown):
             yield verdict.spans
-    asked = () if where in ("code", "data", "cluster") else options(job, *concerned(event))
+    asked = () if where in ("code", "data", "cluster") else options(job, *related_options(event))
     printed = runs(job, event)
     if isinstance(printed, Shown):
         started = printed.spans
@@ -53,10 +53,10 @@ def _modules(job: Job, event: Event) -> tuple[Span, ...]:
     """The commands that load a module of which the message, or what stands around it, speaks."""
     near = frozenset(_WORDS.findall(" ".join((event.text, *event.above[-6:], *event.below)).lower()))
     return tuple(
-        each.span
-        for each in job.invocations
-        if each.name in ("module", "ml")
-        for word in each.argv[1:]
+        command.span
+        for command in job.invocations
+        if command.name in ("module", "ml")
+        for word in command.argv[1:]
         if _name_of_module(shown_text(word)) in near
     )
 
@@ -71,8 +71,8 @@ def _of_traceback(command: Invocation, event: Event) -> bool:
     names = files(event.above)
     return bool(names) and any(
         text.rpartition("/")[2] in names
-        for each in (command, *command.descendants())
-        for text in map(text_of, each.argv)
+        for descendant in (command, *command.descendants())
+        for text in map(text_of, descendant.argv)
         if text
     )
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sbatchlint.diagnose.bearing import bearing
+from sbatchlint.diagnose.bearing import related_places
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.joining import Answer, Picture, answers
 from sbatchlint.diagnose.ranking import FOLLOWS, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
@@ -71,11 +71,11 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
         chosen = proven[0]
     first = chosen[0]
     if picture is not None and not first.proven:
-        behind = unread(first.event, picture)
-        if behind is not None:
-            return [behind, first]
+        after = unread(first.event, picture)
+        if after is not None:
+            return [after, first]
     if picture is not None and not first.spans:
-        first = first._replace(bearing=bearing(picture.jobs, first.event, first.where))
+        first = first._replace(related=related_places(picture.jobs, first.event, first.where))
     others = [] if first.confidence == "certain" else [each for each in chosen[1:] if each.cause is not first.cause]
     return [first, *others[:MOST_ALTERNATIVES]]
 

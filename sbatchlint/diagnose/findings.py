@@ -34,19 +34,19 @@ class Symptoms:
 
     def __init__(self, symptoms: Iterable[Symptom]) -> None:
         self.all = list(symptoms)
-        found = parts(literal for each in self.all for literal in (*each.literals, *each.cure))
+        found = parts(literal for each in self.all for literal in (*each.literals, *each.recovery))
         self.expression = compiled(found.values())
         # Most of a log is far from its end.
         early = [each for each in self.all if not 0 < each.near_end <= FEW_LINES]
-        self.early = compiled(parts(literal for each in early for literal in (*each.literals, *each.cure)).values())
+        self.early = compiled(parts(literal for each in early for literal in (*each.literals, *each.recovery)).values())
         # Those for which a number of the line decides: an exit code, a rank.
         self.numbered = frozenset(each.id for each in self.all if any(map(_has_number, each.patterns)))
         # The literals behind a part, and the symptoms behind each.
         self._behind: dict[bytes, dict[bytes, set[int]]] = {}
-        for number, each in enumerate(self.all):
-            for literal in (*each.literals, *each.cure):
-                behind = self._behind.setdefault(found[literal].encode(), {})
-                behind.setdefault(literal.encode(), set()).add(number)
+        for number, symptom in enumerate(self.all):
+            for literal in (*symptom.literals, *symptom.recovery):
+                after = self._behind.setdefault(found[literal].encode(), {})
+                after.setdefault(literal.encode(), set()).add(number)
 
     def near(self, raw: bytes) -> list[Symptom]:
         """The symptoms of which a literal stands in a line, in their order."""
@@ -71,7 +71,7 @@ class Shape:
         self.last: tuple[bytes, int, int] | None = None
 
 
-class Cured(NamedTuple):
+class Recovery(NamedTuple):
     """A line which takes a symptom back."""
 
     file: int
@@ -84,7 +84,7 @@ class Findings:
     def __init__(self, symptoms: Symptoms) -> None:
         self.symptoms = symptoms
         self.events: dict[tuple[str, str], Event] = {}
-        self.cures: dict[str, Cured] = {}
+        self.recoveries: dict[str, Recovery] = {}
         self.variants: dict[str, int] = {}
         self.known: dict[bytes, Event | None] = {}
         self.by_number: set[bytes] = set()  # lines that are known with their numbers only
@@ -144,8 +144,8 @@ class Findings:
                 self.by_number.add(key)
                 key = raw
             for symptom in near:
-                if symptom.cured_by and re.search(symptom.cured_by, line.text):
-                    self.cures[symptom.id] = Cured(file, offset)
+                if symptom.recovered_by and re.search(symptom.recovered_by, line.text):
+                    self.recoveries[symptom.id] = Recovery(file, offset)
                     cured = True
             for symptom in near:
                 match = symptom.found(line.text)

@@ -26,7 +26,7 @@ class Picture(NamedTuple):
 
 class Answer(NamedTuple):
     """What an event comes from, and how sure that is. `spans`: what is to blame in the script; `findings`: what checks
-    say there; `proven`: something in the script or the log shows it; `bearing`: where nothing is to blame, what of the
+    say there; `proven`: something in the script or the log shows it; `related`: where nothing is to blame, what of the
     script has to do with it."""
 
     event: Event
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
     spans: tuple[Span, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
     proven: bool = False
-    bearing: tuple[Span, ...] = ()
+    related: tuple[Span, ...] = ()
 
     @property
     def where(self) -> Where:
@@ -166,7 +166,7 @@ def _filled(text: str, event: Event) -> str:
 
 def rows_of(answer: Answer, source: Source | None) -> list[int]:
     """The rows of the script that are to blame; without any, those that have to do with it."""
-    return [] if source is None else sorted({source.row(each.start) for each in answer.spans or answer.bearing})
+    return [] if source is None else sorted({source.row(each.start) for each in answer.spans or answer.related})
 
 
 def codes_of(found: Sequence[Diagnostic]) -> list[str]:

@@ -30,12 +30,12 @@ def parts(literals: Iterable[str]) -> dict[str, str]:
                 kept.discard(one)
     chosen = set().union(*left.values())
     found = {
-        each: _rarest(each, [at for at in range(max(len(each) - _LEAST + 1, 1)) if each[at] in chosen])
-        for each in given
+        string: _rarest(string, [at for at in range(max(len(string) - _LEAST + 1, 1)) if string[at] in chosen])
+        for string in given
     }
     known = set(found.values())
-    for each, part in found.items():  # the beginning of another one is enough
-        found[each] = next((part[:size] for size in range(1, len(part)) if part[:size] in known), part)
+    for literal, part in found.items():  # the beginning of another one is enough
+        found[literal] = next((part[:size] for size in range(1, len(part)) if part[:size] in known), part)
     return found
 
 

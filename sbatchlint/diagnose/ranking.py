@@ -52,7 +52,7 @@ class Noise(NamedTuple):
     """An event that is not the answer, and why."""
 
     event: Event
-    why: str
+    reason: str
 
 
 class Ranked(NamedTuple):
@@ -79,7 +79,7 @@ def rank(findings: Findings) -> Ranked:
     for event in in_order(findings.events.values()):
         if _announces(event) and (event.file, event.row) in said:
             continue  # what it announces is known by its own words
-        cure = findings.cures.get(event.symptom.id)
+        cure = findings.recoveries.get(event.symptom.id)
         if cure is not None and (cure.file, cure.offset) >= (event.file, event.offset):
             ranked.noise.append(Noise(event, CURED))
         elif event.symptom.role == "harmless":
@@ -127,10 +127,10 @@ def _has_nothing_to_do_with(event: Event, ranked: Ranked) -> bool:
         return False
     failed = (*ranked.causes, *ranked.consequences, *ranked.teardown)
     later = [
-        each
-        for each in failed
-        if each.file == event.file and each.row > event.last and each.symptom.id not in _PASSED_OVER
-        if each.symptom.role == "cause" or each.symptom.id in _OWN_WORDS
+        failure
+        for failure in failed
+        if failure.file == event.file and failure.row > event.last and failure.symptom.id not in _PASSED_OVER
+        if failure.symptom.role == "cause" or failure.symptom.id in _OWN_WORDS
     ]
     return bool(later) and not any(_LACKS.search(each.text) or (named and named in each.text) for each in later)
 

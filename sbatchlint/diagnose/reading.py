@@ -96,7 +96,7 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
         stream.seek(first)
         data = stream.read(event.offset - first + CONTEXT_BYTES)
         before = data[: event.offset - first].split(b"\n")
-        behind = data[event.offset - first :].split(b"\n")
+        after = data[event.offset - first :].split(b"\n")
         above: list[str] = []
         for raw in reversed(before[:-1][-400:]):
             line = read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")
@@ -112,7 +112,7 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
         wanted = event.symptom.below
         if wanted is not None and not re.search(wanted.after, event.text):
             wanted = None
-        for row, raw in enumerate(behind[1:400], event.row + 1):
+        for row, raw in enumerate(after[1:400], event.row + 1):
             line = read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")
             if line.label != event.label or not line.text:
                 continue

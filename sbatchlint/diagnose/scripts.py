@@ -90,13 +90,13 @@ def _fit(path: str, log: str) -> Found | None:
     request = Request(directives)
     if not directives.lines:
         return None
-    name = request.text("job-name") or os.path.basename(path)
+    name = request.value("job-name") or os.path.basename(path)
     full = os.path.abspath(log).replace(os.sep, "/")
     for option in ("output", "error"):
-        pattern = request.text(option)
+        pattern = request.value(option)
         if pattern and "$" not in pattern and re.search(_expression(pattern, name), full):
             return Found(3 if name in pattern or "%x" in pattern else 2, path, f"--{option}={pattern}")
-    if request.asked("output"):
+    if request.has_option("output"):
         return Found(1, path, "its name") if name in os.path.basename(log) and len(name) > 3 else None
     for pattern in (DEFAULT, DEFAULT_ARRAY):
         if re.search(_expression(pattern, name), full):

@@ -98,12 +98,12 @@ def subject(event: Event) -> Subject:
     return next((name for name, words in _SUBJECTS if words.search(text)), "program")
 
 
-def speaks_of(*names: Subject) -> Callable[[Event], bool | None]:
+def about(*names: Subject) -> Callable[[Event], bool | None]:
     """For `Cause.log`: rules a cause out where the message speaks of something else."""
     return lambda event: None if subject(event) in names else False
 
 
-def concerned(event: Event) -> frozenset[str]:
+def related_options(event: Event) -> frozenset[str]:
     """The options, by their canonical names, that set what a message speaks of."""
     return frozenset(name for words, names in _OPTIONS if words.search(event.text) for name in names)
 
@@ -131,13 +131,13 @@ def _within(those: Iterable[Invocation | VariableAssignment], inside: re.Pattern
 def launches(job: Job, event: Event) -> Verdict:
     """The commands that start the processes, and the directives that say how many."""
     found = [
-        each.span
-        for each in job.invocations
-        if has_trait(each.name, "mpi", "joins") or each.name in ("srun", "deepspeed")
+        command.span
+        for command in job.invocations
+        if has_trait(command.name, "mpi", "joins") or command.name in ("srun", "deepspeed")
     ]
     if not found and len(work := working(job)) == 1:
         found = [each.span for _, each in work]
-    asked = options(job, *concerned(event), "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
+    asked = options(job, *related_options(event), "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
     return shown((*found[:2], *asked))
 
 
@@ -153,9 +153,9 @@ def runs(job: Job, event: Event) -> Verdict:
     if match is None or match[1] in ("srun", "sbatch", "salloc"):
         return None
     found = [
-        each.span
-        for each in job.invocations
-        if any(word and word.split("/")[-1] == match[1] for word in (each.name, *map(text_of, each.argv)))
+        command.span
+        for command in job.invocations
+        if any(word and word.split("/")[-1] == match[1] for word in (command.name, *map(text_of, command.argv)))
     ]
     return shown(tuple(found[:2]))
 
@@ -164,7 +164,7 @@ def _by_housekeeper(event: Event) -> bool | None:
     match = re.match(r"(?:\S*/)?([\w-]+): ", event.text)
     if match is None or not has_trait(match[1], "files"):
         return False
-    return speaks_of("program", "file", "words")(event)
+    return about("program", "file", "words")(event)
 
 
 def prepares_nothing(job: Job, event: Event) -> Verdict:
@@ -196,7 +196,7 @@ def _of_gpu(event: Event) -> bool | None:
 def _of_environment(event: Event) -> bool | None:
     """A look-up of Python's that failed, among the variables of the environment."""
     if not event.groups.get("type", "").endswith("KeyError") or not any(
-        "raise KeyError(key) from None" in each for each in event.above[-2:]
+        "raise KeyError(key) from None" in line for line in event.above[-2:]
     ):
         return False
     return None
@@ -240,27 +240,27 @@ def _inputs(event: Event) -> bool | None:
 # For symptoms of role consequence or teardown whose text is the program's own.
 GENERAL_CAUSES = (
     Cause("in-network", "cluster", "the program ended within the library of the network", "look at the fabric of the nodes, or set its library to another provider", log=_in_network),
-    Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=speaks_of("slurm")),
-    Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=speaks_of("submitting")),
+    Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=about("slurm")),
+    Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=about("submitting")),
     Cause("beside-the-script", "script", "a file is looked for beside the script, and Slurm runs a copy of the script in a folder of its own", "name the file by its full path, or from SLURM_SUBMIT_DIR", codes=("SB808",), script=_copied, log=_in_spool),
-    Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=memory_asked, log=speaks_of("memory"), unproven="possible"),
+    Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=memory_asked, log=about("memory"), unproven="possible"),
     Cause("gpu-memory", "code", "the memory of the GPU is used up", "smaller batches, or more GPUs", log=_of_gpu),
-    Cause("memory", "submission", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=speaks_of("memory")),
-    Cause("words-broken", "script", "a command of the script does not get the words that are meant for it", "see the finding", codes=("SB411", "SB412", "SB414", "SB419", "SB421", "SB424", "SB425", "SB427"), log=speaks_of("words", "file", "command"), unproven="possible"),
-    Cause("geometry-of-script", "script", "the program cannot work with so many processes, threads or nodes", "compare what the script starts and asks for with what the message wants", script=launches, log=speaks_of("geometry"), unproven="possible"),
-    Cause("geometry", "submission", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=speaks_of("geometry")),
+    Cause("memory", "submission", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=about("memory")),
+    Cause("words-broken", "script", "a command of the script does not get the words that are meant for it", "see the finding", codes=("SB411", "SB412", "SB414", "SB419", "SB421", "SB424", "SB425", "SB427"), log=about("words", "file", "command"), unproven="possible"),
+    Cause("geometry-of-script", "script", "the program cannot work with so many processes, threads or nodes", "compare what the script starts and asks for with what the message wants", script=launches, log=about("geometry"), unproven="possible"),
+    Cause("geometry", "submission", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=about("geometry")),
     Cause("variable", "submission", "the program wants a variable of the environment that nothing sets", "export it in the script, and hand it to the container", log=_of_environment),
     Cause("slurm-list", "code", "the program takes a variable of Slurm for a number, and it is a list: `2(x3)` stands for 2 on each of 3 nodes", "let the program read such a list (SLURM_TASKS_PER_NODE), or a variable that is one number (SLURM_NTASKS)", log=_of_slurm_list),
-    Cause("words-of-script", "script", "the program does not take a word that the script gives it", "compare it with the program's manual, in the release that the job uses", script=named, log=speaks_of("words"), unproven="possible"),
-    Cause("words", "submission", "the program does not take an option or a setting that it was given", "compare it with the program's manual, in the release that the job uses", log=speaks_of("words")),
-    Cause("file-of-script", "script", "a file that the script names cannot be used on the node", "correct the path; a relative one is looked for where sbatch was called", script=named, log=speaks_of("file", "rights"), unproven="possible"),
+    Cause("words-of-script", "script", "the program does not take a word that the script gives it", "compare it with the program's manual, in the release that the job uses", script=named, log=about("words"), unproven="possible"),
+    Cause("words", "submission", "the program does not take an option or a setting that it was given", "compare it with the program's manual, in the release that the job uses", log=about("words")),
+    Cause("file-of-script", "script", "a file that the script names cannot be used on the node", "correct the path; a relative one is looked for where sbatch was called", script=named, log=about("file", "rights"), unproven="possible"),
     Cause("housekeeping", "script", "a command of the script cannot do what its words say", "look at these words, and at what an earlier run left behind", script=runs, log=_by_housekeeper, unproven="possible"),
-    Cause("command", "submission", "a program that is to be started is not there", "load or install in the job what brings it, or give its path", log=speaks_of("command")),
-    Cause("rights", "submission", "the user may not do on the node what the message names", "look at the rights of it and of all folders above", log=speaks_of("rights")),
+    Cause("command", "submission", "a program that is to be started is not there", "load or install in the job what brings it, or give its path", log=about("command")),
+    Cause("rights", "submission", "the user may not do on the node what the message names", "look at the rights of it and of all folders above", log=about("rights")),
     Cause("input", "data", "a file that the program wants to read is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=_inputs),
-    Cause("file", "submission", "a file that belongs to the job is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=speaks_of("file")),
-    Cause("content", "data", "the program does not understand what it reads", "look at the file that the message names: it may be empty, cut short, or of another form", log=speaks_of("data")),
-    Cause("system", "cluster", "something of the node or of the site does not work", "submit again with --exclude of that node, and tell the site", log=speaks_of("system")),
-    Cause("peer", "code", "the other end of a connection went away: another process of the job, as a rule", "look for the process whose output stops first", log=speaks_of("peer")),
-    Cause("network", "cluster", "a connection was not made, or was lost", "look whether the other end runs, and at the network between them", log=speaks_of("network")),
+    Cause("file", "submission", "a file that belongs to the job is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=about("file")),
+    Cause("content", "data", "the program does not understand what it reads", "look at the file that the message names: it may be empty, cut short, or of another form", log=about("data")),
+    Cause("system", "cluster", "something of the node or of the site does not work", "submit again with --exclude of that node, and tell the site", log=about("system")),
+    Cause("peer", "code", "the other end of a connection went away: another process of the job, as a rule", "look for the process whose output stops first", log=about("peer")),
+    Cause("network", "cluster", "a connection was not made, or was lost", "look whether the other end runs, and at the network between them", log=about("network")),
 )  # fmt: skip

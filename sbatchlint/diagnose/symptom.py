@@ -51,11 +51,11 @@ class Event:
     )  # fmt: skip
 
     def __init__(
-        self, symptom: "Symptom", text: str, groups: Mapping[str, str], path: str = "", row: int = 0, offset: int = 0,
+        self, symptom: "Symptom", string: str, groups: Mapping[str, str], path: str = "", row: int = 0, offset: int = 0,
         file: int = 0, label: str = "",
     ) -> None:  # fmt: skip
         self.symptom = symptom
-        self.text = text
+        self.text = string
         self.groups = groups
         self.path = path
         self.row = self.last = row
@@ -135,11 +135,11 @@ class Symptom(NamedTuple):
     Markdown. `printed_by`: programs; `releases`: in which of them the message reads how, with the source file.
     `literals`: each line with the message holds at least one of them: at least five characters of ASCII, no digits.
     `patterns`: expressions searched in a line that is free of labels, control sequences and its end.
-    `cured_by`: an expression for a later line which says that all went well after all, with `cure` its literals.
-    `near_end`: where the logs do not show otherwise that the job failed, it counts only if at most so many lines
-    follow: what a job outlives is no failure. 0: it always counts.
-    `below`: where the line only announces the message.
-    `matches` and `others`: lines which have the symptom, and which look like it and have not; one example a line.
+    `recovered_by`: an expression for a later line which says that all went well after all, with `recovery` its
+    literals. `near_end`: where the logs do not show otherwise that the job failed, it counts only if at most so many
+    lines follow: what a job outlives is no failure. 0: it always counts. `below`: where the line only announces the
+    message. `matches` and `others`: lines which have the symptom, and which look like it and have not; one example a
+    line.
     """
 
     id: str
@@ -154,8 +154,8 @@ class Symptom(NamedTuple):
     matches: str
     others: str = ""
     examples: tuple[Example, ...] = ()
-    cured_by: str | None = None
-    cure: tuple[str, ...] = ()
+    recovered_by: str | None = None
+    recovery: tuple[str, ...] = ()
     near_end: int = 0
     below: Below | None = None
 

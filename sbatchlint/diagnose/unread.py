@@ -2,7 +2,7 @@
 
 from sbatchlint.diagnose.asking import options_written, spans_of
 from sbatchlint.diagnose.joining import Answer, Picture
-from sbatchlint.diagnose.subjects import concerned
+from sbatchlint.diagnose.subjects import related_options
 from sbatchlint.diagnose.symptom import Cause, Event
 
 _CODES = ("SB101", "SB103", "SB110")
@@ -25,13 +25,13 @@ _REFUSED_FOR = frozenset(
 def unread(event: Event, picture: Picture) -> Answer | None:
     """The directives that are not read and would have set what the message speaks of; None without any."""
     refused = any(each in event.symptom.printed_by for each in _REFUSING)
-    names = _REFUSED_FOR if refused else concerned(event)
+    names = _REFUSED_FOR if refused else related_options(event)
     source = picture.source
     found = tuple(
-        each
-        for each in picture.findings
-        if each.code in _CODES and each.severity == "error"
-        if names & options_written(source.slice(source.line(source.row(each.span.start))))
+        finding
+        for finding in picture.findings
+        if finding.code in _CODES and finding.severity == "error"
+        if names & options_written(source.slice(source.line(source.row(finding.span.start))))
     )
     if not found:
         return None

@@ -11,7 +11,7 @@ from sbatchlint.bash.interpreter.programs import shell_flags
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Program
-from sbatchlint.bash.syntax.walk import forget, quoted_ranges
+from sbatchlint.bash.syntax.walk import quoted_ranges, release
 from sbatchlint.bash.trace import NOTHING, Invocation, PipelineRun, Submission, Trace, VariableAssignment
 from sbatchlint.bash.values import Phase, Pieces, Text, literal
 from sbatchlint.job.beside import FilesBeside
@@ -55,11 +55,11 @@ class Job:
     """
 
     def __init__(
-        self, source: Workspace, text: Text, site: Site, *, submission: Submission | None = None,
+        self, source: Workspace, string: Text, site: Site, *, submission: Submission | None = None,
         outer: "Job | None" = None, shell: bool = True, options: str = "",
     ) -> None:  # fmt: skip
         self.source = source
-        self.text = text.without_template_marks()
+        self.text = string.without_template_marks()
         self.site = site
         self.versions = Range(*site.slurm_versions)
         self.is_embedded = submission is not None
@@ -67,18 +67,18 @@ class Job:
         self.directives_expand = submission is not None and not submission.quoted
         self.submission, self.outer = submission, outer
         if submission is None:
-            read = _attached(source, options) if options else text
+            read = _attached(source, options) if options else string
             self.directives: Directives = read_directives(read, site.slurm_versions, site.plugin_options)
         else:
             from sbatchlint.job.submission import submitted_directives
 
             self.directives = submitted_directives(submission, self.versions, site)
         self.request = Request(self.directives)
-        self.interpreter_line = _interpreter(text.string)
-        text = self.text
+        self.interpreter_line = _interpreter(string.string)
+        string = self.text
         self.is_shell = shell and self.interpreter_line[0] in EVALUATED_SHELLS
         self.phase = Phase.BATCH if self._is_batch() else Phase.SUBMIT
-        self.program: Program = parse(text.string) if self.is_shell else Program((), ())
+        self.program: Program = parse(string.string) if self.is_shell else Program((), ())
         self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source))
         interpreter = ScriptInterpreter(hooks)
         self.trace: Trace = interpreter.trace
@@ -116,7 +116,7 @@ class Job:
             state.positional = ()
         submission = self.submission
         command = None if submission is None or not submission.alone else submission.command
-        if command is not None and (self.request.text("export") or "ALL").startswith("ALL"):
+        if command is not None and (self.request.value("export") or "ALL").startswith("ALL"):
             state.variables = command.state.child().variables
         for flag in shell_flags(tuple(_words(self.interpreter_line[1])), 9):
             state.options[flag] = True
@@ -184,22 +184,22 @@ class Job:
     def with_submitted(self) -> "list[Job]":
         """This job, and all jobs inside its script, however deep: those that submit others come before them."""
         jobs = [self]
-        for each in jobs:
-            jobs.extend(each.submits)
+        for job in jobs:
+            jobs.extend(job.submits)
         return jobs
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Takes the picture apart once nobody asks it any more: its commands refer to each other, in circles."""
-        for each in self.trace.invocations:
-            each.children.clear()
-            each.spawn = NOTHING
+        for command in self.trace.invocations:
+            command.children.clear()
+            command.spawn = NOTHING
         for step in self.steps:
             step.parts.clear()
         self.trace.clear()
         self.answers.clear()
-        forget()
+        release()
         for job in self.submits:
-            job.let_go()
+            job.release()
         self.submits.clear()
 
     # --- places ------------------------------------------------------------------------------

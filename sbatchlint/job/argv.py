@@ -100,7 +100,7 @@ class Reading(NamedTuple):
     `operand_certain`: the operand is not merely a guess. `ended`: a `--` stands before the operand.
     """
 
-    given: tuple[CommandOption, ...]
+    options: tuple[CommandOption, ...]
     operand: int | None
     certain: bool
     operand_certain: bool = True
@@ -280,44 +280,44 @@ def _canonical(name: str, known: Syntax) -> str | None:
 class _Reader:
     """The state of one reading."""
 
-    __slots__ = ("argv", "at", "certain", "given", "known")
+    __slots__ = ("argv", "at", "certain", "known", "options")
 
     def __init__(self, argv: Argv, start: int, known: Syntax) -> None:
         self.argv = argv
         self.at = start
         self.known = known
-        self.given: list[CommandOption] = []
+        self.options: list[CommandOption] = []
         self.certain = True
 
-    def option(self, field: Pieces, text: str) -> None:
+    def option(self, field: Pieces, string: str) -> None:
         """Reads the option at the current word."""
         known = self.known
-        if text.startswith("--"):
-            self._long(field, text, 2)
+        if string.startswith("--"):
+            self._long(field, string, 2)
             return
         if known.single_dash or not known.clusters:
-            name = text[1:].partition("=")[0]
+            name = string[1:].partition("=")[0]
             if len(name) > 1 and (not known.clusters or _canonical(name, known) is not None):
-                self._long(field, text, 1)
+                self._long(field, string, 1)
                 return
-        self._letters(field, text)
+        self._letters(field, string)
 
     def _value(self, name: str, field: Pieces, index: int, *, optional: bool = False) -> None:
         """Takes the next word as the value of the option at `index`."""
         following = index + 1
         if following >= len(self.argv) or (optional and known_prefix(self.argv[following]).startswith("-")):
-            self.given.append(CommandOption(name, None, index, span_of(field), index))
+            self.options.append(CommandOption(name, None, index, span_of(field), index))
             self.at = following
             return
         value = self.argv[following]
         if hides_options(value) and is_open(value):
             self.certain = False
-        self.given.append(CommandOption(name, value, index, span_of(field), following))
+        self.options.append(CommandOption(name, value, index, span_of(field), following))
         self.at = following + (2 if name in self.known.pairs else 1)
 
-    def _long(self, field: Pieces, text: str, dashes: int) -> None:
+    def _long(self, field: Pieces, string: str, dashes: int) -> None:
         index = self.at
-        written, equals, _ = text[dashes:].partition("=")
+        written, equals, _ = string[dashes:].partition("=")
         prefix = known_prefix(field)
         self.at += 1
         if len(prefix) < dashes + len(written):
@@ -326,21 +326,21 @@ class _Reader:
             return
         name = _canonical(written, self.known)
         if equals:
-            value = cut(field, dashes + len(written) + 1, len(text))
-            self.given.append(CommandOption(name or written, value, index, span_of(field), index))
+            value = cut(field, dashes + len(written) + 1, len(string))
+            self.options.append(CommandOption(name or written, value, index, span_of(field), index))
         elif name is not None and name in self.known.values:
             self._value(name, field, index)
         elif name is not None or not self.known.greedy:
-            self.given.append(CommandOption(name or written, None, index, span_of(field), index))
+            self.options.append(CommandOption(name or written, None, index, span_of(field), index))
         else:
             self._value(written, field, index, optional=True)
 
-    def _letters(self, field: Pieces, text: str) -> None:
+    def _letters(self, field: Pieces, string: str) -> None:
         index = self.at
         self.at += 1
-        letters = text[1:]
+        letters = string[1:]
         if self.known.numbers and is_number(letters[:1]):
-            self.given.append(CommandOption(letters, None, index, span_of(field), index))
+            self.options.append(CommandOption(letters, None, index, span_of(field), index))
             return
         for place, letter in enumerate(letters):
             if len(known_prefix(field)) <= place + 1:
@@ -353,13 +353,13 @@ class _Reader:
                     self._value(name, field, index)
                 else:
                     skip = 1 if rest.startswith("=") else 0
-                    value = cut(field, place + 2 + skip, len(text))
-                    self.given.append(CommandOption(name, value, index, span_of(field), index))
+                    value = cut(field, place + 2 + skip, len(string))
+                    self.options.append(CommandOption(name, value, index, span_of(field), index))
                 return
             if name is None and self.known.greedy and len(letters) == 1:
                 self._value(letter, field, index, optional=True)
                 return
-            self.given.append(CommandOption(name or letter, None, index, span_of(field), index))
+            self.options.append(CommandOption(name or letter, None, index, span_of(field), index))
 
 
 def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusting: bool = False) -> Reading:
@@ -378,17 +378,22 @@ def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusti
         text = shown_text(field)
         if not text:
             # An empty word: a program would take it for its operand; most often a quoted variable that is empty.
-            return Reading(tuple(reader.given), candidate if candidate is not None else index, reader.certain)
+            return Reading(tuple(reader.options), candidate if candidate is not None else index, reader.certain)
         if text[0] == UNKNOWN_CHARACTER and is_unknown(field):
             if names_program(field) or trusting and not hides_options(field):
-                return Reading(tuple(reader.given), index, reader.certain)
+                return Reading(tuple(reader.options), index, reader.certain)
             hidden = hides_options(field)
-            if not hidden and reader.given and reader.given[-1].name == "module" and reader.given[-1].value is None:
+            if (
+                not hidden
+                and reader.options
+                and reader.options[-1].name == "module"
+                and reader.options[-1].value is None
+            ):
                 # `-m $MODULE`: the module flag takes no value, but what follows it is hardly an option.
-                return Reading(tuple(reader.given), index, reader.certain)
+                return Reading(tuple(reader.options), index, reader.certain)
             following = argv[index + 1] if index + 1 < len(argv) else None
             if not hidden and not is_open(field) and one_word and not _is_script(following):
-                return Reading(tuple(reader.given), index, reader.certain)
+                return Reading(tuple(reader.options), index, reader.certain)
             reader.certain = False
             if not hidden:
                 candidate = index
@@ -397,18 +402,18 @@ def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusti
         if text == "--":
             after = index + 1
             return Reading(
-                tuple(reader.given), after if after < len(argv) else None, reader.certain, candidate is None, True
+                tuple(reader.options), after if after < len(argv) else None, reader.certain, candidate is None, True
             )
         if text[0] != "-" or text == "-":
             certain = reader.certain or candidate is None
-            return Reading(tuple(reader.given), index, reader.certain, certain)
+            return Reading(tuple(reader.options), index, reader.certain, certain)
         if candidate is not None:
             # After a word that may have been the operand: an option that is not known belongs to the operand.
             name = text.lstrip("-").partition("=")[0]
             if _canonical(name, known) is None and (text.startswith("--") or _canonical(text[1], known) is None):
-                return Reading(tuple(reader.given), candidate, False, False)
+                return Reading(tuple(reader.options), candidate, False, False)
         reader.option(field, text)
-    return Reading(tuple(reader.given), candidate, reader.certain, candidate is None)
+    return Reading(tuple(reader.options), candidate, reader.certain, candidate is None)
 
 
 def _is_script(field: Pieces | None) -> bool:

@@ -33,8 +33,8 @@ class FilesBeside:
         name = file_name(field)
         if name is None or name in invocation.state.files:
             return None
-        for each in (name, *(found for one in self.host_paths(field, invocation) if (found := file_name(one)))):
-            path = self.named(invocation, each)
+        for candidate in (name, *(found for one in self.host_paths(field, invocation) if (found := file_name(one)))):
+            path = self.named(invocation, candidate)
             if path is not None:
                 return path
         return None
@@ -60,9 +60,9 @@ class FilesBeside:
     def _folder(self, invocation: Invocation) -> str | None:
         """Where the last `cd` before a command led; None without one."""
         moves = self._moves
-        first, behind = bisect_left(moves, invocation.index - _FAR), bisect_left(moves, invocation.index)
-        shells = set(map(id, invocation.context.shell.around())) if first < behind else ()
-        for number in reversed(moves[first:behind]):
+        first, after = bisect_left(moves, invocation.index - _FAR), bisect_left(moves, invocation.index)
+        shells = set(map(id, invocation.context.shell.enclosing_shells())) if first < after else ()
+        for number in reversed(moves[first:after]):
             each = self.invocations[number]
             if id(each.context.shell) in shells and each.phase is not Phase.SUBMIT:
                 return "\0" if len(each.argv) != 2 else file_name(each.argv[1]) or "\0"

@@ -23,10 +23,15 @@ def command_lines(job: Job) -> tuple[Directives, ...]:
     Those of a command whose words may be one thing or another are left out, and commands without options.
     """
     found: dict[tuple[int, str], Directives] = {}
-    for each in job.invocations:
-        if each.name in COMMANDS and each.alternatives == 1 and each.words[1:] and each.words[1][:1] in ("-", UNKNOWN):
-            read = _read(job, each, each.name)
-            found.setdefault((each.span.start, read.text.string), read)
+    for command in job.invocations:
+        if (
+            command.name in COMMANDS
+            and command.alternatives == 1
+            and command.words[1:]
+            and command.words[1][:1] in ("-", UNKNOWN)
+        ):
+            read = _read(job, command, command.name)
+            found.setdefault((command.span.start, read.text.string), read)
     return tuple(found.values())
 
 

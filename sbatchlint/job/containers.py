@@ -94,9 +94,9 @@ class Container:
     def option(self, *names: str) -> CommandOption | None:
         """The last of the options with one of these names."""
         found = None
-        for each in self.options:
-            if each.name in names:
-                found = each
+        for other_option in self.options:
+            if other_option.name in names:
+                found = other_option
         return found
 
     def passes(self, variable: str) -> bool | None:
@@ -127,9 +127,9 @@ def binds(field: Pieces, separator: str = ",") -> list[Mount]:
 
 def _binds(parts: list[Pieces]) -> list[Mount]:
     found = []
-    for each in parts:
-        if each and not _may_be_several(each):
-            mount = bind(each)
+    for part in parts:
+        if part and not _may_be_several(part):
+            mount = bind(part)
             if mount is not None:
                 found.append(mount)
     return found
@@ -155,8 +155,8 @@ def _may_be_several(element: Pieces) -> bool:
 def _key_values(field: Pieces) -> dict[str, Pieces]:
     """`type=bind,source=/a,target=/b,readonly` as a mapping; words without `=` map to ()."""
     found: dict[str, Pieces] = {}
-    for each in split(field, ","):
-        name, value = partition(each, "=")
+    for part in split(field, ","):
+        name, value = partition(part, "=")
         key = text_of(name)
         if key is not None:
             found[key.strip()] = () if value is None else value

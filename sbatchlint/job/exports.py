@@ -51,7 +51,7 @@ def exports_of(step: Step) -> Exports:
 
 def _of_job(step: Step) -> Exports:
     """What the job's own --export leaves of the environment."""
-    setting = step.request.given("export")
+    setting = step.request.setting("export")
     if setting is None or setting.value_span is None or not setting.text or setting.text.upper() == "ALL":
         return Exports(True)
     value = (Piece(setting.text, setting.value_span.start, setting.value_span.end),)

@@ -50,14 +50,14 @@ _SPREADING = ("ntasks", "gpus", "nodelist", "nodefile", "gpus-per-task", "ntasks
 
 def job_nodes(request: Request) -> int | None:
     """The job's number of nodes, None where unknown; 1 without --nodes and without tasks that could spread."""
-    if request.asked("nodes"):
+    if request.has_option("nodes"):
         return request.exact_nodes()
     if not request.directives.certain:
         return None
     tasks = request.tasks
     if request.tasks_per_node is not None and tasks is not None:
         return -(-tasks // request.tasks_per_node)
-    if (tasks is None or tasks > 1) and request.asked_any(_SPREADING):
+    if (tasks is None or tasks > 1) and request.has_any_option(_SPREADING):
         return None
     return 1
 
@@ -73,9 +73,9 @@ def _inherits_tasks(step: SrunWords) -> bool:
     return any(_is_set(step, name) is not False for name in TASK_COUNTS)
 
 
-def spread(text: str | None) -> str | None:
+def spread(string: str | None) -> str | None:
     """How --distribution spreads tasks over nodes: `block` or `cyclic`; None for other values, which may be uneven."""
-    first = (text or "").lower().replace(",", ":").split(":")[0]
+    first = (string or "").lower().replace(",", ":").split(":")[0]
     return {"block": "block", "cyclic": "cyclic", "*": "block"}.get(first)
 
 
@@ -85,10 +85,10 @@ def _is_complete(step: SrunWords, request: Request, versions: Range) -> bool:
     srun reads SLURM_NTASKS where there is no SLURM_NTASKS_HET_GROUP_1. Since 23.02 --ntasks-per-node sets neither (live
     runs of 23.11, 24.11 and 26.05).
     """
-    if "ntasks" in step.options or request.asked("ntasks") or versions.all_before("23.02"):
+    if "ntasks" in step.options or request.has_option("ntasks") or versions.all_before("23.02"):
         return True
     directives = request.directives
-    given = {each.name for number in range(directives.components) for each in directives.reaching(number)}
+    given = {each.name for number in range(directives.components) for each in directives.settings_for(number)}
     counting = set(COUNTING_OPTIONS) - ({"ntasks-per-node"} if versions.all_since("23.02") else set())
     return directives.certain and counting.isdisjoint(given)
 
@@ -117,10 +117,10 @@ def geometry(step: SrunWords, request: Request, versions: Range) -> Geometry:
         count = _nodes_of(opt_nodes, in_job)
         nodes = count.minimum if count is not None and count.minimum == count.maximum else None
     # since 23.02 both --nodes and tasks per node make srun forget SLURM_NTASKS
-    forgets = "nodes" in options and (opt_each is not None or request.asked("ntasks-per-node"))
+    forgets = "nodes" in options and (opt_each is not None or request.has_option("ntasks-per-node"))
     if opt_tasks is None and not forgets and not unclear:
         opt_tasks = _own_task_count(step, request)
-    if opt_tasks is not None and request.asked("ntasks-per-gpu"):
+    if opt_tasks is not None and request.has_option("ntasks-per-gpu"):
         # srun reads SLURM_NTASKS_PER_GPU, too: `srun -n1` of a node with 4 GPUs started 4 tasks (22.05 to 24.11).
         return Geometry(nodes, None, None, None, None)
     if opt_tasks is not None:
@@ -136,7 +136,7 @@ def geometry(step: SrunWords, request: Request, versions: Range) -> Geometry:
     return _inherited(nodes, opt_nodes, in_job, request, versions, step)
 
 
-def geometry_apart(step: SrunWords, request: Request) -> Geometry:
+def component_geometry(step: SrunWords, request: Request) -> Geometry:
     """The geometry of one of several components of a step (`srun a : b`) in a job that has only one.
 
     Each has nodes of its own, and does not inherit how many (`local_het_step` of src/srun/opt.c, 22.05 to 26.05; live
@@ -147,7 +147,7 @@ def geometry_apart(step: SrunWords, request: Request) -> Geometry:
         "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core", "multi-prog", "relative",
         "nodelist", "het-group", "distribution", "gpus-per-task", "gpus",
     }  # fmt: skip
-    inherits = request.asked_any(COUNTING_OPTIONS) and _inherits_tasks(step)
+    inherits = request.has_any_option(COUNTING_OPTIONS) and _inherits_tasks(step)
     if not step.certain or strange or not request.directives.certain:
         return UNKNOWN
     opt_nodes, opt_tasks = step.option("nodes"), step.option("ntasks")
@@ -171,7 +171,7 @@ def geometry_apart(step: SrunWords, request: Request) -> Geometry:
 
 def _own_task_count(step: SrunWords, request: Request) -> StepOption | None:
     """The script's own SLURM_NTASKS, which srun reads like its -n; SLURM_NPROCS counts only without it."""
-    slurm_sets_it = not request.directives.certain or request.asked_any(COUNTING_OPTIONS)
+    slurm_sets_it = not request.directives.certain or request.has_any_option(COUNTING_OPTIONS)
     from_slurm = True if slurm_sets_it and request.directives.certain else None
     for name in ("SLURM_NTASKS", "SLURM_NPROCS"):
         own = own_variable(step.invocation, name, from_slurm)
@@ -203,11 +203,11 @@ def _deals_evenly(step: SrunWords, request: Request) -> bool:
 
     `_task_layout_block()` and `_task_layout_cyclic()` of src/common/slurm_step_layout.c, 22.05 to 26.05.
     """
-    if not is_spread(step) or request.asked("distribution"):
+    if not is_spread(step) or request.has_option("distribution"):
         return False
     if request.exclusive == "":
         return True
-    even = not request.asked("ntasks") or request.tasks_on_each_node() is not None
+    even = not request.has_option("ntasks") or request.tasks_on_each_node() is not None
     return even and request.exact_nodes() is not None and request.directives.certain
 
 
@@ -246,7 +246,7 @@ def _with_tasks_per_node(
     reason = (option.span, option.as_written)
     if each is None:
         return Geometry(nodes, None, None, None, reason)
-    inherited = request.asked_any(COUNTING_OPTIONS) and _inherits_tasks(step)
+    inherited = request.has_any_option(COUNTING_OPTIONS) and _inherits_tasks(step)
     honoured = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
     if not inherited:
         return honoured
@@ -269,15 +269,15 @@ def _with_tasks_per_node(
     return before._replace(ignored=True if opt_nodes is None else None)
 
 
-def held_cpus(step: SrunWords, request: Request) -> int | None:
+def available_cpus(step: SrunWords, request: Request) -> int | None:
     """The CPUs of the job on each node, as far as they limit its steps; None: the whole node, 0: unknown."""
     if request.exclusive == "":
         return None
-    tasks = whole(request.text("cpus-per-task"))
-    if tasks is None and request.asked("cpus-per-task") or request.exclusive not in (None, "user", "mcs"):
+    tasks = whole(request.value("cpus-per-task"))
+    if tasks is None and request.has_option("cpus-per-task") or request.exclusive not in (None, "user", "mcs"):
         return 0
-    by_gpu, gpus = whole(request.text("cpus-per-gpu")), request.gpus_per_node()
-    if request.asked("cpus-per-gpu"):
+    by_gpu, gpus = whole(request.value("cpus-per-gpu")), request.gpus_per_node()
+    if request.has_option("cpus-per-gpu"):
         return by_gpu * gpus if by_gpu and gpus else 0
     return tasks or 1
 
@@ -289,7 +289,7 @@ def _filling(step: SrunWords, request: Request) -> int:
     """
     option = step.options.get("cpus-per-task")
     cpus = None if option is None else whole(option.text)
-    held = held_cpus(step, request)
+    held = available_cpus(step, request)
     return held // cpus if cpus and held and held >= 2 * cpus else 1
 
 
@@ -312,17 +312,17 @@ def _on_other_nodes(
         return Geometry(None, None, None, None, reason)  # a range: srun takes what it gets
     each = request.tasks_per_node
     total = request.tasks
-    if not request.asked("ntasks"):
+    if not request.has_option("ntasks"):
         total = None if in_job is None or each is None else in_job * each
     if total is None or nodes is None:
         # on no more nodes than the job has, so that each gets at least as many
-        more = each is not None and each > 1 and not request.asked("ntasks")
+        more = each is not None and each > 1 and not request.has_option("ntasks")
         together = Geometry(nodes, total, None, True if more else None, reason)
     else:
         nodes = min(nodes, total)
         even = total // nodes if nodes == 1 or nodes == total else None
         together = Geometry(nodes, total, even, total > nodes, reason)
-    if not request.asked("ntasks-per-node") or not _is_set(step, "SLURM_NTASKS_PER_NODE"):
+    if not request.has_option("ntasks-per-node") or not _is_set(step, "SLURM_NTASKS_PER_NODE"):
         return together
     if "nodes" not in step.options:
         return together  # SLURM_JOB_NUM_NODES does not drop them
@@ -343,14 +343,14 @@ def _inherited(
     step: SrunWords,
 ) -> Geometry:
     """The geometry of a bare srun: SLURM_NTASKS tasks, else SLURM_NTASKS_PER_NODE on each node, else one on each."""
-    counting = next((setting for name in COUNTING_OPTIONS if (setting := request.given(name)) is not None), None)
-    each_setting = request.given("ntasks-per-node")
+    counting = next((setting for name in COUNTING_OPTIONS if (setting := request.setting(name)) is not None), None)
+    each_setting = request.setting("ntasks-per-node")
     without = not _inherits_tasks(step)
     per_node_left = without and each_setting is not None and _is_set(step, "SLURM_NTASKS_PER_NODE") is True
     if counting is None or without and not per_node_left:
-        others = without and request.asked_any(COUNTING_OPTIONS[2:])
+        others = without and request.has_any_option(COUNTING_OPTIONS[2:])
         # requested by a #PBS or #BSUB line
-        others = others or counting is None and request.asked_any(COUNTING_OPTIONS)
+        others = others or counting is None and request.has_any_option(COUNTING_OPTIONS)
         # 23.11, 24.11 and 26.05 know the job's tasks per node without the variable, 22.05 does not
         unset = each_setting is not None and not versions.all_before("23.02")
         if not request.directives.certain or others or unset:

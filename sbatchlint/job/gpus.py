@@ -40,7 +40,7 @@ _TELLING = frozenset((*_VARIABLES.values(), *_OTHERS))
 # Options that say how tasks share GPUs.
 _REASONS = (*BINDINGS, "ntasks-per-gpu", "gpus-per-task", "tres-per-task")
 # Options by their names.
-Told = dict[str, StepOption]
+GpuOptions = dict[str, StepOption]
 # GPUs and tasks of a node are not looked at one by one where there are more.
 MOST_ON_NODE = 1024
 # Programs take their GPUs from these.
@@ -96,7 +96,7 @@ class Sharing(NamedTuple):
             return tuple(each for each in every if mask >> each & 1) or every[:1]
         return every if len(every) == 1 else None  # single, closest: by the cores that the task runs on
 
-    def each(self, tasks: int | None, several: bool | None) -> int | None:
+    def per_task(self, tasks: int | None, several: bool | None) -> int | None:
         """How many GPUs every task sees, None where that differs or is not known.
 
         `tasks`: on each node, None where that is not known; `several`: whether some node has more than one.
@@ -133,30 +133,30 @@ class StepGpus:
         return _same(each.on_node for each in self.sharings)
 
     @property
-    def each(self) -> int | None:
+    def per_task(self) -> int | None:
         """How many every one of its tasks sees."""
         geometry = self.step.geometry
-        return _same(each.each(geometry.tasks_per_node, geometry.several) for each in self.sharings)
+        return _same(each.per_task(geometry.tasks_per_node, geometry.several) for each in self.sharings)
 
     @property
     def most(self) -> int | None:
         """As many as a task sees at most, in any release of the range; None where that is not known."""
         geometry = self.step.geometry
-        found = [each.each(geometry.tasks_per_node, geometry.several) for each in self.sharings]
+        found = [each.per_task(geometry.tasks_per_node, geometry.several) for each in self.sharings]
         return None if None in found or not found else max(each for each in found if each is not None)
 
     @property
     def least(self) -> int | None:
         """As many as every task sees at least, in all releases of the range; None where that is not known."""
         geometry = self.step.geometry
-        found = [each.each(geometry.tasks_per_node, geometry.several) for each in self.sharings]
+        found = [each.per_task(geometry.tasks_per_node, geometry.several) for each in self.sharings]
         return None if None in found or not found else min(each for each in found if each is not None)
 
     @property
     def bound(self) -> bool | None:
         """Whether tasks see only a part of the step's GPUs, each its own."""
-        found = {each.binding is not None and each.binding.kind in ("per_task", "single", "map", "mask")
-                 for each in self.sharings}  # fmt: skip
+        found = {sharing.binding is not None and sharing.binding.kind in ("per_task", "single", "map", "mask")
+                 for sharing in self.sharings}  # fmt: skip
         if any(each.binding is None for each in self.sharings):
             return None
         return found.pop() if len(found) == 1 else None
@@ -194,7 +194,7 @@ def step_gpus(job: Job, step: Step) -> StepGpus:
 
     Releases whose srun refuses the options have no say.
     """
-    options = told(step)
+    options = gpu_options_of(step)
     found: list[Sharing | None] = [_UNKNOWN]
     if not _is_unclear(step):
         found = [each for _, each in answers(lambda version: _sharing(step, version, options), job.versions.majors)]
@@ -213,14 +213,14 @@ class _Asked(NamedTuple):
     total: int | None
 
 
-def _sharing(step: Step, version: str, options: Told) -> Sharing | None:
+def _sharing(step: Step, version: str, options: GpuOptions) -> Sharing | None:
     """What a release makes of a step's options; None where its srun refuses them."""
     request = step.request
-    if is_before(version, "22.05") or "gpus-per-socket" in step.options or request.asked("gpus-per-socket"):
+    if is_before(version, "22.05") or "gpus-per-socket" in step.options or request.has_option("gpus-per-socket"):
         return _UNKNOWN
     if _refuses_gres(step, version, options):
         return None
-    asked = _asked(step, version, options)
+    asked = _requested(step, version, options)
     if asked is None or None in asked:
         return _UNKNOWN
     per_node, per_task, total = asked
@@ -237,7 +237,7 @@ def _sharing(step: Step, version: str, options: Told) -> Sharing | None:
     else:
         # A job that asks for none has them all where the site does not manage its GPUs, or hands out whole nodes.
         on_node = 0 if request.asks_for_gpus else None
-    if request.asked("ntasks-per-gpu"):
+    if request.has_option("ntasks-per-gpu"):
         share = 1  # there are as many tasks as GPUs, or some times as many
     binding = _binding(step, version, options)
     return Sharing(on_node, share, binding, not is_before(version, "25.11"), not is_before(version, "23.11"))
@@ -249,10 +249,10 @@ def refuses_gres(step: Step, version: str) -> bool:
     Since 26.05 any GPUs in --gres (`validate_options_salloc_sbatch_srun()` in src/common/slurm_opt.c; srun reads
     SLURM_GPUS_PER_NODE as --gpus-per-node). Before 23.02 --gres=none.
     """
-    return _refuses_gres(step, version, told(step))
+    return _refuses_gres(step, version, gpu_options_of(step))
 
 
-def _refuses_gres(step: Step, version: str, options: Told) -> bool:
+def _refuses_gres(step: Step, version: str, options: GpuOptions) -> bool:
     gres = options.get("gres")
     if gres is None or not ("gpus-per-node" in options or _inherits(step, "gpus-per-node")):
         return False
@@ -261,19 +261,19 @@ def _refuses_gres(step: Step, version: str, options: Told) -> bool:
     return not is_before(version, "26.05") and gpu_count("gres", gres.text or "", version) is not None
 
 
-def _asked(step: Step, version: str, options: Told) -> _Asked | None:
+def _requested(step: Step, version: str, options: GpuOptions) -> _Asked | None:
     """What a step asks for, its own options and the job's; None where it is not known."""
     request = step.request
     if "ntasks-per-gpu" in options or "ntasks-per-tres" in options:
         return None
     if options.keys().isdisjoint(FORMS):
-        return _asked_by_job(request, version)
+        return _requested_by_job(request, version)
     own = {name: _own_count(options, name, version) for name in FORMS if name in options}
     gpus = request.gpus
     gres = own.pop("gres", 0)
     if "gres" in options and gres is None and options["gres"].text is None:
         return None
-    if any(value is None for value in own.values()) or request.asked("ntasks-per-gpu"):
+    if any(value is None for value in own.values()) or request.has_option("ntasks-per-gpu"):
         return None
     names = ("gpus-per-node", "gpus", "gpus-per-task", "tres-per-task")
     inherited = {name: _inherits(step, name) for name in names}
@@ -285,7 +285,11 @@ def _asked(step: Step, version: str, options: Told) -> _Asked | None:
             return None
         per_node = per_node if is_before(version, "24.05") else 0
     given = "gpus-per-task" in own or "tres-per-task" in own
-    if given and (request.asked("gpus-per-task") or request.asked("tres-per-task")) and not is_before(version, "23.02"):
+    if (
+        given
+        and (request.has_option("gpus-per-task") or request.has_option("tres-per-task"))
+        and not is_before(version, "23.02")
+    ):
         # Since SLURM_TRES_PER_TASK repeats it, one of the two counts, depending on the release.
         return None
     per_task = own.get("gpus-per-task", own.get("tres-per-task"))
@@ -302,7 +306,7 @@ def _asked(step: Step, version: str, options: Told) -> _Asked | None:
     return _Asked(per_node, per_task, total)
 
 
-def _asked_by_job(request: Request, version: str) -> _Asked | None:
+def _requested_by_job(request: Request, version: str) -> _Asked | None:
     """What a step asks for that has no options of its own for GPUs."""
     # All of it from the job: by variables, or copied by the controller, which is the same.
     given = request.values()
@@ -314,11 +318,11 @@ def _asked_by_job(request: Request, version: str) -> _Asked | None:
         per_node = 0 if _has_no_gpu(request, version) else None
     per_task = gpus.per_task if "gpus-per-task" in given or "tres-per-task" in given else 0
     if per_task is None and "gpus-per-task" not in given:
-        per_task = 0 if gpu_count("tres-per-task", request.text("tres-per-task") or "?", version) is None else None
+        per_task = 0 if gpu_count("tres-per-task", request.value("tres-per-task") or "?", version) is None else None
     return _Asked(per_node, per_task, gpus.total if "gpus" in given else 0)
 
 
-def _with_gres(options: Told, version: str, gres: int | None, per_node: int | None, both: bool) -> int | None:
+def _with_gres(options: GpuOptions, version: str, gres: int | None, per_node: int | None, both: bool) -> int | None:
     """GPUs per node with `--gres` of an srun; -1: it clears all forms; None where that is not known."""
     if (options["gres"].text or "").lower() == "none":
         return None if both and is_before(version, "23.11") else -1
@@ -329,7 +333,7 @@ def _with_gres(options: Told, version: str, gres: int | None, per_node: int | No
     return gres or per_node  # the last of the two counts, a 0 does not
 
 
-def _own_count(options: Told, name: str, version: str) -> int | None:
+def _own_count(options: GpuOptions, name: str, version: str) -> int | None:
     """GPUs in the value of an srun's option; None where they are not known (for --gres: or it asks for none)."""
     text = options[name].text
     if text is None:
@@ -341,11 +345,11 @@ def _own_count(options: Told, name: str, version: str) -> int | None:
 
 
 def _has_no_gpu(request: Request, version: str) -> bool:
-    text = request.text("gres")
+    text = request.value("gres")
     return text is not None and gpu_count("gres", text, version) is None
 
 
-def told(step: Step) -> Told:
+def gpu_options_of(step: Step) -> GpuOptions:
     """The options of a step that bear on GPUs: those of its srun, and those that the script sets by a variable."""
     if not step.invocation.state.variables.among(_TELLING):
         return step.options
@@ -355,7 +359,7 @@ def told(step: Step) -> Told:
 
 def _inherits(step: Step, name: str) -> bool:
     """Whether srun finds what the job says of an option in its environment."""
-    if not step.request.asked(name):
+    if not step.request.has_option(name):
         return False
     variable = _VARIABLES.get(name)
     return variable is None or not own_variable(step.invocation, variable).how
@@ -363,7 +367,7 @@ def _inherits(step: Step, name: str) -> bool:
 
 def _is_unclear(step: Step) -> bool:
     """Whether its options are not known, or the script sets a variable for srun in a way that is not known here."""
-    if not step.certain or not step.request.directives.certain or not step.is_placed:
+    if not step.certain or not step.request.directives.certain or not step.has_known_component:
         return True
     if not step.invocation.state.variables.among(_TELLING):
         return False
@@ -375,17 +379,17 @@ def _is_unclear(step: Step) -> bool:
 # --- how tasks share them ------------------------------------------------------------------------------
 
 
-def _binding(step: Step, version: str, options: Told) -> Binding | None:
+def _binding(step: Step, version: str, options: GpuOptions) -> Binding | None:
     request = step.request
-    if options.keys().isdisjoint(_REASONS) and not request.asked_any(_REASONS):
+    if options.keys().isdisjoint(_REASONS) and not request.has_any_option(_REASONS):
         return _UNBOUND
     if "gpu-bind" in options or "tres-bind" in options:
         name = "gpu-bind" if "gpu-bind" in options else "tres-bind"
         return None if "tres-bind" in options and name != "tres-bind" else read_binding(name, options[name].text)
     given = [name for name in BINDINGS if _inherits(step, name)]
     if given:
-        return read_binding(given[0], request.text(given[0])) if len(given) == 1 else None
-    if request.asked("ntasks-per-gpu"):
+        return read_binding(given[0], request.value(given[0])) if len(given) == 1 else None
+    if request.has_option("ntasks-per-gpu"):
         number = request.tasks_per_gpu
         return None if number is None else Binding("single", number)
     per_task = [name for name in ("gpus-per-task", "tres-per-task") if name in options]
@@ -394,7 +398,7 @@ def _binding(step: Step, version: str, options: Told) -> Binding | None:
         number = request.gpus.per_task
         if number is None and inherited == ["tres-per-task"]:
             # of something else than GPUs
-            number = 0 if gpu_count("tres-per-task", request.text("tres-per-task") or "?", version) is None else None
+            number = 0 if gpu_count("tres-per-task", request.value("tres-per-task") or "?", version) is None else None
         return None if number is None else Binding("per_task", number) if number else Binding("")
     if per_task:
         number = _own_count(options, per_task[0], version)
@@ -402,11 +406,11 @@ def _binding(step: Step, version: str, options: Told) -> Binding | None:
     return Binding("")
 
 
-def read_binding(name: str, text: str | None) -> Binding | None:
+def read_binding(name: str, string: str | None) -> Binding | None:
     """What a value of `--gpu-bind` or `--tres-bind` says of GPUs; None where that is not known."""
-    if text is None:
+    if string is None:
         return None
-    value = text.lower()
+    value = string.lower()
     if name == "tres-bind":
         parts = [part.partition(":")[2] for part in value.split("+") if part.startswith("gres/gpu:")]
         if len(parts) != 1:
@@ -432,13 +436,13 @@ def read_binding(name: str, text: str | None) -> Binding | None:
 
 def binding_reason(step: Step) -> tuple[Span, str] | None:
     """The option or directive that says how tasks share GPUs: where it is, and as one would write it."""
-    if step.options.keys().isdisjoint(_REASONS) and not step.request.asked_any(_REASONS):
+    if step.options.keys().isdisjoint(_REASONS) and not step.request.has_any_option(_REASONS):
         return None
     for name in _REASONS:
         option = step.option(name)
         if option is not None:
             return option.span, option.as_written
-        setting = step.request.given(name)
+        setting = step.request.setting(name)
         if setting is not None:
             return setting.span, setting.as_written
     return None

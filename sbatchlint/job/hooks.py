@@ -100,8 +100,8 @@ def _mpi(invocation: Invocation) -> Spawn | None:
 
 def _wrapped(invocation: Invocation, parsed: getopt.Parsed) -> tuple[Pieces, ...]:
     """The text of sbatch's --wrap; empty without one."""
-    for each in reversed(parsed.options):
-        if each.name == "wrap" and each.value_word is not None and each.value_start is not None:
-            field = invocation.argv[each.value_word + 1]
-            return (cut(field, each.value_start, len(shown_text(field))),)
+    for option in reversed(parsed.options):
+        if option.name == "wrap" and option.value_word is not None and option.value_start is not None:
+            field = invocation.argv[option.value_word + 1]
+            return (cut(field, option.value_start, len(shown_text(field))),)
     return ()

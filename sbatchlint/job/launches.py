@@ -9,7 +9,7 @@ from sbatchlint.job.beside import FilesBeside
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, may_launch, recognise
 from sbatchlint.job.launchers.configuration import configure
-from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.steps import Step, enclosing_step
 
 
 class Launch:
@@ -77,5 +77,5 @@ def find_launches(invocations: list[Invocation], beside: FilesBeside) -> list[La
             launcher.joined = invocation.before is not None or invocation.spawn.component is not None
             if launcher.kind == "accelerate" and launcher.config_file is not None:
                 configure(launcher, launcher.config_file, invocation, beside)
-            found.append(Launch(launcher, invocation, step_around(invocation.context)))
+            found.append(Launch(launcher, invocation, enclosing_step(invocation.context)))
     return found

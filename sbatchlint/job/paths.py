@@ -100,13 +100,13 @@ def key(path: Pieces) -> str:
 
 
 @lru_cache(maxsize=4096)  # most scripts have the same words
-def _tidy(text: str) -> str:
+def _tidy(string: str) -> str:
     """A path without doubled or final slashes, and with the name of the home folder's variable."""
-    if "//" in text or "/./" in text:
-        text = re.sub(r"/(?:\./|/)+", "/", text)
-    if text[:1] == "~" and (text == "~" or text[1] == "/"):
-        text = "${HOME}" + text[1:]
-    return text.rstrip("/") or text[:1]
+    if "//" in string or "/./" in string:
+        string = re.sub(r"/(?:\./|/)+", "/", string)
+    if string[:1] == "~" and (string == "~" or string[1] == "/"):
+        string = "${HOME}" + string[1:]
+    return string.rstrip("/") or string[:1]
 
 
 def under(path: str, root: str) -> bool:
@@ -179,12 +179,12 @@ def classify(
     return Location(kind, reason, path)
 
 
-def _without_dots(text: str) -> str:
+def _without_dots(string: str) -> str:
     """`a/b/../c` as `a/c`; a `..` behind an unknown piece stays."""
-    if "/.." not in text and "/." not in text:
-        return text
+    if "/.." not in string and "/." not in string:
+        return string
     parts: list[str] = []
-    for part in text.split("/"):
+    for part in string.split("/"):
         if part == "." and parts:
             continue
         if part == ".." and parts and parts[-1] not in ("", "..") and "$" not in parts[-1]:
@@ -194,41 +194,41 @@ def _without_dots(text: str) -> str:
     return "/".join(parts) or "/"
 
 
-def _on_host(text: str, site: Site) -> tuple[str, str]:
-    configured = _configured(text, site)
+def _on_host(string: str, site: Site) -> tuple[str, str]:
+    configured = _configured(string, site)
     if configured is not None:
         return configured
-    if text.startswith("${"):
-        return _of_variable(text, site)
-    if text.startswith("/root/") or text == "/root":
+    if string.startswith("${"):
+        return _of_variable(string, site)
+    if string.startswith("/root/") or string == "/root":
         return NODE_LOCAL, "root's home folder"
-    found = _LOCAL_ROOTS.match(text)
+    found = _LOCAL_ROOTS.match(string)
     if found:
         return NODE_LOCAL, f"{found.group(0).rstrip('/')} is each node's own"
-    found = _SHARED_ROOTS.match(text)
+    found = _SHARED_ROOTS.match(string)
     if found:
-        if _HOME_ROOTS.match(text) and site.home_is_shared is False:
+        if _HOME_ROOTS.match(string) and site.home_is_shared is False:
             return NODE_LOCAL, "home folders are not shared here"
         return SHARED, f"{found.group(0).rstrip('/')} is shared storage"
     return UNKNOWN, ""
 
 
-def _configured(text: str, site: Site) -> tuple[str, str] | None:
+def _configured(string: str, site: Site) -> tuple[str, str] | None:
     """What the settings say; the longest folder counts."""
     best: tuple[str, str] | None = None
     longest = -1
     for kind, roots in ((SHARED, site.shared_paths), (NODE_LOCAL, site.local_paths)):
         for root in roots:
             name = re.sub(r"\$(\w+)", r"${\1}", root)
-            if len(name) > longest and under(text, name):
+            if len(name) > longest and under(string, name):
                 longest = len(name)
                 best = kind, f"{root} is {kind} by the settings"
     return best
 
 
-def _of_variable(text: str, site: Site) -> tuple[str, str]:
+def _of_variable(string: str, site: Site) -> tuple[str, str]:
     """A path that begins with a variable (or a command) whose value is not known."""
-    name = text[2 : text.index("}")] if "}" in text else ""
+    name = string[2 : string.index("}")] if "}" in string else ""
     if name == "HOME":
         if site.home_is_shared is False:
             return NODE_LOCAL, "home folders are not shared here"
@@ -266,9 +266,9 @@ def _of_mktemp(words: list[str], site: Site) -> tuple[str, str]:
     return _on_host(place, site) if re.match(r"/|\$\{\w+\}", place) else (UNKNOWN, "")
 
 
-def _inside(text: str, site: Site, container: Container) -> tuple[str, str]:
+def _inside(string: str, site: Site, container: Container) -> tuple[str, str]:
     """A path inside a container, mapped through its mounts."""
-    mount, rest = _mounted(text, container)
+    mount, rest = _mounted(string, container)
     if mount is not None:
         if mount.private:
             return CONTAINER_LOCAL, "a volume of this container only"
@@ -278,29 +278,29 @@ def _inside(text: str, site: Site, container: Container) -> tuple[str, str]:
     if not container.certain:
         # Mounts may hide in a word that is not known.
         return UNKNOWN, ""
-    home = text.startswith("${HOME}") or bool(_HOME_ROOTS.match(text))
+    home = string.startswith("${HOME}") or bool(_HOME_ROOTS.match(string))
     if home:
         # A home folder's path is the same inside where it is mounted, but for root's, which is the image's.
         mounted = container.home_mounted
         if mounted is None and container.kind == "pyxis":
             mounted = site.container_home_mounted
-        if mounted and not text.startswith("/root"):
-            return _on_host(text, site)
-        if mounted is False or (text.startswith("/root") and mounted is not True):
+        if mounted and not string.startswith("/root"):
+            return _on_host(string, site)
+        if mounted is False or (string.startswith("/root") and mounted is not True):
             return CONTAINER_LOCAL, "the home folder is not mounted in the container"
         return UNKNOWN, ""
-    if under(text, "/dev/shm") or _SYSTEM.match(text):
+    if under(string, "/dev/shm") or _SYSTEM.match(string):
         return NODE_LOCAL, "/dev belongs to the node"
-    if under(text, "/tmp") or under(text, "/var/tmp"):
+    if under(string, "/tmp") or under(string, "/var/tmp"):
         if container.tmp:
             return NODE_LOCAL, "/tmp is the node's own"
         if container.tmp is None and container.kind not in ("pyxis", "enroot"):
             return NODE_LOCAL, "/tmp is seen by one node only"
         return CONTAINER_LOCAL, "/tmp is the container's own"
-    if _IMAGE_ROOTS.match(text):
+    if _IMAGE_ROOTS.match(string):
         return IMAGE, "a folder of the container's image"
-    host, reason = _on_host(text, site)
-    if text.startswith("${"):
+    host, reason = _on_host(string, site)
+    if string.startswith("${"):
         # The host's value of a variable, at a place that need not be mounted.
         return (NODE_LOCAL, reason) if host == NODE_LOCAL else (UNKNOWN, "")
     if container.system_mounts and host in (SHARED, NODE_LOCAL):
@@ -311,14 +311,14 @@ def _inside(text: str, site: Site, container: Container) -> tuple[str, str]:
     return CONTAINER_LOCAL, "no mount of the container covers it"
 
 
-def _mounted(text: str, container: Container) -> tuple[Mount | None, str]:
+def _mounted(string: str, container: Container) -> tuple[Mount | None, str]:
     found: Mount | None = None
     rest = ""
     longest = -1
     for mount in container.mounts:
         target = key(mount.target)
-        if target.startswith(("/", "${")) and len(target) >= longest and under(text, target):
+        if target.startswith(("/", "${")) and len(target) >= longest and under(string, target):
             longest = len(target)
             found = mount
-            rest = text if target == "/" else text[len(target) :]
+            rest = string if target == "/" else string[len(target) :]
     return found, rest

@@ -16,10 +16,10 @@ _index = attrgetter("index")
 def by_program(job: Job) -> dict[str, list[Invocation]]:
     """The commands that call a program of each name (without its folder), in order of running."""
     found: dict[str, list[Invocation]] = {}
-    for each in job.invocations:
-        name = program_name(each)
+    for command in job.invocations:
+        name = program_name(command)
         if name is not None:
-            found.setdefault(name, []).append(each)
+            found.setdefault(name, []).append(command)
     return found
 
 
@@ -48,7 +48,7 @@ def _options(job: Job) -> list[str]:
     return [word for word in _words(job) if word[:1] == "-" or "=" in word]
 
 
-def commands_told(job: Job, fits: Callable[[str], object]) -> list[Invocation]:
+def commands_with_option(job: Job, fits: Callable[[str], object]) -> list[Invocation]:
     """The commands that have a fitting word which begins with a dash, or holds a `=`, in order of running."""
     found = frozenset(filter(fits, _options(job)))
     return [each for each in job.invocations if not found.isdisjoint(each.words)] if found else []

@@ -14,7 +14,7 @@ from sbatchlint.bash.values import Phase, Pieces, expansions
 from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.job import Job
 from sbatchlint.job.environment import ZERO_IN_BATCH
-from sbatchlint.job.reevaluation import before_edits, part_around, reevaluate
+from sbatchlint.job.reevaluation import before_edits, enclosing_part, reevaluate
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
@@ -67,7 +67,7 @@ def _in_part(job: Job, edits: Sequence[Edit], now: Sequence[Span], names: frozen
     None where that is not so.
     """
     spans = [*now, *(edit.span for edit in edits)]
-    part = part_around(job, Span(min(each.start for each in spans), max(each.end for each in spans)))
+    part = enclosing_part(job, Span(min(each.start for each in spans), max(each.end for each in spans)))
     if part is None or job.program.errors:
         return None
     before = before_edits(job, _FirstTask).interpreter
@@ -107,18 +107,18 @@ def _alternatives(alternatives: Iterable[Alternative]) -> object:
     """What values are: their text; an expansion in them equals itself alone, wherever it may be looked at again."""
     return [
         (
-            each.fields
-            and [[piece.text if piece.expansion is None else piece for piece in field] for field in each.fields],
-            each.guards,
-            each.keys,
+            alternative.fields
+            and [[piece.text if piece.expansion is None else piece for piece in field] for field in alternative.fields],
+            alternative.guards,
+            alternative.keys,
         )
-        for each in alternatives
+        for alternative in alternatives
     ]
 
 
 def _commands(recorded: Sequence[Invocation], places: Sequence[Span], names: frozenset[str]) -> list[Words]:
     """All that runs, but for what runs in the very places."""
-    commands = [each for each in recorded if not any(place.holds(each.span) for place in places)]
+    commands = [each for each in recorded if not any(place.contains(each.span) for place in places)]
     return [words for each in commands if (words := _words(each, places, names)) is not None]
 
 
@@ -167,7 +167,7 @@ def _shown(field: Pieces, places: Sequence[Span]) -> str:
             parts.append(piece.text)
         elif piece.expansion is None:
             parts.append("\0")
-        elif any(place.holds(piece.expansion.span) for place in places):
+        elif any(place.contains(piece.expansion.span) for place in places):
             parts.append("\0\0")  # whatever it is called, and however it is quoted
         else:
             parts.append(f"\0{piece.expansion.name}\0{'*' if piece.open else ''}")
@@ -188,7 +188,7 @@ def _moved(place: Span, edits: Iterable[Edit]) -> Span:
 
 def _phases(trace: Trace, place: Span) -> set[Phase]:
     """The phases in which what stands at a place is expanded."""
-    inside = place.holds
+    inside = place.contains
     found = {each.context.phase for each in trace.reads if inside(each.span)}
     for command in trace.invocations:
         if inside(command.span):

@@ -18,7 +18,7 @@ from sbatchlint.job.reevaluation import evaluate
 from sbatchlint.job.request import Request
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.srun import own_variable
-from sbatchlint.job.steps import Step, step_around, total
+from sbatchlint.job.steps import Step, enclosing_step, total
 from sbatchlint.job.worlds import node_count
 from sbatchlint.programs import programs_with
 
@@ -83,9 +83,9 @@ def distribution(step: Step) -> str | None:
     option = step.option("distribution") or step.variable("distribution", "SLURM_DISTRIBUTION")
     if option is not None:
         return spread(option.text)
-    if own.how or not step.request.asked("distribution"):
+    if own.how or not step.request.has_option("distribution"):
         return "block" if own.how in ("", "unset") else None
-    return spread(step.request.text("distribution"))
+    return spread(step.request.value("distribution"))
 
 
 def place_of(step: Step, rank: int) -> Place:
@@ -116,7 +116,7 @@ class TaskEnvironment(JobEnvironment):
 
     def lookup(self, name: str, context: Context) -> str | bool | None:
         if context.phase is Phase.TASK and name in IDENTITIES:
-            step = None if _under_mpi(context) else step_around(context)
+            step = None if _under_mpi(context) else enclosing_step(context)
             if step is not None and step.tasks is not None and self.rank < step.tasks:
                 place, before = place_of(step, self.rank), step.parts_before
                 value, first = {
@@ -216,13 +216,13 @@ def is_certain(work: Workload) -> bool:
         return False
     context = work.invocation.context
     parent = context.parent
-    loops = context.looped
+    loops = context.may_repeat
     while parent is not None and parent.spawn.kind != "srun":
         if parent.spawn.kind == "xargs":
             return False
         parent = parent.context.parent
     outside = parent.context if parent is not None else None
-    if outside is not None and outside.looped:
+    if outside is not None and outside.may_repeat:
         loops = False
     conditional = context.conditional and not (outside is not None and outside.conditional)
     return not conditional and not loops and not work.several

@@ -125,7 +125,7 @@ def _outermost(job: Job) -> Job:
 # --- the part that edits reach -------------------------------------------------------------------------
 
 
-def part_around(job: Job, place: Span, least: int = 1) -> Part | None:
+def enclosing_part(job: Job, place: Span, least: int = 1) -> Part | None:
     """The statements around a place, and all up to before that with the number `least`; None: they cannot be told."""
     if job.is_embedded or not job.text.is_plain or job.limits.exhausted:
         return None
@@ -165,7 +165,7 @@ def launches_after(job: Job, edits: Sequence[Edit], launch: Launch) -> list[Laun
     errors = job.program.errors
     if not job.submits:
         whole = Span(min(edit.span.start for edit in edits), max(edit.span.end for edit in edits))
-        part = part_around(job, whole, bisect_right(job.reached, _last(job)[launch.launcher.span.start]))
+        part = enclosing_part(job, whole, bisect_right(job.reached, _last(job)[launch.launcher.span.start]))
         if part is not None:
             after = reevaluate(job, edits, part=part)
             known = sum(part.span.start <= job.text.offset(start) < part.span.end for start, _ in errors)

@@ -60,24 +60,24 @@ class GpuCount(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def fixed_nodes(text: str | None, version: str = MAJORS[-1]) -> Nodes | None:
+def fixed_nodes(string: str | None, version: str = MAJORS[-1]) -> Nodes | None:
     """How many nodes a value of `--nodes` asks for; lists of sizes (`2,4`, since 23.02) have no one count."""
-    count = node_count(text, version)
+    count = node_count(string, version)
     if count is None or count.sizes or not 0 < count.minimum <= count.maximum:
         return None
     return Nodes(count.minimum, count.maximum)
 
 
-def resource_items(option: str, text: str, version: str) -> tuple[resources.Item, ...] | None:
+def resource_items(option: str, string: str, version: str) -> tuple[resources.Item, ...] | None:
     """What an option of `GPU_OPTIONS` asks for, item by item; None where Slurm does not take it."""
     read = {"gres": resources.gres_items, "tres-per-task": resources.tres_items}.get(option, resources.gpu_list)
-    items = read(text, version)
+    items = read(string, version)
     return None if isinstance(items, resources.ResourceFault) else items
 
 
-def gpu_count(option: str, text: str, version: str) -> GpuCount | None:
+def gpu_count(option: str, string: str, version: str) -> GpuCount | None:
     """How many GPUs the value of an option of `GPU_OPTIONS` asks for; None where it asks for none by that name."""
-    return _counted(resource_items(option, text, version))
+    return _counted(resource_items(option, string, version))
 
 
 def _counted(items: tuple[resources.Item, ...] | None) -> GpuCount | None:
@@ -95,26 +95,26 @@ _items_of_job = lru_cache(maxsize=1024)(resource_items)
 class Request:
     """What one component of a job requests, the directives of other schedulers included.
 
-    Counts are as given, None where they are not given or not known; `asked` tells these apart. What Slurm makes of them
-    together is `counts`. `version`: the release whose reading counts, the newest one unless it is named.
+    Counts are as given, None where they are not given or not known; `has_option` tells these apart. What Slurm makes of
+    them together is `counts`. `version`: the release whose reading counts, the newest one unless it is named.
     """
 
     def __init__(self, directives: Directives, component: int = 0, version: str | None = None) -> None:
         self.directives = directives
         self.component = component
         self.version = version or directives.versions.last
-        settings = [*directives.reaching(component, version), *directives.overriding]
+        settings = [*directives.settings_for(component, version), *directives.overriding]
         self._settings = {each.name: each for each in settings}
         self._values = self._values_of(settings)
-        self.nodes = fixed_nodes(self.text("nodes"), self.version)
+        self.nodes = fixed_nodes(self.value("nodes"), self.version)
         self.tasks = self._count("ntasks")
         self.tasks_per_node = self._count("ntasks-per-node")
         self.tasks_per_gpu = self._count("ntasks-per-gpu")
         self.cpus_per_task = self._count("cpus-per-task")
-        self.time = minutes(self.text("time")) or None
-        self.partition = self.text("partition")
-        self.constraint = self.text("constraint")
-        self.array = self.text("array")
+        self.time = minutes(self.value("time")) or None
+        self.partition = self.value("partition")
+        self.constraint = self.value("constraint")
+        self.array = self.value("array")
 
     # --- options -----------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class Request:
             found[setting.name] = setting.value
         for other in self.foreign_settings():
             before = found.pop(other.name, None)
-            found[other.name] = other.over(before)
+            found[other.name] = other.applied_to(before)
         return found
 
     def values(self) -> Mapping[str, str | None]:
@@ -146,19 +146,19 @@ class Request:
     def _holds(self, versions: tuple[str, ...] | None) -> bool:
         return versions is None or self.version in versions
 
-    def given(self, name: str) -> Setting | None:
+    def setting(self, name: str) -> Setting | None:
         """The #SBATCH setting of an option that counts, by its long name; None where there is none."""
         return self._settings.get(name)
 
-    def asked(self, name: str) -> bool:
+    def has_option(self, name: str) -> bool:
         """Whether an option is given, by any directive."""
         return name in self._values
 
-    def asked_any(self, names: Iterable[str]) -> bool:
+    def has_any_option(self, names: Iterable[str]) -> bool:
         """Whether one of these options is given."""
         return not self._values.keys().isdisjoint(names)
 
-    def text(self, name: str) -> str | None:
+    def value(self, name: str) -> str | None:
         """The value of an option; None where it is not given or not known."""
         value = self._values.get(name)
         return None if value is None or UNKNOWN in value else value
@@ -177,13 +177,13 @@ class Request:
     def effective_nodes(self) -> Nodes | None:
         """How many nodes the job gets, where its options decide it: fewer tasks than nodes lower them."""
         counts = self.counts
-        if counts is None or not (self.asked("nodes") or counts.min_nodes > 1):
+        if counts is None or not (self.has_option("nodes") or counts.min_nodes > 1):
             return None
         if counts.sizes is not None:
             return Nodes(counts.sizes[0], counts.sizes[-1])
-        if counts.asked_nodes is None:
+        if counts.requested_nodes is None:
             return Nodes(counts.min_nodes, counts.min_nodes)
-        return Nodes(counts.min_nodes, max(counts.min_nodes, min(counts.asked_nodes[1], counts.max_nodes or 2**31)))
+        return Nodes(counts.min_nodes, max(counts.min_nodes, min(counts.requested_nodes[1], counts.max_nodes or 2**31)))
 
     def effective_tasks(self) -> int | None:
         """How many tasks the job has, where its options decide it: those given, or one on each of so many nodes."""
@@ -196,9 +196,13 @@ class Request:
     @property
     def mail_type(self) -> str | None:
         """The events of which mail is sent, joined by commas; None where none are asked for or they are not known."""
-        settings = [each for each in self.directives.reaching(self.component, self.version) if each.name == "mail-type"]
+        settings = [
+            setting
+            for setting in self.directives.settings_for(self.component, self.version)
+            if setting.name == "mail-type"
+        ]
         values = [each.text for each in settings] + [
-            each.text for each in self.foreign_settings() if each.name == "mail-type"
+            setting.text for setting in self.foreign_settings() if setting.name == "mail-type"
         ]
         if not values:
             return None
@@ -208,7 +212,7 @@ class Request:
         return ",".join(mail.merged(known, self.version)) or None if len(known) == len(values) else None
 
     def _count(self, name: str) -> int | None:
-        count = whole(self.text(name))
+        count = whole(self.value(name))
         return count or None
 
     # --- memory, GPUs ------------------------------------------------------------------------
@@ -216,16 +220,16 @@ class Request:
     @cached_property
     def memory(self) -> Memory | None:
         """The memory of a node, a CPU or a GPU; None also where several of these are given."""
-        found = [name for name in ("mem", "mem-per-cpu", "mem-per-gpu") if self.asked(name)]
+        found = [name for name in ("mem", "mem-per-cpu", "mem-per-gpu") if self.has_option(name)]
         if len(found) != 1:
             return None
-        size = megabytes(self.text(found[0]))
+        size = megabytes(self.value(found[0]))
         return None if size is None else Memory(size, found[0].rpartition("-")[2].replace("mem", "node"))
 
     @cached_property
     def exclusive(self) -> str | None:
         """'' for whole nodes, or `user`, `mcs`, `topo`; None without --exclusive, or where its value is not known."""
-        if not self.asked("exclusive"):
+        if not self.has_option("exclusive"):
             return None
         value = self._values["exclusive"]
         if value is not None and UNKNOWN in value:
@@ -242,10 +246,10 @@ class Request:
 
     def gpu_settings(self) -> list[Setting]:
         """Every #SBATCH setting that counts and may ask for GPUs, in any form."""
-        return [setting for setting in map(self.given, GPU_OPTIONS) if setting is not None]
+        return [setting for setting in map(self.setting, GPU_OPTIONS) if setting is not None]
 
     def _gpu_count(self, name: str) -> GpuCount | None:
-        text = self.text(name)
+        text = self.value(name)
         return None if text is None else _counted(_items_of_job(name, text, self.version))
 
     @cached_property
@@ -258,7 +262,7 @@ class Request:
         gres = self._gpu_count("gres")
         if gres is not None:
             # The two forms together: refused since 26.05, the smaller one before. Only where they agree it is known.
-            same = not self.asked("gpus-per-node") or per_node == gres
+            same = not self.has_option("gpus-per-node") or per_node == gres
             per_node = gres if same else GpuCount(None, None)
         if per_task is None:
             per_task = self._gpu_count("tres-per-task")
@@ -278,10 +282,10 @@ class Request:
         foreign = self.directives.foreign
         unknown = not self.directives.certain or foreign is not None and not foreign.certain
         for name in GPU_OPTIONS:
-            text = self.text(name)
+            text = self.value(name)
             items = None if text is None else _items_of_job(name, text, self.version)
             if items is None:
-                unknown = unknown or self.asked(name)
+                unknown = unknown or self.has_option(name)
             elif any(item.name.lower() in GPU_RESOURCES and item.count != 0 for item in items):
                 return True
         return None if unknown else False
@@ -293,7 +297,7 @@ class Request:
         only for one node, or for one GPU a node.
         """
         gpus = self.gpus
-        if self.asked("gpus-per-node") or gpus.per_node is not None:
+        if self.has_option("gpus-per-node") or gpus.per_node is not None:
             return gpus.per_node
         nodes = self.exact_nodes()
         if gpus.total is not None:
@@ -307,14 +311,14 @@ class Request:
         """The number of nodes where it is given as one number, and no smaller number of tasks lowers it."""
         if self.nodes is None or self.nodes.minimum != self.nodes.maximum:
             return None
-        if self.asked("ntasks") and (self.tasks is None or self.tasks < self.nodes.minimum):
+        if self.has_option("ntasks") and (self.tasks is None or self.tasks < self.nodes.minimum):
             return self.tasks
         return self.nodes.minimum
 
     def tasks_on_each_node(self) -> int | None:
         """How many tasks each node of the job gets, where the script alone decides it."""
         nodes = self.exact_nodes()
-        if not self.asked("ntasks"):
+        if not self.has_option("ntasks"):
             return self.tasks_per_node
         if self.tasks is None or nodes is None:
             return None

@@ -8,7 +8,7 @@ from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.job.environment import GPU_OPTIONS, NODE_COUNTS, TASK_COUNTS, TASK_VARIABLES, ZERO_IN_BATCH
 from sbatchlint.job.request import Request
-from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.slurm import environment as table
 
 _FIRST_LINE = (("head", "-n1"), ("head", "-n", "1"), ("head", "-1"), ("sort",))
@@ -25,7 +25,7 @@ class JobEnvironment:
     def differs(self, name: str) -> bool:
         return name in TASK_VARIABLES
 
-    def surely_prints(self, expansion: Expansion) -> bool:
+    def certainly_prints(self, expansion: Expansion) -> bool:
         """Whether a substitution gives a text: the nodes of a job, or the first of them."""
         first, *others = expansion.commands or ((),)
         nodes = first[:2] == ("scontrol", "show") and first[2:3] in (("hostnames",), ("hostname",))
@@ -60,30 +60,30 @@ class JobEnvironment:
         if name in TASK_COUNTS:
             return self._tasks(entry, request)
         if entry.when == "options":
-            if not request.asked_any(entry.options):
+            if not request.has_any_option(entry.options):
                 return False if request.directives.certain else None
             everywhere = entry.batch.issuperset(releases)
-            return request.text(entry.option) if entry.option is not None and everywhere else None
+            return request.value(entry.option) if entry.option is not None and everywhere else None
         if name == "SLURM_GPUS_ON_NODE":
             gpus = request.gpus_per_node()
             return None if gpus is None else str(gpus)
         if name == "SLURM_JOB_NAME":
-            return request.text("job-name")
+            return request.value("job-name")
         return "0" if entry.value == "0" else None
 
     def _tasks(self, entry: table.Entry, request: Request) -> str | bool | None:
         """The value of SLURM_NTASKS, which is set only where the job requests tasks (--nodes alone leaves it unset)."""
         if request.tasks is not None:
             return str(request.tasks)
-        if not request.asked_any(entry.options):
+        if not request.has_any_option(entry.options):
             return False if request.directives.certain else None
         nodes = request.exact_nodes()
-        if not request.asked("ntasks") and request.tasks_per_node is not None and nodes is not None:
+        if not request.has_option("ntasks") and request.tasks_per_node is not None and nodes is not None:
             return str(nodes * request.tasks_per_node)
         return None
 
     def _in_task(self, name: str, context: Context, request: Request) -> str | bool | None:
-        step = step_around(context)
+        step = enclosing_step(context)
         if name in TASK_VARIABLES:
             if step is not None and name in ZERO_IN_BATCH:
                 if step.parts[0] is not step and name != "SLURM_LOCALID":

@@ -103,7 +103,7 @@ class SrunWords:
     src/srun/opt.c, 20.11 to 26.05).
     """
 
-    __slots__ = ("certain", "command", "end", "given", "invocation", "options", "problems")
+    __slots__ = ("all_options", "certain", "command", "end", "invocation", "options", "problems")
 
     def __init__(self, invocation: Invocation, versions: Range, site: Site) -> None:
         self.invocation = invocation
@@ -113,8 +113,8 @@ class SrunWords:
             program = _unknown_program(invocation, parsed)
             if program is not None:
                 parsed = getopt.parse(words[:program], "srun", versions.majors, site.plugin_options)
-        self.given = tuple(_option(invocation.argv, each) for each in parsed.options)
-        self.options = {each.name: each for each in self.given}
+        self.all_options = tuple(_option(invocation.argv, each) for each in parsed.options)
+        self.options = {each.name: each for each in self.all_options}
         self.problems = parsed.problems
         self.certain = not parsed.uncertain
         colon = next((at for at in range(parsed.rest, len(words)) if words[at] == ":"), len(words))

@@ -48,16 +48,16 @@ class CpusOfTask(NamedTuple):
 class MissingCpus(NamedTuple):
     """A step that wants more CPUs than the job has.
 
-    `asked`, `held`: in all. `tasks`, `each`: what makes them that many. `inherited`: `each` is the job's number.
-    `versions`: the releases that refuse it, None for all. `setting`: what says how many CPUs the job has.
-    `variable`: what of the script says `each`, None where an option does.
+    `requested`, `available`: in all. `tasks`, `per_task`: what makes them that many. `inherited`: `per_task` is the
+    job's number. `versions`: the releases that refuse it, None for all. `setting`: what says how many CPUs the job has.
+    `variable`: what of the script says `per_task`, None where an option does.
     """
 
     step: Step
-    asked: int
-    held: int
+    requested: int
+    available: int
     tasks: int
-    each: int
+    per_task: int
     inherited: bool
     versions: tuple[str, ...] | None
     setting: Setting
@@ -69,10 +69,10 @@ def cpus_per_task(step: Step, version: str) -> CpusOfTask:
     option, request = step.option("cpus-per-task"), step.request
     if option is not None:
         return CpusOfTask(whole(option.text))
-    if "tres-per-task" in step.options or request.asked("tres-per-task"):
+    if "tres-per-task" in step.options or request.has_option("tres-per-task"):
         return CpusOfTask(None)
-    asked = request.asked("cpus-per-task")
-    of_job = whole(request.text("cpus-per-task")) if asked else 0 if request.directives.certain else None
+    asked = request.has_option("cpus-per-task")
+    of_job = whole(request.value("cpus-per-task")) if asked else 0 if request.directives.certain else None
     name = "SRUN_CPUS_PER_TASK" if version in NOT_INHERITING else "SLURM_CPUS_PER_TASK"
     own = own_variable(step.invocation, name, asked and version not in NOT_INHERITING)
     tres = (
@@ -108,7 +108,7 @@ def cpus_per_task(step: Step, version: str) -> CpusOfTask:
 def missing_cpus(step: Step, versions: Range) -> MissingCpus | None:
     """The CPUs that a step lacks; None where it has enough, or where the script alone does not decide it."""
     tasks, own = step.tasks, step.option("cpus-per-task")
-    if tasks is None and own is None or not step.certain or step.request.heterogeneous or step.elsewhere:
+    if tasks is None and own is None or not step.certain or step.request.heterogeneous or step.in_other_job:
         return None
     held = cpus_in_all(step.request)
     if held is None or "overcommit" in step.options or is_set(step.invocation, "SLURM_OVERCOMMIT"):
@@ -119,7 +119,7 @@ def missing_cpus(step: Step, versions: Range) -> MissingCpus | None:
     tasks = tasks or 1
     if own is None and tasks > number:
         return MissingCpus(step, tasks, number, tasks, 1, False, None, setting)
-    if own is None and tasks * (whole(step.request.text("cpus-per-task")) or 0) <= number:
+    if own is None and tasks * (whole(step.request.value("cpus-per-task")) or 0) <= number:
         if not any(map(step.invocation.state.variables.get, _VARIABLES)):
             return None  # it has the job's number at most
     wanted = {version: cpus_per_task(step, version) for version in versions.majors}
@@ -135,13 +135,13 @@ def missing_cpus(step: Step, versions: Range) -> MissingCpus | None:
 
 def cpus_in_all(request: Request) -> tuple[int, Setting] | None:
     """The CPUs of a job in all, and what says so; whole cores are given, so that an odd number is one more."""
-    if not request.directives.certain or request.asked_any(_OTHERWISE):
+    if not request.directives.certain or request.has_any_option(_OTHERWISE):
         return None
-    each = whole(request.text("cpus-per-task")) if request.asked("cpus-per-task") else 1
-    if each is None or request.asked_any(_GPUS) and not request.asked("cpus-per-task"):
+    each = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
+    if each is None or request.has_any_option(_GPUS) and not request.has_option("cpus-per-task"):
         return None  # a site may give CPUs with each GPU
     names = ("ntasks", "ntasks-per-node", "cpus-per-task")
-    setting = next((found for name in names if (found := request.given(name))), None)
+    setting = next((found for name in names if (found := request.setting(name))), None)
     tasks = None if setting is None else request.effective_tasks()
     if setting is None or not tasks:
         return None
@@ -154,13 +154,13 @@ def too_much_memory(step: Step) -> tuple[StepOption, Setting] | None:
 
     0 is all memory of the node, or of the job.
     """
-    option, setting = step.option("mem"), step.request.given("mem")
+    option, setting = step.option("mem"), step.request.setting("mem")
     if option is None or setting is None:
         return None
     held = step.request.memory
     if held is None or held.per != "node" or not held.megabytes:
         return None
     asked = megabytes(option.text)
-    if asked is None or asked <= held.megabytes or not step.certain or step.elsewhere or step.request.heterogeneous:
+    if asked is None or asked <= held.megabytes or not step.certain or step.in_other_job or step.request.heterogeneous:
         return None
     return option, setting

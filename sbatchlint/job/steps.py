@@ -6,7 +6,7 @@ from functools import partial
 from sbatchlint.bash.trace import Context, Invocation, exported
 from sbatchlint.bash.values import Piece, Pieces, expansions
 from sbatchlint.job.containers import PYXIS_OPTIONS, Container, Triple, pyxis_container
-from sbatchlint.job.geometry import UNKNOWN, Geometry, geometry, geometry_apart, job_nodes
+from sbatchlint.job.geometry import UNKNOWN, Geometry, component_geometry, geometry, job_nodes
 from sbatchlint.job.request import Request
 from sbatchlint.job.srun import MOST_COMPONENTS, SrunWords, component_after
 from sbatchlint.slurm.model import Setting
@@ -46,7 +46,7 @@ class Step(SrunWords):
             if own is not None:
                 self.geometry = geometry(self, own, versions)
         elif self._separated or self.end is not None:
-            self.geometry = geometry_apart(self, request)
+            self.geometry = component_geometry(self, request)
         elif "het-group" not in self.options:
             self.geometry = geometry(self, request, versions)
 
@@ -60,7 +60,7 @@ class Step(SrunWords):
         return None if self.end is None else component_after(argv, self.end)
 
     @property
-    def is_placed(self) -> bool:
+    def has_known_component(self) -> bool:
         """Whether it is known in which component of a heterogeneous job it runs; also where the job has but one."""
         request = self.request
         return not request.heterogeneous or bool(self._groups) and self._groups[0] == request.component
@@ -82,12 +82,12 @@ class Step(SrunWords):
     def _container(self, site: Site) -> Container | None:
         # pyxis options of the option block apply to every step
         triples: list[Triple] = [
-            (each.name, directive_value(each), each.span)
-            for each in self.request.directives.settings
-            if each.name in PYXIS_OPTIONS
+            (setting.name, directive_value(setting), setting.span)
+            for setting in self.request.directives.settings
+            if setting.name in PYXIS_OPTIONS
         ]
         if not PYXIS_OPTIONS.isdisjoint(self.options):
-            triples += [(each.name, each.value, each.span) for each in self.given if each.name in PYXIS_OPTIONS]
+            triples += [(each.name, each.value, each.span) for each in self.all_options if each.name in PYXIS_OPTIONS]
         lookup = partial(exported, self.invocation)
         if not triples and not any(map(lookup, PYXIS_STARTS)):
             return None
@@ -114,11 +114,11 @@ class Step(SrunWords):
         return None if self.nodes is None else self.nodes > 1
 
     @property
-    def elsewhere(self) -> bool:
+    def in_other_job(self) -> bool:
         """Whether srun asks for resources of another job than its own."""
         jobid = self.option("jobid")
         return jobid is not None and not {"SLURM_JOB_ID", "SLURM_JOBID"} & {
-            each.name for each in expansions(jobid.value or ())
+            expansion.name for expansion in expansions(jobid.value or ())
         }
 
     @property
@@ -129,7 +129,7 @@ class Step(SrunWords):
     def place(self) -> Span:
         """The span of the word `srun`; of the whole command where a variable holds that word."""
         name, whole = self.invocation.name_span, self.invocation.span
-        return name if whole.holds(name) else whole
+        return name if whole.contains(name) else whole
 
     @property
     def program(self) -> list[Invocation]:
@@ -143,7 +143,7 @@ def total(numbers: Iterable[int | None]) -> int | None:
     return None if None in found else sum(each or 0 for each in found)
 
 
-def lacking_nodes(step: Step) -> tuple[int, int] | None:
+def missing_nodes(step: Step) -> tuple[int, int] | None:
     """How many nodes the components of a step want together, and how many the job has; None where they are enough.
 
     Each has nodes of its own: "Allocation failure of 1 nodes: job size of 1, already allocated 1 nodes to previous
@@ -157,7 +157,7 @@ def lacking_nodes(step: Step) -> tuple[int, int] | None:
     asked = sum(each.nodes or 1 for each in step.parts)
     if held is None or asked <= held:
         return None
-    return None if any(each.elsewhere or not each.certain for each in step.parts) else (asked, held)
+    return None if any(each.in_other_job or not each.certain for each in step.parts) else (asked, held)
 
 
 def _request_of(request: Request, groups: tuple[int, ...]) -> Request | None:
@@ -168,7 +168,7 @@ def _request_of(request: Request, groups: tuple[int, ...]) -> Request | None:
     return request if number == request.component else Request(request.directives, number, request.version)
 
 
-def step_around(context: Context) -> Step | None:
+def enclosing_step(context: Context) -> Step | None:
     """The step in whose tasks a command runs."""
     each = context.parent
     while each is not None:
@@ -179,12 +179,12 @@ def step_around(context: Context) -> Step | None:
     return None
 
 
-def commands_around(invocation: Invocation) -> Iterator[Invocation]:
+def enclosing_commands(invocation: Invocation) -> Iterator[Invocation]:
     """The commands that start a command, the innermost first, up to the srun that starts them (without it)."""
-    for each in invocation.ancestors():
-        if isinstance(each.spawn.info, Step):
+    for command in invocation.ancestors():
+        if isinstance(command.spawn.info, Step):
             return
-        yield each
+        yield command
 
 
 def directive_value(setting: Setting) -> Pieces | None:

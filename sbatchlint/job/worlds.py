@@ -21,7 +21,7 @@ from sbatchlint.job.gpus import chosen_devices, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Launcher, Setting
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
-from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -32,7 +32,7 @@ _NAMES_HOSTS = frozenset({"nodelist", "nodefile", "exclude", "relative"})
 _OWN = Regex(r"RANK|ADDR|HOST|(?:^|_)IP$|PORT|CACHE|TMP|LOG|DEVICES|NODE|NAME|^(?:PET|MASTER|OMP|NCCL|UCX|GLOO|FI)_")
 
 
-class AskedNodes(NamedTuple):
+class NodesSetting(NamedTuple):
     """The number of nodes that a launcher is told.
 
     `least`, `most`: both None where it is not known; 1 where nothing is said and one is the default. `setting`: what
@@ -97,9 +97,9 @@ class World:
     @property
     def mpi(self) -> Launcher | None:
         """The mpirun that starts it."""
-        for each in self.invocation.ancestors():
-            if each.spawn.kind == "mpi":
-                info = each.spawn.info
+        for command in self.invocation.ancestors():
+            if command.spawn.kind == "mpi":
+                info = command.spawn.info
                 return info if isinstance(info, Launcher) else None
         return None
 
@@ -134,10 +134,10 @@ class World:
         request = step.request
         if {"nodes", "ntasks"} & step.options.keys() or not step.certain or request.nodes is None:
             return None
-        return True if request.nodes.minimum > 1 and not request.asked("ntasks") else None
+        return True if request.nodes.minimum > 1 and not request.has_option("ntasks") else None
 
     @cached_property
-    def apart(self) -> str:
+    def isolation(self) -> str:
         """Why it is plainly meant to be one of several, or for a part of the job; '' where nothing says so.
 
         `restricted`: some tasks only; `loop`: started for one host after the other, or several at once; `sharded`: each
@@ -147,7 +147,7 @@ class World:
             return "restricted"
         step = self.step
         outer = self.invocation.context if step is None else step.invocation.context
-        if outer.looped and (outer.background or step is not None and _NAMES_HOSTS & step.options.keys()):
+        if outer.may_repeat and (outer.background or step is not None and _NAMES_HOSTS & step.options.keys()):
             return "loop"
         if self._is_sharded():
             return "sharded"
@@ -180,11 +180,11 @@ class World:
         return launcher is None or launcher.certain and launcher.config_file is None
 
     @cached_property
-    def asked(self) -> AskedNodes:
+    def nodes_setting(self) -> NodesSetting:
         """The number of nodes that the launcher is told; of plain programs that of their step."""
         if self.launcher is None:
-            return AskedNodes(self.nodes, self.nodes, None, False)
-        return asked_nodes(self.launcher)
+            return NodesSetting(self.nodes, self.nodes, None, False)
+        return nodes_setting(self.launcher)
 
     @cached_property
     def processes(self) -> int | None:
@@ -204,7 +204,7 @@ class World:
             return chosen_devices(self.invocation)
         if self.step is None:
             return self.job.request.gpus_per_node()
-        return step_gpus(self.job, self.step).each
+        return step_gpus(self.job, self.step).per_task
 
     @property
     def size(self) -> int | None:
@@ -225,7 +225,7 @@ class World:
             return total
         if launcher.standalone:
             return self.processes
-        nodes, each = self.asked.number, self.processes
+        nodes, each = self.nodes_setting.number, self.processes
         return None if nodes is None or each is None else nodes * each
 
     def _tasks(self) -> int | None:
@@ -272,20 +272,20 @@ def counted_devices(launcher: Launcher, gpus: int | None) -> int | None:
     return None if setting is not None and setting.text in ("cpu", "xpu") else gpus or None
 
 
-def asked_nodes(launcher: Launcher) -> AskedNodes:
+def nodes_setting(launcher: Launcher) -> NodesSetting:
     """The number of nodes that a launcher is told, its default included."""
     setting = launcher.machines
     found = launcher.nnodes
     if isinstance(found, int):
-        return AskedNodes(found, found, setting, setting is not None and counts_nodes(setting.value))
+        return NodesSetting(found, found, setting, setting is not None and counts_nodes(setting.value))
     if isinstance(found, tuple) and len(found) == 2 and all(isinstance(each, int) for each in found):
         least, most = found
         assert isinstance(least, int) and isinstance(most, int)
-        return AskedNodes(least, most, setting, counts_nodes(setting.value if setting else None))
+        return NodesSetting(least, most, setting, counts_nodes(setting.value if setting else None))
     if found is None:
         default = node_count(launcher)
-        return AskedNodes(default, default, setting, False)
-    return AskedNodes(None, None, setting, counts_nodes(setting.value if setting else None))
+        return NodesSetting(default, default, setting, False)
+    return NodesSetting(None, None, setting, counts_nodes(setting.value if setting else None))
 
 
 def node_count(launcher: Launcher) -> int | None:
@@ -320,7 +320,7 @@ def counts_nodes(value: Pieces | None) -> bool:
     return counting and any(mark in name for name in (*names, expansion.name) for mark in _NODE_LISTS)
 
 
-def from_outside(value: Pieces | None) -> bool:
+def from_submission(value: Pieces | None) -> bool:
     """Whether a value is that of a variable which only the environment of the submission could have set."""
     if value is None or len(value) != 1 or value[0].text is not None or value[0].expansion is None:
         return False
@@ -342,7 +342,7 @@ def world_of(job: Job, invocation: Invocation) -> World:
         return own[0][1]
     around = [pair for each in invocation.ancestors() for pair in worlds.get(id(each), ())]
     _, world = max((pair for pair in around if pair[1].launcher.spawns), key=itemgetter(0), default=(0, None))
-    return World(job, invocation, None, step_around(invocation.context)) if world is None else world
+    return World(job, invocation, None, enclosing_step(invocation.context)) if world is None else world
 
 
 @once

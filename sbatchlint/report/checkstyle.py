@@ -11,9 +11,9 @@ def render(report: Report, terminal: Terminal) -> str:
     root = element("checkstyle", version="4.3")
     for path, members in by_file(report.diagnostics).items():
         file = element("file", root, name=repository_path(path))
-        for each in members:
-            row, column = each.source.position(each.span.start)
-            source = f"sbatchlint.{each.code}.{each.name}"
+        for member in members:
+            row, column = member.source.position(member.span.start)
+            source = f"sbatchlint.{member.code}.{member.name}"
             place = {"line": row, "column": column}
-            element("error", file, **place, severity=each.severity, message=escape(each.message), source=source)
+            element("error", file, **place, severity=member.severity, message=escape(member.message), source=source)
     return document(root)

@@ -9,7 +9,7 @@ from sbatchlint.report.patch import render_fix
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.summary import summary
 from sbatchlint.report.terminal import Terminal
-from sbatchlint.source.secrets import covered_source
+from sbatchlint.source.secrets import redacted_source
 from sbatchlint.source.text import Source, Span
 
 # Of a label over more rows than this, the first two and the last are shown.
@@ -21,10 +21,10 @@ MOST_OF_A_CHECK = 1_000
 def render(report: Report, terminal: Terminal) -> str:
     shown: list[str] = []
     counts: Counter[tuple[str, str]] = Counter()
-    for each in report.diagnostics:
-        counts[each.code, each.source.path] += 1
-        if counts[each.code, each.source.path] <= MOST_OF_A_CHECK:
-            shown.append(render_diagnostic(each, terminal))
+    for diagnostic in report.diagnostics:
+        counts[diagnostic.code, diagnostic.source.path] += 1
+        if counts[diagnostic.code, diagnostic.source.path] <= MOST_OF_A_CHECK:
+            shown.append(render_diagnostic(diagnostic, terminal))
     for (code, path), count in counts.items():
         if count > MOST_OF_A_CHECK:
             more = f"... and {count - MOST_OF_A_CHECK} more of {code} in {escape(shown_path(path))}"
@@ -34,7 +34,7 @@ def render(report: Report, terminal: Terminal) -> str:
 
 def render_diagnostic(diagnostic: Diagnostic, terminal: Terminal) -> str:
     """One finding, several lines."""
-    source = covered_source(diagnostic.source)
+    source = redacted_source(diagnostic.source)
     rows = _rows(diagnostic)
     gutter = max(len(str(max(rows))), 2)
     lines = _heading(diagnostic, terminal)

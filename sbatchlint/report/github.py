@@ -17,18 +17,18 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-
 
 def render(report: Report, terminal: Terminal) -> str:
     lines = []
-    for each in sorted(report.diagnostics, key=lambda each: list(_COMMANDS).index(each.severity)):
-        start, end = each.source.position(each.span.start), each.source.position(each.span.end)
+    for diagnostic in sorted(report.diagnostics, key=lambda each: list(_COMMANDS).index(each.severity)):
+        start, end = diagnostic.source.position(diagnostic.span.start), diagnostic.source.position(diagnostic.span.end)
         properties = {
-            "file": repository_path(each.source.path),
+            "file": repository_path(diagnostic.source.path),
             "line": str(start.row),
             "col": str(start.column),
             "endLine": str(end.row),
             # GitHub takes columns only where both ends are on one line
             "endColumn": str(end.column) if end.row == start.row else "",
-            "title": f"{each.name} ({each.code})",
+            "title": f"{diagnostic.name} ({diagnostic.code})",
         }
-        lines.append(_command(_COMMANDS[each.severity], properties, each.message))
+        lines.append(_command(_COMMANDS[diagnostic.severity], properties, diagnostic.message))
     return "".join(lines)
 
 

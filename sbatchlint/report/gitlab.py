@@ -13,19 +13,19 @@ _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 def render(report: Report, terminal: Terminal) -> str:
     found = report.diagnostics
     values = []
-    for each, fingerprint in zip(found, fingerprints(found), strict=True):
+    for diagnostic, fingerprint in zip(found, fingerprints(found), strict=True):
         start, end = (
-            each.source.position(each.span.start),
-            each.source.position(max(each.span.end - 1, each.span.start)),
+            diagnostic.source.position(diagnostic.span.start),
+            diagnostic.source.position(max(diagnostic.span.end - 1, diagnostic.span.start)),
         )
         values.append(
             {
-                "description": f"{each.name}: {clean(each.message)}",
-                "check_name": each.code,
+                "description": f"{diagnostic.name}: {clean(diagnostic.message)}",
+                "check_name": diagnostic.code,
                 "fingerprint": fingerprint,
-                "severity": _SEVERITIES[each.severity],
+                "severity": _SEVERITIES[diagnostic.severity],
                 "location": {
-                    "path": clean(repository_path(each.source.path)),
+                    "path": clean(repository_path(diagnostic.source.path)),
                     "lines": {"begin": start.row, "end": end.row},
                 },
             }

@@ -34,9 +34,9 @@ def fingerprints(found: list[Diagnostic]) -> list[str]:
 
     counts: dict[str, int] = {}
     prints = []
-    for each in found:
-        line = each.source.slice(each.source.line_of(each.span.start)).strip()
-        key = "\0".join((each.code, repository_path(each.source.path), line))
+    for diagnostic in found:
+        line = diagnostic.source.slice(diagnostic.source.line_of(diagnostic.span.start)).strip()
+        key = "\0".join((diagnostic.code, repository_path(diagnostic.source.path), line))
         counts[key] = counts.get(key, 0) + 1
         text = f"{key}\0{counts[key]}"
         prints.append(sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32])

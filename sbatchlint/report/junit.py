@@ -21,10 +21,12 @@ def render(report: Report, terminal: Terminal) -> str:
         shown = repository_path(path)
         numbers = {"tests": len(members), "failures": len(members), "errors": 0, "skipped": 0}
         suite = element("testsuite", root, name=shown, **numbers)
-        for each in members:
-            row, column = each.source.position(each.span.start)
-            name = f"{each.code} {each.name} ({row}:{column})"
+        for member in members:
+            row, column = member.source.position(member.span.start)
+            name = f"{member.code} {member.name} ({row}:{column})"
             case = element("testcase", suite, name=name, classname=shown, file=shown, line=row)
-            failure = element("failure", case, message=escape(each.message), type=each.severity)
-            failure.text = escape(f"{shown}:{row}:{column}: {each.severity} {each.code} {each.name} {each.message}")
+            failure = element("failure", case, message=escape(member.message), type=member.severity)
+            failure.text = escape(
+                f"{shown}:{row}:{column}: {member.severity} {member.code} {member.name} {member.message}"
+            )
     return document(root)

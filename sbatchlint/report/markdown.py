@@ -18,10 +18,10 @@ def render(report: Report, terminal: Terminal) -> str:
     found = report.diagnostics
     if found:
         lines += ["", "| | where | check | |", "|---|---|---|---|"]
-    for each in found[:MOST_ROWS]:
-        place = f"{repository_path(each.source.path)}:{each.source.row(each.span.start)}"
-        check = f"[{each.code} {each.name}]({each.url})"
-        lines.append(f"| {each.severity} | {_text(place)} | {check} | {_text(each.message)} |")
+    for diagnostic in found[:MOST_ROWS]:
+        place = f"{repository_path(diagnostic.source.path)}:{diagnostic.source.row(diagnostic.span.start)}"
+        check = f"[{diagnostic.code} {diagnostic.name}]({diagnostic.url})"
+        lines.append(f"| {diagnostic.severity} | {_text(place)} | {check} | {_text(diagnostic.message)} |")
     if len(found) > MOST_ROWS:
         lines += ["", f"{len(found) - MOST_ROWS} more are not shown."]
     return "\n".join(lines) + "\n"

@@ -43,6 +43,6 @@ def _below(path: str, folder: str) -> str:
 def by_file(found: list[Diagnostic]) -> dict[str, list[Diagnostic]]:
     """The findings of each file, by its path."""
     files: dict[str, list[Diagnostic]] = {}
-    for each in found:
-        files.setdefault(each.source.path, []).append(each)
+    for diagnostic in found:
+        files.setdefault(diagnostic.source.path, []).append(diagnostic)
     return files

@@ -43,8 +43,8 @@ def verdicts(plan: Plan) -> Iterator[tuple[str, str, str]]:
     request = plan["request"]
     by_version = request.get("by_version") or {plan["slurm_version"]: request}
     groups: list[tuple[tuple[bool | None, str | None], list[str]]] = []
-    for version, each in by_version.items():
-        key = (each["accepted"], each["message"])
+    for version, verdict in by_version.items():
+        key = (verdict["accepted"], verdict["message"])
         if groups and groups[-1][0] == key:
             groups[-1][1].append(version)
         else:

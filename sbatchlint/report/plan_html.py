@@ -14,13 +14,13 @@ from sbatchlint.report.plan_view import (
     counted,
     heading,
     in_short,
-    left_over,
+    notes_on,
     plans,
+    remaining,
     repeated,
-    said_of,
+    says_more,
     severity_of,
     table,
-    tells_more,
     view,
 )
 
@@ -73,11 +73,11 @@ def as_html(found: Sequence[tuple[Plan, Marks, Sequence[Diagnostic]]]) -> str:
     for plan, marks, diagnostics in found:
         body.append("<main>" if len(found) == 1 else "<article>")
         body.append(f"<h1>{written(plan['path'])}</h1>")
-        for inner, each in enumerate(plans(plan)):
+        for inner, shown_plan in enumerate(plans(plan)):
             if inner:
                 body.append("<h2>submits</h2>")
-            body.extend(_request(each))
-            body.extend(_steps(each, marks))
+            body.extend(_request(shown_plan))
+            body.extend(_steps(shown_plan, marks))
         body.extend(_findings(plan, diagnostics))
         body.append("</main>" if len(found) == 1 else "</article>")
     head = (
@@ -110,7 +110,7 @@ def _request(plan: Plan) -> Iterator[str]:
 
 
 def _steps(plan: Plan, marks: Marks) -> Iterator[str]:
-    said = said_of(plan)
+    said = notes_on(plan)
     if said is not None:
         yield f'<p class="stressed {"error" if plan["steps"] else ""}">{written(said)}</p>'
     if plan["steps"]:
@@ -161,7 +161,7 @@ def _ranks(step: Plan) -> Iterator[str]:
     found = table(step, MOST_TASKS)
     if found is None or all(row[0] == "?" for row in found.rows) and "RANK" not in found.columns:
         return
-    if tells_more(found, step):
+    if says_more(found, step):
         found = in_short(found)
         yield "<table>"
         yield "<tr>" + "".join(f'<th scope="col">{written(head)}</th>' for head in found.columns) + "</tr>"
@@ -169,7 +169,7 @@ def _ranks(step: Plan) -> Iterator[str]:
             yield "<tr>" + "".join(f"<td>{written(cell)}</td>" for cell in row) + "</tr>"
         yield "</table>"
         if found.left > 0:
-            yield f"<p>{written(left_over(step, found.left))}</p>"
+            yield f"<p>{written(remaining(step, found.left))}</p>"
     if found.common:
         said = ", ".join(f"{name}={value}" for name, value in found.common)
         yield f'<p class="dim">in every task: {written(said)}</p>'
@@ -180,14 +180,14 @@ def _findings(plan: Plan, diagnostics: Sequence[Diagnostic]) -> Iterator[str]:
         return
     yield "<h2>findings</h2>"
     yield "<ul>"
-    for each in diagnostics:
-        line = f"line {each.source.row(each.span.start)}"
-        if each.source.path != plan["path"]:
-            line += f" of {each.source.path}"
-        name = f'<a href="{written(each.url)}">{each.code} {each.name}</a>'
+    for diagnostic in diagnostics:
+        line = f"line {diagnostic.source.row(diagnostic.span.start)}"
+        if diagnostic.source.path != plan["path"]:
+            line += f" of {diagnostic.source.path}"
+        name = f'<a href="{written(diagnostic.url)}">{diagnostic.code} {diagnostic.name}</a>'
         yield (
-            f'<li>{written(line)}: <strong class="{each.severity}">{each.severity}</strong> {name}: '
-            f"{_coded(each.message)}</li>"
+            f'<li>{written(line)}: <strong class="{diagnostic.severity}">{diagnostic.severity}</strong> {name}: '
+            f"{_coded(diagnostic.message)}</li>"
         )
     yield "</ul>"
 

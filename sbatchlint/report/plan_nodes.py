@@ -9,8 +9,8 @@ from sbatchlint.report.plan_view import (
     counted,
     gpu_users,
     gpus_seen,
-    left_over,
     nodes_of_job,
+    remaining,
     shared_ranks,
     value_of,
 )
@@ -65,7 +65,7 @@ def nodes_of(step: Plan, plan: Plan, room: float | None) -> Nodes:
         width = room or LARGE
         box = Node("unknown", _node("which task runs on which node: ?", shown, width, None, twice), width)
         left = (step["tasks"] or len(tasks)) - len(shown)
-        return Nodes([box], 1, [left_over(step, left)] if left > 0 else [])
+        return Nodes([box], 1, [remaining(step, left)] if left > 0 else [])
     drawn = _drawn_nodes(step, tasks)
     shown = [task for task in tasks if task["node"] in drawn][:MOST_TASKS]
     unused = max((nodes_of_job(plan) or nodes) - nodes, 0)
@@ -88,8 +88,8 @@ def nodes_of(step: Plan, plan: Plan, room: float | None) -> Nodes:
         boxes.append(Node("unused", _node(name, [], width, None, twice), width))
     left, left_nodes = (step["tasks"] or len(tasks)) - len(shown), nodes - len(drawn)
     if left_nodes and sum(task["node"] in drawn for task in tasks) == len(shown):
-        return Nodes(boxes, columns, [f"{left_over(step, left_nodes, 'node')} ({counted(left, 'task')})"])
-    return Nodes(boxes, columns, [left_over(step, left)] if left > 0 else [])
+        return Nodes(boxes, columns, [f"{remaining(step, left_nodes, 'node')} ({counted(left, 'task')})"])
+    return Nodes(boxes, columns, [remaining(step, left)] if left > 0 else [])
 
 
 def _tasks(step: Plan) -> list[Task] | None:

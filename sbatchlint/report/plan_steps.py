@@ -13,9 +13,9 @@ from sbatchlint.report.plan_view import (
     broken,
     counted,
     is_number,
-    left_over,
+    notes_on,
+    remaining,
     repeated,
-    said_of,
     table,
     view,
 )
@@ -30,7 +30,7 @@ COLUMNS = 80
 def steps_as_text(plan: Plan, marks: Marks, terminal: Terminal, indent: str) -> Iterator[str]:
     """The lines of the steps; none for a script that starts none on one node."""
     room = min(terminal.width, COLUMNS) - len(indent)
-    said = said_of(plan)
+    said = notes_on(plan)
     if said is not None:
         yield from _wrapped(said, room, indent)
     if not plan["steps"]:
@@ -63,7 +63,7 @@ def _step(step: Plan, plan: Plan, marks: Marks, terminal: Terminal, room: int) -
     if rows is not None and found.refused is None and _tells(rows):
         yield from (f"  {line}" for line in _table(rows, room - 2))
         if rows.left:
-            yield f"  {left_over(step, rows.left)}"
+            yield f"  {remaining(step, rows.left)}"
         if rows.common:
             said = ", ".join(f"{name}={value}" for name, value in rows.common)
             yield from _wrapped(f"in every task: {said}", room, "  ")
@@ -85,8 +85,8 @@ def _styled_title(found: View, terminal: Terminal, room: int) -> Iterator[str]:
 
 def _marked(text: str, severity: str, terminal: Terminal, room: int) -> Iterator[str]:
     for line in _wrapped(text, room, "  ", "    "):
-        blank = line[: len(line) - len(line.lstrip())]
-        yield blank + terminal.style(severity, line.lstrip())
+        space = line[: len(line) - len(line.lstrip())]
+        yield space + terminal.style(severity, line.lstrip())
 
 
 def _wrapped(text: str, room: int, first: str, following: str | None = None) -> list[str]:
@@ -113,8 +113,8 @@ def _table(found: Table, room: int) -> Iterator[str]:
     def line(texts: list[str]) -> str:
         parts = []
         for column in columns:
-            blank = " " * (size(column) - width(texts[column]))
-            parts.append(blank + texts[column] if aligned[column] else texts[column] + blank)
+            space = " " * (size(column) - width(texts[column]))
+            parts.append(space + texts[column] if aligned[column] else texts[column] + space)
         return "  ".join(parts).rstrip()
 
     yield line(["SLURM_" if head in IDENTITIES else "" for head in found.columns])

@@ -16,13 +16,13 @@ from sbatchlint.report.plan_view import (
     counted,
     heading,
     in_short,
-    left_over,
+    notes_on,
     plans,
+    remaining,
     repeated,
-    said_of,
+    says_more,
     severity_of,
     table,
-    tells_more,
     view,
 )
 
@@ -40,23 +40,23 @@ def as_svg(plan: Plan, marks: Marks) -> str:
     y = 42.0
     room = WIDTH - 2 * MARGIN
     legend = False
-    for at, each in enumerate(plans(plan)):
+    for at, inner in enumerate(plans(plan)):
         if at:
             y += 14
             pen.text(MARGIN, y + 12, "submits", "strong")
             y += LINE
-        for name, verdict, said in verdicts(each):
+        for name, verdict, said in verdicts(inner):
             text = ": ".join(part for part in (name, verdict, said) if part)
             style = {"refused": "error", "not known": "warning"}.get(verdict, "dim")
             y = pen.paragraph(MARGIN, y, ("! " if style == "error" else "") + text, room, style)
-        y = _request(pen, y + 6, each)
-        said_here = said_of(each)
+        y = _request(pen, y + 6, inner)
+        said_here = notes_on(inner)
         if said_here is not None:
-            y = pen.paragraph(MARGIN, y + 6, said_here, room, "error" if each["steps"] else "strong")
-        if not legend and is_drawn(each):
+            y = pen.paragraph(MARGIN, y + 6, said_here, room, "error" if inner["steps"] else "strong")
+        if not legend and is_drawn(inner):
             legend = True
             y = pen.paragraph(MARGIN, y + 6, LEGEND, room, "dim")
-        for band, more in repeated(draw_step(step, each, marks) for step in each["steps"]):
+        for band, more in repeated(draw_step(step, inner, marks) for step in inner["steps"]):
             y += GAP
             pen.place(MARGIN, y, band)
             y += band.height
@@ -105,9 +105,9 @@ def svg(title: str, told: str, drawn: Drawn) -> str:
 
 def _told(plan: Plan, marks: Marks, count: int) -> str:
     parts = [counted(count, "step")]
-    for each in plans(plan):
-        for step in each["steps"]:
-            found = view(step, each, marks)
+    for inner in plans(plan):
+        for step in inner["steps"]:
+            found = view(step, inner, marks)
             parts.append(heading(found))
             parts.extend(f"{mark.code}: {mark.text}" for mark in found.marks)
     return ". ".join(parts)
@@ -175,7 +175,7 @@ def _ranks(step: Plan, width: float) -> Drawn:
     if found is None or all(row[0] == "?" for row in found.rows) and "RANK" not in found.columns:
         return Drawn("", 0)
     y = 4.0
-    if tells_more(found, step):
+    if says_more(found, step):
         y = _table(pen, in_short(found), step, y, width)
     if found.common:
         text = ", ".join(f"{name}={value}" for name, value in found.common)
@@ -200,5 +200,5 @@ def _table(pen: Pen, found: Table, step: Plan, y: float, width: float) -> float:
             pen.rule(0, y, sum(sizes) - GAP)
             y += 2
     if found.left > 0:
-        y = pen.paragraph(0, y, left_over(step, found.left), width, "")
+        y = pen.paragraph(0, y, remaining(step, found.left), width, "")
     return y

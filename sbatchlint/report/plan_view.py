@@ -110,8 +110,8 @@ def heading(found: View) -> str:
 
 def repeated(drawn: Iterable[Drawing]) -> Iterator[tuple[Drawing, int]]:
     """Each drawing of a step, and how many more like it follow at once."""
-    for each, group in groupby(drawn):
-        yield each, sum(1 for _ in group) - 1
+    for drawing, group in groupby(drawn):
+        yield drawing, sum(1 for _ in group) - 1
 
 
 def broken(text: str, most: int) -> str:
@@ -355,7 +355,7 @@ def table(step: Plan, most: int) -> Table | None:
     if any(task["gpus"] for task in shown) or step["gpus_per_task"]:
         columns.append("GPUs")
     rows = []
-    for task, each in zip(shown, values, strict=True):
+    for task, value in zip(shown, values, strict=True):
         processes = task["processes"]
         cells = {
             "node": "?" if task["node"] is None else str(task["node"]),
@@ -363,7 +363,7 @@ def table(step: Plan, most: int) -> Table | None:
             "processes": "?" if processes is None else str(len(processes)),
             "GPUs": gpus_seen(task) or "?",
         }
-        rows.append([cells[name] if name in cells else each.get(name, "?") for name in columns])
+        rows.append([cells[name] if name in cells else value.get(name, "?") for name in columns])
     return Table(columns, rows, common, (step["tasks"] or len(tasks)) - len(shown))
 
 
@@ -371,7 +371,7 @@ def table(step: Plan, most: int) -> Table | None:
 _DRAWN = ("node", *IDENTITIES, "processes", "GPUs")
 
 
-def tells_more(found: Table, step: Plan) -> bool:
+def says_more(found: Table, step: Plan) -> bool:
     """Whether a table says what a picture does not: other variables, or a LOCAL_RANK where no GPU shows it."""
     by_hand = "LOCAL_RANK" in found.columns and step["launcher"] is None and not step["gpus_on_node"]
     return by_hand or not {"task", *_DRAWN, *RANKS}.issuperset(found.columns)
@@ -413,7 +413,7 @@ def ranges(values: Iterable[str]) -> str:
     return ",".join(each)
 
 
-def left_over(step: Plan, left: int, noun: str = "task") -> str:
+def remaining(step: Plan, left: int, noun: str = "task") -> str:
     """`… and 24 more like these`; without the likeness where the tasks run different things."""
     programs = {str(task["argv"] and task["argv"][:1]) for task in step.get("by_task") or ()}
     return f"… and {counted(left, f'more {noun}')}" + (" like these" if len(programs) < 2 else "")
@@ -426,7 +426,7 @@ def plans(plan: Plan) -> Iterator[Plan]:
         yield from plans(inner)
 
 
-def said_of(plan: Plan) -> str | None:
+def notes_on(plan: Plan) -> str | None:
     """What there is to say of a script without steps, and of steps that are not reached."""
     if plan["steps"] and plan["request"]["accepted"] is False:
         return "sbatch refuses this script: nothing below starts"

@@ -25,8 +25,8 @@ def render(report: Report, terminal: Terminal) -> str:
     codes = sorted({each.code for each in found})
     by_code = {each.code: each for each in found}
     results = [
-        _result(each, codes.index(each.code), fingerprint)
-        for each, fingerprint in zip(found, fingerprints(found), strict=True)
+        _result(diagnostic, codes.index(diagnostic.code), fingerprint)
+        for diagnostic, fingerprint in zip(found, fingerprints(found), strict=True)
     ]
     driver = {
         "name": "sbatchlint",

@@ -27,18 +27,18 @@ class Line:
 
     __slots__ = ("_labels", "room", "text")
 
-    def __init__(self, text: str, labels: list[Label], room: int) -> None:
+    def __init__(self, string: str, labels: list[Label], room: int) -> None:
         self.room = room
-        text, labels = _around(text, labels, 4 * room)
-        is_plain = text.isascii() and text.isprintable()
-        if is_plain and len(text) <= room:  # as most are: all is shown, each character in a cell
-            self.text = text
-            self._labels = [_shown_as(label, label.start, label.end, len(text)) for label in labels]
+        string, labels = _around(string, labels, 4 * room)
+        is_plain = string.isascii() and string.isprintable()
+        if is_plain and len(string) <= room:  # as most are: all is shown, each character in a cell
+            self.text = string
+            self._labels = [_shown_as(label, label.start, label.end, len(string)) for label in labels]
             return
-        drawn: Sequence[str] = text
-        columns: Sequence[int] = range(len(text) + 1)
+        drawn: Sequence[str] = string
+        columns: Sequence[int] = range(len(string) + 1)
         if not is_plain:
-            cells = [shown(character) for character in text]
+            cells = [shown(character) for character in string]
             drawn, columns = [cell for cell, _ in cells], [0, *accumulate(size for _, size in cells)]
         total = columns[-1]
         self.text = ""
@@ -72,15 +72,15 @@ class Line:
         places = sorted({(columns[min(each.start, size)], columns[min(each.end, size)]) for each in labels})
         if all(only[0] <= start and end <= only[1] for start, end in places) or len(places) < 2:
             return [only]
-        each_room = (self.room - len(_CUT) * (len(places) + 1)) // len(places)
-        if each_room < _CONTEXT:
+        room = (self.room - len(_CUT) * (len(places) + 1)) // len(places)
+        if room < _CONTEXT:
             return [only]
         windows: list[tuple[int, int]] = []
         for start, end in places:
-            left = max(min(start - _CONTEXT // 2, total - each_room), 0)
-            if end > left + each_room:
-                left = max(min(end - each_room, start), 0)
-            right = min(left + each_room, total)
+            left = max(min(start - _CONTEXT // 2, total - room), 0)
+            if end > left + room:
+                left = max(min(end - room, start), 0)
+            right = min(left + room, total)
             if windows and left <= windows[-1][1] + len(_CUT):
                 left, right = windows.pop()[0], max(right, left)
             windows.append((left, right))
@@ -176,7 +176,7 @@ def _around(text: str, labels: list[Label], more: int) -> tuple[str, list[Label]
     gone = list(accumulate(gaps))
     moved = [(each, gone[bisect_right(starts, each.start) - 1]) for each in labels]
     return "".join([text[low:high] for low, high in parts]), [
-        each._replace(start=each.start - before, end=each.end - before) for each, before in moved
+        label._replace(start=label.start - before, end=label.end - before) for label, before in moved
     ]
 
 

@@ -57,18 +57,21 @@ def statistics(report: Report, terminal: Terminal) -> str:
     rows = _by_check(report)
     room = max((len(str(number)) for _, number in rows), default=0)
     lines = []
-    for each, number in rows:
-        mark = "[*]" if each.code in safe else "   "
-        styled = terminal.style(each.severity, f"{each.severity:<7}")
-        lines.append(f"{number:>{room}} {styled} {mark} {terminal.link(each.url, f'{each.code} {each.name}')}\n")
+    for diagnostic, number in rows:
+        mark = "[*]" if diagnostic.code in safe else "   "
+        styled = terminal.style(diagnostic.severity, f"{diagnostic.severity:<7}")
+        lines.append(
+            f"{number:>{room}} {styled} {mark}"
+            f" {terminal.link(diagnostic.url, f'{diagnostic.code} {diagnostic.name}')}\n"
+        )
     return "".join(lines)
 
 
 def statistics_json(report: Report) -> str:
     """The statistics as a JSON list."""
     rows = [
-        {"code": each.code, "name": each.name, "severity": each.severity, "count": number}
-        for each, number in _by_check(report)
+        {"code": diagnostic.code, "name": diagnostic.name, "severity": diagnostic.severity, "count": number}
+        for diagnostic, number in _by_check(report)
     ]
     return json.dumps(rows, indent=2) + "\n"
 

@@ -36,7 +36,7 @@ _RESET = (
 RESET_PER_COMPONENT = frozenset(_RESET.split())
 
 
-def carried(name: str) -> bool:
+def carries_over(name: str) -> bool:
     """Whether an option of one component of a heterogeneous job counts for the later ones too."""
     return name not in RESET_PER_COMPONENT
 
@@ -57,8 +57,8 @@ class Directives:
     job that runs, so that slurmctld never sees what concerns allocations.
     """
 
-    def __init__(self, text: Readable, versions: Range, extra: tuple[str, ...], reading: Reading) -> None:
-        self.text = text
+    def __init__(self, string: Readable, versions: Range, extra: tuple[str, ...], reading: Reading) -> None:
+        self.text = string
         self.versions = versions
         self.extra = extra
         self.lines: tuple[DirectiveLine, ...] = tuple(reading.lines)
@@ -74,9 +74,9 @@ class Directives:
         self.command = "sbatch"
         self.in_job = False
         self._by_name: dict[str, list[Setting]] = {}
-        for each in self.settings:
-            self._by_name.setdefault(each.name, []).append(each)
-        self._carried = [each for each in self.settings if carried(each.name)] if self.components > 1 else []
+        for setting in self.settings:
+            self._by_name.setdefault(setting.name, []).append(setting)
+        self._carried = [each for each in self.settings if carries_over(each.name)] if self.components > 1 else []
 
     @cached_property
     def refused(self) -> tuple[Refused, ...]:
@@ -118,10 +118,10 @@ class Directives:
         found = self._by_name.get(name, [])
         if self.components == 1:
             return found[:]
-        start = 0 if carried(name) else bisect_left(found, component, key=_component)
+        start = 0 if carries_over(name) else bisect_left(found, component, key=_component)
         return found[start : bisect_right(found, component, key=_component)]
 
-    def reaching(self, component: int = 0, version: str | None = None) -> list[Setting]:
+    def settings_for(self, component: int = 0, version: str | None = None) -> list[Setting]:
         """Every setting that reaches this component, in order; only those that hold in `version` where it is named."""
         found = self.settings
         if self.components > 1:
@@ -134,7 +134,7 @@ class Directives:
         found = self.all(name, component) if name in self._by_name else ()
         return found[-1] if found else None
 
-    def is_given(self, name: str) -> bool:
+    def has_option(self, name: str) -> bool:
         """Whether an option is set for any component."""
         return name in self._by_name
 

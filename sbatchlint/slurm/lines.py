@@ -78,8 +78,8 @@ class DirectiveLine:
     leaves out.
     """
 
-    def __init__(self, text: Readable, magic: str, start: int, end: int, full_end: int, component: int) -> None:
-        self.text = text
+    def __init__(self, string: Readable, magic: str, start: int, end: int, full_end: int, component: int) -> None:
+        self.text = string
         self.magic = magic
         self.start = start
         self.end = end
@@ -139,10 +139,10 @@ def separator_at(string: str, at: int, end: int) -> bool:
     return False
 
 
-def read_words(string: str, start: int, end: int, escaped_blank: bool = True, strict_separator: bool = True) -> Words:
+def read_words(string: str, start: int, end: int, escaped_space: bool = True, strict_separator: bool = True) -> Words:
     """Splits the characters from `start` to `end` into words.
 
-    `escaped_blank`: a backslash joins a space to the word (since 24.05; before, the word ends there).
+    `escaped_space`: a backslash joins a space to the word (since 24.05; before, the word ends there).
     `strict_separator`: a word `hetjob` ends the line (since 21.08).
     """
     tokens: list[Token] = []
@@ -159,7 +159,7 @@ def read_words(string: str, start: int, end: int, escaped_blank: bool = True, st
             shown = string[before if tokens else at : end]
             fault = LineFault("leading-colon", at, end, f"Unexpected `:` in [{shown}]")
             return Words(tuple(tokens), None, None, fault)
-        token, fault_at = _word(string, at, end, escaped_blank)
+        token, fault_at = _word(string, at, end, escaped_space)
         if fault_at is not None:
             quote = string[fault_at]
             shown = string[before if tokens else at : end]
@@ -174,7 +174,7 @@ def read_words(string: str, start: int, end: int, escaped_blank: bool = True, st
         at = token.end
 
 
-def _word(string: str, start: int, end: int, escaped_blank: bool) -> tuple[Token, int | None]:
+def _word(string: str, start: int, end: int, escaped_space: bool) -> tuple[Token, int | None]:
     """One word, and the offset of a quote that is not closed."""
     characters: list[str] = []
     positions: list[int] = []
@@ -187,7 +187,7 @@ def _word(string: str, start: int, end: int, escaped_blank: bool) -> tuple[Token
             escaped = False
         elif character == "\\":
             at += 1
-            if escaped_blank and at < end and string[at] == " ":
+            if escaped_space and at < end and string[at] == " ":
                 characters.append(" ")
                 positions.append(at)
                 at += 1

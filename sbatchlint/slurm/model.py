@@ -118,7 +118,7 @@ class ForeignSetting(NamedTuple):
         """The value where it is known."""
         return None if self.value is None or UNKNOWN in self.value else self.value
 
-    def over(self, value: str | None) -> str | None:
+    def applied_to(self, value: str | None) -> str | None:
         """The value of the option, given its earlier value."""
         if not self.joins or not value:
             return self.value

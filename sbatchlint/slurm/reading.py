@@ -74,14 +74,14 @@ def _merge(new: Reading, new_versions: tuple[str, ...], old: Reading, old_versio
     old_problems = {(each.kind, each.span): each for each in old.problems}
     new_problems = {(each.kind, each.span) for each in new.problems}
     problems = [
-        each._replace(versions=narrow(each.versions, old_versions))
-        for each in old.problems
-        if (each.kind, each.span) not in new_problems
+        other_problem._replace(versions=narrow(other_problem.versions, old_versions))
+        for other_problem in old.problems
+        if (other_problem.kind, other_problem.span) not in new_problems
     ]
-    for each in new.problems:
-        if (each.kind, each.span) not in old_problems:
-            each = each._replace(versions=narrow(each.versions, new_versions))
-        problems.append(each)
+    for problem in new.problems:
+        if (problem.kind, problem.span) not in old_problems:
+            problem = problem._replace(versions=narrow(problem.versions, new_versions))
+        problems.append(problem)
     old_settings = {(each.name, each.span, each.value) for each in old.settings}
     new_settings = {(each.name, each.span, each.value) for each in new.settings}
     settings = [each for each in old.settings if (each.name, each.span, each.value) not in new_settings]
@@ -98,7 +98,7 @@ def _merge(new: Reading, new_versions: tuple[str, ...], old: Reading, old_versio
 
 def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Reading:
     string = text.string
-    escaped_blank = not is_before(majors[0], "24.05")
+    escaped_space = not is_before(majors[0], "24.05")
     strict = majors[-1] != "20.11"
     lines: list[DirectiveLine] = []
     unread: list[DirectiveLine] = []
@@ -123,7 +123,7 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Re
                 certain, cut = False, text.span(start, shown_end)
                 break
             line = DirectiveLine(text, magic, start, shown_end, full_end, component)
-            separates = _fill(text, line, escaped_blank, strict)
+            separates = _fill(text, line, escaped_space, strict)
             if separates:
                 component += 1
                 line.component = component
@@ -136,17 +136,17 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Re
             while first < end and string[first] in BLANKS:
                 first += 1
             if first < end and string[first] != "#":
-                behind = template_end(string, first, end)
-                if behind is not None:
+                after = template_end(string, first, end)
+                if after is not None:
                     certain = False
-                    full_end = max(full_end, behind)
+                    full_end = max(full_end, after)
                 else:
                     known = string[first] != UNKNOWN
                     shown_end = end - 1 if string[end - 1] == "\r" else end
                     span = text.span(first, max(shown_end, first))
                     stop = StopLine(span, span.start, known, at)
                     certain = certain and known
-                    unread = _unread(text, full_end, escaped_blank, strict)
+                    unread = _unread(text, full_end, escaped_space, strict)
                     break
         at = full_end
     settings: list[Setting] = []
@@ -169,7 +169,7 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Re
     return Reading(lines, unread, stop, settings, problems, certain, component + 1, cut)
 
 
-def _fill(text: Readable, line: DirectiveLine, escaped_blank: bool, strict: bool) -> bool:
+def _fill(text: Readable, line: DirectiveLine, escaped_space: bool, strict: bool) -> bool:
     """Reads the words of a line; whether it begins another component."""
     string = text.string
     start, end = line.words_start, line.end
@@ -180,7 +180,7 @@ def _fill(text: Readable, line: DirectiveLine, escaped_blank: bool, strict: bool
         if blanked != string[start:end]:
             separates = True
             string = string[:start] + blanked + string[end:]
-    words = read_words(string, start, end, escaped_blank, strict)
+    words = read_words(string, start, end, escaped_space, strict)
     if strict and not words.tokens and words.dropped is not None:
         separates = separator_at(string, words.dropped, end)
     line.tokens = words.tokens
@@ -193,7 +193,7 @@ def _fill(text: Readable, line: DirectiveLine, escaped_blank: bool, strict: bool
     return separates
 
 
-def _unread(text: Readable, at: int, escaped_blank: bool, strict: bool) -> list[DirectiveLine]:
+def _unread(text: Readable, at: int, escaped_space: bool, strict: bool) -> list[DirectiveLine]:
     """The lines from `at` on that begin with `#SBATCH` in column 0."""
     string = text.string
     found: list[DirectiveLine] = []
@@ -207,7 +207,7 @@ def _unread(text: Readable, at: int, escaped_blank: bool, strict: bool) -> list[
         end, full_end = (len(string), len(string)) if newline < 0 else (newline, newline + 1)
         shown_end = end - 1 if string[end - 1] == "\r" else end
         line = DirectiveLine(text, "#SBATCH", at, shown_end, full_end, -1)
-        _fill(text, line, escaped_blank, strict)
+        _fill(text, line, escaped_space, strict)
         found.append(line)
         room -= shown_end - at
         if room < 0:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sbatchlint.slurm.conflicts.clashing_settings import clashing_settings, values_of
 from sbatchlint.slurm.conflicts.controller import BATCH, GRES, ORDERS
-from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
+from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, options_overriding_hint
 from sbatchlint.slurm.conflicts.gpu_arithmetic import Values
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.getopt import UNKNOWN
@@ -73,8 +73,8 @@ def _of_component(
     ]
     verified: list[tuple[int, str]] = []
     values = values_of(directives, component, version)
-    dropped = INHERITED_HINT in values or bool(hint_rivals(values, version))
-    last = {each.name: each for each in directives.reaching(component, version)}
+    dropped = INHERITED_HINT in values or bool(options_overriding_hint(values, version))
+    last = {each.name: each for each in directives.settings_for(component, version)}
     for refused in directives.refused:
         setting, refusal = refused
         if setting.component > component or not holds_in(refusal.versions, version):
@@ -99,12 +99,12 @@ def _of_component(
         options.append((2, 0, rejected))
     for _, _, message in sorted(options):
         yield message, OPTION
-    for each in clashing_settings(directives, component, (version,), _is_certain(directives, component)):
-        if each.effect == "refused":
-            if each.stage == CONTROLLER:
-                late.append((component, each.order, each.message))
+    for settings in clashing_settings(directives, component, (version,), _is_certain(directives, component)):
+        if settings.effect == "refused":
+            if settings.stage == CONTROLLER:
+                late.append((component, settings.order, settings.message))
             else:
-                verified.append((each.order, each.message))
+                verified.append((settings.order, settings.message))
     for _, message in sorted(verified):
         yield message, VERIFY
 

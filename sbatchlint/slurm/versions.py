@@ -39,19 +39,19 @@ class Range(NamedTuple):
         """Whether every release of the range is older than `version`."""
         return is_before(self.last, version)
 
-    def said(self, versions: Iterable[str] | None) -> str:
+    def suffix(self, versions: Iterable[str] | None) -> str:
         """For which releases of the range something holds: ` before 23.02`; '' for all of them, or None."""
         told = "" if versions is None else describe(versions, self.majors)
         return f" {told}" if told else ""
 
     def in_brackets(self, versions: Iterable[str] | None) -> str:
         """The same in brackets: ` (before 23.02)`, or ''."""
-        told = self.said(versions)
+        told = self.suffix(versions)
         return f" ({told[1:]})" if told else ""
 
     def worst(self, versions: Iterable[str] | None) -> str:
         """The severity of what is an error in some releases: a warning where others of the range are not concerned."""
-        return "warning" if self.said(versions) else "error"
+        return "warning" if self.suffix(versions) else "error"
 
     def __str__(self) -> str:
         return self.first if self.first == self.last else f"{self.first}-{self.last}"
@@ -109,8 +109,8 @@ def answers(question: Callable[[str], Answer], versions: Iterable[str]) -> Itera
             _asked.clear()
             answer = question(version)
             first, end = 0, len(MAJORS)
-            for each in _asked:
-                change = _INDEX[each]
+            for key in _asked:
+                change = _INDEX[key]
                 if first < change <= at:
                     first = change
                 elif at < change < end:

@@ -125,11 +125,11 @@ def candidates(
             continue
         else:
             found = iter([(path, True)])
-        for each, named in found:
-            key = _real_path(each, folders)
+        for candidate, named in found:
+            key = _real_path(candidate, folders)
             if key not in seen:
                 seen.add(key)
-                yield Candidate(each, named)
+                yield Candidate(candidate, named)
 
 
 def _mode(path: str) -> int:
@@ -244,8 +244,8 @@ class _Ignores:
                 break
             at = parent
             above.append(at)
-        for each in above:
-            self.enter(each)
+        for outer in above:
+            self.enter(outer)
         at = above[0]
         while at != above[-1]:
             if self.match(at, True):  # an ignored folder that was named on the command line

@@ -42,7 +42,7 @@ def end_record() -> None:
     _record = None
 
 
-def doubt() -> None:
+def mark_uncertain() -> None:
     """What is found now may not be found the next time: a program took too long, memory ran out."""
     if _record is not None:
         _record.lasting = False
@@ -126,7 +126,7 @@ _SETTLED = 2_000_000_000
 _at_rest = False
 
 
-def rest(begins: bool) -> None:
+def assume_unchanged(begins: bool) -> None:
     """From now on no file is taken to change, so that what is kept of it is not compared; or files may change again.
 
     A run that writes nothing looks a hundred thousand times at a thousand files.

@@ -5,16 +5,16 @@ MOST_DIGITS = 400
 LARGEST: int = 10**MOST_DIGITS - 1
 
 
-def is_number(text: str) -> bool:
+def is_number(string: str) -> bool:
     """Whether a text is digits and nothing else, as C and the shell know them: `٣` and `²` are none."""
-    return text.isascii() and text.isdigit()
+    return string.isascii() and string.isdigit()
 
 
-def parse_integer(text: str, base: int = 10) -> int:
+def parse_integer(string: str, base: int = 10) -> int:
     """The integer that a text holds, as `int` reads it. Raises ValueError where it holds none."""
-    if len(text) <= MOST_DIGITS:
-        return int(text, base)
-    digits = text.strip().lstrip("+-")
+    if len(string) <= MOST_DIGITS:
+        return int(string, base)
+    digits = string.strip().lstrip("+-")
     if not digits.isalnum():
-        raise ValueError(f"no number: {text[:20]!r}")
-    return -LARGEST if text.strip().startswith("-") else LARGEST
+        raise ValueError(f"no number: {string[:20]!r}")
+    return -LARGEST if string.strip().startswith("-") else LARGEST

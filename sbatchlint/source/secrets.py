@@ -117,18 +117,18 @@ class Secret(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def secrets_in(text: str) -> tuple[Secret, ...]:
+def secrets_in(string: str) -> tuple[Secret, ...]:
     """The secrets of a text beyond doubt, by place; none overlaps another."""
     found: dict[int, Secret] = {}
-    for match in _TOKENS.finditer(text):
+    for match in _TOKENS.finditer(string):
         body = re.sub(r"^[A-Za-z0-9]{1,10}[_-](?:v1_|pat_|proj-|ant-|or-)?", "", match[0])
         if "PRIVATE KEY" in body or _MADE_UP.search(body) is None and _entropy(body) > 3:
-            found[match.start()] = Secret(Span(*match.span()), _owner(text, match.start()))
-    for name, span in _values(_SET, text):
-        if _is_random(text[span.start : span.end]):
+            found[match.start()] = Secret(Span(*match.span()), _owner(string, match.start()))
+    for name, span in _values(_SET, string):
+        if _is_random(string[span.start : span.end]):
             found.setdefault(span.start, Secret(span, name))
     for pattern in _OTHERS:
-        for match in pattern.finditer(text):
+        for match in pattern.finditer(string):
             if _is_random(match["value"]):
                 found.setdefault(match.start("value"), Secret(Span(*match.span("value")), ""))
     kept: list[Secret] = []
@@ -138,11 +138,11 @@ def secrets_in(text: str) -> tuple[Secret, ...]:
     return tuple(kept)
 
 
-def _values(pattern: Regex, text: str) -> Iterator[tuple[str, Span]]:
+def _values(pattern: Regex, string: str) -> Iterator[tuple[str, Span]]:
     """What is assigned to names of secrets, or follows options of such a name; the names and the places."""
-    for start, end in _ends_of_names(text):
-        match = pattern.match(text, end)
-        name = None if match is None else _NAME.search(text, max(start - 60, 0), end)
+    for start, end in _ends_of_names(string):
+        match = pattern.match(string, end)
+        name = None if match is None else _NAME.search(string, max(start - 60, 0), end)
         if match is None or name is None or match["sign"].isspace() and name[0][:2] != "--":
             continue
         if is_secret(name[0].lstrip("-").replace("-", "_")):
@@ -150,15 +150,15 @@ def _values(pattern: Regex, text: str) -> Iterator[tuple[str, Span]]:
 
 
 @lru_cache(maxsize=8)
-def _ends_of_names(text: str) -> list[tuple[int, int]]:
+def _ends_of_names(string: str) -> list[tuple[int, int]]:
     """Where the name of a secret may end: the range of its last word."""
-    lowered = text.lower()
-    return [match.span() for match in _END_OF_NAME.finditer(lowered if len(lowered) == len(text) else text)]
+    lowered = string.lower()
+    return [match.span() for match in _END_OF_NAME.finditer(lowered if len(lowered) == len(string) else string)]
 
 
-def _owner(text: str, at: int) -> str:
+def _owner(string: str, at: int) -> str:
     """The variable that is set to what stands at a place."""
-    match = re.search(r"([A-Za-z_]\w*)=['\"]?\Z", text[max(at - 80, 0) : at])
+    match = re.search(r"([A-Za-z_]\w*)=['\"]?\Z", string[max(at - 80, 0) : at])
     return "" if match is None else match[1]
 
 
@@ -179,35 +179,35 @@ def _is_random(value: str) -> bool:
     return _entropy(value) > (3 if re.fullmatch(r"[0-9a-f]+", value) else 3.5)
 
 
-def _entropy(text: str) -> float:
+def _entropy(string: str) -> float:
     """How many bits a character of a text has, by how often each occurs."""
-    size = len(text)
-    return -sum(count / size * log2(count / size) for count in map(text.count, set(text))) if size else 0.0
+    size = len(string)
+    return -sum(count / size * log2(count / size) for count in map(string.count, set(string))) if size else 0.0
 
 
 @lru_cache(maxsize=64)
-def covered(text: str) -> str:
-    """A text of the same length in which secrets, and what may be one, are covered."""
-    spans = [secret.span for secret in secrets_in(text)]
-    values = _values(_LOOSE, text)
-    spans += [span for _, span in values if _NO_VALUE.fullmatch(text[span.start : span.end]) is None]
+def redacted(string: str) -> str:
+    """A text of the same length in which secrets, and what may be one, are redacted."""
+    spans = [secret.span for secret in secrets_in(string)]
+    values = _values(_LOOSE, string)
+    spans += [span for _, span in values if _NO_VALUE.fullmatch(string[span.start : span.end]) is None]
     if not spans:
-        return text
+        return string
     parts: list[str] = []
     at = 0
     for start, end in sorted(spans):
         if end > at:
             start = max(start, at)
-            parts += text[at:start], re.sub(r"[^\r\n]", COVER, text[start:end])
+            parts += string[at:start], re.sub(r"[^\r\n]", COVER, string[start:end])
             at = end
-    return "".join((*parts, text[at:]))
+    return "".join((*parts, string[at:]))
 
 
-def covered_source(source: Source) -> Source:
+def redacted_source(source: Source) -> Source:
     """A source as reports show it."""
     if source.is_plain:
         return source
-    text = covered(source.text)
+    text = redacted(source.text)
     source.is_plain = text == source.text
     return source if source.is_plain else source.with_text(text)
 
@@ -223,13 +223,13 @@ _NAMED = (
 _KEY = Regex(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*")
 
 
-def masked(text: str) -> str:
+def masked(string: str) -> str:
     """A text from a log with every secret in it replaced."""
-    text = _KEY.sub(rf"\1{MASK}", _TOKENS_OF_LOGS.sub(MASK, text))
-    text = _BEARER.sub(rf"\1{MASK}", _ADDRESS.sub(rf"\1{MASK}", text))
+    string = _KEY.sub(rf"\1{MASK}", _TOKENS_OF_LOGS.sub(MASK, string))
+    string = _BEARER.sub(rf"\1{MASK}", _ADDRESS.sub(rf"\1{MASK}", string))
     for pattern in _NAMED:
-        text = pattern.sub(_without_value, text)
-    return text
+        string = pattern.sub(_without_value, string)
+    return string
 
 
 def _without_value(match: re.Match[str]) -> str:

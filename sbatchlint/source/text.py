@@ -15,7 +15,7 @@ class Span(NamedTuple):
     start: int
     end: int
 
-    def holds(self, inner: "Span") -> bool:
+    def contains(self, inner: "Span") -> bool:
         """Whether a span lies in this one, or is the same."""
         return self.start <= inner.start and inner.end <= self.end
 
@@ -66,14 +66,14 @@ class Source:
 
     __slots__ = ("_line_starts", "is_fragment", "is_plain", "newline", "path", "text")
 
-    def __init__(self, text: str, path: str = "<stdin>") -> None:
-        self.text = text
+    def __init__(self, string: str, path: str = "<stdin>") -> None:
+        self.text = string
         self.path = path
         self.is_fragment = False
         self.is_plain = False
-        self._line_starts = [0, *accumulate([len(line) + 1 for line in text.split("\n")[:-1]])]
+        self._line_starts = [0, *accumulate([len(line) + 1 for line in string.split("\n")[:-1]])]
         lines = len(self._line_starts)
-        self.newline = "\r\n" if "\r\n" in text and text.count("\r\n") * 2 > lines - 1 else "\n"
+        self.newline = "\r\n" if "\r\n" in string and string.count("\r\n") * 2 > lines - 1 else "\n"
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str = "<stdin>") -> "Source":

@@ -219,15 +219,15 @@ def reduced(script: str, is_wrong: Callable[[str], bool]) -> str:
 def report(found: Iterable[Compared]) -> str:
     """What is wrong, script by script."""
     return "\n".join(
-        f"{each.script!r}\n"
-        + "".join(f"    {what}: the model {ours!r}, Slurm {theirs!r}\n" for what, ours, theirs in each.wrong)
-        for each in found
+        f"{compared.script!r}\n"
+        + "".join(f"    {what}: the model {ours!r}, Slurm {theirs!r}\n" for what, ours, theirs in compared.wrong)
+        for compared in found
     )
 
 
 def kinds(found: Iterable[Compared]) -> dict[str, int]:
     """How many scripts had each outcome."""
     counts: dict[str, int] = {}
-    for each in found:
-        counts[each.outcome] = counts.get(each.outcome, 0) + 1
+    for compared in found:
+        counts[compared.outcome] = counts.get(compared.outcome, 0) + 1
     return counts

@@ -252,11 +252,11 @@ class LocalSlurm:
     def _configure(self) -> None:
         addresses = dict.fromkeys(self.hosts, "127.0.0.1") if self.networks is None else self.networks.addresses
         sockets = [socket.socket() for _ in self.hosts]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+        for other_socket in sockets:
+            other_socket.bind(("127.0.0.1", 0))
         ports = [each.getsockname()[1] for each in sockets]
-        for each in sockets:
-            each.close()
+        for other_socket in sockets:
+            other_socket.close()
         # TmpFS: where each node puts the files of PMIx
         more = "TmpFS={root}/spool/%n\n" if self.apart else "DefMemPerCPU=2000\n"
         configuration = CONFIGURATION + self.settings + more

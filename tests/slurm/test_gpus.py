@@ -123,8 +123,8 @@ def contradictions(gpus: StepGpus, real: Ran) -> list[str]:
     """Claims of the model that are not what ran."""
     found = []
     counts = {len(devices) for devices in real.tasks.values()}
-    if gpus.each is not None and counts != {gpus.each}:
-        found.append(f"each task sees {gpus.each}, but really {counts}")
+    if gpus.per_task is not None and counts != {gpus.per_task}:
+        found.append(f"each task sees {gpus.per_task}, but really {counts}")
     for (node, local), devices in real.tasks.items():
         seen = gpus.seen(local)
         if seen is not None and seen != devices:
@@ -144,7 +144,7 @@ def compared(slurm: LocalSlurm, options: str, steps: Sequence[tuple[str, str]]) 
         job = job_of(f"{head(options)}env {settings} srun {step} {RECORD}\n", slurm.version)
         gpus = step_gpus(job, job.steps[0])
         if real.tasks:
-            known[gpus.each is not None] += 1
+            known[gpus.per_task is not None] += 1
             wrong += [f"{settings} srun {step}: {each}" for each in contradictions(gpus, real)]
             if too_many_gpus(job, job.steps[0]) is not None:
                 wrong.append(f"{settings} srun {step} is not refused")

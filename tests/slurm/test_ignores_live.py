@@ -20,8 +20,8 @@ def test_sbatch_reads_the_same_job(slurm: LocalSlurm) -> None:
     plain = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --job-name=kept\nhostname\n"
     first, *others = compare_all(slurm, [plain, *PLACES])
     assert (first.outcome, first.accepted) == ("accepted", True)
-    for each in others:
-        assert each[1:] == first[1:]
+    for compared in others:
+        assert compared[1:] == first[1:]
 
 
 # Each line that says MARK has a finding: in continued commands, strings, heredocs, and a script inside of one.

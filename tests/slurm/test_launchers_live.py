@@ -103,9 +103,9 @@ class Run:
         parents = {each["parent"] for each in found}
         parent_of = {f"{each['node']}:{each['pid']}": each["parent"] for each in found}
         between = {name for name, parent in parent_of.items() if parent is not None and name in parents}
-        for each in found:
-            while each["parent"] in between:
-                each["parent"] = parent_of[each["parent"]]
+        for process in found:
+            while process["parent"] in between:
+                process["parent"] = parent_of[process["parent"]]
         return [each for each in found if f"{each['node']}:{each['pid']}" not in between]
 
     def worlds(self) -> list[int]:
@@ -234,9 +234,9 @@ def differences_of(steps: list[dict[str, Any]], started: list[Record]) -> list[s
         return [] if sum(step["tasks"] or 0 for step in steps) == len(started) else [f"{len(started)} processes"]
     in_steps = [each for each in started if "SLURM_STEP_NUM_TASKS" in each["environment"]]
     in_batch = {f"{each['node']}:{each['pid']}" for each in started if each not in in_steps}
-    for each in started:
-        if each["parent"] in in_batch:
-            each["environment"].pop("SLURM_STEP_NUM_TASKS", None)
+    for process in started:
+        if process["parent"] in in_batch:
+            process["environment"].pop("SLURM_STEP_NUM_TASKS", None)
     return best(steps, groups_of(started))
 
 

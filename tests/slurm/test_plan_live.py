@@ -116,11 +116,11 @@ class Ran:
         self.tasks: dict[int, list[Record]] = {}
         by_process = {f"{each['node']}:{each['pid']}": each for each in records}
         self.children: dict[str, list[Record]] = {}
-        for each in records:
-            if each["parent"] in by_process:
-                self.children.setdefault(each["parent"], []).append(each)
+        for record in records:
+            if record["parent"] in by_process:
+                self.children.setdefault(record["parent"], []).append(record)
             else:
-                self.tasks.setdefault(int(each["environment"].get("SLURM_PROCID", 0)), []).append(each)
+                self.tasks.setdefault(int(record["environment"].get("SLURM_PROCID", 0)), []).append(record)
         environment = records[0]["environment"]
         self.layout = numbers(environment["SLURM_STEP_TASKS_PER_NODE"]) if step is not None else [1]
 
@@ -140,14 +140,14 @@ def numbers(text: str) -> list[int]:
 
 def groups_of(records: list[Record]) -> list[Ran]:
     groups: dict[tuple[str, str], list[Record]] = {}
-    for each in records:
-        environment = each["environment"]
+    for record in records:
+        environment = record["environment"]
         step = environment.get("SLURM_STEP_ID", "")
         inside = "SLURM_STEP_NUM_TASKS" in environment
         key = (environment.get("SLURM_JOB_ID", ""), step if inside else "")
         if environment.get("SLURM_HET_SIZE") and inside:
             key = (key[0], f"{step}/{environment['SLURM_STEP_TASKS_PER_NODE']}")
-        groups.setdefault(key, []).append(each)
+        groups.setdefault(key, []).append(record)
     mpi = {f"{e['node']}:{e['pid']}": e for e in records if e["program"].startswith("mpi")}
     for key, found in list(groups.items()):
         # what mpirun starts on other nodes is a step of its own
@@ -193,12 +193,12 @@ def differences(step: Step, ran: Ran) -> list[str]:
         seen = {len(each.split(",")) if each else 0 for each in devices}
         if seen != {step["gpus_per_task"]}:
             found.append(f"gpus_per_task: {step['gpus_per_task']}, but really {seen}")
-    for each in tops:
-        place = (each["environment"].get("SLURM_NODEID"), each["environment"].get("SLURM_LOCALID"))
+    for top in tops:
+        place = (top["environment"].get("SLURM_NODEID"), top["environment"].get("SLURM_LOCALID"))
         for task in step["by_task"] or []:
             if task["gpus"] and (str(task["node"]), str(task["local"])) == place:
                 # Jobs run side by side here, so that their GPUs do not count from 0; see test_gpus.
-                real_gpus = each["environment"].get("CUDA_VISIBLE_DEVICES", "").split(",")
+                real_gpus = top["environment"].get("CUDA_VISIBLE_DEVICES", "").split(",")
                 if len(real_gpus) != len(task["gpus"]):
                     found.append(f"GPUs of task {task['task']}: {task['gpus']}, but really {real_gpus}")
     if step["command"] not in ("srun", None):

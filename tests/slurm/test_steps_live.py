@@ -125,8 +125,8 @@ def steps_script(directives: str, first: str, second: str) -> str:
     return f"#!/bin/bash\n#SBATCH {directives}\n{first} sleep 2 &\nsleep 0.5\n{second} true &\nwait\n"
 
 
-def loop_script(before: str, turn: str, behind: str) -> str:
-    lines = f"{before} while read -r x; do\n    echo @$x\n    {turn}\ndone {behind}\n".lstrip()
+def loop_script(before: str, iteration: str, after: str) -> str:
+    lines = f"{before} while read -r x; do\n    echo @$x\n    {iteration}\ndone {after}\n".lstrip()
     return f"#!/bin/bash\n#SBATCH --ntasks=1\n{lines}"
 
 
@@ -252,9 +252,9 @@ def test_a_batch_job_has_no_terminal(slurm: LocalSlurm) -> None:
 
 def test_only_the_first_node_has_what_was_copied_to_its_disk(slurm: LocalSlurm) -> None:
     outcome = slurm.run(staged_script())
-    before, _, behind = outcome.output.partition("#all")
+    before, _, after = outcome.output.partition("#all")
     assert before.count('"part": 1') == 1 and "No such file or directory" in before, outcome
-    assert behind.count('"part": 1') == 2, outcome
+    assert after.count('"part": 1') == 2, outcome
     assert found(STAGED.partition('cp {data} "$OWN/a')[0], "SB817", slurm.version)
 
 

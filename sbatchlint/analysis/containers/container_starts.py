@@ -13,7 +13,7 @@ from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import CommandOption, basename, hides_options, is_unknown
 from sbatchlint.job.containers import Container
 from sbatchlint.job.once import once
-from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.text import Span
 
@@ -35,7 +35,7 @@ class ContainerStart:
         self.invocation = invocation
         self.container = container
         self.engine = basename(invocation.argv[0]) or ""
-        self.step: Step | None = step_around(invocation.context)
+        self.step: Step | None = enclosing_step(invocation.context)
         self._verb = next((at for at, field in enumerate(invocation.argv) if text_of(field) in _VERBS), None)
         self.verb = "" if self._verb is None else text_of(invocation.argv[self._verb]) or ""
 

@@ -114,9 +114,11 @@ def _of_value(text: str, option: CommandOption) -> GpuAccess:
     return GpuAccess(UNKNOWN, option)
 
 
-def is_on_processors(start: ContainerStart) -> bool:
+def runs_on_cpus(start: ContainerStart) -> bool:
     """Whether something in the container says that it uses no GPU."""
     inside = {id(launch.invocation): launch.launcher for launch in start.launches}
     return any(
-        sign.strength == PROCESSORS for each in start.program for sign in gpu_signs(each.argv, inside.get(id(each)))
+        sign.strength == PROCESSORS
+        for command in start.program
+        for sign in gpu_signs(command.argv, inside.get(id(command)))
     )

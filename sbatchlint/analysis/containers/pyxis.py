@@ -32,11 +32,15 @@ class PyxisOption(NamedTuple):
 def pyxis_options(step: Step) -> list[PyxisOption]:
     """What reaches pyxis for a step, in the order in which it is told."""
     found = [
-        PyxisOption(each.name, directive_value(each), each.span, True)
-        for each in step.request.directives.settings
-        if each.name in PYXIS_OPTIONS
+        PyxisOption(setting.name, directive_value(setting), setting.span, True)
+        for setting in step.request.directives.settings
+        if setting.name in PYXIS_OPTIONS
     ]
-    found += [PyxisOption(each.name, each.value, each.span, False) for each in step.given if each.name in PYXIS_OPTIONS]
+    found += [
+        PyxisOption(option.name, option.value, option.span, False)
+        for option in step.all_options
+        if option.name in PYXIS_OPTIONS
+    ]
     return found
 
 

@@ -15,7 +15,7 @@ _BINDINGS = Regex(r"bindings|singularity|apptainer|lumi", re.IGNORECASE)
 _LOOKING = frozenset({"command", "type", "which", "hash"})
 
 
-def brings_slurm(container: Container) -> bool:
+def provides_slurm(container: Container) -> bool:
     """Whether Slurm may be there after all: it is mounted, or the image's name says so."""
     for mount in container.mounts:
         if any(_BRINGS.search(shown_text(path)) for path in (mount.source, mount.target) if path):
@@ -30,6 +30,6 @@ def site_binds_slurm(job: Job) -> bool:
     return any(_BINDINGS.search(word) for word in loaded)
 
 
-def is_looked_for(job: Job, command: Invocation) -> bool:
+def is_tested_for(job: Job, command: Invocation) -> bool:
     """Whether the script looks whether a command's program is there."""
     return any(each.name in _LOOKING and command.name in each.words[1:] for each in job.invocations)

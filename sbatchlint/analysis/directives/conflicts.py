@@ -42,10 +42,10 @@ def named(job: Job, settings: Sequence[Setting | ForeignSetting], at: Setting | 
     """
     here = job.line(at.span.start)
     names: list[str] = []
-    for each in settings:
-        line = job.line(each.span.start)
-        value = f"={each.text}" if each.text and len(each.text) <= 20 else ""
-        names.append(f"`--{each.name}{value}`" + ("" if line == here else f" (line {line})"))
+    for setting in settings:
+        line = job.line(setting.span.start)
+        value = f"={setting.text}" if setting.text and len(setting.text) <= 20 else ""
+        names.append(f"`--{setting.name}{value}`" + ("" if line == here else f" (line {line})"))
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 
@@ -63,17 +63,21 @@ def _of_component(job: Job, component: int) -> list[Conflict]:
     majors = job.versions.majors
     groups: dict[tuple[Setting | ForeignSetting, ...], list[ClashingSettings]] = {}
     gone: list[ClashingSettings] = []
-    for each in clashing_settings(job.directives, component):
-        if any(isinstance(setting, Setting) and typo(job.directives, setting) is not None for setting in each.settings):
+    for settings in clashing_settings(job.directives, component):
+        if any(
+            isinstance(setting, Setting) and typo(job.directives, setting) is not None for setting in settings.settings
+        ):
             continue
-        versions = each.versions or majors
-        if each.order >= _SUMS:
-            versions = tuple(version for version in versions if not any(_covers(one, each, version) for one in gone))
+        versions = settings.versions or majors
+        if settings.order >= _SUMS:
+            versions = tuple(
+                version for version in versions if not any(_covers(one, settings, version) for one in gone)
+            )
         if versions:
-            each = each._replace(versions=versions)
-            groups.setdefault(each.settings, []).append(each)
-            if each.effect == REFUSED:
-                gone.append(each)
+            settings = settings._replace(versions=versions)
+            groups.setdefault(settings.settings, []).append(settings)
+            if settings.effect == REFUSED:
+                gone.append(settings)
     return [_conflict(settings, found, majors) for settings, found in groups.items()]
 
 

@@ -185,11 +185,11 @@ def _places(directives: Directives, line: DirectiveLine, end: int) -> Iterator[_
             quote = character
         if character in NAMES:
             setting = None
-            for each in values:
-                token = each.value_token
+            for value in values:
+                token = value.value_token
                 assert token is not None
-                if token.part(each.value_start)[0] <= at < token.end:
-                    setting = each
+                if token.part(value.value_start)[0] <= at < token.end:
+                    setting = value
             yield _Place(at, bool(quote), setting)
         at += 1
 
@@ -237,10 +237,10 @@ def _blank(string: str, place: _Place, end: int) -> tuple[tuple[int, int, str], 
         first -= 1
     while last < end and NAMES.get(string[last], ("", ""))[1] == BLANK:
         last += 1
-    behind = string[last : last + 1] if last < end else ""
-    if string[first - 1] == "=" or behind == "=":
+    after = string[last : last + 1] if last < end else ""
+    if string[first - 1] == "=" or after == "=":
         return (first, last, ""), True
-    ends = behind == "" or behind in BLANKS or behind in "-#"
+    ends = after == "" or after in BLANKS or after in "-#"
     if place.setting is not None and not ends and place.at > _value_begin(place.setting):
         # within a value: part of a name, or what parts a number from its unit
         return None if place.free else ((first, last, ""), False)

@@ -26,7 +26,7 @@ def _goes_on(setting: Setting) -> bool:
     return following is not None and following.text[:1] != "-"
 
 
-def remark_on(job: Job, setting: Setting) -> str:
+def comment_on(job: Job, setting: Setting) -> str:
     """The comment behind a directive or, without one, the comment line above it; '' for none."""
     line = setting.value_line or setting.line
     if line.comment is not None:

@@ -24,7 +24,7 @@ def plain_paths(job: Job, *names: str) -> Iterator[tuple[Setting, str]]:
 
 @once
 def _plain_path(job: Job, name: str) -> tuple[Setting, str] | None:
-    setting = job.request.given(name)
+    setting = job.request.setting(name)
     path = None if setting is None else setting.text
     if setting is None or not path or _FILLED_IN.search(path) or _NO_FILE.fullmatch(path):
         return None

@@ -79,7 +79,7 @@ def missing_step_options(job: Job) -> list[tuple[Span, MissingOption]]:
     found: dict[tuple[Span, MissingOption], None] = {}
     for step in job.steps:
         argv = step.invocation.argv
-        spans = {option.word: option.span for option in step.given}
+        spans = {option.word: option.span for option in step.all_options}
         for problem in step.problems:
             if problem.kind == "unknown-option":
                 missing = missing_option(problem.written, "srun", problem.versions or job.versions.majors)

@@ -140,8 +140,11 @@ def _meant(directives: Directives, settings: list[Setting]) -> bool:
         return False
     majors = directives.versions.majors
     return not any(
-        each.option is not None and each.value is not None and each.known and refusals(each.option, each.value, majors)
-        for each in settings
+        setting.option is not None
+        and setting.value is not None
+        and setting.known
+        and refusals(setting.option, setting.value, majors)
+        for setting in settings
     )
 
 

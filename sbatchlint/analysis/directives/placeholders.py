@@ -178,7 +178,7 @@ def _among(bare: str, offset: int, separators: str, capitals: Regex | None) -> P
     return None
 
 
-def placeholder_around(string: str, start: int, line_start: int, line_end: int) -> tuple[int, int] | None:
+def enclosing_placeholder(string: str, start: int, line_start: int, line_end: int) -> tuple[int, int] | None:
     """The range of the placeholder with blanks in it (`<project id>`, `{ partition }`) over the character at `start`.
 
     sbatch takes its first word for a value, and refuses the script for the next.

@@ -77,21 +77,21 @@ class PositionalWords:
         self.setting = self._setting()
 
     def _is_within(self, token: Token) -> bool:
-        return self.problem.span.holds(self.directives.text.span(token.start, token.end))
+        return self.problem.span.contains(self.directives.text.span(token.start, token.end))
 
     def _setting(self) -> Setting | None:
         if not self.before:
             return None
         last = self.before[-1]
         versions = self.problem.versions
-        for each in self.directives.settings:
-            if each.value_token is not None and each.value_line is not None:
-                line, token = each.value_line, each.value_token
+        for setting in self.directives.settings:
+            if setting.value_token is not None and setting.value_line is not None:
+                line, token = setting.value_line, setting.value_token
             else:
-                line, token = each.line, each.token
+                line, token = setting.line, setting.token
             if line.start == self.line.start and token.start == last.start and token.end == last.end:
-                if versions is None or each.versions is None or set(versions) & set(each.versions):
-                    return each
+                if versions is None or setting.versions is None or set(versions) & set(setting.versions):
+                    return setting
         return None
 
     @property
@@ -140,7 +140,7 @@ class PositionalWords:
         if self.setting is None or self.string[self.start - 2 : self.start] != "\\ ":
             return None
         start = self.value_start
-        words = read_words(self.string, start, self.line.end, escaped_blank=True)
+        words = read_words(self.string, start, self.line.end, escaped_space=True)
         if words.fault is not None or not words.tokens or " " not in words.tokens[0].text:
             return None
         token = words.tokens[0]
@@ -161,8 +161,8 @@ class PositionalWords:
                 return self._rewritten(setting, value)._replace(fault=fault)
         elif self.start == self.line.words_start:
             rest = self.start + len(word) - len(word.lstrip(":"))
-            blank = "" if rest == self.end else " "
-            return Meant("write `#SBATCH`", (self._edit(self.start, rest, blank),), fault=fault)
+            space = "" if rest == self.end else " "
+            return Meant("write `#SBATCH`", (self._edit(self.start, rest, space),), fault=fault)
         return Meant("remove it, or quote the value that holds it", fault=fault)
 
     def _glued(self, word: str) -> Meant | None:

@@ -29,7 +29,7 @@ def _program(step: Step) -> int:
     argv = step.invocation.argv
     if step.certain:
         return len(argv)
-    values = {each.value_word for each in step.given}
+    values = {each.value_word for each in step.all_options}
     unknown = (at for at, field in enumerate(argv) if at and at not in values and shown_text(field)[:1] == UNKNOWN)
     return next(unknown, len(argv))
 

@@ -6,10 +6,10 @@ Where there is one, it is the fault to report; what sbatch says of the value tha
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import (
+    enclosing_placeholder,
     may_be_words,
     may_open_placeholder,
     placeholder,
-    placeholder_around,
 )
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.lines import Token
@@ -148,7 +148,7 @@ def _opens_placeholder(setting: Setting, string: str, raw: str) -> bool:
     token, line = setting.value_token, setting.value_line
     if token is None or line is None or not may_open_placeholder(setting.name, raw):
         return False
-    return placeholder_around(string, token.end - 1, line.words_start, line.end) is not None
+    return enclosing_placeholder(string, token.end - 1, line.words_start, line.end) is not None
 
 
 def swallowed(setting: Setting) -> bool:
@@ -161,7 +161,7 @@ def swallowed(setting: Setting) -> bool:
     )
 
 
-def took_an_option(setting: Setting) -> bool:
+def swallowed_option(setting: Setting) -> bool:
     """Whether the value is an option of a later line, as the option has none of its own: `-J` above `-N 2`."""
     value = setting.text
     if value is None or setting.value_line is setting.line or not setting.separate or swallowed(setting):

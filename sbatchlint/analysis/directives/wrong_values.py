@@ -6,7 +6,7 @@ from itertools import groupby
 from shlex import quote
 from typing import NamedTuple
 
-from sbatchlint.analysis.directives.typos import took_an_option, typo
+from sbatchlint.analysis.directives.typos import swallowed_option, typo
 from sbatchlint.job import Job
 from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.slurm.directives import Directives
@@ -49,13 +49,13 @@ def _of_block(job: Job, directives: Directives, kinds: Collection[str]) -> Itera
     for _, group in groupby(chosen, key=lambda each: id(each.setting)):
         found = list(group)
         setting = found[0].setting
-        if typo(directives, setting) is not None or took_an_option(setting) or _is_cut_by_blank(directives, setting):
+        if typo(directives, setting) is not None or swallowed_option(setting) or _is_cut_by_space(directives, setting):
             continue
         newest = found[-1].refusal
         instead = _instead(directives, setting, [each.refusal.instead for each in found])
         edits = () if instead is None else _edits(job, directives, setting, instead)
         span = setting.value_span or setting.option_span
-        when = job.versions.said(_releases(directives, setting, [each.refusal for each in found]))
+        when = job.versions.suffix(_releases(directives, setting, [each.refusal for each in found]))
         refuser = "slurmctld" if newest.stage == "controller" else directives.command
         fault = f"{refuser} refuses {setting.shown}{when}: {newest.reason}"
         yield WrongValue(setting, span if span.end > span.start else setting.span, fault, newest.reason, instead, edits)
@@ -74,7 +74,7 @@ def _releases(directives: Directives, setting: Setting, found: list[Refusal]) ->
     return chosen
 
 
-def _is_cut_by_blank(directives: Directives, setting: Setting) -> bool:
+def _is_cut_by_space(directives: Directives, setting: Setting) -> bool:
     """Whether a word stands behind the value that belongs to it: `-d afterok: 1`. The word is reported."""
     token, line = setting.value_token, setting.value_line
     value = setting.text or ""

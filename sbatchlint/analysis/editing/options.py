@@ -105,7 +105,7 @@ def _place(
             and (not place.shared or reaches_only(job, place.start, wanted))
         )
 
-    for option in reversed(group[0].given):
+    for option in reversed(group[0].all_options):
         if option.name in after and all(_has(step, option) for step in group[1:]):
             place = words.after_option(option.span.start, option.value_word != option.word, command.span)
             if place is not None and fits(place) and not (place.shared and own_only):
@@ -117,7 +117,7 @@ def _place(
 
 
 def _has(step: Step, option: StepOption) -> bool:
-    return any(each.name == option.name and each.span.start == option.span.start for each in step.given)
+    return any(each.name == option.name and each.span.start == option.span.start for each in step.all_options)
 
 
 def _held(step: Step, starts: list[int]) -> int:
@@ -211,7 +211,7 @@ def _places(job: Job, launch: Launch) -> list[int]:
     """Where an option may go: after the one that counts nodes, else after the launcher's name."""
     launcher = launch.launcher
     found: list[int] = []
-    for option in launcher.given:
+    for option in launcher.all_options:
         field = launcher.argv[option.value_at]
         if option.name in ("nnodes", "num_machines") and field and all(piece.expansion is None for piece in field):
             end = span_of(field).end

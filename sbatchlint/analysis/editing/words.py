@@ -93,7 +93,7 @@ class ScriptWords:
                 offset = span.end if separator == " " else self.job.source.line_of(span.end).end
                 return Place(offset, separator, start, False, True)
             if self.span(word).start >= command.start:
-                if span is None or not command.holds(span):
+                if span is None or not command.contains(span):
                     return None
                 return Place(span.end, self._separator(span, " \\"), start, False, False)
         end = self._end_in_string(word, start, with_value)

@@ -78,8 +78,8 @@ def is_alike(job: Job, field: Pieces) -> bool:
     """Whether a word is certainly the same for all tasks of the array."""
     if differs(job, field):
         return False
-    for each in expansions(field):
-        name = each.name
+    for expansion in expansions(field):
+        name = expansion.name
         if name in _OWN:
             return False
         if name in _ALIKE or name.isdigit() and not job.invocations[0].context.calls:
@@ -99,18 +99,22 @@ def is_at_one_place(job: Job, command: Invocation, path: Pieces) -> bool:
     if text.startswith("/") or path[0].expansion is not None and path[0].expansion.name in _ROOTS:
         return True
     left = 0  # folders that a popd has left again
-    for each in commands_before(job, command):
-        if each.name == "pushd" and left:
+    for invocation in commands_before(job, command):
+        if invocation.name == "pushd" and left:
             left -= 1
             continue
-        if each.name == "popd" and len(each.argv) == 1 and not each.context.conditional:
+        if invocation.name == "popd" and len(invocation.argv) == 1 and not invocation.context.conditional:
             left += 1
             continue
-        if each.name in ("popd", "dirs") or each.name in ("cd", "pushd") and (left or len(each.argv) != 2):
+        if (
+            invocation.name in ("popd", "dirs")
+            or invocation.name in ("cd", "pushd")
+            and (left or len(invocation.argv) != 2)
+        ):
             return False
-        if each.name in ("cd", "pushd"):
-            if not is_alike(job, each.argv[1]):
+        if invocation.name in ("cd", "pushd"):
+            if not is_alike(job, invocation.argv[1]):
                 return False
-            if shown_text(each.argv[1]).startswith("/"):
+            if shown_text(invocation.argv[1]).startswith("/"):
                 break
     return True

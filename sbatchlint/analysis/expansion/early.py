@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.nobody_sets import outer_jobs
-from sbatchlint.analysis.expansion.reads import TESTS, assignment_around, read_names
-from sbatchlint.analysis.expansion.varying import of_task, right_everywhere, tells_own_place, tells_rank, variation
+from sbatchlint.analysis.expansion.reads import TESTS, enclosing_assignment, read_names
+from sbatchlint.analysis.expansion.varying import names_own_host, names_rank, of_task, same_in_all_tasks, variation
 from sbatchlint.bash.interpreter.programs import read_file
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Arithmetic, ArithmeticCommand, ArithmeticFor, Case
@@ -101,11 +101,11 @@ class EarlyUse(NamedTuple):
         return _SEVERITY_OF[self.consumer]
 
     @property
-    def harms(self) -> bool:
+    def is_harmful(self) -> bool:
         """Whether the step is known to have several tasks, and the batch shell's value is not that of all of them."""
         step = self.step
         several = step.tasks is not None or bool(step.geometry.several) or bool(step.several_nodes)
-        return several and not right_everywhere(self.expansion, step.tasks, step.nodes, step.tasks_per_node)
+        return several and not same_in_all_tasks(self.expansion, step.tasks, step.nodes, step.tasks_per_node)
 
 
 def worst_by_place(uses: Iterable[EarlyUse]) -> list[EarlyUse]:
@@ -134,7 +134,7 @@ def early_exports(job: Job, question: Question) -> list[EarlyUse]:
     """Variables telling a process who it is that the batch shell has set, by each program of a step that gets them."""
     if not _may_be_asked(job, question):
         return []
-    names = names_meant(job, question)
+    names = identity_variables(job, question)
     return [use for step in job.steps for use in _exports_to(job, step, question, names)]
 
 
@@ -151,13 +151,13 @@ def is_of_rank_variable(job: Job, expansion: Expansion) -> bool:
 @once
 def _of_ranks(job: Job) -> set[Span]:
     """The assignments to rank variables that the batch shell makes."""
-    own = [each for each in job.assignments if each.name in RANK_VARIABLES or tells_rank(each.name)]
+    own = [each for each in job.assignments if each.name in RANK_VARIABLES or names_rank(each.name)]
     return {each.span for each in own if each.context.phase is not Phase.TASK}
 
 
 def is_of_own_variable(job: Job, use: EarlyUse) -> bool:
     """Whether it stands in a variable of its own (`TAG=$(hostname)-1`), and not in a text that is a program."""
-    assigned = assignment_around(job, use.expansion.span)
+    assigned = enclosing_assignment(job, use.expansion.span)
     if assigned is None or assigned.context.phase is Phase.TASK:
         return False
     values = [each.fields for each in assigned.alternatives if each.fields]
@@ -194,20 +194,20 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
     launcher = job.launcher_of(command)
     for number, field in enumerate(command.argv):
         for expansion in _early(field, question):
-            yield expansion, _consumer(command, number, launcher, question, is_of_place(expansion)), field
+            yield expansion, _consumer(command, number, launcher, question, gives_node_name(expansion)), field
     for redirect in command.redirects:
         for expansion in _early(redirect.target or (), question):
             yield expansion, "file" if ">" in redirect.operator else "text", redirect.target or ()
     for name, field in command.variables:
         for expansion in _early(field, question):
-            yield expansion, _variable_consumer(name, launcher, question, is_of_place(expansion)), field
+            yield expansion, _variable_consumer(name, launcher, question, gives_node_name(expansion)), field
     for text in _files_given(job, command):
         for expansion, kind in _in_written_file(text, question):
             yield expansion, kind, ()
     for name in _own_exports(command, step, question):
         value = exported(command, name) or ()
         for expansion in _early(value, question):
-            yield expansion, _variable_consumer(name, launcher, question, is_of_place(expansion)), value
+            yield expansion, _variable_consumer(name, launcher, question, gives_node_name(expansion)), value
 
 
 def _exports_to(job: Job, step: Step, question: Question, names: frozenset[str]) -> Iterator[EarlyUse]:
@@ -224,7 +224,7 @@ def _exports_to(job: Job, step: Step, question: Question, names: frozenset[str])
             for expansion in _early(field, question):
                 if expansion not in expansions(value):
                     continue  # the task sets it anew
-                consumer = _variable_consumer(name, launcher, question, is_of_place(expansion))
+                consumer = _variable_consumer(name, launcher, question, gives_node_name(expansion))
                 yield EarlyUse(expansion, step, consumer, command, field, (), name)
         for name, old in held:
             now = command.state.variables.get(name)
@@ -232,7 +232,7 @@ def _exports_to(job: Job, step: Step, question: Question, names: frozenset[str])
                 continue
             value = exported(command, name) or ()
             for expansion in _early(value, question):
-                consumer = _variable_consumer(name, launcher, question, is_of_place(expansion))
+                consumer = _variable_consumer(name, launcher, question, gives_node_name(expansion))
                 yield EarlyUse(expansion, step, consumer, command, value, (), name)
 
 
@@ -290,18 +290,18 @@ def _early(field: Pieces, question: Question) -> Sequence[Expansion]:
     return [each for each in expansions(field) if each.phase is Phase.BATCH and question.meant(each)]
 
 
-def is_of_place(expansion: Expansion) -> bool:
+def gives_node_name(expansion: Expansion) -> bool:
     """Whether it gives the name or an address of the node on which it is expanded."""
     found = variation(expansion)
     return found is not None and found.name
 
 
-def names_meant(job: Job, question: Question) -> frozenset[str]:
+def identity_variables(job: Job, question: Question) -> frozenset[str]:
     """The variables that tell a process who or where it is: known ones, and those of the script that are called so.
 
     What the batch shell reads itself may be meant for it alone, if its name is not known to mean more.
     """
-    named = tells_rank if question.meant is of_task else tells_own_place
+    named = names_rank if question.meant is of_task else names_own_host
     own = {each.name for each in job.assignments if each.context.phase is Phase.BATCH and named(each.name)}
     if not own:
         return question.variables
@@ -311,11 +311,11 @@ def names_meant(job: Job, question: Question) -> frozenset[str]:
 def _shells(command: Invocation, step: Step) -> tuple[Invocation, ...]:
     """The shells in the task that read a program in which the command stands, and itself where it is one."""
     found = []
-    for each in (command, *command.ancestors()):
-        if each is step.invocation:
+    for ancestor in (command, *command.ancestors()):
+        if ancestor is step.invocation:
             break
-        if each.text is not None:
-            found.append(each)
+        if ancestor.text is not None:
+            found.append(ancestor)
     return tuple(reversed(found))
 
 
@@ -361,7 +361,7 @@ def _consumer(
     if option in _LABEL_OPTIONS:
         return "label"
     if option is None or option not in question.options:
-        told = option is not None and (tells_own_place if of_place else tells_rank)(option)
+        told = option is not None and (names_own_host if of_place else names_rank)(option)
         if not told:
             return "meeting" if of_place else "text"
     rendezvous = None if launcher is None else launcher.rendezvous
@@ -373,7 +373,7 @@ def _consumer(
 def _variable_consumer(name: str, launcher: Launcher | None, question: Question, of_place: bool) -> str:
     """What uses a variable in the environment of a command."""
     if of_place and name not in question.variables:
-        return "rank" if tells_own_place(name) else "meeting"
+        return "rank" if names_own_host(name) else "meeting"
     if name not in question.variables:
         return "text"
     if name not in RANK_VARIABLES:

@@ -44,7 +44,7 @@ class Repair(NamedTuple):
 
 
 @once
-def left_to_tasks(job: Job, use: EarlyUse, names: frozenset[str]) -> Repair | None:
+def deferred_to_tasks(job: Job, use: EarlyUse, names: frozenset[str]) -> Repair | None:
     """What makes each task expand the text itself, proven; None where nothing is found that does just that.
 
     `names`: variables that the tasks must find in their environment as before.
@@ -108,7 +108,7 @@ def _is_spliced(place: Span, file: str) -> bool:
 
 
 @once
-def _steps_told(job: Job) -> dict[Expansion, dict[int, Step]]:
+def _receiving_steps(job: Job) -> dict[Expansion, dict[int, Step]]:
     """The steps whose commands get what an expansion gives as a word, by where their sruns begin."""
     found: dict[Expansion, dict[int, Step]] = {}
     for step in job.steps:
@@ -120,15 +120,15 @@ def _steps_told(job: Job) -> dict[Expansion, dict[int, Step]]:
 
 def _with_shells(job: Job, use: EarlyUse) -> Iterator[tuple[list[Edit], str]]:
     """Edits by which each step that gets the text without a shell starts its command by one, and how that looks."""
-    steps = _steps_told(job).get(use.expansion, {})
+    steps = _receiving_steps(job).get(use.expansion, {})
     if not steps or len(steps) > _MOST_STEPS or use.step.invocation.span.start not in steps:
         return
     ways = [list(_wrapped(job, step)) for step in steps.values()]
     if not all(ways):
         return
     number = list(steps).index(use.step.invocation.span.start)
-    for turn in range(min(map(len, ways))):
-        yield [way[turn] for way in ways], f"`srun … {ways[number][turn].content}`"
+    for iteration in range(min(map(len, ways))):
+        yield [way[iteration] for way in ways], f"`srun … {ways[number][iteration].content}`"
 
 
 def _wrapped(job: Job, step: Step) -> Iterator[Edit]:
@@ -198,10 +198,13 @@ def words_to_wrap(job: Job, use: EarlyUse) -> tuple[Span, list[Span]] | None:
         return None
     argv = started[0].argv
     found = [
-        (number, each)
+        (number, expansion)
         for number, field in enumerate(argv)
-        for each in expansions(field)
-        if each == use.expansion or each.phase is Phase.BATCH and of_task(each) and is_plain(each, file)
+        for expansion in expansions(field)
+        if expansion == use.expansion
+        or expansion.phase is Phase.BATCH
+        and of_task(expansion)
+        and is_plain(expansion, file)
     ]
     spans = [span_of(field) for field in argv[: found[-1][0] + 1]] if found else []
     if not spans or any(one.end > other.start for one, other in pairwise(spans)):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.expansion.reads import (
     DEFAULTS,
     assigned_names,
-    assignment_around,
+    enclosing_assignment,
     guarded_names,
     read_names,
 )
@@ -50,7 +50,7 @@ def outer_jobs(job: Job) -> list[Job]:
 
 
 @lru_cache(maxsize=1024)
-def is_usual(name: str) -> bool:
+def is_common_name(name: str) -> bool:
     """Whether a login, a module, Slurm or bash itself may well set a variable of this name."""
     return find(name) is not None or _USUAL.fullmatch(name) is not None
 
@@ -65,23 +65,23 @@ def may_come_from_files(job: Job) -> bool:
 def set_names(job: Job) -> frozenset[str]:
     """Variables that the script, or one around it, sets anywhere: also in loops, and in what was never reached."""
     names: set[str] = set()
-    for each in outer_jobs(job):
-        names |= assigned_names(each)
-        for _, program in programs(each):
+    for outer_job in outer_jobs(job):
+        names |= assigned_names(outer_job)
+        for _, program in programs(outer_job):
             names.update([node.name for node in nodes_of(program, For)])
             names.update([node.name for node in nodes_of(program, Assignment)])
     return frozenset(names)
 
 
 @once
-def spoken_of(job: Job) -> frozenset[str]:
+def mentioned_names(job: Job) -> frozenset[str]:
     """Names that the script sets, tests, or gives a default."""
     return set_names(job).union(*[guarded_names(each) for each in outer_jobs(job)])
 
 
 @lru_cache(maxsize=1024)  # most scripts read the same names
 def _is_odd(name: str) -> bool:
-    return name.isidentifier() and (not is_usual(name) or glued_to(name) is not None)
+    return name.isidentifier() and (not is_common_name(name) or glued_to(name) is not None)
 
 
 @once
@@ -92,7 +92,7 @@ def unset_reads(job: Job) -> list[VariableRead]:
     """
     names = frozenset(filter(_is_odd, read_names(job)))
     odd = [each for each in job.trace.reads if each.variable is None and each.name in names] if names else []
-    spoken = spoken_of(job) if odd else ()
+    spoken = mentioned_names(job) if odd else ()
     found: dict[Span, VariableRead] = {}
     for read in odd:
         if read.name not in spoken and read.operator not in DEFAULTS and not read.context.handler:
@@ -145,7 +145,7 @@ def glued_name(job: Job, read: VariableRead) -> Glued | None:
         if certain or prefix in set_names(job):
             if certain or _is_other_case(prefix, rest) or not rest.strip("_"):
                 return Glued(prefix, True)
-            return Glued(prefix, False) if rest[0] == "_" and is_stranger(job, read) else None
+            return Glued(prefix, False) if rest[0] == "_" and is_lone_lowercase_name(job, read) else None
     return None
 
 
@@ -160,14 +160,14 @@ def _parts(name: str) -> tuple[tuple[str, str, bool], ...]:
     prefix = glued_to(name)
     if prefix is not None:
         return ((prefix, name[len(prefix) :], True),)
-    if misspelling_of(name) is not None or is_usual(name):
+    if misspelling_of(name) is not None or is_common_name(name):
         return ()
     starts = sorted((each.start() for each in _BREAK.finditer(name)), reverse=True)
     parts = [(name[:start], name[start:]) for start in starts]
     return tuple([(each, rest, each in _LOGIN and _is_other_case(each, rest)) for each, rest in parts])
 
 
-def is_stranger(job: Job, read: VariableRead) -> bool:
+def is_lone_lowercase_name(job: Job, read: VariableRead) -> bool:
     """Whether a name in small letters, which no environment uses, is the only one that the script does not set."""
     if not read.name.islower() or may_come_from_files(job) or unusual_names(job) != {read.name}:
         return False
@@ -177,7 +177,7 @@ def is_stranger(job: Job, read: VariableRead) -> bool:
 @once
 def unusual_names(job: Job) -> frozenset[str]:
     """The names that are read, set by nobody, and used by no environment."""
-    return frozenset(each.name for each in unset_reads(job) if not is_usual(each.name))
+    return frozenset(each.name for each in unset_reads(job) if not is_common_name(each.name))
 
 
 def _is_other_case(prefix: str, rest: str) -> bool:
@@ -185,20 +185,20 @@ def _is_other_case(prefix: str, rest: str) -> bool:
     return prefix.isupper() and letters.islower() or prefix.islower() and letters.isupper() and len(letters) > 1
 
 
-def twin(job: Job, read: VariableRead) -> VariableAssignment | None:
+def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
     """The variable that is set in place of one that nobody sets: called almost alike, and itself never read."""
     if len(unusual_names(job)) > MOST_STRANGERS:
         return None
-    around = assignment_around(job, read.span)
+    around = enclosing_assignment(job, read.span)
     candidates = _alike_names(job, read.name)
     if is_list(job, read):
         candidates = [name for name in _assigned(job) if name in candidates or _shares_word(name, read.name)]
     for name in candidates:
-        if is_usual(name) or around is not None and around.name == name or _is_read(job, name):
+        if is_common_name(name) or around is not None and around.name == name or _is_read(job, name):
             continue
-        for each in _assigned(job)[name]:
-            if _is_alike(name, read.name) or job.source.slice(each.span).endswith(")"):
-                return each
+        for assignment in _assigned(job)[name]:
+            if _is_alike(name, read.name) or job.source.slice(assignment.span).endswith(")"):
+                return assignment
     return None
 
 
@@ -206,8 +206,8 @@ def twin(job: Job, read: VariableRead) -> VariableAssignment | None:
 def _assigned(job: Job) -> dict[str, list[VariableAssignment]]:
     """The assignments of the script, and of the one that submits it, by name."""
     found: dict[str, list[VariableAssignment]] = {}
-    for each in (each for outer in outer_jobs(job) for each in outer.assignments):
-        found.setdefault(each.name, []).append(each)
+    for assignment in (each for outer in outer_jobs(job) for each in outer.assignments):
+        found.setdefault(assignment.name, []).append(assignment)
     return found
 
 

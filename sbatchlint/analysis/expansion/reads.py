@@ -59,7 +59,7 @@ def use_of(job: Job, read: VariableRead) -> Use:
         if has_trait(command.name, "prints") and not command.context.captured:
             return Use(read, "print", command)
         return Use(read, "argument", command)
-    assigned = assignment_around(job, read.span)
+    assigned = enclosing_assignment(job, read.span)
     if assigned is None:
         return Use(read, "other")
     before = job.source.text[assigned.span.start : read.span.start]
@@ -69,7 +69,7 @@ def use_of(job: Job, read: VariableRead) -> Use:
 def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
     """The command among whose words the variable is read."""
     for command in job.invocations[read.order : read.order + _AHEAD]:
-        if command.span.holds(read.span) and command.context.parent is read.context.parent:
+        if command.span.contains(read.span) and command.context.parent is read.context.parent:
             return command
     return None
 
@@ -141,13 +141,13 @@ def unprepared_reads_of(job: Job, is_meant: Callable[[str], bool]) -> list[Varia
     return list(found.values())
 
 
-def assignment_around(job: Job, span: Span) -> VariableAssignment | None:
+def enclosing_assignment(job: Job, span: Span) -> VariableAssignment | None:
     """The assignment in which a place stands, the innermost of several."""
     starts, assigned = _assignments(job)
     end = bisect_right(starts, span.start)
-    for each in reversed(assigned[max(end - _NESTED, 0) : end]):
-        if span.end <= each.span.end:
-            return each
+    for assignment in reversed(assigned[max(end - _NESTED, 0) : end]):
+        if span.end <= assignment.span.end:
+            return assignment
     return None
 
 

@@ -78,7 +78,7 @@ def variation_of_output(words: Sequence[str]) -> Variation | None:
 
 
 @lru_cache(maxsize=4096)  # most scripts have the same names
-def tells_own_place(name: str) -> bool:
+def names_own_host(name: str) -> bool:
     """Whether an option or variable of this name tells a process where it runs itself: `local-addr`, `NODE_IP`."""
     parts = set(re.split(r"[-_.]", name.lower()))
     if parts & _MEETING:
@@ -87,7 +87,7 @@ def tells_own_place(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def tells_rank(name: str) -> bool:
+def names_rank(name: str) -> bool:
     """Whether an option or variable of this name tells a process which one it is: `node-rank`, `WORKER_ID`."""
     parts = re.split(r"[-_.]", name.lower())
     if parts[-1] in ("rank", "rankid", "procid", "nodeid", "localid"):
@@ -106,10 +106,10 @@ def of_job(expansion: Expansion) -> bool:
     return entry is not None and not entry.varies and entry.when in ("always", "options") and bool(entry.batch)
 
 
-def right_everywhere(expansion: Expansion, tasks: int | None, nodes: int | None, each: int | None) -> bool:
+def same_in_all_tasks(expansion: Expansion, tasks: int | None, nodes: int | None, per_node: int | None) -> bool:
     """Whether the batch shell's text is that of every task, in a step of so many tasks, nodes, tasks on each node."""
     if expansion.name == "SLURM_LOCALID":
-        return each == 1 or tasks == 1
+        return per_node == 1 or tasks == 1
     found = variation(expansion)
     if found is not None and found.by == NODE and (expansion.name in PER_NODE or not of_task(expansion)):
         return nodes == 1 or tasks == 1

@@ -81,7 +81,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
     if launcher is not None:
         signs.extend(_of_launcher(launcher))
     name = basename(argv[0]) if argv else None
-    if name is None or launcher is None and not tells(name):
+    if name is None or launcher is None and not may_be_sign(name):
         return signs
     span = span_of(argv[0])
     tool = _TOOLS.get(name)
@@ -107,7 +107,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
 
 
 @lru_cache(maxsize=4096)  # the same programs are asked about again and again
-def tells(name: str) -> bool:
+def may_be_sign(name: str) -> bool:
     """Whether a command of this name may give a sign by itself."""
     known = name in _TOOLS or has_trait(name, "loads") or name in _ENGINES or is_interpreter(name)
     return known or _COLLECTIVE_TEST.fullmatch(name) is not None
@@ -126,22 +126,22 @@ def _of_launcher(launcher: Launcher) -> Iterable[Sign]:
 
 
 def _of_container(container: Container) -> Iterable[Sign]:
-    for each in container.options:
-        if container.kind == "apptainer" and each.name in ("nv", "nvccli") and each.text != "false":
-            yield Sign(STRONG, f"--{each.name} brings NVIDIA GPUs into the container", each.span, "nvidia")
-        elif container.kind == "apptainer" and each.name == "rocm" and each.text != "false":
-            yield Sign(STRONG, "--rocm brings AMD GPUs into the container", each.span, "amd")
+    for option in container.options:
+        if container.kind == "apptainer" and option.name in ("nv", "nvccli") and option.text != "false":
+            yield Sign(STRONG, f"--{option.name} brings NVIDIA GPUs into the container", option.span, "nvidia")
+        elif container.kind == "apptainer" and option.name == "rocm" and option.text != "false":
+            yield Sign(STRONG, "--rocm brings AMD GPUs into the container", option.span, "amd")
         elif container.kind in ("docker", "podman"):
-            text = each.text or ""
-            if each.name == "gpus" and text not in ("0", "none"):
-                yield Sign(STRONG, "--gpus brings GPUs into the container", each.span, "nvidia")
-            elif each.name == "gpu":
-                yield Sign(STRONG, "--gpu brings GPUs into the container", each.span, "nvidia")
-            elif each.name == "runtime" and text == "nvidia":
-                yield Sign(STRONG, "the nvidia runtime brings GPUs into the container", each.span, "nvidia")
-            elif each.name == "device" and ("nvidia" in text or text.startswith("/dev/kfd")):
+            text = option.text or ""
+            if option.name == "gpus" and text not in ("0", "none"):
+                yield Sign(STRONG, "--gpus brings GPUs into the container", option.span, "nvidia")
+            elif option.name == "gpu":
+                yield Sign(STRONG, "--gpu brings GPUs into the container", option.span, "nvidia")
+            elif option.name == "runtime" and text == "nvidia":
+                yield Sign(STRONG, "the nvidia runtime brings GPUs into the container", option.span, "nvidia")
+            elif option.name == "device" and ("nvidia" in text or text.startswith("/dev/kfd")):
                 vendor = "nvidia" if "nvidia" in text else "amd"
-                yield Sign(STRONG, f"{text} is a GPU device", each.span, vendor)
+                yield Sign(STRONG, f"{text} is a GPU device", option.span, vendor)
 
 
 def _of_modules(argv: Argv) -> Iterable[Sign]:

@@ -8,7 +8,7 @@ from sbatchlint.analysis.directives.continuations import continuations
 from sbatchlint.analysis.directives.invisible_characters import invisible_characters
 from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import swallowed, typo
-from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs, tells
+from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs, may_be_sign
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
 from sbatchlint.analysis.script.work import Weight, weight
@@ -89,7 +89,7 @@ def gpu_need(job: Job) -> GpuNeed | None:
         sorted(first.values(), key=lambda sign: sign.span)[:3],
         gpus_wanted(job),
         any(sign.strength != _LOOK for sign in found),
-        request.asked("exclusive") or request.text("mem") == "0",
+        request.has_option("exclusive") or request.value("mem") == "0",
     )
 
 
@@ -99,7 +99,7 @@ def component_needs(job: Job) -> list[GpuNeed]:
     needs = []
     by_component: dict[int, list[Step]] = {}
     for step in job.steps if job.request.heterogeneous else ():
-        if step.is_placed and step.certain:
+        if step.has_known_component and step.certain:
             by_component.setdefault(step.request.component, []).append(step)
     for component, steps in by_component.items():
         request = steps[0].request
@@ -112,7 +112,7 @@ def component_needs(job: Job) -> list[GpuNeed]:
             continue
         place = ([setting for setting in settings if setting.name in _RESOURCE_OPTIONS] or settings)[-1]
         first = sorted(found.values(), key=lambda sign: sign.span)[:3]
-        whole_nodes = request.asked("exclusive") or request.text("mem") == "0"
+        whole_nodes = request.has_option("exclusive") or request.value("mem") == "0"
         wanted = _workers([launch for launch in job.launches if launch.step in steps])
         needs.append(GpuNeed(place, first, wanted, True, whole_nodes))
     return needs
@@ -180,7 +180,9 @@ def _hinted(job: Job) -> tuple[Step, Sign] | None:
     if found is None:
         hints = [each for each in _signs_without_request(job) or () if each.strength == _HINT]
         hints.extend(
-            Sign(_HINT, f"{each.name} counts GPUs", each.span) for each in job.assignments if _counts_gpus(each)
+            Sign(_HINT, f"{assignment.name} counts GPUs", assignment.span)
+            for assignment in job.assignments
+            if _counts_gpus(assignment)
         )
         found = (working[-1], hints[0]) if hints else None
     if found is None or is_submitted_with_gpus_elsewhere(job):
@@ -193,9 +195,9 @@ def _hints_of_step(step: Step) -> Iterator[Sign]:
     """What in an srun and its program's words says that GPUs are there."""
     for command in (step.invocation, *step.program):
         for field in command.argv:
-            for each in expansions(field) if len(field) != 1 or field[0].expansion is not None else ():
-                if _COUNT_NAME.fullmatch(each.name):
-                    yield Sign(_HINT, f"{each.name} counts GPUs", span_of(field))
+            for expansion in expansions(field) if len(field) != 1 or field[0].expansion is not None else ():
+                if _COUNT_NAME.fullmatch(expansion.name):
+                    yield Sign(_HINT, f"{expansion.name} counts GPUs", span_of(field))
         container = container_of(command)
         if container is not None and container.image is not None:
             if _GPU_IMAGE.match(shown_text(container.image)) and not _only_prepares(step):
@@ -223,9 +225,9 @@ def _signs(job: Job) -> Iterator[Sign]:
     on several machines are full of it.
     """
     yield from _command_signs(job, job.invocations)
-    for each in job.assignments:
-        if each.exported and len(each.alternatives) == 1 and each.alternatives[0].fields:
-            found = environment_sign(each.name, each.alternatives[0].fields[0], each.span)
+    for assignment in job.assignments:
+        if assignment.exported and len(assignment.alternatives) == 1 and assignment.alternatives[0].fields:
+            found = environment_sign(assignment.name, assignment.alternatives[0].fields[0], assignment.span)
             if found is not None:
                 yield found._replace(strength=_HINT) if found.strength == STRONG else found
 
@@ -236,7 +238,7 @@ def _command_signs(job: Job, commands: Iterable[Invocation]) -> Iterator[Sign]:
         if command.phase is Phase.SUBMIT or not command.argv:
             continue
         launcher, container = by_command.get(id(command)), container_of(command)
-        if launcher is None and container is None and command.name is not None and not tells(command.name):
+        if launcher is None and container is None and command.name is not None and not may_be_sign(command.name):
             continue  # so it is with most commands
         looking = command.name in LOOKING
         for sign in gpu_signs(command.argv, launcher, container):
@@ -244,7 +246,7 @@ def _command_signs(job: Job, commands: Iterable[Invocation]) -> Iterator[Sign]:
 
 
 def _place(job: Job) -> Setting:
-    partition = job.request.given("partition")
+    partition = job.request.setting("partition")
     if partition is not None and _is_gpu_partition(job.request):
         return partition
     settings = job.directives.settings
@@ -261,9 +263,9 @@ def gpus_wanted(job: Job) -> int | None:
     workers = _workers(job.launches)
     if workers is not None:
         return workers
-    for each in job.assignments:
-        if each.exported and each.name in DEVICE_VARIABLES and len(each.alternatives) == 1:
-            fields = each.alternatives[0].fields
+    for assignment in job.assignments:
+        if assignment.exported and assignment.name in DEVICE_VARIABLES and len(assignment.alternatives) == 1:
+            fields = assignment.alternatives[0].fields
             ids = (text_of(fields[0]) or "").split(",") if fields else []
             if ids and all(is_number(one) for one in ids):
                 return max(map(parse_integer, ids)) + 1
@@ -300,8 +302,8 @@ def _lost_lines(directives: "Directives") -> Iterator[str]:
     for miss in near_misses(directives):
         if miss.kind not in _READ:
             yield string[miss.start : miss.last]
-    for each in continuations(directives):
-        for piece in each.pieces:
+    for continuation in continuations(directives):
+        for piece in continuation.pieces:
             yield string[piece.start : piece.end]
     for setting in directives.settings:
         token, line = setting.value_token, setting.line

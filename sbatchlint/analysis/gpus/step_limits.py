@@ -24,17 +24,17 @@ _TOTALS = frozenset({"SLURM_GPUS", "SLURM_STEP_GRES", "SLURM_GRES", "SLURM_GPUS_
 class TooManyGpus(NamedTuple):
     """A step that asks for GPUs which the job does not have.
 
-    `place`, `words`: the srun's option; the srun itself where the request is the job's own. `asked`, `held`: how many
-    the step asks for and the job has, in all for `by` `job`, on each node for `node`; `held` 0: the job asks for none.
-    `setting`: the directive that says what the job has. `nodes`: of the step and of the job, where the step inherits a
-    total that is spread over all nodes of the job.
+    `place`, `words`: the srun's option; the srun itself where the request is the job's own. `requested`, `available`:
+    how many the step asks for and the job has, in all for `by` `job`, on each node for `node`; `available` 0: the job
+    asks for none. `setting`: the directive that says what the job has. `nodes`: of the step and of the job, where the
+    step inherits a total that is spread over all nodes of the job.
     """
 
     step: Step
     place: Span
     words: str
-    asked: int
-    held: int
+    requested: int
+    available: int
     by: str
     setting: Setting | None
     nodes: tuple[int, int] | None = None
@@ -45,9 +45,9 @@ def too_many_gpus(job: Job, step: Step) -> TooManyGpus | None:
     request = job.request
     if job.phase is not Phase.BATCH or not job.directives.settings or not job.directives.certain:
         return None
-    if request.heterogeneous or request.asked("exclusive") or request.asked("gpus-per-socket"):
+    if request.heterogeneous or request.has_option("exclusive") or request.has_option("gpus-per-socket"):
         return None  # an exclusive job has all GPUs of its nodes
-    if not step.certain or step.elsewhere or "het-group" in step.options:
+    if not step.certain or step.in_other_job or "het-group" in step.options:
         return None
     return _too_many(job, step) or _whole_total(job, step)
 
@@ -95,7 +95,7 @@ def _counts_on_whole_nodes(job: Job) -> bool:
     """
     request = job.request
     parts = ("ntasks", "ntasks-per-node", "cpus-per-task", "mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "mincpus")
-    if not request.asked("nodes") or request.asked_any(parts):
+    if not request.has_option("nodes") or request.has_any_option(parts):
         return False
     cpus = [each for each in (step.option("cpus-per-task") for step in job.steps) if each is not None]
     if any(each.text != "1" for each in cpus) or any(step.geometry.several for step in job.steps):
@@ -110,7 +110,7 @@ def _inherits_per_node(step: Step) -> bool:
     A task that is alone on its node is given all of them before 25.11.
     """
     own = "gpus-per-node" in step.options or "gres" in step.options
-    return own or step.request.asked("gpus-per-node") and step.tasks_per_node == 1
+    return own or step.request.has_option("gpus-per-node") and step.tasks_per_node == 1
 
 
 def _by(option: StepOption) -> str:
@@ -127,7 +127,7 @@ def _count(job: Job, option: StepOption) -> int | None:
 def _whole_total(job: Job, step: Step) -> TooManyGpus | None:
     """A step on some of the job's nodes that inherits `--gpus`: it asks for all of them there."""
     request = job.request
-    setting = request.given("gpus")
+    setting = request.setting("gpus")
     if setting is None or step.nodes is None:
         return None
     total, nodes = request.gpus.total, request.exact_nodes()
@@ -136,7 +136,7 @@ def _whole_total(job: Job, step: Step) -> TooManyGpus | None:
     others = ("gpus-per-node", "gpus-per-task", "gres", "tres-per-task", "ntasks-per-gpu")
     own = [name for name in ("gpus", "gpus-per-node", "tres-per-task", "ntasks-per-gpu") if name in step.options]
     gres = step.option("gres")
-    if own or request.asked_any(others) or gres is not None and (gres.text or "none") == "none":
+    if own or request.has_any_option(others) or gres is not None and (gres.text or "none") == "none":
         return None
     invocation = step.invocation
     if any(name in _TOTALS for name, _ in invocation.variables) or any(map(invocation.state.variables.get, _TOTALS)):

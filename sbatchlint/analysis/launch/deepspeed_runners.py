@@ -21,7 +21,7 @@ def deepspeed_runners(job: Job) -> Iterator[tuple[LaunchWorld, DeepSpeed]]:
     for world in find_worlds(job):
         launcher = world.launcher
         if isinstance(launcher, DeepSpeed) and launcher.kind == "deepspeed" and launcher.certain:
-            if not launcher.no_ssh and world.apart != "restricted":
+            if not launcher.no_ssh and world.isolation != "restricted":
                 yield world, launcher
 
 
@@ -34,8 +34,11 @@ def has_hostfile(job: Job, runner: DeepSpeed) -> bool:
 def _names_default(job: Job) -> bool:
     return any(
         DEFAULT_HOSTFILE in shown_text(field)
-        for each in job.invocations
-        for field in (*each.argv, *(redirect.target for redirect in each.redirects if redirect.target is not None))
+        for command in job.invocations
+        for field in (
+            *command.argv,
+            *(redirect.target for redirect in command.redirects if redirect.target is not None),
+        )
     )
 
 

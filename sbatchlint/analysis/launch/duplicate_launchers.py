@@ -42,7 +42,7 @@ def _is_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
     if workers == 1:
         # as many as there are nodes, and no more, can join a world of so many
         return not (isinstance(launcher.nnodes, int) and 1 < launcher.nnodes == step.nodes)
-    bound = any(name in step.options or job.request.asked(name) for name in PER_TASK_GPUS)
+    bound = any(name in step.options or job.request.has_option(name) for name in PER_TASK_GPUS)
     bound = bound or any(is_set(launch.invocation, name) for name in DEVICE_VARIABLES)  # each task chooses its GPUs
     counts_tasks = _counts_tasks(launch, step)
     if not isinstance(workers, int):
@@ -52,7 +52,7 @@ def _is_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
         return bound or gpus is None or starts is None or workers * starts <= gpus
     if not bound:
         return False
-    own = step_gpus(job, step).each
+    own = step_gpus(job, step).per_task
     return own is None or own == workers and not isinstance(launcher.nnodes, int)
 
 

@@ -88,7 +88,7 @@ def _gpus(job: Job, launch: Launch) -> int | None:
     """How many GPUs it sees, as far as the script tells."""
     if devices_chosen(launch.invocation, launch.step):
         return chosen_devices(launch.invocation)
-    return job.request.gpus_per_node() if launch.step is None else step_gpus(job, launch.step).each
+    return job.request.gpus_per_node() if launch.step is None else step_gpus(job, launch.step).per_task
 
 
 def _without_hosts(job: Job, runner: DeepSpeed) -> Refusal | None:
@@ -103,6 +103,6 @@ def _without_slots(job: Job, launch: Launch) -> Refusal | None:
     found = too_few_slots(job, launch)
     if found is None or not is_open_mpi(job, launch):
         return None
-    where = " on each node" if found.each else ""
+    where = " on each node" if found.per_node else ""
     return Refusal("slots", f"{found.processes} processes{where} need as many slots, and there are {found.number}",
-                   found.told.span)  # fmt: skip
+                   found.process_setting.span)  # fmt: skip

@@ -64,18 +64,18 @@ def lone_ranks(job: Job) -> list[LoneRank]:
         geometry, context = step.geometry, step.invocation.context
         if geometry.tasks_per_node != 1 or geometry.several is not False or geometry.ignored is not False:
             continue
-        if context.background and context.looped or is_spread(job, step):
+        if context.background and context.may_repeat or is_spread(job, step):
             continue
         signs = [(each, sign) for each in step.program if (sign := sign_of_rank(job, each, step)) is not None]
         sharing = step_gpus(job, step) if signs else None
-        gpus = None if sharing is None else sharing.each
+        gpus = None if sharing is None else sharing.per_task
         if sharing is None or gpus is None or gpus < 2 or (meant := sharing.meant) is not None and meant < gpus:
             continue
-        for each, sign in signs:
+        for command, sign in signs:
             expected = gpus if sign.devices is None else sign.devices
             if expected > 1:
-                awaited = _is_told_of_all(each, sign, step, expected)
-                found.setdefault((step.span, each.span), LoneRank(step, each, sign, gpus, expected, awaited))
+                awaited = _reads_world_size(command, sign, step, expected)
+                found.setdefault((step.span, command.span), LoneRank(step, command, sign, gpus, expected, awaited))
     return list(found.values())
 
 
@@ -102,7 +102,7 @@ def sign_of_rank(job: Job, invocation: Invocation, step: Step) -> RankSign | Non
     return sign
 
 
-def _is_told_of_all(invocation: Invocation, sign: RankSign, step: Step, expected: int) -> bool:
+def _reads_world_size(invocation: Invocation, sign: RankSign, step: Step, expected: int) -> bool:
     """Whether the program reads a WORLD_SIZE that counts the ranks that nobody starts."""
     field = exported(invocation, "WORLD_SIZE")
     number = None if field is None else integer(field)
@@ -137,7 +137,7 @@ def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
     request, directives = job.request, job.directives
     if not directives.certain or job.is_embedded and job.directives_expand:
         return None
-    if any(request.asked(name) for name in ("tres-per-task", "ntasks-per-gpu", "ntasks-per-socket")):
+    if any(request.has_option(name) for name in ("tres-per-task", "ntasks-per-gpu", "ntasks-per-socket")):
         return None
     ranks = lone_ranks(job)
     alike = {each.step.span for each in ranks if each.expected == expected}
@@ -146,7 +146,7 @@ def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
         if other.span not in alike and not counted and not is_repeatable_step(other):
             return None
     edits = []
-    per_node, tasks = request.given("ntasks-per-node"), request.given("ntasks")
+    per_node, tasks = request.setting("ntasks-per-node"), request.setting("ntasks")
     if per_node is not None:
         if literal_number(job, per_node.value_span) is None:
             return None
@@ -163,7 +163,7 @@ def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
         edits.append(insertion(directives, f"--ntasks-per-node={expected}"))
     shared = []
     for name, what in (("cpus-per-task", "CPUs"), ("gpus-per-task", "GPUs")):
-        setting = request.given(name)
+        setting = request.setting(name)
         if setting is None:
             continue
         number = whole(setting.text)

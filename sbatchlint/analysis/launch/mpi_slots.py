@@ -37,16 +37,16 @@ _OPEN_MPI = Regex(r"(?i)open-?mpi|ompi|hpc-?x")
 
 
 class Slots(NamedTuple):
-    """How many slots the job has for an mpirun, in all or (`each`) on each node, and what asks for them.
+    """How many slots the job has for an mpirun, in all or (`per_node`) on each node, and what asks for them.
 
-    `processes`: what it is to start there; `told`: what says so.
+    `processes`: what it is to start there; `process_setting`: what says so.
     """
 
     number: int
     setting: Setting | None
     processes: int
-    told: LauncherSetting
-    each: bool
+    process_setting: LauncherSetting
+    per_node: bool
 
 
 def takes_slots(job: Job, launch: Launch) -> bool:
@@ -71,7 +71,7 @@ def takes_slots(job: Job, launch: Launch) -> bool:
     if any(name in launch.invocation.state.variables for name in _VARIABLES):
         return False
     # an exclusive job without tasks has a slot for each CPU of its nodes
-    return request.exclusive is None or request.asked("ntasks") or request.asked("ntasks-per-node")
+    return request.exclusive is None or request.has_option("ntasks") or request.has_option("ntasks-per-node")
 
 
 def too_few_slots(job: Job, launch: Launch) -> Slots | None:
@@ -84,7 +84,7 @@ def too_few_slots(job: Job, launch: Launch) -> Slots | None:
     if tasks is not None and total is not None and total.number is not None and total.number > tasks:
         return Slots(tasks, setting, total.number, total, False)
     each, told = launcher.processes_per_node, launcher.setting("ppn", "map-by")
-    limit, setting = job.request.tasks_per_node, job.request.given("ntasks-per-node")
+    limit, setting = job.request.tasks_per_node, job.request.setting("ntasks-per-node")
     if each is None or told is None or limit is None or setting is None or each <= limit:
         return None
     return Slots(limit, setting, each, told, True)
@@ -93,18 +93,18 @@ def too_few_slots(job: Job, launch: Launch) -> Slots | None:
 def tasks_of_job(job: Job) -> tuple[int | None, Setting | None]:
     """The job's tasks, which are mpirun's slots, and the directive that asks for them."""
     request = job.request
-    if request.asked("ntasks"):
-        return request.tasks, request.given("ntasks")
-    if request.asked("ntasks-per-node"):
+    if request.has_option("ntasks"):
+        return request.tasks, request.setting("ntasks")
+    if request.has_option("ntasks-per-node"):
         nodes, each = request.exact_nodes(), request.tasks_per_node
-        nodes = 1 if nodes is None and not request.asked("nodes") else nodes
+        nodes = 1 if nodes is None and not request.has_option("nodes") else nodes
         tasks = None if nodes is None or each is None else nodes * each
-        return request.tasks or tasks, request.given("ntasks-per-node")
-    if request.asked_any(_UNCLEAR):
+        return request.tasks or tasks, request.setting("ntasks-per-node")
+    if request.has_any_option(_UNCLEAR):
         return None, None
-    if not request.asked("cpus-per-task") and not request.asked("nodes"):
+    if not request.has_option("cpus-per-task") and not request.has_option("nodes"):
         return None, None  # a job of defaults, which the command line is likely to change
-    return (request.exact_nodes() if request.asked("nodes") else 1), None
+    return (request.exact_nodes() if request.has_option("nodes") else 1), None
 
 
 def is_open_mpi(job: Job, launch: Launch) -> bool:
@@ -120,9 +120,9 @@ def is_open_mpi(job: Job, launch: Launch) -> bool:
 def mpi_modules(job: Job) -> list[tuple[Invocation, str]]:
     """The modules of an MPI that are loaded, in order, each with the command that does so."""
     return [
-        (each, word)
-        for each in job.invocations
-        if has_trait(each.name, "loads")
-        for word in map(shown_text, each.argv[1:])
+        (command, word)
+        for command in job.invocations
+        if has_trait(command.name, "loads")
+        for word in map(shown_text, command.argv[1:])
         if _MPI.search(word)
     ]

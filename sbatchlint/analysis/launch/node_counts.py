@@ -16,7 +16,7 @@ WORLD_LAUNCHERS = programs_with("joins")
 
 def is_started_by_whole_step(job: Job, world: LaunchWorld) -> bool:
     """Whether the nodes of a step start a launcher as one: not by hand, host by host, nor some of the tasks only."""
-    return world.step is not None and world.apart in ("", "part") and not job.request.heterogeneous
+    return world.step is not None and world.isolation in ("", "part") and not job.request.heterogeneous
 
 
 def fills_node(job: Job, world: LaunchWorld) -> bool:
@@ -28,7 +28,7 @@ def fills_node(job: Job, world: LaunchWorld) -> bool:
     return world.starts_per_node == 1 or ignored or is_duplicated(job, world.launch)
 
 
-def is_told_job_nodes(launch: Launch) -> bool:
+def has_job_node_count(launch: Launch) -> bool:
     """Whether a launcher is told the job's own number of nodes."""
     machines = launch.launcher.machines
     value = () if machines is None else machines.value or ()

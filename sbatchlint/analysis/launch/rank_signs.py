@@ -85,13 +85,13 @@ def _counts_ranks(option: str) -> str:
 @once
 def spawns_others(job: Job, invocation: Invocation) -> bool:
     """Whether a Python program starts its other processes itself: an option, its name, or its own text says so."""
-    if _is_told_to_spawn(invocation.argv, python_of(invocation)):
+    if _has_spawn_option(invocation.argv, python_of(invocation)):
         return True
     program = python_program(job, invocation)
     return program is not None and _spreads_itself(program)
 
 
-def _is_told_to_spawn(argv: Argv, python: Python | None) -> bool:
+def _has_spawn_option(argv: Argv, python: Python | None) -> bool:
     if python is None or python.target is None:
         return False
     if python.kind == "module" and _SPAWNING_MODULES.match(shown_text(python.target)):
@@ -106,7 +106,7 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
     None where nothing says so, or it starts its other processes itself. `litgpt X` is such a program too.
     """
     python = python_of(invocation)
-    found = told_sign(invocation.argv, python, partial(exported, invocation))
+    found = sign_in_command(invocation.argv, python, partial(exported, invocation))
     if python is None:
         return found
     found = _with_configuration(job, invocation, found)
@@ -116,7 +116,7 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
     if spawns_others(job, invocation):
         return None
     if found is not None:
-        wrong = found.kind == "jax" and program.complete and not program.speaks_of("jax")
+        wrong = found.kind == "jax" and program.complete and not program.mentions("jax")
         return None if wrong else found
     place = span_of(invocation.argv[python.at])
     trainer = _lightning_trainer(program)
@@ -145,14 +145,14 @@ def _with_configuration(job: Job, invocation: Invocation, found: RankSign | None
     return RankSign("lightning", words, place, configured.devices, configured.nodes, configured.path)
 
 
-def told_sign(argv: Argv, python: Python | None, lookup: Lookup) -> RankSign | None:
+def sign_in_command(argv: Argv, python: Python | None, lookup: Lookup) -> RankSign | None:
     """The sign that a command's words and environment give. `python`: what the words are as a call of Python."""
     if python is None and len(argv) > 1 and basename(argv[0]) == "litgpt" and text_of(argv[1]) in _LITGPT:
         return RankSign("lightning", "Lightning expects one task for each device", span_of(argv[0]))
     if python is None or python.target is None or python.kind not in ("script", "module"):
         return None
     program = shown_text(python.target)
-    if _is_told_to_spawn(argv, python):
+    if _has_spawn_option(argv, python):
         return None
     devices: int | None = None
     nodes: int | None = None
@@ -235,7 +235,7 @@ def _lightning_trainer(program: PythonProgram) -> _Trainer | None:
     found = [call for call in program.calls if call.last in ("Trainer", "Fabric") and _is_lightning(call)]
     trainers = {_trainer(program, call) for call in found}
     alike = {each and each._replace(line=0) for each in trainers}
-    if len(alike) != 1 or program.speaks_of("LightningEnvironment", "TorchElasticEnvironment"):
+    if len(alike) != 1 or program.mentions("LightningEnvironment", "TorchElasticEnvironment"):
         return None
     return next(iter(trainers))
 

@@ -17,7 +17,7 @@ from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
-from sbatchlint.job.worlds import LaunchWorld, World, by_place, find_worlds, from_outside, world_of
+from sbatchlint.job.worlds import LaunchWorld, World, by_place, find_worlds, from_submission, world_of
 from sbatchlint.programs import programs_with
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
@@ -37,7 +37,7 @@ def lacks_address(launch: Launch) -> bool:
     return rendezvous is not None and rendezvous.address is None
 
 
-def meets_others(job: Job, world: LaunchWorld) -> bool | None:
+def joins_other_nodes(job: Job, world: LaunchWorld) -> bool | None:
     """Whether a launch is started on several nodes that are to be one world; None: it depends on the run."""
     launcher = world.launcher
     if not launcher.is_a("joins") or not launcher.spawns or launcher.standalone:
@@ -46,13 +46,13 @@ def meets_others(job: Job, world: LaunchWorld) -> bool | None:
         return False
     if world.step is None and world.mpi is None:
         return False
-    asked = world.asked
-    if asked.several is False or world.nodes == 1 and (not asked.several or not world.apart):
+    asked = world.nodes_setting
+    if asked.several is False or world.nodes == 1 and (not asked.several or not world.isolation):
         return False  # alone on its node, it has another fault
     if asked.several:
         return True
     if _is_elastic(world):
-        return world.several_nodes is True and not world.apart and world.starts_per_node == 1
+        return world.several_nodes is True and not world.isolation and world.starts_per_node == 1
     if asked.of_job:
         return True if world.several_nodes else None if world.nodes is None else False
     return False
@@ -60,11 +60,11 @@ def meets_others(job: Job, world: LaunchWorld) -> bool | None:
 
 def _is_elastic(world: World) -> bool:
     """Whether a launcher is content with one node, and would take several: `--nnodes=1:2`."""
-    asked = world.asked
+    asked = world.nodes_setting
     return asked.least == 1 and asked.most is not None and asked.most > 1
 
 
-def begins_alone(world: World) -> bool:
+def starts_alone(world: World) -> bool:
     """Whether a node that finds no other trains by itself, after 30 seconds: an elastic launcher with c10d.
 
     The static backend waits for the largest number of nodes (static_tcp_rendezvous.py; runs of torch 2.13).
@@ -73,7 +73,7 @@ def begins_alone(world: World) -> bool:
     return _is_elastic(world) and rendezvous is not None and rendezvous.backend == "c10d"
 
 
-def is_told_node_id(launch: Launch) -> bool:
+def passes_node_id(launch: Launch) -> bool:
     """Whether each task of a launch tells its launcher the number of its node, as Slurm counts it."""
     rank = launch.launcher.node_rank
     found = expansions((rank.value if rank is not None else None) or ())
@@ -155,13 +155,13 @@ def unshared_addresses(job: Job) -> list[UnsharedAddress]:
     """Addresses of launchers of several nodes, and of programs under srun, that are another host for each of them."""
     found = list(_of_programs(job))
     for place in by_place(find_worlds(job)):
-        if any(meets_others(job, world) is False for world in place):
+        if any(joins_other_nodes(job, world) is False for world in place):
             continue
         each = [_of_launcher(world) for world in place]
         if not any(each) or not all(verdict or _is_from_outside(world) for world, verdict in zip(place, each)):
             continue
         world, (kind, span, words) = next((world, verdict) for world, verdict in zip(place, each) if verdict)
-        certain = all(each) and all(meets_others(job, world) for world in place)
+        certain = all(each) and all(joins_other_nodes(job, world) for world in place)
         found.append(UnsharedAddress(world, kind, span, words, certain))
     return found
 
@@ -169,13 +169,13 @@ def unshared_addresses(job: Job) -> list[UnsharedAddress]:
 def _is_from_outside(world: LaunchWorld) -> bool:
     """Whether the address is what the environment of the submission may have, as in `${MASTER_ADDR:-localhost}`."""
     rendezvous = world.launcher.rendezvous
-    return rendezvous is not None and rendezvous.address is not None and from_outside(rendezvous.address.value)
+    return rendezvous is not None and rendezvous.address is not None and from_submission(rendezvous.address.value)
 
 
 def _of_launcher(world: LaunchWorld) -> tuple[str, Span, str] | None:
     rendezvous = world.launcher.rendezvous
     address = None if rendezvous is None else rendezvous.address
-    if address is None or address.value is None or world.apart == "restricted":
+    if address is None or address.value is None or world.isolation == "restricted":
         return None
     return _whose_address(world.invocation, address.value, span_of(address.value) if address.value else address.span)
 
@@ -199,7 +199,7 @@ def _of_programs(job: Job) -> Iterator[UnsharedAddress]:
             continue
         world = world_of(job, program)
         ranked = any(is_set(program, name) for name in ("RANK", "WORLD_SIZE")) or rank_sign(job, program) is not None
-        if ranked or world.apart not in ("restricted", "loop", "sharded"):
+        if ranked or world.isolation not in ("restricted", "loop", "sharded"):
             yield UnsharedAddress(world, *verdict, ranked)
 
 

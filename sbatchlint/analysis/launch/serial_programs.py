@@ -24,7 +24,7 @@ _WRITERS = Regex(
 
 def is_serial(program: PythonProgram) -> bool:
     """Whether a program certainly does the same work in each of its copies."""
-    return program.complete and program.foreign <= SERIAL and not program.speaks_of(*_IDENTITY)
+    return program.complete and program.foreign <= SERIAL and not program.mentions(*_IDENTITY)
 
 
 def written_file(program: PythonProgram) -> Call | None:

@@ -38,8 +38,8 @@ def _request(job: Job) -> Plan:
     }
     if len(versions) > 1:
         found["by_version"] = {
-            version: {"accepted": each.accepted, "message": each.message}
-            for version, each in zip(versions, verdicts, strict=True)
+            version: {"accepted": said.accepted, "message": said.message}
+            for version, said in zip(versions, verdicts, strict=True)
         }
     newest = versions[-1]
     found["components"] = [
@@ -68,7 +68,7 @@ def _component(job: Job, request: Request) -> Plan:
         "gpu_type": gpus.kind or None,
     }
     for key, name in _TEXTS.items():
-        found[key] = request.text(name)
+        found[key] = request.value(name)
     found["exclusive"] = "exclusive" if request.exclusive == "" else request.exclusive
     found["mail_type"] = request.mail_type
     found["options"] = {

@@ -10,7 +10,7 @@ from sbatchlint.job.gpus import refuses_gres
 from sbatchlint.job.once import once
 from sbatchlint.job.request import fixed_nodes
 from sbatchlint.job.step_cpus import cpus_per_task, missing_cpus, too_much_memory
-from sbatchlint.job.steps import Step, lacking_nodes
+from sbatchlint.job.steps import Step, missing_nodes
 from sbatchlint.slurm.options import accepting_commands
 
 
@@ -24,22 +24,22 @@ def refusal_of(job: Job, step: Step) -> str | None:
         return f"srun does not accept {value}"
     if all(refuses_gres(step, version) for version in job.versions.majors):
         return "srun does not accept --gres=gpu beside --gpus-per-node"
-    if str(job.versions) == "23.11" and "gpus-per-task" in step.options and step.request.asked("cpus-per-task"):
+    if str(job.versions) == "23.11" and "gpus-per-task" in step.options and step.request.has_option("cpus-per-task"):
         # sbatch leaves SLURM_TRES_PER_TASK=cpu=N in the environment (23.11.4; 23.11.11 and 24.11 take both)
         if "SLURM_TRES_PER_TASK" not in step.invocation.state.variables:
             return "srun of 23.11.0 to 23.11.6 does not accept --gpus-per-task in a job with --cpus-per-task"
-    lacking = lacking_nodes(step)
+    lacking = missing_nodes(step)
     if lacking is not None:
         held = "1 node" if lacking[1] == 1 else f"{lacking[1]} nodes"
         return f"the job has {held} and its {len(step.parts)} components request {lacking[0]}"
     gpus = too_many_gpus(job, step)
     if gpus is not None and gpus.setting is not None:
         unit = " a node" if gpus.by == "node" else ""
-        return f"the job has {gpus.held} GPUs{unit} and srun requests {gpus.asked}"
+        return f"the job has {gpus.available} GPUs{unit} and srun requests {gpus.requested}"
     option, nodes = step.option("nodes"), step.request.exact_nodes()
     asked = None if option is None else fixed_nodes(option.text)
     # with fewer tasks than nodes srun lowers the nodes; tasks that are counted by the node do not
-    per_node = step.option("ntasks") is None and not step.request.asked("ntasks")
+    per_node = step.option("ntasks") is None and not step.request.has_option("ntasks")
     least = None
     if asked is not None and (per_node or step.tasks is not None):
         least = asked.minimum if per_node else min(asked.minimum, step.tasks or 1)
@@ -51,7 +51,7 @@ def refusal_of(job: Job, step: Step) -> str | None:
         return f"{first.variable.as_written if first.variable else ''} and {first.conflict} say different numbers"
     cpus = missing_cpus(step, job.versions)
     if cpus is not None and set(job.versions.majors) <= set(cpus.versions or job.versions.majors):
-        return f"the job has {cpus.held} CPUs and srun requests {cpus.asked}"
+        return f"the job has {cpus.available} CPUs and srun requests {cpus.requested}"
     memory = too_much_memory(step)
     if memory is not None:
         return f"the job has {memory[1].shown} and srun requests {memory[0].as_written}"

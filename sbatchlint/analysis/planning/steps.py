@@ -65,7 +65,10 @@ def _without_alternatives(job: Job, found: list[tuple[Invocation, Plain]]) -> li
     """One entry for a command whose words can be one thing or the other; what differs between them is None."""
     # a statement that ran has one command for each combination of words that it may have
     statement = {
-        id(each): number for number, ran in enumerate(job.pipelines) for element in ran.elements for each in element
+        id(command): number
+        for number, ran in enumerate(job.pipelines)
+        for element in ran.elements
+        for command in element
     }
     kept: list[tuple[tuple[object, ...], Plain]] = []
     for invocation, plain in found:
@@ -133,7 +136,7 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
         "tasks_per_node": step.tasks_per_node,
         "background": invocation.context.background is not None,
         "gpus_on_node": sharing.on_node,
-        "gpus_per_task": sharing.each,
+        "gpus_per_task": sharing.per_task,
         "container": _container(step, work),
         "launcher": None if work.launch is None else _launcher(job, work.launch),
         "processes": None,
@@ -173,7 +176,7 @@ def _place(job: Job, offset: int) -> Plain:
 def _flow(found: Plain, context: Context) -> None:
     if context.conditional:
         found["conditional"] = True
-    if context.looped:
+    if context.may_repeat:
         found["repeated"] = True
 
 
@@ -241,7 +244,7 @@ def _by_task(job: Job, task: Task, sharing: StepGpus) -> Plain:
         "gpus": _gpus(task, sharing),
         "variables": task.variables,
         "argv": None if invocation is None else [text_of(field) for field in invocation.argv],
-        "processes": _processes(job, task, sharing.each),
+        "processes": _processes(job, task, sharing.per_task),
     }
 
 
@@ -360,9 +363,9 @@ def _origin(setting: Setting | None, invocation: Invocation) -> str | int | None
     if setting is None or setting.value is None:
         return None
     field = setting.value
-    for each in expansions(field):
-        if each.name in TASK_VARIABLES:
-            return f"{each.phase.name.lower()}:{each.name}"
+    for expansion in expansions(field):
+        if expansion.name in TASK_VARIABLES:
+            return f"{expansion.phase.name.lower()}:{expansion.name}"
     text = text_of(field)
     if text is not None:
         return parse_integer(text) if is_number(text) else text

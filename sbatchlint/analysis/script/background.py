@@ -13,14 +13,14 @@ def waits(job: Job) -> list[Invocation]:
     return [each for each in job.invocations if each.name == "wait" and not depends_on_test(each)]
 
 
-def loops_around(command: Invocation, background: Shell) -> list[Span]:
+def enclosing_loops(command: Invocation, background: Shell) -> list[Span]:
     """The loops in which a statement in the background is started, outermost first, for a command in it."""
-    return [each for each in command.context.loops if not background.span.holds(each)]
+    return [each for each in command.context.loops if not background.span.contains(each)]
 
 
 def is_started_again(job: Job, command: Invocation, background: Shell) -> bool:
     """Whether a loop starts a statement in the background, for a command in it, while that of the last turn may run."""
-    loops = loops_around(command, background)
+    loops = enclosing_loops(command, background)
     if not loops:
         return False
     return not any(each.context.shell is background.parent and loops[-1] in each.context.loops for each in waits(job))

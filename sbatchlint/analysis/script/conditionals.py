@@ -30,6 +30,6 @@ def depends_on_test(command: Invocation, within: Invocation | None = None) -> bo
     guards = context.guards if within is None else context.guards - within.context.guards
     branches = (branch for branch, _ in guards)
     return any(
-        isinstance(each, tuple) and (each[:1] == ("case",) or each[:1] == ("if",) and _TEST.match(str(each[1])))
-        for each in branches
+        isinstance(branch, tuple) and (branch[:1] == ("case",) or branch[:1] == ("if",) and _TEST.match(str(branch[1])))
+        for branch in branches
     )

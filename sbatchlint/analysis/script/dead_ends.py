@@ -55,7 +55,7 @@ def dead_ends(found: ExitStatuses) -> Iterator[DeadEnd]:
         if job.all_in([choice], number):
             for arm in choice.arms:
                 message = _error(arm)
-                if message is not None and not any(NOTHING_TO_DO.search(text) for _, text in arm.told):
+                if message is not None and not any(NOTHING_TO_DO.search(text) for _, text in arm.messages):
                     subject = _subject(choice)
                     chosen = subject is not None and not job.is_measured([choice], subject)
                     yield DeadEnd(message, _test(choice), choice.kind, True, chosen)
@@ -66,7 +66,7 @@ def dead_ends(found: ExitStatuses) -> Iterator[DeadEnd]:
         if job.all_in(group, number):
             if group[-1].kind == "AndOr" and group[-1].last == len(found.met):
                 continue  # its status is 1
-            told = job.told_of(subject)
+            told = job.message_of(subject)
             test = _test(group[0])
             measured = job.is_measured(group, subject)
             if told is not None or measured:
@@ -76,7 +76,7 @@ def dead_ends(found: ExitStatuses) -> Iterator[DeadEnd]:
 
 def _error(arm: Arm) -> Span | None:
     """The message of an arm that goes on though it says that something is wrong."""
-    return next((span for span, text in arm.told if arm.goes_on and ERROR.search(text)), None)
+    return next((span for span, text in arm.messages if arm.goes_on and ERROR.search(text)), None)
 
 
 def _test(choice: Choice) -> Span:
@@ -176,13 +176,13 @@ class _Works:
             found = self.around[found[0]]
         return None, None
 
-    def told_of(self, name: str) -> Span | None:
+    def message_of(self, name: str) -> Span | None:
         """The message of a branch that tests a variable and only says that its value is none of those that it knows."""
         for choice in self.found.choices:
             for arm in choice.arms:
-                if arm.told and arm.goes_on:
+                if arm.messages and arm.goes_on:
                     if not arm.test and _subject(choice) == name:
-                        return _error(arm) or arm.told[0][0]
+                        return _error(arm) or arm.messages[0][0]
                     if "!" in arm.test and set(_NAME.findall(arm.test)) == {name} and _error(arm) is not None:
                         return _error(arm)
         return None

@@ -235,11 +235,11 @@ class _Walk:
     # --- what becomes of statuses ---------------------------------------------------------------------
 
     def lose(self, commands: Iterable[Invocation], how: str, by: Span, last: Invocation | None = None) -> None:
-        for each in commands:
+        for command in commands:
             found = self.awaited if how in ("wait", "waits") else self.lost
-            old = found.get(id(each))
+            old = found.get(id(command))
             if old is None or old.how in ("iterations", "ignored"):
-                found[id(each)] = Loss(each, self.weights[id(each)], how, by, self.errexit, last)
+                found[id(command)] = Loss(command, self.weights[id(command)], how, by, self.errexit, last)
 
     def see(self, commands: Iterable[Invocation]) -> None:
         self.seen.update(map(id, commands))
@@ -257,7 +257,7 @@ class _Walk:
         """Notes the statuses that a statement reads. `quiet`: it only keeps them."""
         for at in self.uses.reads(node):
             of_pipe = self.uses.reads_pipe_status(at)
-            earnest = self.uses.in_earnest(at)
+            earnest = self.uses.is_acted_on(at)
             place = self.text.span(at, at + 2)
             if status.started is not None and not of_pipe:
                 self.empty.setdefault(place.start, EmptyStatus(place, status.started, earnest))
@@ -311,7 +311,7 @@ class _Walk:
         method = _METHODS.get(type(node))
         return GOOD if method is None else method(self, node, status)
 
-    def apart(self, node: Statement, status: Status) -> list[Invocation]:
+    def in_subprocess(self, node: Statement, status: Status) -> list[Invocation]:
         """A statement in a process of its own: the commands of whose failure its status tells."""
         with self.within(process=_Process(), loop=None, errexit=self.errexit):
             return self.deciding(self.statement(node, status))
@@ -412,9 +412,9 @@ class _Walk:
         waiting = self.process.background
         known = self.process.awaited(node.words[1]) if len(node.words) == 2 else None
         if known is not None:  # bash keeps the status of a process: a second `wait` returns it once more
-            for each in known:
-                if id(each) in self.lost and self.lost[id(each)].how == "replaced":
-                    del self.lost[id(each)]
+            for invocation in known:
+                if id(invocation) in self.lost and self.lost[id(invocation)].how == "replaced":
+                    del self.lost[id(invocation)]
             return self.ended(known)
         operands = command.words[1:]
         if not operands:
@@ -425,7 +425,7 @@ class _Walk:
         written = self.written(node)
         if several or "[@]" in written or "[*]" in written:
             self.process.background = []
-            if len(waiting) > 1 or waiting and waiting[0].context.looped:
+            if len(waiting) > 1 or waiting and waiting[0].context.may_repeat:
                 self.lose(waiting, "waits", self.span(node))
             return Status(tuple(waiting))
         return self.ended(waiting)
@@ -447,7 +447,9 @@ class _Walk:
 
     def piped(self, node: Pipeline, status: Status) -> Status:
         """The status of several commands, each in a process of its own: that of the last one, but for pipefail."""
-        *others, end = [self.apart(each, GOOD if number else status) for number, each in enumerate(node.commands)]
+        *others, end = [
+            self.in_subprocess(command, GOOD if number else status) for number, command in enumerate(node.commands)
+        ]
         before = tuple(each for commands in others for each in commands)
         run = self.note_options(self.span(node))
         last = run.elements[-1][0] if run is not None and run.elements[-1] else None
@@ -475,7 +477,7 @@ class _Walk:
             self.choose(node, arms)
             end = Status((*left.carried, *(end.carried if end is not None else ())))
         else:
-            if self.uses.fails(right) or not self.uses.only_tells(right):
+            if self.uses.fails(right) or not self.uses.only_reports(right):
                 self.see(left.carried)
             else:
                 how = "ignored" if self.uses.does_nothing(node.right) else "tested"
@@ -488,7 +490,7 @@ class _Walk:
     def on_background(self, node: Background, status: Status) -> Status:
         self.replace(node, status)
         with self.within(tested=False):
-            commands = self.apart(node.statement, GOOD)
+            commands = self.in_subprocess(node.statement, GOOD)
         self.process.started = tuple(commands)
         self.process.background.extend(commands)
         return Status(started=self.span(node))
@@ -496,7 +498,7 @@ class _Walk:
     def on_group(self, node: Group, status: Status) -> Status | None:
         if not node.subshell:
             return self.body(node.body, status)
-        return self.ended(self.apart(Group(node.body, False, (), node.start, node.end), status))
+        return self.ended(self.in_subprocess(Group(node.body, False, (), node.start, node.end), status))
 
     def branch(self, body: Sequence[Statement]) -> Status | None:
         """Statements that may not run."""
@@ -507,7 +509,7 @@ class _Walk:
         """Statements that run if a test succeeds."""
         first = len(self.met)
         end = self.branch(body)
-        told = [(self.span(each), self.written(each)) for each in body] if self.uses.only_tells(body) else []
+        told = [(self.span(each), self.written(each)) for each in body] if self.uses.only_reports(body) else []
         arms.append(Arm(test, first, len(self.met), told, end is not None))
         return end
 
@@ -526,7 +528,7 @@ class _Walk:
         otherwise = node.otherwise or ()
         says_so = otherwise or isinstance(test := node.branches[0][0][-1], Pipeline) and test.negated
         bodies = (*(body for _, body in node.branches), otherwise)
-        telling = bool(says_so) and all(map(self.uses.only_tells, bodies))
+        telling = bool(says_so) and all(map(self.uses.only_reports, bodies))
         for condition, body in node.branches:
             with self.within(tested=True, telling=telling):
                 current = self.body(condition, current or GOOD)

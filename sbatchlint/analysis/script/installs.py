@@ -23,21 +23,22 @@ _PIP = Regex(r"pip(?:3(?:\.\d+)?)?")
 
 
 class UvCommand(NamedTuple):
-    """A call of uv. `verb`: `sync`, `run`, `pip install` …; `at`: index of the verb's last word. `given`: its options.
+    """A call of uv. `verb`: `sync`, `run`, `pip install` …; `at`: index of the verb's last word. `options`: its
+    options.
 
     `certain`: no word hides further ones.
     """
 
     verb: str
     at: int
-    given: tuple[CommandOption, ...]
+    options: tuple[CommandOption, ...]
     certain: bool
 
     def has(self, *names: str) -> bool:
-        return any(each.name in names for each in self.given)
+        return any(each.name in names for each in self.options)
 
     def value(self, name: str) -> Pieces | None:
-        return next((each.value for each in self.given if each.name == name), None)
+        return next((each.value for each in self.options if each.name == name), None)
 
 
 def uv_command(command: Invocation) -> UvCommand | None:
@@ -54,7 +55,7 @@ def uv_command(command: Invocation) -> UvCommand | None:
         at += 1
         verb = f"{verb} {shown_text(argv[at])}"
     rest = read(argv, at + 1, UV)
-    return UvCommand(verb, at, (*top.given, *rest.given), top.certain and rest.certain)
+    return UvCommand(verb, at, (*top.options, *rest.options), top.certain and rest.certain)
 
 
 class Install(NamedTuple):

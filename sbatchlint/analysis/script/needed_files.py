@@ -30,7 +30,7 @@ _ASKING = frozenset({"-f", "-e", "-s", "-d", "-r", "-a"})
 
 
 @once
-def leaving_traces(job: Job) -> frozenset[int]:
+def needed_producers(job: Job) -> frozenset[int]:
     """The commands, by identity, without whose files the script's last command fails, and so the job."""
     found = exit_statuses(job)
     last = found.last
@@ -43,19 +43,23 @@ def leaving_traces(job: Job) -> frozenset[int]:
     if not needed:
         return frozenset()
     staging = {id(each) for each, weight in found.met if weight is Weight.STAGING}
-    for each in job.invocations[: last.index]:
-        if (each.name in _BRINGING or id(each) in staging) and not any(_written(each)):
-            needed.difference_update(map(_name, each.argv[1:]))
-        needed.difference_update(_name(redirect.target) for redirect in each.redirects if redirect.target)
+    for command in job.invocations[: last.index]:
+        if (command.name in _BRINGING or id(command) in staging) and not any(_written(command)):
+            needed.difference_update(map(_name, command.argv[1:]))
+        needed.difference_update(_name(redirect.target) for redirect in command.redirects if redirect.target)
     tied = set()
-    for each, weight in reversed(found.met):
-        if each is not last and weight is not Weight.NONE and any(_is_of(name, needed) for name in _written(each)):
-            tied.add(id(each))
+    for command, weight in reversed(found.met):
+        if (
+            command is not last
+            and weight is not Weight.NONE
+            and any(_is_of(name, needed) for name in _written(command))
+        ):
+            tied.add(id(command))
             if len(needed) > _MOST_FILES:
                 break
             # what it reads may be another's
             needed.update(
-                _name(field).partition("=")[2] or _name(field) for leaf in each.leaves() for field in leaf.argv[1:]
+                _name(field).partition("=")[2] or _name(field) for leaf in command.leaves() for field in leaf.argv[1:]
             )
     return frozenset(tied)
 

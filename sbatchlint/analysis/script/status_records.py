@@ -28,12 +28,12 @@ class Loss(NamedTuple):
 class EmptyStatus(NamedTuple):
     """A `$?` that is 0 whatever becomes of a command in the background, as it is that of its start.
 
-    `earnest`: something is done about it, or it is kept; False where it is only printed.
+    `acted_on`: something is done about it, or it is kept; False where it is only printed.
     """
 
     read: Span
     started: Span
-    earnest: bool
+    acted_on: bool
 
 
 class LateRead(NamedTuple):
@@ -48,13 +48,13 @@ class Arm(NamedTuple):
     """A branch of an `if`, a `case` or a `[ … ] && …`.
 
     `test`: what is tested for it, as written ("" for else). `first`, `last`: which of the commands in order run in it.
-    `told`: its statements with their text where it only prints something. `goes_on`: whether the shell goes on.
+    `messages`: its statements with their text where it only prints something. `goes_on`: whether the shell goes on.
     """
 
     test: str
     first: int
     last: int
-    told: list[tuple[Span, str]]
+    messages: list[tuple[Span, str]]
     goes_on: bool
 
 

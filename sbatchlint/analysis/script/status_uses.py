@@ -85,13 +85,13 @@ class StatusUses:
     def reads_pipe_status(self, at: int) -> bool:
         return self.string.startswith(("PIPESTATUS", "${PIPESTATUS", "$PIPESTATUS"), at)
 
-    def in_earnest(self, at: int) -> bool:
+    def is_acted_on(self, at: int) -> bool:
         """Whether something is done about what is read there, or it is kept."""
         return at not in self._quiet
 
     def decides(self, at: int) -> bool:
         """Whether it depends on what is read there which commands run: more than messages."""
-        return self.in_earnest(at) or any(start <= at < end for start, end in self._choosing)
+        return self.is_acted_on(at) or any(start <= at < end for start, end in self._choosing)
 
     def looked_at(self, name: str, within: tuple[int, int] | None = None) -> bool:
         """Whether a variable is read in earnest, anywhere or in a range."""
@@ -102,7 +102,7 @@ class StatusUses:
 
     # --- what is done about a failure ----------------------------------------------------------------
 
-    def only_tells(self, body: Iterable[Statement], depth: int = 3) -> bool:
+    def only_reports(self, body: Iterable[Statement], depth: int = 3) -> bool:
         """Whether statements do nothing but print, look and wait."""
         return all(self._tells(each, depth) for each in body)
 
@@ -126,16 +126,16 @@ class StatusUses:
                 return False  # the job is tried again
             # a file that is written may be a marker that something else looks at
             return has_trait(name, "tells") and not any(
-                each.operator in (">", ">>", ">|") and each.fd in (None, "1") and each.target is not None
-                and not self.string.startswith(("/dev/", "&"), each.target.start)
-                for each in node.redirects
+                redirect.operator in (">", ">>", ">|") and redirect.fd in (None, "1") and redirect.target is not None
+                and not self.string.startswith(("/dev/", "&"), redirect.target.start)
+                for redirect in node.redirects
             )  # fmt: skip
         if isinstance(node, Group):
-            return self.only_tells(node.body, depth)
+            return self.only_reports(node.body, depth)
         if isinstance(node, Pipeline):
-            return self.only_tells(node.commands, depth)
+            return self.only_reports(node.commands, depth)
         if isinstance(node, If):
-            return all(self.only_tells(body, depth) for _, body in node.branches) and self.only_tells(
+            return all(self.only_reports(body, depth) for _, body in node.branches) and self.only_reports(
                 node.otherwise or (), depth
             )
         if isinstance(node, AndOr):
@@ -174,9 +174,9 @@ class StatusUses:
         """Whether a test is one of a number after which nothing is done about a failure."""
         condition = self.string[test.start : test.end]
         succeeds = _SUCCESS.search(condition) is not None
-        if not succeeds and _FAILURE.search(condition) is None or not self.only_tells(rest if succeeds else body):
+        if not succeeds and _FAILURE.search(condition) is None or not self.only_reports(rest if succeeds else body):
             return False
-        if not self.only_tells(body if succeeds else rest):
+        if not self.only_reports(body if succeeds else rest):
             self._choosing.append((test.start, test.end))
         return True
 

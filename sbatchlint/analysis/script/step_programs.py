@@ -11,7 +11,7 @@ UTILITIES = programs_with("minor", "copies")
 def step_programs(step: Step) -> list[Invocation]:
     """The commands of a step that do its work: no shells, no wrappers, none that only prepares, looks or copies."""
     return [
-        each
-        for each in step.program
-        if not each.children and each.text is None and each.name not in UTILITIES and each.argv
+        command
+        for command in step.program
+        if not command.children and command.text is None and command.name not in UTILITIES and command.argv
     ]

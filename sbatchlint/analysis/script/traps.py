@@ -40,16 +40,16 @@ def traps_of(job: Job) -> list[Trap]:
     return found
 
 
-def leaving_trap(job: Job) -> Invocation | None:
+def exiting_trap(job: Job) -> Invocation | None:
     """The command of a trap by which failures end the script, or that decides the script's status at its end."""
     ends: list[str | None] = []
-    for each in job.invocations if "trap" in by_program(job) else ():
-        if each.name == "trap":
-            ends = [text_of(field) for field in each.argv[2:]]
-            if "ERR" in ends and text_of(each.argv[1]) != "-":
-                return each
-        elif each.name == "exit" and each.context.handler and {"EXIT", "0"} & set(ends) and len(each.argv) > 1:
-            return each
+    for command in job.invocations if "trap" in by_program(job) else ():
+        if command.name == "trap":
+            ends = [text_of(field) for field in command.argv[2:]]
+            if "ERR" in ends and text_of(command.argv[1]) != "-":
+                return command
+        elif command.name == "exit" and command.context.handler and {"EXIT", "0"} & set(ends) and len(command.argv) > 1:
+            return command
     return None
 
 

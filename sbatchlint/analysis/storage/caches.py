@@ -96,9 +96,9 @@ def _values(command: Invocation, name: str, container: Container | None) -> Iter
     variable = command.state.variables.get(name)
     if passed is not None or variable is None or not variable.exported:
         return
-    for each in variable.alternatives:
-        guards = merge_guards(command.guards, each.guards)
-        if guards is None or not each.fields:
+    for alternative in variable.alternatives:
+        guards = merge_guards(command.guards, alternative.guards)
+        if guards is None or not alternative.fields:
             continue
-        default = any(isinstance(branch, tuple) and branch[:1] == ("default",) for branch, _ in each.guards)
-        yield each.fields[0], default, variable.span
+        default = any(isinstance(branch, tuple) and branch[:1] == ("default",) for branch, _ in alternative.guards)
+        yield alternative.fields[0], default, variable.span

@@ -34,12 +34,12 @@ def log_folders(request: Request, folder: str) -> set[str]:
     """The names by which the script may make a folder of --output."""
     found = {folder}
     if "%" in folder:
-        name = request.text("job-name")
+        name = request.value("job-name")
         found = {folder if name is None else folder.replace("%x", name)}
         for use in reversed(patterns.found(folder)):
             folder = folder[: use.start] + "${" + _VARIABLES.get(use.letter, "") + "}" + folder[use.end :]
         found.add(folder)
-    start = request.text("chdir") or ""
+    start = request.value("chdir") or ""
     return found | {posixpath.normpath(posixpath.join(start, each)) for each in found if start.startswith("/")}
 
 
@@ -48,15 +48,15 @@ def _folder_of_shell(job: Job, command: Invocation) -> str | None:
     moves = _moves(job)
     if not moves:
         return ""
-    shells = set(map(id, command.context.shell.around()))
-    for each in reversed(moves[: bisect_left(moves, command.index, key=lambda move: move.index)]):
-        if id(each.context.shell) in shells:
-            if each.name == "popd" or len(each.argv) != 2:
+    shells = set(map(id, command.context.shell.enclosing_shells()))
+    for move in reversed(moves[: bisect_left(moves, command.index, key=lambda move: move.index)]):
+        if id(move.context.shell) in shells:
+            if move.name == "popd" or len(move.argv) != 2:
                 return None
-            target = key(each.argv[1])
+            target = key(move.argv[1])
             if target in HERE:
                 if target == "${SLURM_SUBMIT_DIR}":
-                    return None if job.request.asked("chdir") else ""
+                    return None if job.request.has_option("chdir") else ""
                 continue
             return target if target.startswith(("/", "${")) and not _UNKNOWN.search(target) else None
     return ""
@@ -76,7 +76,7 @@ def resolved(job: Job, command: Invocation, path: str) -> str | None:
         return None if start is None else posixpath.normpath(posixpath.join(start, path))
     for here in _HERE:
         if under(path, here):
-            if start is None or start and here == "${PWD}" or job.request.asked("chdir") and here != "${PWD}":
+            if start is None or start and here == "${PWD}" or job.request.has_option("chdir") and here != "${PWD}":
                 return None
             return posixpath.normpath(path[len(here) :].lstrip("/") or ".")
     return posixpath.normpath(path)
@@ -104,33 +104,41 @@ def _resolved(job: Job, command: Invocation, paths: Iterable[str]) -> list[str]:
 def may_be_there(job: Job, folder: str, start: int, end: int) -> bool:
     """Whether something before the command `start` may have made a folder, or one up to `end` proves that it was."""
     for name in ("output", "error"):
-        path = job.request.text(name)
+        path = job.request.value(name)
         logs = () if path is None else log_folders(job.request, patterns.directory(path) or ".")
         if any(under(each, folder) for each in logs):
             return True
-    for each in job.invocations:
-        if each.index > end:
+    for command in job.invocations:
+        if command.index > end:
             break
-        if each.index >= start and each.name not in ("rm", "mv"):
+        if command.index >= start and command.name not in ("rm", "mv"):
             continue  # what runs beside it in the same pipeline may be quicker
-        paths = _resolved(job, each, (*named_paths(each), *redirected_paths(each)))
+        paths = _resolved(job, command, (*named_paths(command), *redirected_paths(command)))
         is_named = any(under(path, folder) for path in paths)
-        if each.index >= start:
+        if command.index >= start:
             if is_named:
                 return True  # what is moved away was there
             continue
-        if each.name == "mkdir" and each.argv[1:] and None in [resolved(job, each, path) for path in operands(each)]:
+        if (
+            command.name == "mkdir"
+            and command.argv[1:]
+            and None in [resolved(job, command, path) for path in operands(command)]
+        ):
             return True
-        if each.name not in _NAMING and is_named:
+        if command.name not in _NAMING and is_named:
             return True
         elsewhere = folder.startswith(("/", "${")) and not any(under(folder, path) for path in paths)
-        if (has_trait(each.name, "copies") or each.name == "touch") and not elsewhere or is_unclear_source(each):
+        if (
+            (has_trait(command.name, "copies") or command.name == "touch")
+            and not elsewhere
+            or is_unclear_source(command)
+        ):
             return True
-        if each.name == "mktemp" and any(text_of(field) in ("-u", "--dry-run") for field in each.argv[1:]):
+        if command.name == "mktemp" and any(text_of(field) in ("-u", "--dry-run") for field in command.argv[1:]):
             continue
-        if each.children or each.calls_function or each.name in _HARMLESS:
+        if command.children or command.calls_function or command.name in _HARMLESS:
             continue
-        if not _is_elsewhere(each, folder):
+        if not _is_elsewhere(command, folder):
             return True
     return False
 

@@ -72,12 +72,12 @@ class _Maker(NamedTuple):
 @once
 def _makers(job: Job) -> list[_Maker]:
     found = []
-    for each in job.invocations:
-        elsewhere = words(each) if each.name in ELSEWHERE else []
-        if each.phase is Phase.TASK:
-            made = made_paths(each)
-            named = [] if each.name in UTILITIES or each.text is not None else named_paths(each)
-            found.append(_Maker(each.index, elsewhere, [*redirected_paths(each), *made], made, named))
+    for command in job.invocations:
+        elsewhere = words(command) if command.name in ELSEWHERE else []
+        if command.phase is Phase.TASK:
+            made = made_paths(command)
+            named = [] if command.name in UTILITIES or command.text is not None else named_paths(command)
+            found.append(_Maker(command.index, elsewhere, [*redirected_paths(command), *made], made, named))
         elif elsewhere:
-            found.append(_Maker(each.index, elsewhere, [], [], []))
+            found.append(_Maker(command.index, elsewhere, [], [], []))
     return found

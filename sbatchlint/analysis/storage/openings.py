@@ -12,7 +12,7 @@ from sbatchlint.bash.variables import merge_guards
 from sbatchlint.job import Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import key
-from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.source.text import Span
 
 
@@ -41,7 +41,7 @@ def openings(job: Job) -> Iterator[Opening]:
         step = steps.get(id(command))
         if command.phase is not Phase.BATCH or command.alternatives > 1 or command.context.handler:
             continue
-        if step_around(command.context) is not None or container_of(command) is not None and step is None:
+        if enclosing_step(command.context) is not None or container_of(command) is not None and step is None:
             continue
         for target, span, by in _targets(command, step, not job.versions.all_since("23.02")):
             folder, slash, _ = key(target).rpartition("/")

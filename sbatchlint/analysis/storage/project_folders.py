@@ -55,7 +55,7 @@ def is_made_before_job(job: Job, folder: str) -> bool:
     name = os.path.basename(folder)
     if _is_made_by_hand(job, name):
         return True
-    start = job.request.text("chdir") or ""
+    start = job.request.value("chdir") or ""
     if folder.startswith("/") or start.startswith("/"):
         return False
     names = {each for each in log_folders(job.request, folder) if "$" not in each}
@@ -69,7 +69,7 @@ def is_made_before_job(job: Job, folder: str) -> bool:
 
 def is_announced(job: Job, folder: str) -> bool:
     """Whether the job starts elsewhere, or a comment says that the folder has to be there."""
-    if job.request.asked("chdir"):
+    if job.request.has_option("chdir"):
         return True
     name = os.path.basename(folder)
     lines = [line for line in comments(job) if name in line and _WANTED.search(line)]

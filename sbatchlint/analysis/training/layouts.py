@@ -19,9 +19,9 @@ from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.launchers import Swift, python_command, python_of
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
-from sbatchlint.job.programs import commands_told
+from sbatchlint.job.programs import commands_with_option
 from sbatchlint.job.ranks import QUIET
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.job.worlds import World, world_of
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -83,7 +83,7 @@ def _is_uneven(name: str) -> bool:
     return _UNEVEN.fullmatch(name) is not None
 
 
-class Told(NamedTuple):
+class SizeSetting(NamedTuple):
     """A size that the command line gives. `number`: None where it is not known. `written`: the option or the key."""
 
     number: int | None
@@ -94,7 +94,7 @@ class Told(NamedTuple):
 class Layout:
     """The sizes of one program.
 
-    `dialect`: see the module. `told`: by field of `Sizes`, what is given. `flags`: names of all options given, with
+    `dialect`: see the module. `settings`: by field of `Sizes`, what is given. `flags`: names of all options given, with
     `_`; `overrides`: the last names of all `section.key=value`; `words`: those in which these stand. `certain`: no word
     may hide further options. `world`: of its launcher or step. `wrapped`: an unknown command starts the program.
     """
@@ -103,7 +103,7 @@ class Layout:
         self.invocation = invocation
         self.dialect = dialect
         self.world = world
-        self.told: dict[str, Told] = {}
+        self.settings: dict[str, SizeSetting] = {}
         self.flags: dict[str, Pieces | None] = {}
         self.overrides: dict[str, Pieces | None] = {}
         self.words: dict[str, Pieces] = {}
@@ -133,7 +133,7 @@ class Layout:
     @property
     def sizes(self) -> Sizes:
         """All sizes, with the defaults where these are certain."""
-        numbers: dict[str, int | None] = {name: each.number for name, each in self.told.items()}
+        numbers: dict[str, int | None] = {name: each.number for name, each in self.settings.items()}
         absent = self.certain and self.dialect != "recipe"
         if absent:
             for name in (*DENSE, "expert"):
@@ -162,20 +162,20 @@ class Layout:
 
     def default(self, name: str) -> bool:
         """Whether a size is known without being given."""
-        return name not in self.told
+        return name not in self.settings
 
     def _world(self) -> int | None:
         """The processes of a world that is as large as it means to be: other faults of a launch have other findings."""
         world = self.world
         launcher = world.launcher
-        if world.size is None or world.apart == "restricted":
+        if world.size is None or world.isolation == "restricted":
             return None
         if launcher is None:
             return self._ranks()
         if world.starts_per_node != 1 and (world.step is not None or world.mpi is not None):
             return None
         nodes = world.nodes if world.step is not None or world.mpi is not None else job_nodes(world.job.request)
-        if nodes is None or world.asked.number != nodes or launcher.standalone and nodes != 1:
+        if nodes is None or world.nodes_setting.number != nodes or launcher.standalone and nodes != 1:
             return None
         return world.size
 
@@ -212,7 +212,7 @@ class Layout:
         names = (fault.whole, *fault.parts)
         if fault.rule == "world":
             names = fault.parts[::-1]
-        told = [self.told[name] for name in names if name in self.told]
+        told = [self.settings[name] for name in names if name in self.settings]
         more = [each.span for each in told if each.number != 1]
         return more[0] if more else self.command
 
@@ -233,8 +233,8 @@ def parallel_layouts(job: Job) -> list[list[Layout]]:
         layout = _of_launch(job, launch)
         if layout is not None:
             found.setdefault(launch.invocation.span, []).append(layout)
-    for invocation in commands_told(job, _may_tell_size):
-        if step_around(invocation.context) is None or id(invocation) in spawned:
+    for invocation in commands_with_option(job, _may_tell_size):
+        if enclosing_step(invocation.context) is None or id(invocation) in spawned:
             continue
         layout = None if any(id(each) in spawned for each in invocation.ancestors()) else _of_command(job, invocation)
         if layout is not None:
@@ -300,7 +300,7 @@ def _of_program(job: Job, invocation: Invocation, program: Pieces, count: int) -
     own = name is not None and _PROGRAM.search(name) is not None
     if own or len(_OWN & layout.flags.keys()) > 1:
         layout.dialect = "megatron"
-    elif not any(name in layout.told for name in _SPREAD):
+    elif not any(name in layout.settings for name in _SPREAD):
         return None
     return layout
 
@@ -313,7 +313,7 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
     layout = Layout(invocation, dialect, world_of(job, invocation))
     start = len(invocation.argv) - count
     words, texts = invocation.argv[start:], invocation.words[start:]
-    overrides: dict[str, Told] = {}
+    overrides: dict[str, SizeSetting] = {}
     before = ""
     for at, (field, text) in enumerate(zip(words, texts, strict=True)):
         option, equals, _ = text.partition("=")
@@ -328,7 +328,7 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
                 layout.words[option.rpartition(".")[2]] = field
                 found = _override(option)
                 if found is not None:
-                    overrides[found] = Told(_whole(text_of(value)), span_of(field), option)
+                    overrides[found] = SizeSetting(_whole(text_of(value)), span_of(field), option)
             before = text
             continue
         before = text
@@ -344,9 +344,9 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
             span = span_of(field)
             end = span_of(given).end
             joined = Span(span.start, end) if not equals and end > span.end else span
-            layout.told[size] = Told(_whole(text_of(given)), joined, option)
-    layout.told.update(overrides)
-    if _ELSEWHERE & layout.flags.keys() or not layout.told and dialect != "swift":
+            layout.settings[size] = SizeSetting(_whole(text_of(given)), joined, option)
+    layout.settings.update(overrides)
+    if _ELSEWHERE & layout.flags.keys() or not layout.settings and dialect != "swift":
         return None
     return layout
 

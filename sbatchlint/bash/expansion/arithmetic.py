@@ -48,10 +48,10 @@ class ArithmeticVariables(Protocol):
         """The key of an associative array; None for other variables, whose subscripts are numbers."""
 
 
-def parse_number(text: str) -> int | None:
+def parse_number(string: str) -> int | None:
     """A number as the shell reads it: `0x1f`, `010` (octal), `10#08`; None for anything else."""
-    sign = -1 if text[:1] == "-" else 1
-    digits = text[1:] if text[:1] in ("-", "+") else text
+    sign = -1 if string[:1] == "-" else 1
+    digits = string[1:] if string[:1] in ("-", "+") else string
     if not digits.isascii() or not is_number(digits[:1]):
         return None
     if "#" in digits:
@@ -131,14 +131,14 @@ Target = tuple[str, int | str | None]
 
 
 @lru_cache(maxsize=256)  # all iterations of a loop, and many scripts, compute the same
-def _tokens(text: str) -> tuple[tuple[str, str, int], ...]:
+def _tokens(string: str) -> tuple[tuple[str, str, int], ...]:
     """The kind, the text and the end of each token."""
     found: list[tuple[str, str, int]] = []
     at = 0
-    while at < len(text):
-        match = TOKEN.match(text, at)
+    while at < len(string):
+        match = TOKEN.match(string, at)
         if not match or match.lastgroup is None:
-            raise NotUnderstood(text)
+            raise NotUnderstood(string)
         found.append((match.lastgroup, match[match.lastgroup], match.end()))
         at = match.end()
     return tuple(found)
@@ -147,9 +147,9 @@ def _tokens(text: str) -> tuple[tuple[str, str, int], ...]:
 class _Evaluator:
     """Parses and evaluates in one pass; operands that must not be evaluated are only parsed."""
 
-    def __init__(self, text: str, names: ArithmeticVariables, depth: int) -> None:
-        self.text = text
-        self.tokens = _tokens(text.rstrip())
+    def __init__(self, string: str, names: ArithmeticVariables, depth: int) -> None:
+        self.text = string
+        self.tokens = _tokens(string.rstrip())
         self.at = 0
         self.names = names
         self.depth = depth
@@ -302,23 +302,23 @@ class _Evaluator:
 
 
 @lru_cache(maxsize=128)
-def _parsed(text: str) -> Word:
-    return parse_word_text(text, 0, len(text))
+def _parsed(string: str) -> Word:
+    return parse_word_text(string, 0, len(string))
 
 
-def parsed(text: str) -> Word:
+def parsed(string: str) -> Word:
     """An expression as a word, whose `$…` are not yet replaced."""
-    return _parsed(text) if len(text) <= LONGEST else parse_word_text(text, 0, len(text))
+    return _parsed(string) if len(string) <= LONGEST else parse_word_text(string, 0, len(string))
 
 
-def evaluate(text: str, names: ArithmeticVariables, depth: int = 0) -> int | None:
+def evaluate(string: str, names: ArithmeticVariables, depth: int = 0) -> int | None:
     """The value of an expression in which every `$…` is already replaced. Raises `NotUnderstood`."""
-    if not text.strip():
+    if not string.strip():
         return 0
-    if len(text) > LONGEST:
+    if len(string) > LONGEST:
         raise NotUnderstood("length")
-    evaluator = _Evaluator(text, names, depth)
+    evaluator = _Evaluator(string, names, depth)
     value = evaluator.comma()
     if evaluator.at < len(evaluator.tokens):
-        raise NotUnderstood(text)
+        raise NotUnderstood(string)
     return value

@@ -43,29 +43,29 @@ def compact(entries: dict[int, Pieces]) -> tuple[Fields, Keys]:
 
 
 def with_element(
-    each: Alternative, index: int | str | None, value: Pieces | None, flags: str, unknown: Pieces
+    array: Alternative, index: int | str | None, value: Pieces | None, flags: str, unknown: Pieces
 ) -> Alternative | None:
     """The array with one element set, or unset (`value` None); None where bash rejects the subscript.
 
     `index`: a number, the key of an associative array, None where it is unknown.
     """
-    fields = each.fields or ()
-    everything = Alternative((unknown,), each.guards)
+    fields = array.fields or ()
+    everything = Alternative((unknown,), array.guards)
     if "A" in flags:
-        if index is None or fields and each.keys is None:
+        if index is None or fields and array.keys is None:
             return everything
-        entries = dict(zip(each.keys or (), fields, strict=True))
+        entries = dict(zip(array.keys or (), fields, strict=True))
         if value is None:
             entries.pop(str(index), None)
         else:
             entries[str(index)] = value
-        return Alternative(tuple(entries.values()), each.guards, tuple(entries))
+        return Alternative(tuple(entries.values()), array.guards, tuple(entries))
     if not isinstance(index, int) or is_open(fields):
         return everything
-    if each.keys is None and value is not None and 0 <= index <= len(fields):
+    if array.keys is None and value is not None and 0 <= index <= len(fields):
         new = (*fields[:index], value, *fields[index + 1 :])
-        return Alternative(new if any(map(_open, value)) else _Closed(new), each.guards)
-    known = dict(zip(indices(fields, each.keys), fields, strict=True))
+        return Alternative(new if any(map(_open, value)) else _Closed(new), array.guards)
+    known = dict(zip(indices(fields, array.keys), fields, strict=True))
     if index < 0:
         index += max(known, default=-1) + 1
         if index < 0:
@@ -75,23 +75,23 @@ def with_element(
     else:
         known[index] = value
     rest, keys = compact(known)
-    return Alternative(rest, each.guards, keys)
+    return Alternative(rest, array.guards, keys)
 
 
-def element(each: Alternative, index: int | str | None, flags: str) -> tuple[bool, Pieces | None]:
+def element(array: Alternative, index: int | str | None, flags: str) -> tuple[bool, Pieces | None]:
     """Whether an element of an array is known, and the element (None: not set)."""
-    fields = each.fields or ()
+    fields = array.fields or ()
     if "A" in flags:
-        if index is None or fields and each.keys is None:
+        if index is None or fields and array.keys is None:
             return False, None
-        return True, dict(zip(each.keys or (), fields, strict=True)).get(str(index))
+        return True, dict(zip(array.keys or (), fields, strict=True)).get(str(index))
     if not isinstance(index, int):
         return False, None
-    if each.keys is None and index >= 0 and not is_open(fields[: index + 1]):
+    if array.keys is None and index >= 0 and not is_open(fields[: index + 1]):
         return True, fields[index] if index < len(fields) else None
     if is_open(fields):
         return False, None
-    known = dict(zip(indices(fields, each.keys), fields, strict=True))
+    known = dict(zip(indices(fields, array.keys), fields, strict=True))
     if index < 0:
         index += max(known, default=-1) + 1
     return True, known.get(index)

@@ -20,9 +20,9 @@ EMPTY_QUOTES = Regex(r"\"\"|''")
 SEQUENCE = Regex(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
 
 
-def sequence(text: str) -> list[str] | None:
+def sequence(string: str) -> list[str] | None:
     """The items of `1..5`, `a..e` or `01..10..2`; None for anything else, empty for a sequence that is too long."""
-    match = SEQUENCE.fullmatch(text)
+    match = SEQUENCE.fullmatch(string)
     if match is None:
         return None
     if match[4]:
@@ -41,39 +41,39 @@ def sequence(text: str) -> list[str] | None:
     return [f"{each:0{width}d}" for each in numbers]
 
 
-def brace_words(text: str) -> list[list[int | str]] | None:
+def brace_words(string: str) -> list[list[int | str]] | None:
     """Brace expansion of a word given as characters, in which `\\0` stands for a quoted part or an expansion.
 
-    Each resulting word is a list of indices into `text` and of new texts. None where there is too much; a single
+    Each resulting word is a list of indices into `string` and of new texts. None where there is too much; a single
     word with all indices where there are no braces to expand.
     """
-    if "{" not in text:
-        return [list(range(len(text)))]
-    opened = text.count("{")
-    if opened > MOST_OPENED or opened * len(text) > MOST_SEARCHED:
+    if "{" not in string:
+        return [list(range(len(string)))]
+    opened = string.count("{")
+    if opened > MOST_OPENED or opened * len(string) > MOST_SEARCHED:
         return None
-    return _expanded(text, 0, len(text))
+    return _expanded(string, 0, len(string))
 
 
-def _expanded(text: str, start: int, end: int) -> list[list[int | str]] | None:
+def _expanded(string: str, start: int, end: int) -> list[list[int | str]] | None:
     """The expansion of a range of the text."""
     at = start
     while at < end:
-        if text[at] == "{":
-            close, commas = _closing(text, at, end)
+        if string[at] == "{":
+            close, commas = _closing(string, at, end)
             if close is not None:
-                found = _with_brace(text, start, at, close, commas, end)
+                found = _with_brace(string, start, at, close, commas, end)
                 if found is None or found:
                     return found
         at += 1
     return [list(range(start, end))]
 
 
-def _closing(text: str, at: int, end: int) -> tuple[int | None, list[int]]:
+def _closing(string: str, at: int, end: int) -> tuple[int | None, list[int]]:
     depth = 0
     commas: list[int] = []
     for index in range(at, end):
-        character = text[index]
+        character = string[index]
         if character == "{":
             depth += 1
         elif character == "}":
@@ -86,25 +86,25 @@ def _closing(text: str, at: int, end: int) -> tuple[int | None, list[int]]:
 
 
 def _with_brace(
-    text: str, start: int, at: int, close: int, commas: list[int], end: int
+    string: str, start: int, at: int, close: int, commas: list[int], end: int
 ) -> list[list[int | str]] | None:
     """The expansion of a range with the braces at `at` and `close`; empty where they are literal."""
     middle: list[list[int | str]] = []
     if commas:
         edges = [at, *commas, close]
         for low, high in pairwise(edges):
-            inner = _expanded(text, low + 1, high)
+            inner = _expanded(string, low + 1, high)
             if inner is None:
                 return None
             middle.extend(inner)
     else:
-        numbers = sequence(text[at + 1 : close])
+        numbers = sequence(string[at + 1 : close])
         if numbers is None:
             return []
         if not numbers:
             return None
         middle = [[each] for each in numbers]
-    after = _expanded(text, close + 1, end)
+    after = _expanded(string, close + 1, end)
     if after is None or len(middle) * len(after) > MOST_BRACES:
         return None
     before: list[int | str] = list(range(start, at))

@@ -210,7 +210,7 @@ class ParameterExpansion:
     def _has_text(self, piece: Piece) -> bool:
         """Whether a piece is not empty, though it is not known what it is."""
         found = piece.expansion
-        return found is not None and (found.name.startswith("$((") or self.environment.surely_prints(found))
+        return found is not None and (found.name.startswith("$((") or self.environment.certainly_prints(found))
 
     def _default(self, fields: Fields | None, guards: Guards, subject: Subject) -> tuple[list[Choice], bool]:
         """The alternatives of `${X:-d}` and the like for one value of X, and whether the default may be taken."""

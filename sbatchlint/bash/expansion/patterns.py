@@ -30,9 +30,9 @@ _LITERAL = Regex(r"(?:[^\\*?\[\]()|+@!]|\\.)*", re.DOTALL)
 SPECIAL = Regex(r"[\\*?\[\]()|+@!&~#%/^$.{}<>=-]")
 
 
-def quoted(text: str) -> str:
+def quoted(string: str) -> str:
     """A pattern that matches only this text."""
-    return SPECIAL.sub(r"\\\g<0>", text)
+    return SPECIAL.sub(r"\\\g<0>", string)
 
 
 def _bracket(pattern: str, at: int) -> tuple[str, int] | None:
@@ -184,15 +184,15 @@ def _literal(pattern: str) -> str | None:
     return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL) if _LITERAL.fullmatch(pattern) else None
 
 
-def depends_on_locale(pattern: str, text: str) -> bool:
+def depends_on_locale(pattern: str, string: str) -> bool:
     """Whether the locale decides what a class, a range or one character is in a text."""
-    return not text.isascii() and ("[" in pattern or "?" in pattern or "." in pattern)
+    return not string.isascii() and ("[" in pattern or "?" in pattern or "." in pattern)
 
 
-def matches(pattern: str, text: str, extended: bool | None = None) -> bool | None:
+def matches(pattern: str, string: str, extended: bool | None = None) -> bool | None:
     """Whether a pattern matches a whole text; None for a pattern that is not understood."""
-    regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
-    return None if regex is None or not is_affordable(regex, len(text)) else regex.fullmatch(text) is not None
+    regex = None if depends_on_locale(pattern, string) else pattern_to_regex(pattern, extended)
+    return None if regex is None or not is_affordable(regex, len(string)) else regex.fullmatch(string) is not None
 
 
 def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = None) -> bool | None:
@@ -203,83 +203,83 @@ def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = N
     return None if pattern is None or text is None else matches(pattern, text, extended)
 
 
-def removed_range(text: str, operator: str, pattern: str, extended: bool | None = None) -> tuple[int, int] | None:
-    """The part of `text` that `${X#pattern}` and the like keep, as (start, end); None where unknown."""
-    regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
-    size = len(text)
+def removed_range(string: str, operator: str, pattern: str, extended: bool | None = None) -> tuple[int, int] | None:
+    """The part of `string` that `${X#pattern}` and the like keep, as (start, end); None where unknown."""
+    regex = None if depends_on_locale(pattern, string) else pattern_to_regex(pattern, extended)
+    size = len(string)
     literal = _literal(pattern)
     if literal is not None:
         if operator[0] == "#":
-            return len(literal) if text.startswith(literal) else 0, size
-        return 0, size - len(literal) if text.endswith(literal) else size
+            return len(literal) if string.startswith(literal) else 0, size
+        return 0, size - len(literal) if string.endswith(literal) else size
     if regex is None or not is_affordable(regex, size, 1):
         return None
     longest = len(operator) == 2
     sizes = range(size, -1, -1) if longest else range(size + 1)
     for count in sizes:
-        if operator[0] == "#" and regex.fullmatch(text, 0, count):
+        if operator[0] == "#" and regex.fullmatch(string, 0, count):
             return count, size
-        if operator[0] == "%" and regex.fullmatch(text, size - count):
+        if operator[0] == "%" and regex.fullmatch(string, size - count):
             return 0, size - count
     return 0, size
 
 
-def replaced(text: str, operator: str, pattern: str, replacement: str, extended: bool | None = None) -> str | None:
+def replaced(string: str, operator: str, pattern: str, replacement: str, extended: bool | None = None) -> str | None:
     """The result of `${X/pattern/replacement}` and the like; None where unknown."""
     if not pattern:
-        return {"/#": replacement + text, "/%": text + replacement}.get(operator, text)
+        return {"/#": replacement + string, "/%": string + replacement}.get(operator, string)
     literal = _literal(pattern)
     if literal is not None:
-        return _replaced_literal(text, operator, literal, replacement)
-    regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
-    if regex is None or not is_affordable(regex, len(text), 1):
+        return _replaced_literal(string, operator, literal, replacement)
+    regex = None if depends_on_locale(pattern, string) else pattern_to_regex(pattern, extended)
+    if regex is None or not is_affordable(regex, len(string), 1):
         return None
-    if len(text) * (len(replacement) + 1) > MOST_CHARACTERS:
+    if len(string) * (len(replacement) + 1) > MOST_CHARACTERS:
         return None
-    if not text:
+    if not string:
         # bash replaces an empty text where `*` and the like match it
-        return replacement if regex.fullmatch("") else text
+        return replacement if regex.fullmatch("") else string
     if operator == "/#":
-        end = _longest(regex, text, 0)
-        return text if end is None else replacement + text[end:]
+        end = _longest(regex, string, 0)
+        return string if end is None else replacement + string[end:]
     if operator == "/%":
-        for start in range(len(text) + 1):
-            if regex.fullmatch(text, start):
-                return text[:start] + replacement
-        return text
+        for start in range(len(string) + 1):
+            if regex.fullmatch(string, start):
+                return string[:start] + replacement
+        return string
     out: list[str] = []
     at = 0
-    while at < len(text):
-        end = _longest(regex, text, at)
+    while at < len(string):
+        end = _longest(regex, string, at)
         if end is None or end == at:
-            out.append(text[at])
+            out.append(string[at])
             at += 1
             continue
         out.append(replacement)
         at = end
         if operator == "/":
             break
-    return "".join(out) + text[at:]
+    return "".join(out) + string[at:]
 
 
-def _replaced_literal(text: str, operator: str, literal: str, replacement: str) -> str | None:
-    most = text.count(literal) if operator == "//" else 1
-    if len(text) + most * len(replacement) > MOST_CHARACTERS:
+def _replaced_literal(string: str, operator: str, literal: str, replacement: str) -> str | None:
+    most = string.count(literal) if operator == "//" else 1
+    if len(string) + most * len(replacement) > MOST_CHARACTERS:
         return None
     if operator == "/#":
-        return replacement + text.removeprefix(literal) if text.startswith(literal) else text
+        return replacement + string.removeprefix(literal) if string.startswith(literal) else string
     if operator == "/%":
-        return text.removesuffix(literal) + replacement if text.endswith(literal) else text
-    return text.replace(literal, replacement, most)
+        return string.removesuffix(literal) + replacement if string.endswith(literal) else string
+    return string.replace(literal, replacement, most)
 
 
-def _longest(regex: re.Pattern[str], text: str, start: int) -> int | None:
-    found = regex.match(text, start)
+def _longest(regex: re.Pattern[str], string: str, start: int) -> int | None:
+    found = regex.match(string, start)
     if found is None:
         return None
     if "|" not in regex.pattern:
         return found.end()
-    return next(end for end in range(len(text), start - 1, -1) if regex.fullmatch(text, start, end))
+    return next(end for end in range(len(string), start - 1, -1) if regex.fullmatch(string, start, end))
 
 
 @lru_cache(maxsize=256)

@@ -22,12 +22,12 @@ ECHO_OPTIONS = Regex(r"-[neE]+")
 ANSI_NAMES = {"\a": "\\a", "\b": "\\b", "\x1b": "\\E", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 
 
-def computed(text: str, sources: Pieces, name: str) -> Piece:
+def computed(string: str, sources: Pieces, name: str) -> Piece:
     """A piece whose text was computed from others."""
     span = span_of(sources)
     if sources and sources[0].expansion is not None:
-        return Piece(text, span.start, span.end, sources[0].expansion)
-    return Piece(text, span.start, span.end, Expansion(name, span, Phase.BATCH, flattened(expansions_of(sources))))
+        return Piece(string, span.start, span.end, sources[0].expansion)
+    return Piece(string, span.start, span.end, Expansion(name, span, Phase.BATCH, flattened(expansions_of(sources))))
 
 
 def join_fields(fields: Sequence[Pieces], swallowing: bool = False) -> Pieces:
@@ -44,14 +44,14 @@ def join_fields(fields: Sequence[Pieces], swallowing: bool = False) -> Pieces:
     return tuple(pieces)
 
 
-def unescaped(text: str, escapes: Regex) -> tuple[str, bool]:
+def unescaped(string: str, escapes: Regex) -> tuple[str, bool]:
     """The text with its backslash escapes resolved, and whether `\\c` ended it."""
     out: list[str] = []
     at = 0
-    for match in escapes.finditer(text):
+    for match in escapes.finditer(string):
         if match.start() < at:
             continue
-        out.append(text[at : match.start()])
+        out.append(string[at : match.start()])
         at = match.end()
         found = match[0]
         if found == "\\c":
@@ -59,7 +59,7 @@ def unescaped(text: str, escapes: Regex) -> tuple[str, bool]:
         if escapes is not ESCAPE and found[1] == "0":
             found = "\\" + (found[2:] or "0")
         out.append(unescape(found))
-    return "".join(out) + text[at:], False
+    return "".join(out) + string[at:], False
 
 
 def echo_output(arguments: Sequence[Pieces], end: int) -> Pieces | None:
@@ -181,27 +181,27 @@ def _conversion(match: re.Match[str], argument: Pieces | None, place: Piece) -> 
     return (computed(text, source or (place,), "printf"),), stopped
 
 
-def printf_number(text: str) -> int | None:
+def printf_number(string: str) -> int | None:
     """The number of an argument of `%d`; None where printf rejects it."""
-    if not text:
+    if not string:
         return 0
-    if text[0] in "'\"":
-        return ord(text[1]) if len(text) > 1 and text.isascii() else None
-    stripped = text.lstrip(" \t\n")
-    return parse_number(stripped) if "#" not in text else None
+    if string[0] in "'\"":
+        return ord(string[1]) if len(string) > 1 and string.isascii() else None
+    stripped = string.lstrip(" \t\n")
+    return parse_number(stripped) if "#" not in string else None
 
 
 # --- quoting -------------------------------------------------------------------------------------
 
 
-def needs_ansi(text: str) -> bool:
-    return any(not each.isprintable() for each in text)
+def needs_ansi(string: str) -> bool:
+    return any(not each.isprintable() for each in string)
 
 
-def ansi_quoted(text: str) -> str:
+def ansi_quoted(string: str) -> str:
     """A text as `$'…'`."""
     out = []
-    for character in text:
+    for character in string:
         if character in ANSI_NAMES:
             out.append(ANSI_NAMES[character])
         elif character in "\\'":
@@ -213,37 +213,37 @@ def ansi_quoted(text: str) -> str:
     return "$'" + "".join(out) + "'"
 
 
-def quoted_as_input(text: str) -> str:
+def quoted_as_input(string: str) -> str:
     """A text as `${X@Q}` quotes it."""
-    if needs_ansi(text):
-        return ansi_quoted(text)
-    if text == "'":
+    if needs_ansi(string):
+        return ansi_quoted(string)
+    if string == "'":
         return "\\'"
-    return "'" + text.replace("'", "'\\''") + "'"
+    return "'" + string.replace("'", "'\\''") + "'"
 
 
-def printf_quoted(text: str) -> str:
+def printf_quoted(string: str) -> str:
     """A text as `printf %q` quotes it."""
-    if not text:
+    if not string:
         return "''"
-    if needs_ansi(text):
-        return ansi_quoted(text)
+    if needs_ansi(string):
+        return ansi_quoted(string)
     out = []
-    for at, each in enumerate(text):
-        special = each in " '\"\\|&;()<>!{}*[]?^$`," or each == "#" and not at
-        special = special or each == "~" and (not at or text[at - 1] in ":=")
-        out.append("\\" + each if special else each)
+    for at, character in enumerate(string):
+        special = character in " '\"\\|&;()<>!{}*[]?^$`," or character == "#" and not at
+        special = special or character == "~" and (not at or string[at - 1] in ":=")
+        out.append("\\" + character if special else character)
     return "".join(out)
 
 
-def ansi_unquoted(text: str) -> str:
+def ansi_unquoted(string: str) -> str:
     """A text with its escapes resolved as in `$'…'`, for `${X@E}`."""
     out = []
     at = 0
-    while at < len(text):
-        match = ansi_escape.match(text, at) if text[at] == "\\" else None
+    while at < len(string):
+        match = ansi_escape.match(string, at) if string[at] == "\\" else None
         if match is None:
-            out.append(text[at])
+            out.append(string[at])
             at += 1
         else:
             out.append(unescape(match[0]))

@@ -22,7 +22,7 @@ class Environment(Protocol):
     def differs(self, name: str) -> bool:
         """Whether the variable differs between the tasks of a step."""
 
-    def surely_prints(self, expansion: Expansion) -> bool:
+    def certainly_prints(self, expansion: Expansion) -> bool:
         """Whether a command substitution gives a text that is not empty, though it is not known which."""
 
 
@@ -31,9 +31,9 @@ class Scope:
 
     __slots__ = ("context", "state", "text")
 
-    def __init__(self, state: State, text: Text, context: Context) -> None:
+    def __init__(self, state: State, string: Text, context: Context) -> None:
         self.state = state
-        self.text = text
+        self.text = string
         self.context = context
 
     def span(self, node: Part | Statement | Word | Assignment | Redirect) -> Span:
@@ -45,10 +45,10 @@ class Scope:
         return self.text.string[node.start : node.end]
 
     def expanded(
-        self, text: str | None, name: str, span: Span, inputs: tuple[Expansion, ...] = (), is_open: bool = False
+        self, string: str | None, name: str, span: Span, inputs: tuple[Expansion, ...] = (), is_open: bool = False
     ) -> Piece:
-        """A piece that an expansion gives here; `text` None: an unknown one."""
-        return Piece(text, span.start, span.end, Expansion(name, span, self.context.phase, inputs), is_open)
+        """A piece that an expansion gives here; `string` None: an unknown one."""
+        return Piece(string, span.start, span.end, Expansion(name, span, self.context.phase, inputs), is_open)
 
     def unknown(self, name: str, span: Span, inputs: tuple[Expansion, ...] = (), is_open: bool = False) -> Pieces:
         """The pieces of an unknown value that an expansion gives here."""

@@ -143,15 +143,15 @@ def _changed(piece: Piece, expansion: Expansion) -> Piece:
     return piece.replace(expansion=expansion._replace(inputs=inputs))
 
 
-def _case_changed(text: str, operator: str, pattern: str, extended: bool | None) -> str | None:
+def _case_changed(string: str, operator: str, pattern: str, extended: bool | None) -> str | None:
     """The text after `^`, `^^`, `,` or `,,`; None where unknown."""
     change = str.upper if operator[0] == "^" else str.lower
-    if not text.isascii():
+    if not string.isascii():
         return None
     out: list[str] = []
-    for number, character in enumerate(text):
+    for number, character in enumerate(string):
         if number and len(operator) == 1:
-            return "".join(out) + text[number:]
+            return "".join(out) + string[number:]
         fits = matches(pattern, character, extended)
         if fits is None:
             return None
@@ -159,15 +159,15 @@ def _case_changed(text: str, operator: str, pattern: str, extended: bool | None)
     return "".join(out)
 
 
-def _at_transformed(text: str, name: str) -> str | None:
+def _at_transformed(string: str, name: str) -> str | None:
     """The text after `@Q`, `@E`, `@U`, `@L` or `@u`; None where unknown."""
     match name:
         case "Q":
-            return quoted_as_input(text)
+            return quoted_as_input(string)
         case "E":
-            return ansi_unquoted(text)
-        case "U" | "L" | "u" if text.isascii():
-            return text.upper() if name == "U" else text.lower() if name == "L" else text[:1].upper() + text[1:]
+            return ansi_unquoted(string)
+        case "U" | "L" | "u" if string.isascii():
+            return string.upper() if name == "U" else string.lower() if name == "L" else string[:1].upper() + string[1:]
     return None
 
 

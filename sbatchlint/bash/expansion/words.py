@@ -59,8 +59,8 @@ class Expander:
             span = scope.span(word)
             return [(((scope.expanded(None, "{}", span, is_open=True),),), NO_GUARDS)]
         results: list[FieldChoice] = []
-        for number, each in enumerate(words):
-            found = self._split(each, scope)
+        for number, other_word in enumerate(words):
+            found = self._split(other_word, scope)
             if not number:
                 results = found
                 continue

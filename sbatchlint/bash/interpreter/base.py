@@ -181,9 +181,9 @@ class Interpreter(Substituter):
     def reset(self, marks: list[tuple[list[State], int]], escaped: Sequence[list[State]] = ()) -> list[list[State]]:
         """Replaces the states that left since `marks` by `escaped`. Returns the states that it removes."""
         found = []
-        for number, (each, size) in enumerate(marks):
-            found.append(each[size:])
-            each[size:] = escaped[number] if escaped else []
+        for number, (states, size) in enumerate(marks):
+            found.append(states[size:])
+            states[size:] = escaped[number] if escaped else []
         return found
 
     def silently(self, walk: Callable[[], T]) -> tuple[T, list[list[State]]] | None:

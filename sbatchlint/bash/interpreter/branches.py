@@ -66,11 +66,11 @@ def restricted_variables(interpreter: Interpreter, statement: Statement, scope: 
     inner = Scope(scope.state.copy(), scope.text, scope.context)
     interpreter.silently(lambda: _condition_fields(interpreter, statement, inner, fields))
     names = {
-        each.name
+        expansion.name
         for field in fields
-        for each in expansions(field)
-        if each.phase is Phase.TASK
-        and (interpreter.environment.differs(each.name) or each.name.startswith("$(hostname"))
+        for expansion in expansions(field)
+        if expansion.phase is Phase.TASK
+        and (interpreter.environment.differs(expansion.name) or expansion.name.startswith("$(hostname"))
     }
     return scope.context.restricted | names if names else scope.context.restricted
 

@@ -143,7 +143,9 @@ class ScriptInterpreter(Interpreter):
             end, invocations = self.element(element, inner, Text(stdin) if number and stdin is not None else None)
             if not isinstance(element, Simple):
                 invocations = [
-                    each for each in self.trace.invocations[first:] if each.context.parent is scope.context.parent
+                    command
+                    for command in self.trace.invocations[first:]
+                    if command.context.parent is scope.context.parent
                 ]
             for invocation in invocations:
                 invocation.piped_from = invocation.piped_from or number > 0

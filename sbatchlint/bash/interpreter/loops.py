@@ -248,8 +248,8 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration
         if first is not None and not iteration:
             interpreter.charge(8 * first.cost, loop.span)
             end, frame = first.end, first.frame
-            for (each, _), left in zip(interpreter.marks(), first.escaped, strict=True):
-                each.extend(left)
+            for (states, _), left in zip(interpreter.marks(), first.escaped, strict=True):
+                states.extend(left)
         else:
             end, frame = interpreter.iteration(loop.body, Scope(begun, scope.text, scope.context))
             end = interpreter.merge([end, *frame.continues], scope.context.phase)
@@ -384,11 +384,11 @@ def _widen_changed(interpreter: Interpreter, entry: State, after: list[State], s
 
 def _inputs(variables: list[Variable]) -> list[Expansion]:
     return [
-        each
+        expansion
         for variable in variables
         for alternative in variable.alternatives
         for field in alternative.fields or ()
-        for each in expansions_of(field)
+        for expansion in expansions_of(field)
     ]
 
 
@@ -398,9 +398,9 @@ def _grown(old: Variable | None, news: list[Variable]) -> bool:
         return False
     fields = old.alternatives[0].fields
     return old.alternatives[0].keys is None and all(
-        each.keys is None and each.fields is not None and each.fields[: len(fields)] == fields
+        alternative.keys is None and alternative.fields is not None and alternative.fields[: len(fields)] == fields
         for new in news
-        for each in new.alternatives
+        for alternative in new.alternatives
     )
 
 

@@ -189,9 +189,9 @@ def find_file(interpreter: Interpreter, state: State, invocation: Invocation, in
     if name is None or name in state.files:
         return read_file(state, field)
     outside = [(each, found) for each in interpreter.hooks.host_paths(field, invocation) if (found := file_name(each))]
-    for each, found in outside:
+    for path, found in outside:
         if found in state.files:
-            return read_file(state, each)
+            return read_file(state, path)
     for found in (name, *(found for _, found in outside)):
         text = interpreter.hooks.file(found, invocation.span)
         if text is not None:
@@ -372,9 +372,9 @@ def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope
     if script is None or not script.field:
         return
     span = span_of_text(script)
-    for number, each in enumerate(found):
-        if each.span == span:
-            found[number] = each._replace(command=invocation, rest=rest, alone=each.command is None)
+    for number, submission in enumerate(found):
+        if submission.span == span:
+            found[number] = submission._replace(command=invocation, rest=rest, alone=submission.command is None)
             return
     quoted = not any(piece.expansion is not None for piece in script.field)
     found.append(Submission(script, span, quoted, invocation, rest))

@@ -16,10 +16,10 @@ class Closings:
 
     __slots__ = ("_known", "_patience", "_text")
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, string: str) -> None:
+        self._text = string
         self._known: dict[tuple[int, str], int] = {}
-        self._patience = min(20 * len(text), _MOST_SEARCHED) + _ALWAYS_SEARCHED
+        self._patience = min(20 * len(string), _MOST_SEARCHED) + _ALWAYS_SEARCHED
 
     def of(self, at: int, closer: str) -> int:
         """The position of the bracket that closes the one before `at`, outside quotes; -1 where there is none."""

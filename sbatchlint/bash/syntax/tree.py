@@ -27,8 +27,8 @@ class Literal(Node):
     escapes of `$'…'` (one part per escape). A backslash-newline gives no part at all.
     """
 
-    def __init__(self, text: str, start: int, end: int, quoted: bool) -> None:
-        self.text = text
+    def __init__(self, string: str, start: int, end: int, quoted: bool) -> None:
+        self.text = string
         self.start = start
         self.end = end
         self.quoted = quoted

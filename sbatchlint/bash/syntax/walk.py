@@ -35,7 +35,7 @@ def _by_class(tree: object) -> dict[type[Node], list[Any]]:
     return found
 
 
-def forget() -> None:
+def release() -> None:
     """Releases the trees that were walked."""
     _recent.clear()
 

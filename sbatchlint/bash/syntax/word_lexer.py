@@ -50,8 +50,8 @@ class WordLexer:
 
     __slots__ = ("at", "begun", "closings", "depth", "errors", "pending", "room", "text")
 
-    def __init__(self, text: str, at: int = 0, room: Room | None = None) -> None:
-        self.text = text + END
+    def __init__(self, string: str, at: int = 0, room: Room | None = None) -> None:
+        self.text = string + END
         self.at = at
         self.begun = at  # where the current top-level statement begins
         self.depth = 0  # how many substitutions are around the cursor

@@ -32,12 +32,14 @@ def _binds(job: Job, event: Event) -> Verdict:
     source = event.groups.get("source", "")
     text = job.source.text
     settings = tuple(
-        each.span for each in job.assignments if each.name in _BINDS and source in text[each.span.start : each.span.end]
+        assignment.span
+        for assignment in job.assignments
+        if assignment.name in _BINDS and source in text[assignment.span.start : assignment.span.end]
     )
     commands = tuple(
-        each.span
-        for each in job.invocations
-        if each.name in _ENGINES and source and source in text[each.span.start : each.span.end]
+        command.span
+        for command in job.invocations
+        if command.name in _ENGINES and source and source in text[command.span.start : command.span.end]
     )
     return Shown(settings + commands) if settings or commands else shown(assigned(job, *_BINDS), "possible")
 

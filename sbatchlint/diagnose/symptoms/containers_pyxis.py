@@ -34,10 +34,10 @@ def _blank(job: Job, event: Event) -> Verdict:
     spans = step_options(job, "container-mounts") + options(job, "container-mounts")
     text = job.source.text
     found = tuple(
-        each
-        for each in spans
-        if any(quote in text[each.start : each.end] for quote in "'\"\\")
-        and " " in text[each.start : each.end].split("=", 1)[-1].strip("'\" ").split(" ", 1)[-1]
+        span
+        for span in spans
+        if any(quote in text[span.start : span.end] for quote in "'\"\\")
+        and " " in text[span.start : span.end].split("=", 1)[-1].strip("'\" ").split(" ", 1)[-1]
     )
     return shown(found, "certain")
 

@@ -1,6 +1,6 @@
 """CUDA and ROCm: GPUs that are not there, not the right ones, or full."""
 
-from sbatchlint.diagnose.asking import asks, asks_not, assigned, lacks, options, says, shown, step_options
+from sbatchlint.diagnose.asking import assigned, lacks, not_set, options, says, sets, shown, step_options
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -142,8 +142,8 @@ without GPUs, or the node's driver does not run.
             Cause("not-asked", "script", "the job, or the step, asks for no GPU", "ask for GPUs with --gres or --gpus-per-node", codes=("SB201", "SB208", "SB206"), script=_not_asked),
             Cause("hidden", "script", "the script says which GPUs are seen, and the job does not have them", "leave CUDA_VISIBLE_DEVICES to Slurm, which numbers the job's GPUs from 0", codes=("SB212", "SB211", "SB410"), script=_hidden),
             Cause("container", "script", "the container was started without GPUs", "apptainer: --nv (or --rocm); docker: --gpus", codes=("SB512",)),
-            Cause("none-asked", "submission", "nvidia-smi finds no GPU, as where none was asked for", "ask for GPUs with --gres=gpu:N or --gpus-per-node; where that was done, tell the site which node it is", script=asks_not(*GPU_OPTIONS), log=says("No devices were found")),
-            Cause("broken-gpu", "cluster", "nvidia-smi finds none of the GPUs that the job asks for: one of the node is broken, or the node's driver", "submit again with --exclude of that node, and tell the site", script=asks(*GPU_OPTIONS), log=says("No devices were found")),
+            Cause("none-asked", "submission", "nvidia-smi finds no GPU, as where none was asked for", "ask for GPUs with --gres=gpu:N or --gpus-per-node; where that was done, tell the site which node it is", script=not_set(*GPU_OPTIONS), log=says("No devices were found")),
+            Cause("broken-gpu", "cluster", "nvidia-smi finds none of the GPUs that the job asks for: one of the node is broken, or the node's driver", "submit again with --exclude of that node, and tell the site", script=sets(*GPU_OPTIONS), log=says("No devices were found")),
             Cause("hidden-in-code", "code", "the program hides the GPUs of the job from itself, or its build has no CUDA", "look for CUDA_VISIBLE_DEVICES in it (os.environ), and at torch.version.cuda", log=lambda event: False if "No devices were found" in event.text else None),
         ),
         matches="""\

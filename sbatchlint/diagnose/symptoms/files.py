@@ -20,9 +20,10 @@ def _temporary(job: Job, event: Event) -> Verdict:
     text = job.source.text
     found = [each.span for each in job.assignments if "/tmp" in text[each.span.start : each.span.end]]
     found += [
-        each.span
-        for each in job.invocations
-        if each.name in ("mkdir", "cd", "cp", "rsync", "tar") and "/tmp" in text[each.span.start : each.span.end]
+        command.span
+        for command in job.invocations
+        if command.name in ("mkdir", "cd", "cp", "rsync", "tar")
+        and "/tmp" in text[command.span.start : command.span.end]
     ]
     mktemp = [each.span for each in job.invocations if each.name == "mktemp"]
     return shown(tuple(found + mktemp))
@@ -58,7 +59,7 @@ def _named(job: Job, event: Event) -> Verdict:
         return None
     text = job.source.text
     found = worded(job, path) or tuple(
-        each.span for each in job.invocations if path in text[each.span.start : each.span.end]
+        command.span for command in job.invocations if path in text[command.span.start : command.span.end]
     )
     return shown(found[:3])
 

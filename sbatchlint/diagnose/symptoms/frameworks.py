@@ -1,6 +1,6 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
-from sbatchlint.diagnose.asking import assigned, number, options, possible, says, shown, step_options, tells
+from sbatchlint.diagnose.asking import assigned, begins, number, options, possible, says, shown, step_options
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -42,10 +42,10 @@ def _in_batch_shell(job: Job, event: Event) -> Verdict:
 def _devices_named(job: Job, event: Event) -> Verdict:
     """`--include` of deepspeed, or CUDA_VISIBLE_DEVICES, with numbers of the node."""
     named = tuple(
-        each.span
-        for each in job.invocations
-        if each.name == "deepspeed"
-        and any(word.startswith(("--include", "--exclude", "-i", "-e")) for word in each.words[1:])
+        command.span
+        for command in job.invocations
+        if command.name == "deepspeed"
+        and any(word.startswith(("--include", "--exclude", "-i", "-e")) for word in command.words[1:])
     )
     return shown(named + assigned(job, "CUDA_VISIBLE_DEVICES"), "certain")
 
@@ -65,8 +65,8 @@ SYMPTOMS = (
         literals=("this job is timed-out", "this job is preempted"),
         patterns=(r"Caught signal (?P<signal>\S+) on \S+: this job is (?P<why>timed-out|preempted)",),
         causes=(
-            Cause("time", "submission", "the time that submitit gave the job is up", "set timeout_min higher, or write a checkpoint method that continues", log=tells("why", "timed-out")),
-            Cause("preempted", "cluster", "the job is preempted, or requeued at its time limit", "look at `sacct -D -j JOB`; write a checkpoint method that continues", log=tells("why", "preempted")),
+            Cause("time", "submission", "the time that submitit gave the job is up", "set timeout_min higher, or write a checkpoint method that continues", log=begins("why", "timed-out")),
+            Cause("preempted", "cluster", "the job is preempted, or requeued at its time limit", "look at `sacct -D -j JOB`; write a checkpoint method that continues", log=begins("why", "preempted")),
         ),
         matches="submitit WARNING (2022-08-12 02:06:11,453) - Caught signal SIGUSR2 on n1: this job is preempted.\n",
     ),

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import possible, shown, spans_of, tells
+from sbatchlint.diagnose.asking import begins, possible, shown, spans_of
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
@@ -171,8 +171,8 @@ Exiting because a job execution failed. Look below for error messages
         literals=("TIMEOUT", "OUT_OF_ME", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED"),
         patterns=(r"(?i:job|status|state)\b.{0,120}(?<![\w=-])(?P<state>TIMEOUT|OUT_OF_ME\w*|NODE_FAIL|BOOT_FAIL|PREEMPTED)(?![\w-])",),
         causes=(
-            Cause("time", "submission", "the time limit that the workflow gave the job was too short", "give that step more time in the workflow's configuration", log=tells("state", "TIMEOUT")),
-            Cause("memory", "submission", "the memory that the workflow gave the job was too little", "give that step more memory in the workflow's configuration", log=tells("state", "OUT_OF_ME")),
+            Cause("time", "submission", "the time limit that the workflow gave the job was too short", "give that step more time in the workflow's configuration", log=begins("state", "TIMEOUT")),
+            Cause("memory", "submission", "the memory that the workflow gave the job was too little", "give that step more memory in the workflow's configuration", log=begins("state", "OUT_OF_ME")),
             Cause("node", "cluster", "a node failed, or its job was preempted ({state})", "submit again; let the workflow retry such jobs"),
         ),
         matches="message: SLURM-job '2254' failed, SLURM status is: 'TIMEOUT'. For further error details see the log\n",

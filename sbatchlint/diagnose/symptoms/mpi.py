@@ -5,7 +5,7 @@ import re
 from sbatchlint.diagnose.asking import assigned, commands, possible, says, shown, spans_of, step_options
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.text import Span
 
@@ -45,7 +45,7 @@ def _not_listed(event: Event) -> bool | None:
 
 def _under_srun(job: Job, event: Event) -> Verdict:
     """An mpirun in the tasks of a step."""
-    found = [(each, step_around(each.context)) for each in job.invocations if has_trait(each.name, "mpi")]
+    found = [(each, enclosing_step(each.context)) for each in job.invocations if has_trait(each.name, "mpi")]
     spans = tuple(span for each, step in found if step is not None for span in (step.span, each.span))
     return shown(spans, "certain") or (RULED_OUT if job.is_shell and not job.limits.exhausted and found else None)
 
@@ -58,7 +58,9 @@ def _alone(event: Event) -> bool | None:
 
 def _component(job: Job, event: Event) -> Verdict:
     names = tuple(
-        each.name for each in job.assignments if each.name.startswith(("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_"))
+        assignment.name
+        for assignment in job.assignments
+        if assignment.name.startswith(("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_"))
     )
     return shown(assigned(job, *names)) if names else None
 

@@ -29,9 +29,9 @@ def _each_sees_all(job: Job, event: Event) -> Verdict:
 
 def _ib_settings(job: Job, event: Event) -> Verdict:
     names = tuple(
-        each.name
-        for each in job.assignments
-        if each.name.startswith(("NCCL_IB", "NCCL_NET", "NCCL_CROSS_NIC", "UCX_NET"))
+        assignment.name
+        for assignment in job.assignments
+        if assignment.name.startswith(("NCCL_IB", "NCCL_NET", "NCCL_CROSS_NIC", "UCX_NET"))
     )
     return shown(assigned(job, *names), "possible") if names else None
 

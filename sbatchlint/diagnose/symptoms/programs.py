@@ -16,7 +16,9 @@ def _option(job: Job, event: Event) -> Verdict:
     word = event.groups.get("words", "").split(" ")[0].split("=")[0]
     text = job.source.text
     found = tuple(
-        each.span for each in job.invocations if len(word) > 2 and word in text[each.span.start : each.span.end]
+        command.span
+        for command in job.invocations
+        if len(word) > 2 and word in text[command.span.start : command.span.end]
     )
     return shown(found[-1:])
 
@@ -34,13 +36,13 @@ def _other_release(job: Job, event: Event) -> Verdict:
     if wanted is None:
         return None
     found = []
-    for each in job.invocations:
-        for word in map(text_of, each.argv) if each.name in ("module", "ml") else ():
+    for command in job.invocations:
+        for word in map(text_of, command.argv) if command.name in ("module", "ml") else ():
             loaded = re.search(r"(?i)(?:^|/)cuda(?:toolkit)?[/-]v?(\d+)\.(\d+)", word or "")
             if loaded and (
                 loaded[1] != wanted[1] or (wanted[1] in ("8", "9", "10") and wanted[2] and loaded[2] != wanted[2])
             ):
-                found.append(each.span)
+                found.append(command.span)
     return shown(tuple(found), "certain")
 
 

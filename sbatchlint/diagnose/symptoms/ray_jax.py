@@ -13,9 +13,9 @@ def _ray_starts(job: Job, event: Event) -> Verdict:
 def _ray_port(job: Job, event: Event) -> Verdict:
     """A head with a port of its own, or a folder that is named."""
     found = [
-        each
-        for each in job.invocations
-        if each.name == "ray" and any(word.startswith(("--port", "--temp-dir")) for word in each.words)
+        command
+        for command in job.invocations
+        if command.name == "ray" and any(word.startswith(("--port", "--temp-dir")) for word in command.words)
     ]
     return shown(spans_of(found))
 

@@ -1,6 +1,6 @@
 """sbatch, salloc and srun: what they refuse themselves, before the controller hears of it."""
 
-from sbatchlint.diagnose.asking import asks, options, possible, shown, spans_of, step_options, submits, tells
+from sbatchlint.diagnose.asking import begins, options, possible, sets, shown, spans_of, step_options, submits
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -11,7 +11,9 @@ def _named_option(job: Job, event: Event) -> Verdict:
     if not name:
         return None
     spans = tuple(
-        each.span for each in job.directives.settings if each.name == name or each.written.lstrip("-") == name
+        setting.span
+        for setting in job.directives.settings
+        if setting.name == name or setting.written.lstrip("-") == name
     )
     spans = spans or step_options(job, name)
     return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
@@ -86,7 +88,7 @@ sbatch: error: The Slurm controller does not allow scripts that
         causes=(
             Cause("option-of-script", "script", "{option} is no option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
             Cause("of-pyxis", "cluster", "{option} is an option of pyxis, which Slurm does not load here", "ask the site for pyxis (plugstack.conf), or run on nodes that have it", log=_of_pyxis),
-            Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm took until 18.08", "take a later Open MPI, or start the program with srun", log=tells("option", "--cpu_bind")),
+            Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm took until 18.08", "take a later Open MPI, or start the program with srun", log=begins("option", "--cpu_bind")),
             Cause("option-of-call", "submission", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),
         ),
         examples=(
@@ -230,7 +232,7 @@ sbatch: error: Batch job submission failed: Pathname of a file, directory or oth
         literals=("Slurm Hostfile", "NodeNames from hostfile", "of hostfile", "Invalid node list", "Invalid hostlist", "Hostlist is empty"),
         patterns=(r"error: (?:Too few NodeNames in Slurm Hostfile|Failure getting NodeNames from hostfile|Line \d+, of hostfile)", r"(?:error|fatal): Invalid (?:node list|hostlist)", r"error: Hostlist is empty"),
         causes=(
-            Cause("nodes-of-script", "script", "the list of nodes that the script gives cannot be read, or has too few names", "write names of the job's nodes, one for each task", script=asks("nodelist", "nodefile", "exclude", "distribution")),
+            Cause("nodes-of-script", "script", "the list of nodes that the script gives cannot be read, or has too few names", "write names of the job's nodes, one for each task", script=sets("nodelist", "nodefile", "exclude", "distribution")),
             Cause("nodes", "submission", "the list of nodes cannot be read, or has too few names", "look at --nodelist, SLURM_HOSTFILE and what made them"),
         ),
         matches="""\

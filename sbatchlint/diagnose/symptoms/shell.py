@@ -39,10 +39,10 @@ def _nounset(job: Job, event: Event) -> Verdict:
     """`set -u`, and the line that it ends."""
     text = job.source.text
     found = tuple(
-        each.span
-        for each in job.invocations
-        if each.name == "set"
-        and any(word in text[each.span.start : each.span.end] for word in ("-u", "nounset", "-eu"))
+        command.span
+        for command in job.invocations
+        if command.name == "set"
+        and any(word in text[command.span.start : command.span.end] for word in ("-u", "nounset", "-eu"))
     )
     return shown(found)
 

@@ -1,6 +1,6 @@
 """The logs of slurmctld and slurmd, and what squeue, sacct and scontrol say of a job."""
 
-from sbatchlint.diagnose.asking import asks, options, shown, submits
+from sbatchlint.diagnose.asking import options, sets, shown, submits
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -86,7 +86,7 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         literals=("ReqNodeNotAvail", "Nodes required for job are DOWN", "PartitionDown", "(NodeDown)", "(Reservation)", "PartitionInactive"),
         patterns=(r"\((?:ReqNodeNotAvail|Nodes_required_for_job_are_DOWN|Nodes required for job are DOWN|PartitionDown|PartitionInactive|NodeDown|Reservation)\b", r"Reason=(?:ReqNodeNotAvail|Nodes_required_for_job|PartitionDown|PartitionInactive|NodeDown)"),
         causes=(
-            Cause("named-nodes", "script", "the script names nodes, or a reservation, that are not there at the moment", "take the option out", script=asks("nodelist", "reservation", "nodefile")),
+            Cause("named-nodes", "script", "the script names nodes, or a reservation, that are not there at the moment", "take the option out", script=sets("nodelist", "reservation", "nodefile")),
             Cause("maintenance", "cluster", "the nodes are drained, down or reserved; the job waits for them", "wait, or submit to another partition; a shorter --time may fit in before a maintenance", unproven="certain"),
         ),
         matches="""\
@@ -120,7 +120,7 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         literals=("BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit", "InvalidAccount", "InvalidQOS", "JobHeldAdmin", "JobHeldUser"),
         patterns=(r"[(=](?P<reason>BadConstraints|PartitionNodeLimit|PartitionTimeLimit|InvalidAccount|InvalidQOS|JobHeldAdmin|JobHeldUser)\b",),
         causes=(
-            Cause("request", "script", "the job cannot start as it is asked for ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`", script=asks("constraint", "nodes", "time", "account", "qos", "hold")),
+            Cause("request", "script", "the job cannot start as it is asked for ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`", script=sets("constraint", "nodes", "time", "account", "qos", "hold")),
             Cause("limits", "submission", "the job cannot start as it was submitted ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`"),
         ),
         matches="  72 gpu eval ada PD 0:00 1 (BadConstraints)\n   JobState=PENDING Reason=PartitionTimeLimit Dependency=(null)\n",

@@ -11,15 +11,15 @@ _CLIENTS = programs_with("asks-slurm") | {"sbatch", "srun", "scancel"}
 
 def _in_loop(job: Job, event: Event) -> Verdict:
     """Commands of Slurm in a loop: hundreds of them at once keep the controller busy."""
-    found = [each for each in job.invocations if each.name in _CLIENTS and each.context.looped]
+    found = [each for each in job.invocations if each.name in _CLIENTS and each.context.may_repeat]
     return shown(spans_of(found), "possible")
 
 
 def _watches(job: Job, event: Event) -> Verdict:
     found = [
-        each
-        for each in job.invocations
-        if each.name == "watch" and any(text_of(word) in _CLIENTS for word in each.argv)
+        command
+        for command in job.invocations
+        if command.name == "watch" and any(text_of(word) in _CLIENTS for word in command.argv)
     ]
     return shown(spans_of(found))
 

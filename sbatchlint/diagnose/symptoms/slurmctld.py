@@ -1,12 +1,12 @@
 """slurmctld: why it takes no job, allocation or step. sbatch, salloc and srun print its texts."""
 
 from sbatchlint.diagnose.asking import (
-    asks,
-    asks_not,
     by_program,
     captured_submissions,
+    not_set,
     options,
     says,
+    sets,
     several_tasks,
     shown,
     step_options,
@@ -65,8 +65,8 @@ def refusal(
         patterns=tuple(r"(?:^|: )" + each.replace("(", r"\(").replace(")", r"\)") for each in texts),
         causes=causes,
         matches="".join(
-            f"sbatch: error: Batch job submission failed: {each}\nsrun: error: Unable to allocate resources: {each}\n{each}\n"
-            for each in texts
+            f"sbatch: error: Batch job submission failed: {other_text}\nsrun: error: Unable to allocate resources: {other_text}\n{other_text}\n"
+            for other_text in texts
         ),
         others="".join(f"  if grep -q '{each}' err.log; then\n" for each in texts),
         examples=examples,
@@ -90,7 +90,7 @@ SYMPTOMS = (
         literals=("CPU count per node can not be satisfied",),
         patterns=("error: CPU count per node can not be satisfied",),
         causes=(
-            Cause("cpus-of-script", "script", "the job asks for more CPUs on a node than any node has", "lower --cpus-per-task or --ntasks-per-node", script=asks("cpus-per-task", "ntasks-per-node", "ntasks", "mincpus")),
+            Cause("cpus-of-script", "script", "the job asks for more CPUs on a node than any node has", "lower --cpus-per-task or --ntasks-per-node", script=sets("cpus-per-task", "ntasks-per-node", "ntasks", "mincpus")),
             _submitted("a job was submitted that asks for more CPUs on a node than any node has", "lower the CPUs of one task in what submits it", "cpus-per-task", "ntasks-per-node", "ntasks"),
         ),
         matches="sbatch: error: CPU count per node can not be satisfied\n",
@@ -105,7 +105,7 @@ SYMPTOMS = (
         literals=("Memory specification can not be satisfied",),
         patterns=("error: Memory specification can not be satisfied",),
         causes=(
-            Cause("memory-of-script", "script", "the job asks for more memory on a node than any node has", "lower --mem, or take nodes with more memory", script=asks("mem", "mem-per-cpu", "mem-per-gpu")),
+            Cause("memory-of-script", "script", "the job asks for more memory on a node than any node has", "lower --mem, or take nodes with more memory", script=sets("mem", "mem-per-cpu", "mem-per-gpu")),
             _submitted("a job was submitted that asks for more memory on a node than any node has", "lower its memory: RealMemory of `scontrol show node` is what a node can give", "mem", "mem-per-cpu", "mem-per-gpu"),
         ),
         matches="sbatch: error: Memory specification can not be satisfied\n",
@@ -120,7 +120,7 @@ SYMPTOMS = (
         literals=("can not be satisfied", "Reached jobs per hour limit", "Required nodes outside of"),
         patterns=(r"error: (?P<what>Node feature requirements|Socket, core and/or thread specification|Temporary disk specification) can not be satisfied", r"error: (?P<which>Reached jobs per hour limit|Required nodes outside of)"),
         causes=(
-            Cause("option-of-script", "script", "no node of the partition has what the script asks for: {what}", "compare with `scontrol show node`", script=asks("constraint", "sockets-per-node", "cores-per-socket", "threads-per-core", "extra-node-info", "tmp", "nodelist")),
+            Cause("option-of-script", "script", "no node of the partition has what the script asks for: {what}", "compare with `scontrol show node`", script=sets("constraint", "sockets-per-node", "cores-per-socket", "threads-per-core", "extra-node-info", "tmp", "nodelist")),
             _submitted("no node of the partition has what was asked for: {what}", "compare with `scontrol show node`", "constraint", "tmp", "nodelist"),
         ),
         matches="sbatch: error: Node feature requirements can not be satisfied\nsbatch: error: Temporary disk specification can not be satisfied\nsbatch: error: Reached jobs per hour limit\n",
@@ -155,8 +155,8 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         (
             Cause("variable-in-directive", "script", "the account in the directive is a variable, which sbatch does not expand", 'give it on the command line: sbatch --account="$ACCOUNT" …', codes=("SB115",), script=_literal_dollar),
             Cause("placeholder", "script", "the account in the script was left to be filled in", "fill in an account of yours", codes=("SB118", "SB417")),
-            Cause("account-of-script", "script", "the user may not use the account that the script names (in this partition)", "name an account of `sacctmgr show assoc user=$USER`", script=asks("account")),
-            Cause("no-account", "script", "the script names no account, and the default account may not use the partition", "add --account with an account of `sacctmgr show assoc user=$USER`", script=asks_not("account", beside="partition")),
+            Cause("account-of-script", "script", "the user may not use the account that the script names (in this partition)", "name an account of `sacctmgr show assoc user=$USER`", script=sets("account")),
+            Cause("no-account", "script", "the script names no account, and the default account may not use the partition", "add --account with an account of `sacctmgr show assoc user=$USER`", script=not_set("account", beside="partition")),
             Cause("account", "submission", "the user may not use the account that was submitted", "compare with `sacctmgr show assoc user=$USER`"),
         ),
         more=("Invalid or unknown association",),
@@ -187,7 +187,7 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         "`sinfo -s` lists the partitions of this cluster; names differ from cluster to cluster.\n",
         (
             Cause("variable-in-directive", "script", "the partition in the directive is a variable, which sbatch does not expand", 'give it on the command line: sbatch --partition="$PARTITION" …', codes=("SB115",), script=_literal_dollar),
-            Cause("partition-of-script", "script", "the partition that the script names does not exist on this cluster", "name one that `sinfo -s` lists", codes=("SB118",), script=asks("partition", "clusters")),
+            Cause("partition-of-script", "script", "the partition that the script names does not exist on this cluster", "name one that `sinfo -s` lists", codes=("SB118",), script=sets("partition", "clusters")),
             _submitted("the partition that was submitted does not exist on this cluster", "name one that `sinfo -s` lists", "partition"),
         ),
     ),
@@ -197,7 +197,7 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         "No partition specified or system default partition",
         "The cluster has no default partition (a `*` in `sinfo`).\n",
         (
-            Cause("no-partition", "script", "the script names no partition, and the cluster has no default one", "add --partition", script=asks_not("partition")),
+            Cause("no-partition", "script", "the script names no partition, and the cluster has no default one", "add --partition", script=not_set("partition")),
             Cause("no-partition-submitted", "submission", "no partition was named, and the cluster has no default one", "name one with --partition"),
         ),
     ),
@@ -207,7 +207,7 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         "User's group not permitted to use this partition",
         "The partition is for certain groups or accounts (AllowGroups, AllowAccounts of `scontrol show partition`), or the controller does not know the user's groups.\n",
         (
-            Cause("partition-of-script", "script", "the user may not use the partition that the script names", "take another partition, or ask the site for it", script=asks("partition", "reservation")),
+            Cause("partition-of-script", "script", "the user may not use the partition that the script names", "take another partition, or ask the site for it", script=sets("partition", "reservation")),
             Cause("not-permitted", "submission", "the user may not use the partition", "take another partition, or ask the site for it"),
         ),
         more=("Access/permission denied",),
@@ -219,8 +219,8 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         "`sinfo -o '%P %l'` shows the limit of each partition; a QOS or an account may have a lower one. Some sites demand `--time`.\n",
         (
             Cause("ambiguous-time", "script", "the time reads as minutes or hours, and Slurm takes it for more than is allowed", "write D-HH:MM:SS", codes=("SB121", "SB122", "SB214")),
-            Cause("time-of-script", "script", "the job asks for more time than the partition allows", "lower --time, or take a partition with a longer limit", script=asks("time", "time-min")),
-            Cause("no-time", "script", "the script gives no --time, and the site demands it (or the default is above the limit)", "add --time", script=asks_not("time", beside="partition")),
+            Cause("time-of-script", "script", "the job asks for more time than the partition allows", "lower --time, or take a partition with a longer limit", script=sets("time", "time-min")),
+            Cause("no-time", "script", "the script gives no --time, and the site demands it (or the default is above the limit)", "add --time", script=not_set("time", beside="partition")),
             _submitted("what was submitted asks for more time than the partition allows, or for none where the site demands it", "set the time of the jobs in what submits them", "time", "partition"),
         ),
         more=(
@@ -239,7 +239,7 @@ does not help. `scontrol show config | grep MaxArraySize` tells it.
 """,
         (
             Cause("array-malformed", "script", "Slurm does not take the array as it is written", "write it as --array=0-15", codes=("SB126",)),
-            Cause("array-of-script", "script", "the array of the script goes beyond MaxArraySize of the cluster", "submit it in parts, or let each element do several", script=asks("array")),
+            Cause("array-of-script", "script", "the array of the script goes beyond MaxArraySize of the cluster", "submit it in parts, or let each element do several", script=sets("array")),
             _submitted("the array that was submitted goes beyond MaxArraySize of the cluster", "submit it in parts, or let each element do several", "array"),
         ),
     ),
@@ -273,7 +273,7 @@ what is left of the budget. `sacctmgr show qos` and `sshare -U` show them.
             r"(?:^|: )MaxJobCount limit reached",
         ),
         causes=(
-            Cause("array-counts", "script", "every element of the array counts as a job, and there may not be so many at once", "submit it in parts, or let each element do several", script=asks("array"), log=lambda event: None if "Submit" in event.text or "violates" in event.text else False),
+            Cause("array-counts", "script", "every element of the array counts as a job, and there may not be so many at once", "submit it in parts, or let each element do several", script=sets("array"), log=lambda event: None if "Submit" in event.text or "violates" in event.text else False),
             _submitted("what was submitted goes beyond a limit of the account or QOS; every element of an array counts as a job", "submit less at once, or another account, QOS or size", "array", "time", "nodes"),
         ),
         matches="""\
@@ -292,8 +292,8 @@ sbatch: error: Batch job submission failed: MaxJobCount limit reached
         "Invalid qos specification",
         "The QOS does not exist, or is not allowed for this account or in this partition: `sacctmgr show assoc user=$USER format=account,qos`.\n",
         (
-            Cause("qos-of-script", "script", "the QOS that the script names may not be used with this account or partition", "name one that is allowed there, or none", codes=("SB118",), script=asks("qos")),
-            Cause("partition-needs-qos", "script", "the partition wants a QOS, and the script names none", "add --qos", script=asks_not("qos", beside="partition")),
+            Cause("qos-of-script", "script", "the QOS that the script names may not be used with this account or partition", "name one that is allowed there, or none", codes=("SB118",), script=sets("qos")),
+            Cause("partition-needs-qos", "script", "the partition wants a QOS, and the script names none", "add --qos", script=not_set("qos", beside="partition")),
             _submitted("the QOS that was submitted may not be used with this account or partition", "name one that is allowed there, or none", "qos", "partition"),
         ),
         more=("Invalid QOS specification, relative QOS",),
@@ -308,7 +308,7 @@ option asks for the same resource in another way. srun says it for a step that i
 """,
         (
             Cause("gpu-options", "script", "the GPU options of the job contradict each other, or are not written as Slurm wants them", "ask for GPUs in one way", codes=("SB205", "SB410", "SB125")),
-            Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", script=asks("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
+            Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", script=sets("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
             Cause("inherited", "submission", "the step inherits a request for resources from the job around it", "unset SLURM_GRES, SLURM_GPUS and SLURM_TRES_PER_TASK before it", log=says("step")),
             _submitted("no node has the resource that was submitted, by this name and type", "name one that `sinfo -o '%P %G'` lists", "gres", "gpus"),
         ),
@@ -325,7 +325,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Insufficient GRES available in allocation",
         "A step can have what the job has, on the nodes where the step runs.\n",
         (
-            Cause("step-exceeds-job", "script", "the step asks for GPUs that the job does not have", "ask for them in the job, or for fewer in the step", codes=("SB206", "SB205", "SB201"), script=asks("gpus", "gres", "gpus-per-task", "gpus-per-node")),
+            Cause("step-exceeds-job", "script", "the step asks for GPUs that the job does not have", "ask for them in the job, or for fewer in the step", codes=("SB206", "SB205", "SB201"), script=sets("gpus", "gres", "gpus-per-task", "gpus-per-node")),
             Cause("step-gres", "submission", "the step asks for GPUs that the job does not have", "ask for them in the job, or for fewer in the step"),
         ),
     ),
@@ -335,7 +335,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Invalid feature specification",
         "`sinfo -o '%P %f'` lists the features that nodes have.\n",
         (
-            Cause("constraint-of-script", "script", "no node of the cluster has the feature that --constraint names", "name one that `sinfo -o '%P %f'` lists", script=asks("constraint", "prefer", "batch")),
+            Cause("constraint-of-script", "script", "no node of the cluster has the feature that --constraint names", "name one that `sinfo -o '%P %f'` lists", script=sets("constraint", "prefer", "batch")),
             _submitted("no node of the cluster has the feature that was asked for", "name one that `sinfo -o '%P %f'` lists", "constraint"),
         ),
         more=("Invalid preferred feature specification",),
@@ -347,7 +347,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "More nodes than the partition has or allows (MinNodes, MaxNodes), or fewer than the tasks need.\n",
         (
             Cause("option-mismatch", "script", "the numbers of nodes and tasks do not fit each other", "make them agree", codes=("SB202", "SB203", "SB204", "SB206")),
-            Cause("nodes-of-script", "script", "the partition does not give so many nodes to a job", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", script=asks("nodes", "nodelist", "ntasks")),
+            Cause("nodes-of-script", "script", "the partition does not give so many nodes to a job", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", script=sets("nodes", "nodelist", "ntasks")),
             _submitted("the partition does not give so many nodes to a job", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", "nodes"),
         ),
     ),
@@ -358,7 +358,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "The numbers of tasks, of tasks per core, and of CPUs per task do not fit each other or the nodes.\n",
         (
             Cause("option-mismatch", "script", "the numbers of tasks and CPUs do not fit each other", "make them agree", codes=("SB202", "SB203", "SB210", "SB206")),
-            Cause("counts-of-script", "script", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`", script=asks("ntasks", "cpus-per-task", "ntasks-per-node", "ntasks-per-core", "threads-per-core")),
+            Cause("counts-of-script", "script", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`", script=sets("ntasks", "cpus-per-task", "ntasks-per-node", "ntasks-per-core", "threads-per-core")),
             Cause("counts", "submission", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`"),
         ),
         more=(
@@ -374,7 +374,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "srun inside a job can start tasks × CPUs per task as the job has them. Cores that the site keeps for the system do not count.\n",
         (
             Cause("step-exceeds-job", "script", "srun asks for more tasks or CPUs than the job has", "ask for them in the directives, or for fewer on the srun line", codes=("SB206", "SB203", "SB804")),
-            Cause("job-too-small", "script", "a program starts a step that is larger than the job", "ask for as many tasks in the directives", script=asks("ntasks", "nodes", "ntasks-per-node", "cpus-per-task", "threads-per-core", "ntasks-per-core" )),
+            Cause("job-too-small", "script", "a program starts a step that is larger than the job", "ask for as many tasks in the directives", script=sets("ntasks", "nodes", "ntasks-per-node", "cpus-per-task", "threads-per-core", "ntasks-per-core" )),
             Cause("job-of-one-task", "script", "srun is to start several tasks, and the job asks for none, which makes one", "ask for as many tasks (--ntasks) in the directives", script=lambda job, event: shown(several_tasks(job))),
             Cause("step-of-program", "submission", "a step was started that is larger than its job", "ask for as many tasks and CPUs in the job"),
         ),
@@ -396,7 +396,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Requested reservation is invalid",
         "The reservation does not exist, is over, or is for others: `scontrol show reservation`.\n",
         (
-            Cause("reservation-of-script", "script", "the reservation that the script names does not exist any more, or is for others", "take the option out, or name one of `scontrol show reservation`", script=asks("reservation")),
+            Cause("reservation-of-script", "script", "the reservation that the script names does not exist any more, or is for others", "take the option out, or name one of `scontrol show reservation`", script=sets("reservation")),
             Cause("reservation", "submission", "the reservation does not exist any more, or is for others", "leave --reservation out"),
         ),
         more=(
@@ -411,7 +411,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Invalid license specification",
         "`scontrol show licenses` lists what may be asked for with `--licenses`; at some sites file systems are licences.\n",
         (
-            Cause("licenses-of-script", "script", "the cluster has no licence by this name, or not so many", "name one that `scontrol show licenses` lists", script=asks("licenses")),
+            Cause("licenses-of-script", "script", "the cluster has no licence by this name, or not so many", "name one that `scontrol show licenses` lists", script=sets("licenses")),
             Cause("licenses", "submission", "the cluster has no licence by this name, or not so many", "leave --licenses out, or name one that `scontrol show licenses` lists"),
         ),
         more=("Licenses currently unavailable",),
@@ -422,7 +422,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Invalid node name specified",
         "`--nodelist` or `--exclude` names nodes that Slurm does not know, or that are not in the partition.\n",
         (
-            Cause("nodes-of-script", "script", "the script names nodes that the cluster, or the partition, does not have", "take --nodelist and --exclude out, or name nodes of `sinfo -N`", script=asks("nodelist", "exclude", "nodefile", "partition")),
+            Cause("nodes-of-script", "script", "the script names nodes that the cluster, or the partition, does not have", "take --nodelist and --exclude out, or name nodes of `sinfo -N`", script=sets("nodelist", "exclude", "nodefile", "partition")),
             _submitted("nodes were named that the cluster, or the partition, does not have", "name nodes of `sinfo -N`", "nodelist", "exclude"),
         ),
         more=("Requested nodes not in this partition",),
@@ -433,7 +433,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Memory required by task is not available",
         "srun's memory options, or `SLURM_MEM_PER_CPU` and `SLURM_MEM_PER_NODE` of an outer job, ask for more than this job has.\n",
         (
-            Cause("step-memory", "script", "the step asks for more memory than the job has on a node", "ask for it in the directives, or for less on the srun line", codes=("SB206", "SB124"), script=asks("mem", "mem-per-cpu", "mem-per-gpu")),
+            Cause("step-memory", "script", "the step asks for more memory than the job has on a node", "ask for it in the directives, or for less on the srun line", codes=("SB206", "SB124"), script=sets("mem", "mem-per-cpu", "mem-per-gpu")),
             Cause("inherited-memory", "submission", "a request for memory was inherited from the job around this one", "unset SLURM_MEM_PER_CPU, SLURM_MEM_PER_NODE and SLURM_MEM_PER_GPU"),
         ),
     ),
@@ -457,7 +457,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Required node not available (down, drained or reserved)",
         "The job waits until they are back, or never starts where the script names them.\n",
         (
-            Cause("named-nodes", "script", "the script names nodes that are down, drained or reserved", "take --nodelist out, or name others", script=asks("nodelist", "nodefile")),
+            Cause("named-nodes", "script", "the script names nodes that are down, drained or reserved", "take --nodelist out, or name others", script=sets("nodelist", "nodefile")),
             Cause("nodes-down", "cluster", "nodes that the job needs are down, drained or reserved", "wait, or submit to another partition", unproven="certain"),
         ),
     ),

@@ -2,11 +2,11 @@
 
 import re
 
-from sbatchlint.diagnose.asking import asks, asks_not, lacks, options, possible, shown, spans_of, step_options, worded
+from sbatchlint.diagnose.asking import lacks, not_set, options, possible, sets, shown, spans_of, step_options, worded
 from sbatchlint.diagnose.silence import not_silent, silent
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 
 _MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 _FUNCTIONS = (
@@ -41,7 +41,9 @@ def _no_path(job: Job, event: Event) -> Verdict:
     settings = [each for each in job.directives.settings if each.name == "export"]
     given = [(each.value or "", each.span) for each in settings]
     given += [
-        (each.text or "", each.span) for each in (step.option("export") for step in job.steps) if each is not None
+        (option.text or "", option.span)
+        for option in (step.option("export") for step in job.steps)
+        if option is not None
     ]
     spans = tuple(span for value, span in given if value and "ALL" not in value.upper() and "PATH" not in value)
     return shown(spans, "certain") or RULED_OUT
@@ -64,11 +66,11 @@ def _made_on_first_node(job: Job, event: Event) -> Verdict:
     """Where the batch shell of several nodes makes an environment in a folder that each node has for itself."""
     text = job.source.text
     found = tuple(
-        each.span
-        for each in job.invocations
-        if _MAKES.search(text, each.span.start, each.span.end)
-        and _OWN_FOLDER.search(text, each.span.start, each.span.end)
-        and step_around(each.context) is None
+        command.span
+        for command in job.invocations
+        if _MAKES.search(text, command.span.start, command.span.end)
+        and _OWN_FOLDER.search(text, command.span.start, command.span.end)
+        and enclosing_step(command.context) is None
     )
     several = options(job, "nodes", "ntasks")
     return Shown(found, None, "likely") if found and several else None
@@ -132,7 +134,7 @@ is another matter: that message is `CUDA out of memory`.
             Cause("no-memory-asked", "script", "the job asks for no memory, and got less than it needs", "ask for memory with --mem or --mem-per-cpu", script=_no_memory),
             Cause("memory-of-submission", "submission", "the job was submitted with less memory than its processes need", "ask for more with --mem where it is submitted, or look whether every rank loads what one could"),
             Cause("every-rank", "code", "the processes of a node need more memory together than the job has there", "ask for more with --mem, or look whether every rank loads what one could"),
-            Cause("too-little-memory", "script", "the job asks for less memory than its processes need", "ask for more with --mem", script=asks(*_MEMORY), unproven="possible"),
+            Cause("too-little-memory", "script", "the job asks for less memory than its processes need", "ask for more with --mem", script=sets(*_MEMORY), unproven="possible"),
         ),
         matches="""\
 slurmstepd: error: Detected 1 oom-kill event(s) in step 3495064.0 cgroup. Some of your processes may have been killed by the cgroup out-of-memory handler.
@@ -164,8 +166,8 @@ have helped. A job without `--time` has the default of the partition, which can 
             Cause("ambiguous-time", "script", "the time limit reads as hours and is minutes, or never counted", "write D-HH:MM:SS", codes=("SB122", "SB214", "SB814", "SB101")),
             Cause("wait-without-end", "script", "the job waited for something that did not come, until its time was up", "see the finding", codes=("SB816", "SB815", "SB323", "SB311", "SB312", "SB303", "SB305", "SB306", "SB307", "SB308", "SB309")),
             Cause("silence", "code", "nothing was printed for long before the time was up: the job hung, and more time would not have helped", "find what it waited for: the rank whose log stops first, a lock, a peer that never came (py-spy dump shows it)", log=silent),
-            Cause("no-time", "script", "the script gives no --time, so the job had the default time of its partition", "add --time", script=asks_not("time", beside="partition"), log=not_silent),
-            Cause("time-too-short", "script", "the work takes longer than the time that the script asks for", "ask for more, write checkpoints, or continue in the next job", script=asks("time"), log=not_silent, unproven="possible"),
+            Cause("no-time", "script", "the script gives no --time, so the job had the default time of its partition", "add --time", script=not_set("time", beside="partition"), log=not_silent),
+            Cause("time-too-short", "script", "the work takes longer than the time that the script asks for", "ask for more, write checkpoints, or continue in the next job", script=sets("time"), log=not_silent, unproven="possible"),
             Cause("time-of-submission", "submission", "the job was submitted with less time than its work takes, or with the default of the partition", "give it --time where it is submitted"),
         ),
         matches="""\
@@ -310,7 +312,7 @@ slurmstepd: error: Could not run /etc/prolog.sh [task prolog]: access denied
         literals=("couldn't chdir", "couldn't open `", "getcwd failed"),
         patterns=(r"couldn't chdir to `(?P<path>[^']*)'", r"couldn't chdir to /tmp", r"error: getcwd failed"),
         causes=(
-            Cause("chdir", "script", "the folder that --chdir names is not there on the node: {path}", "name one that all nodes see", codes=("SB115",), script=asks("chdir")),
+            Cause("chdir", "script", "the folder that --chdir names is not there on the node: {path}", "name one that all nodes see", codes=("SB115",), script=sets("chdir")),
             Cause("submit-folder", "submission", "the folder in which the job was submitted is not there on the node: {path}", "submit from a folder that all nodes see (not /tmp of the login node)"),
         ),
         matches="""\

@@ -2,19 +2,19 @@
 
 import re
 
-from sbatchlint.diagnose.asking import asks, assigned, names_word, possible, says, shown, spans_of, steps
+from sbatchlint.diagnose.asking import assigned, has_word, possible, says, sets, shown, spans_of, steps
 from sbatchlint.diagnose.subjects import memory_asked
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
-from sbatchlint.job.steps import step_around
+from sbatchlint.job.steps import enclosing_step
 
 
 def _in_container(job: Job, event: Event) -> Verdict:
     """The command is started in a container, and srun looks for it on the host."""
     found = [
-        each
-        for each in job.steps
-        if each.option("container-image") is not None or each.option("container-name") is not None
+        step
+        for step in job.steps
+        if step.option("container-image") is not None or step.option("container-name") is not None
     ]
     if not found and not any(each.name.startswith("container") for each in job.directives.settings):
         return RULED_OUT
@@ -24,16 +24,16 @@ def _in_container(job: Job, event: Event) -> Verdict:
 def _several_steps(job: Job, event: Event) -> Verdict:
     """Steps at the same time, or inside of each other, need options that let them share."""
     found = tuple(
-        each.span
-        for each in job.steps
-        if each.option("overlap") is None
-        and (each.invocation.context.background is not None or step_around(each.invocation.context) is not None)
+        step.span
+        for step in job.steps
+        if step.option("overlap") is None
+        and (step.invocation.context.background is not None or enclosing_step(step.invocation.context) is not None)
     )
     return shown(found, "certain")
 
 
 def _one_step(job: Job, event: Event) -> Verdict:
-    return RULED_OUT if len(job.steps) == 1 and not job.steps[0].invocation.context.looped else None
+    return RULED_OUT if len(job.steps) == 1 and not job.steps[0].invocation.context.may_repeat else None
 
 
 def _killed(event: Event) -> bool | None:
@@ -70,7 +70,7 @@ SYMPTOMS = (
         patterns=(r"(?:srun|salloc): fatal: Can not execute (?P<program>\S+)",),
         causes=(
             Cause("container-path", "script", "{program} is in the image only, and srun looks for it on the host", "name it without its path, or start it with `bash -c '{program} …'`", script=_in_container),
-            Cause("path", "script", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it", script=names_word("program")),
+            Cause("path", "script", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it", script=has_word("program")),
             Cause("not-there", "submission", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it"),
         ),
         matches="srun: fatal: Can not execute /opt/venv/bin/python\n",
@@ -87,8 +87,8 @@ Since 20.11 a step owns what it uses: a second one, or an srun inside of an srun
         role="consequence",
         literals=("step creation temporarily disabled", "step creation still disabled"),
         patterns=(r"step creation (?:temporarily|still) disabled, retrying",),
-        cured_by=r"srun: Step created for",
-        cure=("Step created for",),
+        recovered_by=r"srun: Step created for",
+        recovery=("Step created for",),
         causes=(
             Cause("steps-share", "script", "a step waits for what another step of the job holds", "give srun --overlap, or --exact with -n, -c and --mem for steps side by side", codes=("SB206", "SB815"), script=_several_steps),
             Cause("prolog", "cluster", "the step cannot start yet: the node's prolog still runs, or the node does not answer", "ask the site where it lasts for minutes", log=lambda event: None if "Prolog" in event.text or "onfigur" in event.text else False),
@@ -165,7 +165,7 @@ sbatch: error: Batch job submission failed: Protocol authentication error
         literals=("Could not open stdout file", "Could not open stderr file", "Could not open output file", "Could not open error file", "Could not open stdin file", "IO setup failed"),
         patterns=(r"error: (?:\w+: )?Could not open (?P<which>\w+) file ?['`]?(?P<path>[^'`:]*)", r"error: (?:\w+: )?IO setup failed"),
         causes=(
-            Cause("folder", "script", "the log {path} cannot be opened: its folder is not there, or may not be written", "make the folder before the job is submitted", codes=("SB701", "SB115", "SB703"), script=asks("output", "error", "input")),
+            Cause("folder", "script", "the log {path} cannot be opened: its folder is not there, or may not be written", "make the folder before the job is submitted", codes=("SB701", "SB115", "SB703"), script=sets("output", "error", "input")),
             Cause("folder-elsewhere", "submission", "the log {path} cannot be opened: its folder is not there on the node, or may not be written", "submit from a folder that all nodes share and that you may write to"),
         ),
         matches="""\
@@ -185,7 +185,7 @@ slurmstepd: error: Could not open output file /data/slurm-7.out: Permission deni
         literals=("--cpus-per-task value exceeds that of job",),
         patterns=(r"Job step's --cpus-per-task value exceeds that of job \((?P<step>\d+) > (?P<job>\d+)\)",),
         causes=(
-            Cause("cpus", "script", "srun asks for {step} CPUs for each task, and the job has {job}", "ask for as many in the directives", codes=("SB206", "SB804"), script=asks("cpus-per-task")),
+            Cause("cpus", "script", "srun asks for {step} CPUs for each task, and the job has {job}", "ask for as many in the directives", codes=("SB206", "SB804"), script=sets("cpus-per-task")),
             Cause("cpus-inherited", "submission", "srun asks for {step} CPUs for each task (SRUN_CPUS_PER_TASK?), and the job has {job}", "unset it, or ask for as many in the job"),
         ),
         matches="srun: Job step's --cpus-per-task value exceeds that of job (8 > 4). Job step may never run.\n",

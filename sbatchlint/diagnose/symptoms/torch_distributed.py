@@ -5,7 +5,7 @@ import re
 from sbatchlint.diagnose.asking import assigned, number, possible, several_tasks, shown, steps
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
-from sbatchlint.job.worlds import asked_nodes, find_worlds
+from sbatchlint.job.worlds import find_worlds, nodes_setting
 
 
 def _fixed_port(job: Job, event: Event) -> Verdict:
@@ -43,7 +43,7 @@ def _first_node_only(job: Job, event: Event) -> Verdict:
     found = tuple(
         world.span
         for world in find_worlds(job)
-        if world.launcher is not None and world.in_batch_shell and asked_nodes(world.launcher).several
+        if world.launcher is not None and world.in_batch_shell and nodes_setting(world.launcher).several
     )
     return shown(found)
 
@@ -52,10 +52,10 @@ def _submit_host(job: Job, event: Event) -> Verdict:
     """The address comes from a variable that names no node of the job."""
     text = job.source.text
     found = [
-        each.span
-        for each in job.assignments
-        if "SLURM_SUBMIT_HOST" in text[each.span.start : each.span.end]
-        or "SLURM_LAUNCH_NODE_IPADDR" in text[each.span.start : each.span.end]
+        assignment.span
+        for assignment in job.assignments
+        if "SLURM_SUBMIT_HOST" in text[assignment.span.start : assignment.span.end]
+        or "SLURM_LAUNCH_NODE_IPADDR" in text[assignment.span.start : assignment.span.end]
     ]
     return Shown(tuple(found)) if found else None
 
@@ -72,9 +72,9 @@ def _low_port(job: Job, event: Event) -> Verdict:
     port = event.groups.get("port", "")
     text = job.source.text
     found = tuple(
-        each.span
-        for each in job.assignments
-        if port and text[each.span.start : each.span.end].split("=")[-1].strip("'\" ").lstrip("0") == port
+        assignment.span
+        for assignment in job.assignments
+        if port and text[assignment.span.start : assignment.span.end].split("=")[-1].strip("'\" ").lstrip("0") == port
     )
     return shown(found, "certain")
 

@@ -11,7 +11,7 @@ from sbatchlint.job.worlds import find_worlds
 def _in_batch_shell(job: Job, event: Event) -> Verdict:
     """A launcher of several nodes runs in the batch shell, on the first node alone."""
     found = [world for world in find_worlds(job) if world.launch is not None and world.in_batch_shell]
-    several = [world for world in found if world.asked.several is not False]
+    several = [world for world in found if world.nodes_setting.several is not False]
     return shown(spans_of(several))
 
 

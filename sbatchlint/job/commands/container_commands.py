@@ -86,19 +86,19 @@ def _operands(argv: Argv, start: int, known: Syntax) -> tuple[tuple[CommandOptio
     """
     reading = read(argv, start, known)
     if reading.operand is not None and reading.certain:
-        return reading.given, reading.operand, True
+        return reading.options, reading.operand, True
     given: list[CommandOption] = []
     at = start
     certain = True
     while at < len(argv):
         part = read(argv, at, known, one_word=False)
         # Read up to the next wholly unknown word.
-        stop = next((i for i in range(at, len(argv)) if is_unknown(argv[i]) and not _is_value(part.given, i)), None)
+        stop = next((i for i in range(at, len(argv)) if is_unknown(argv[i]) and not _is_value(part.options, i)), None)
         if stop is None or (part.operand is not None and part.operand < stop):
-            given.extend(part.given)
+            given.extend(part.options)
             return tuple(given), part.operand, certain
         before = read(argv[:stop], at, known)
-        given.extend(before.given)
+        given.extend(before.options)
         if before.operand is not None:
             return tuple(given), before.operand, certain
         field = argv[stop]
@@ -116,8 +116,8 @@ def _operands(argv: Argv, start: int, known: Syntax) -> tuple[tuple[CommandOptio
     return tuple(given), None, certain
 
 
-def _is_value(given: tuple[CommandOption, ...], index: int) -> bool:
-    return any(each.value_at == index and each.at != index for each in given)
+def _is_value(options: tuple[CommandOption, ...], index: int) -> bool:
+    return any(each.value_at == index and each.at != index for each in options)
 
 
 def _names_image(field: Pieces) -> bool:
@@ -130,21 +130,21 @@ def _names_image(field: Pieces) -> bool:
     )
 
 
-def _all(given: tuple[CommandOption, ...], name: str) -> list[Pieces]:
-    return [each.value for each in given if each.name == name and each.value is not None]
+def _all(options: tuple[CommandOption, ...], name: str) -> list[Pieces]:
+    return [each.value for each in options if each.name == name and each.value is not None]
 
 
-def _one(given: tuple[CommandOption, ...], name: str) -> Pieces | None:
-    values = _all(given, name)
+def _one(options: tuple[CommandOption, ...], name: str) -> Pieces | None:
+    values = _all(options, name)
     return values[-1] if values else None
 
 
-def _passed(given: tuple[CommandOption, ...]) -> tuple[dict[str, Pieces | None], bool]:
+def _passed(options: tuple[CommandOption, ...]) -> tuple[dict[str, Pieces | None], bool]:
     """The variables that `--env` hands in, with their values (None: the host's), and whether all names are known."""
     passed: dict[str, Pieces | None] = {}
     certain = True
-    for each in _all(given, "env"):
-        pair, text = assignment_of(each), text_of(each)
+    for field in _all(options, "env"):
+        pair, text = assignment_of(field), text_of(field)
         if pair is not None:
             passed[pair[0]] = pair[1]
         elif text is not None:
@@ -154,9 +154,9 @@ def _passed(given: tuple[CommandOption, ...]) -> tuple[dict[str, Pieces | None],
     return passed, certain
 
 
-def _flag(given: tuple[CommandOption, ...], *names: str) -> bool:
+def _flag(options: tuple[CommandOption, ...], *names: str) -> bool:
     """Whether a flag is given and not switched off (`--rm=false`)."""
-    return any(each.name in names and each.text not in ("false", "0") for each in given)
+    return any(each.name in names and each.text not in ("false", "0") for each in options)
 
 
 def _exported(lookup: Lookup, *names: str) -> Pieces | None:
@@ -188,41 +188,41 @@ def apptainer(argv: Argv, lookup: Lookup) -> Spawn | None:
     verb = None if at is None else text_of(argv[at])
     if at is None or verb not in ("exec", "run", "shell", "test"):
         return None
-    given, image, certain = _operands(argv, at + 1, _APPTAINER)
+    options, image, certain = _operands(argv, at + 1, _APPTAINER)
     field = None if image is None else argv[image]
     mounts: list[Mount] = []
-    lists = _all(given, "bind")
+    lists = _all(options, "bind")
     for prefix in ("APPTAINER_", "SINGULARITY_"):
         lists.extend(v for v in (lookup(prefix + "BIND"), lookup(prefix + "BINDPATH")) if v)
-    for each in lists:
-        mounts.extend(binds(each))
-        certain = certain and not hides_binds(each)
-    for each in _all(given, "mount"):
-        found = mount_option(each)
+    for values in lists:
+        mounts.extend(binds(values))
+        certain = certain and not hides_binds(values)
+    for entry in _all(options, "mount"):
+        found = mount_option(entry)
         if found is not None:
             mounts.append(found)
-    mounts.extend(Mount((), each, "", span_of(each)) for each in _all(given, "scratch"))
-    home_source = _one(given, "home") or _exported(lookup, "APPTAINER_HOME", "SINGULARITY_HOME")
-    contained = _flag(given, "contain", "containall", "compat") or any(
+    mounts.extend(Mount((), each, "", span_of(each)) for each in _all(options, "scratch"))
+    home_source = _one(options, "home") or _exported(lookup, "APPTAINER_HOME", "SINGULARITY_HOME")
+    contained = _flag(options, "contain", "containall", "compat") or any(
         _truthy(lookup(prefix + name))
         for prefix in ("APPTAINER_", "SINGULARITY_")
         for name in ("CONTAIN", "CONTAINALL")
     )
-    without_home = _flag(given, "no-home") or any(
+    without_home = _flag(options, "no-home") or any(
         _truthy(lookup(prefix + "NO_HOME")) for prefix in ("APPTAINER_", "SINGULARITY_")
     )
-    unmounted = {text_of(part) for value in _all(given, "no-mount") for part in split(value, ",")}
+    unmounted = {text_of(part) for value in _all(options, "no-mount") for part in split(value, ",")}
     if home_source is not None:
         mount = bind(home_source)
         if mount is not None:
             mounts.append(mount)
     home = not (contained or without_home or "home" in unmounted or home_source is not None)
-    cleaned = _flag(given, "cleanenv", "containall", "compat") or any(
+    cleaned = _flag(options, "cleanenv", "containall", "compat") or any(
         _truthy(lookup(prefix + "CLEANENV")) for prefix in ("APPTAINER_", "SINGULARITY_")
     )
     passed: dict[str, Pieces | None] = {}
-    for each in _all(given, "env"):
-        for part in split(each, ","):
+    for entry in _all(options, "env"):
+        for part in split(entry, ","):
             pair = assignment_of(part)
             if pair is not None:
                 passed[pair[0]] = pair[1]
@@ -232,13 +232,13 @@ def apptainer(argv: Argv, lookup: Lookup) -> Spawn | None:
         image=field,
         mounts=mounts,
         home_mounted=home if certain or not home else None,
-        workdir=_one(given, "cwd"),
+        workdir=_one(options, "cwd"),
         inherits=not cleaned,
         passed=passed,
-        hidden_environment=bool(_one(given, "env-file")) or cleaned,
+        hidden_environment=bool(_one(options, "env-file")) or cleaned,
         system_mounts=True,
         tmp=not contained and "tmp" not in unmounted,
-        options=given,
+        options=options,
         certain=certain,
     )
     if verb in ("shell", "test") or image is None or image + 1 >= len(argv):
@@ -257,45 +257,45 @@ def docker(argv: Argv, kind: str) -> Spawn | None:
     if at is None or verb not in ("run", "exec", "shared-run"):
         return None
     known = _DOCKER_EXEC if verb == "exec" else _PODMAN if kind == "podman" else _DOCKER
-    given, operand, certain = _operands(argv, at + 1, known)
-    passed, known_names = _passed(given)
+    options, operand, certain = _operands(argv, at + 1, known)
+    passed, known_names = _passed(options)
     certain = certain and known_names
     mounts: list[Mount] = []
-    for each in _all(given, "volume"):
-        mount = _volume(each)
+    for value in _all(options, "volume"):
+        mount = _volume(value)
         if mount is None:
-            certain = certain and not is_unknown(each)
+            certain = certain and not is_unknown(value)
         else:
             mounts.append(mount)
-    for each in _all(given, "mount"):
-        mount = mount_option(each)
+    for value in _all(options, "mount"):
+        mount = mount_option(value)
         if mount is None:
-            certain = certain and not is_unknown(each)
+            certain = certain and not is_unknown(value)
         else:
             mounts.append(mount)
-    mounts.extend(Mount((), partition(each, ":")[0], "", span_of(each)) for each in _all(given, "tmpfs"))
-    if any(each.name == "volumes-from" for each in given):
+    mounts.extend(Mount((), partition(each, ":")[0], "", span_of(each)) for each in _all(options, "tmpfs"))
+    if any(each.name == "volumes-from" for each in options):
         certain = False
     field = None if operand is None else argv[operand]
     container = Container(
         kind,
         span_of(argv[0]),
         image=None if verb == "exec" else field,
-        name=field if verb == "exec" else _one(given, "name"),
+        name=field if verb == "exec" else _one(options, "name"),
         mounts=mounts,
         # What a running container has mounted is not told where it is entered.
         home_mounted=None if verb == "exec" or not certain else False,
-        workdir=_one(given, "workdir"),
-        inherits=_flag(given, "env-host"),
+        workdir=_one(options, "workdir"),
+        inherits=_flag(options, "env-host"),
         passed=passed,
-        hidden_environment=verb == "exec" or bool(_one(given, "env-file")),
+        hidden_environment=verb == "exec" or bool(_one(options, "env-file")),
         system_mounts=verb == "exec",
         tmp=False,
-        options=given,
+        options=options,
         certain=certain and verb != "exec",
     )
     index = None if operand is None or operand + 1 >= len(argv) else operand + 1
-    entry = _one(given, "entrypoint")
+    entry = _one(options, "entrypoint")
     if entry is not None and text_of(entry) != "":
         return _entered(container, index if index is not None else len(argv), (entry,))
     return _entered(container, index)
@@ -317,23 +317,25 @@ def _volume(field: Pieces) -> Mount | None:
 def shifter(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`shifter [--image=IMAGE] [options] command…`; the image may come from #SBATCH --image."""
     reading = read(argv, 1, _SHIFTER)
-    mounts = [m for each in _all(reading.given, "volume") for part in split(each, ";") if (m := bind(part)) is not None]
+    mounts = [
+        m for each in _all(reading.options, "volume") for part in split(each, ";") if (m := bind(part)) is not None
+    ]
     passed: dict[str, Pieces | None] = {}
-    for each in _all(reading.given, "env"):
-        pair = assignment_of(each)
+    for field in _all(reading.options, "env"):
+        pair = assignment_of(field)
         if pair is not None:
             passed[pair[0]] = pair[1]
     container = Container(
         "shifter",
         span_of(argv[0]),
-        image=_one(reading.given, "image") or _exported(lookup, "SHIFTER_IMAGE"),
+        image=_one(reading.options, "image") or _exported(lookup, "SHIFTER_IMAGE"),
         mounts=mounts,
-        workdir=_one(reading.given, "workdir"),
-        inherits=not _flag(reading.given, "clearenv"),
+        workdir=_one(reading.options, "workdir"),
+        inherits=not _flag(reading.options, "clearenv"),
         passed=passed,
-        hidden_environment=bool(_one(reading.given, "env-file")),
+        hidden_environment=bool(_one(reading.options, "env-file")),
         system_mounts=True,
-        options=reading.given,
+        options=reading.options,
         certain=reading.certain,
     )
     return _entered(container, reading.operand)
@@ -344,9 +346,9 @@ def enroot(argv: Argv, lookup: Lookup) -> Spawn | None:
     if len(argv) < 2 or text_of(argv[1]) not in ("start", "exec"):
         return None
     starts = text_of(argv[1]) == "start"
-    given, operand, certain = _operands(argv, 2, _ENROOT)
-    mounts = [m for each in _all(given, "mount") if (m := bind(each)) is not None]
-    passed, _ = _passed(given)
+    options, operand, certain = _operands(argv, 2, _ENROOT)
+    mounts = [m for each in _all(options, "mount") if (m := bind(each)) is not None]
+    passed, _ = _passed(options)
     value = lookup("ENROOT_MOUNT_HOME")
     text = None if value is None else (text_of(value) or "").lower()
     container = Container(
@@ -360,7 +362,7 @@ def enroot(argv: Argv, lookup: Lookup) -> Spawn | None:
         passed=passed,
         hidden_environment=True,
         system_mounts=True,
-        options=given,
+        options=options,
         certain=certain and starts,
     )
     index = None if operand is None or operand + 1 >= len(argv) else operand + 1
@@ -369,11 +371,11 @@ def enroot(argv: Argv, lookup: Lookup) -> Spawn | None:
 
 def charliecloud(argv: Argv) -> Spawn | None:
     """`ch-run [options] IMAGE -- command…`."""
-    given, image, certain = _operands(argv, 1, _CH_RUN)
-    mounts = [m for each in _all(given, "bind") if (m := bind(each)) is not None]
+    options, image, certain = _operands(argv, 1, _CH_RUN)
+    mounts = [m for each in _all(options, "bind") if (m := bind(each)) is not None]
     passed: dict[str, Pieces | None] = {}
-    for each in _all(given, "set-env"):
-        pair = assignment_of(each)
+    for field in _all(options, "set-env"):
+        pair = assignment_of(field)
         if pair is not None:
             passed[pair[0]] = pair[1]
     container = Container(
@@ -382,11 +384,11 @@ def charliecloud(argv: Argv) -> Spawn | None:
         image=None if image is None else argv[image],
         mounts=mounts,
         # Mounted without being asked for up to 0.26 (--no-home), only with --home since.
-        home_mounted=True if _flag(given, "home") else False if _flag(given, "no-home") else None,
-        workdir=_one(given, "cd"),
+        home_mounted=True if _flag(options, "home") else False if _flag(options, "no-home") else None,
+        workdir=_one(options, "cd"),
         passed=passed,
-        tmp=not _flag(given, "private-tmp"),
-        options=given,
+        tmp=not _flag(options, "private-tmp"),
+        options=options,
         certain=certain,
     )
     index = None if image is None else image + 1
@@ -395,7 +397,7 @@ def charliecloud(argv: Argv) -> Spawn | None:
     return _entered(container, index if index is not None and index < len(argv) else None)
 
 
-def behind_image(container: Container, argv: Argv) -> Reading | None:
+def options_after_image(container: Container, argv: Argv) -> Reading | None:
     """What stands behind the image, read as if it were options of the engine; None where there is no image."""
     at = next((index for index, field in enumerate(argv) if field is container.image), None)
     known = {"apptainer": _APPTAINER, "docker": _DOCKER, "podman": _PODMAN}.get(container.kind)

@@ -99,9 +99,9 @@ def profiled(name: str, argv: Argv) -> Spawn | None:
         return Spawn(f"perf {verb}", _command(argv, 2, _PERF[verb]))
     if name == "nsys" and verb in ("profile", "launch"):
         pairs = [
-            assignment_of(each.value)
-            for each in read(argv, 2, _NSYS).given
-            if each.name in ("e", "env-var") and each.value is not None
+            assignment_of(option.value)
+            for option in read(argv, 2, _NSYS).options
+            if option.name in ("e", "env-var") and option.value is not None
         ]
         variables = tuple(pair for pair in pairs if pair is not None)
         return Spawn(f"nsys {verb}", _command(argv, 2, _NSYS), variables=variables)

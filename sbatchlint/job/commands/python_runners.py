@@ -67,7 +67,7 @@ def _operand(reading: Reading) -> int | None:
 
 
 def _flagged(reading: Reading, *names: str) -> bool:
-    return any(each.name in names for each in reading.given)
+    return any(each.name in names for each in reading.options)
 
 
 def _words(argv: Argv, *words: str) -> tuple[Pieces, ...]:

@@ -116,7 +116,7 @@ _PIXI = syntax(
 )
 
 
-def _behind(kind: str, argv: Argv, reading: Reading, skip: int = 0) -> Spawn:
+def _after_operands(kind: str, argv: Argv, reading: Reading, skip: int = 0) -> Spawn:
     """A wrapper that starts its first operand, or the one after so many of its own."""
     at = reading.operand
     if at is not None and not reading.certain and not reading.operand_certain:
@@ -138,13 +138,13 @@ def _env(argv: Argv, lookup: Lookup) -> Spawn:
     cleared = False
     prefix: list[Pieces] = []
     reading = read(argv, 1, _ENV)
-    for each in reading.given:
-        if each.name == "unset" and each.text is not None:
-            dropped.append(each.text)
-        elif each.name == "ignore-environment":
+    for option in reading.options:
+        if option.name == "unset" and option.text is not None:
+            dropped.append(option.text)
+        elif option.name == "ignore-environment":
             cleared = True
-        elif each.name == "split-string" and each.value is not None:
-            prefix.extend(_blank_separated(each.value))
+        elif option.name == "split-string" and option.value is not None:
+            prefix.extend(_split_words(option.value))
     at = reading.operand
     if at is not None and text_of(argv[at]) == "-" and not reading.ended:
         cleared = True
@@ -168,7 +168,7 @@ def _env(argv: Argv, lookup: Lookup) -> Spawn:
     )
 
 
-def _blank_separated(field: Pieces) -> list[Pieces]:
+def _split_words(field: Pieces) -> list[Pieces]:
     """The words of a string as `env -S` splits it; quotes and escapes in it end what is known."""
     text = shown_text(field)
     if re.search(r"[\"'\\$#]", text):
@@ -179,26 +179,26 @@ def _blank_separated(field: Pieces) -> list[Pieces]:
 def _taskset(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`taskset [-c] MASK command…`; with -p it acts on a process."""
     reading = read(argv, 1, _TASKSET, trusting=True)
-    return None if _has(reading, "pid") else _behind("taskset", argv, reading, 1)
+    return None if _has(reading, "pid") else _after_operands("taskset", argv, reading, 1)
 
 
 def _chrt(argv: Argv, lookup: Lookup) -> Spawn | None:
     reading = read(argv, 1, _CHRT, trusting=True)
-    return None if _has(reading, "pid", "max") else _behind("chrt", argv, reading, 1)
+    return None if _has(reading, "pid", "max") else _after_operands("chrt", argv, reading, 1)
 
 
 def _ionice(argv: Argv, lookup: Lookup) -> Spawn | None:
     reading = read(argv, 1, _IONICE)
-    return None if _has(reading, "pid", "pgid", "uid") else _behind("ionice", argv, reading)
+    return None if _has(reading, "pid", "pgid", "uid") else _after_operands("ionice", argv, reading)
 
 
 def _gdb(argv: Argv, lookup: Lookup) -> Spawn:
     reading = read(argv, 1, _PLAIN["gdb"][0])
-    return _behind("gdb", argv, reading) if _has(reading, "args") else Spawn("gdb", None)
+    return _after_operands("gdb", argv, reading) if _has(reading, "args") else Spawn("gdb", None)
 
 
 def _has(reading: Reading, *names: str) -> bool:
-    return any(each.name in names for each in reading.given)
+    return any(each.name in names for each in reading.options)
 
 
 def _sudo(argv: Argv, lookup: Lookup) -> Spawn:
@@ -209,9 +209,9 @@ def _sudo(argv: Argv, lookup: Lookup) -> Spawn:
     while at is not None and at < len(argv) and (pair := assignment_of(argv[at])) is not None:
         variables.append(pair)
         at += 1
-    found = _behind("sudo", argv, reading._replace(operand=at))
+    found = _after_operands("sudo", argv, reading._replace(operand=at))
     found.variables = tuple(variables)
-    found.cleared = not any(each.name == "preserve-env" and each.value is None for each in reading.given)
+    found.cleared = not any(each.name == "preserve-env" and each.value is None for each in reading.options)
     return found
 
 
@@ -223,13 +223,13 @@ def _conda(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`conda run [-n ENV] command…`, mamba and micromamba alike."""
     if _verb(argv) != "run":
         return None
-    return _behind(f"{basename(argv[0]) or 'conda'} run", argv, read(argv, 2, _CONDA))
+    return _after_operands(f"{basename(argv[0]) or 'conda'} run", argv, read(argv, 2, _CONDA))
 
 
 def _pixi(argv: Argv, lookup: Lookup) -> Spawn | None:
     if _verb(argv) not in ("run", "exec"):
         return None
-    return _behind("pixi run", argv, read(argv, 2, _PIXI))
+    return _after_operands("pixi run", argv, read(argv, 2, _PIXI))
 
 
 def _dotenv(argv: Argv, lookup: Lookup) -> Spawn | None:
@@ -237,14 +237,14 @@ def _dotenv(argv: Argv, lookup: Lookup) -> Spawn | None:
     top = read(argv, 1, syntax("f/file file q/quote quote e/export export", "version help"))
     if top.operand is None or _verb(argv, top.operand) != "run":
         return None
-    return _behind("dotenv run", argv, read(argv, top.operand + 1, syntax("", "override no-override")))
+    return _after_operands("dotenv run", argv, read(argv, top.operand + 1, syntax("", "override no-override")))
 
 
 def _direnv(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`direnv exec DIR command…`."""
     if _verb(argv) != "exec":
         return None
-    return _behind("direnv exec", argv, read(argv, 2, syntax(), trusting=True), 1)
+    return _after_operands("direnv exec", argv, read(argv, 2, syntax(), trusting=True), 1)
 
 
 def _xargs(argv: Argv, lookup: Lookup) -> Spawn:
@@ -295,7 +295,7 @@ def unwrap(argv: Argv, lookup: Lookup) -> Spawn | None:
     plain = _PLAIN.get(name)
     if plain is not None:
         known, operands = plain
-        return _behind(name, argv, read(argv, 1, known, trusting=operands > 0), operands)
+        return _after_operands(name, argv, read(argv, 1, known, trusting=operands > 0), operands)
     return profilers.profiled(name, argv) or python_runners.runs(name, argv)
 
 

@@ -32,7 +32,7 @@ def xargs(argv: Argv) -> tuple[Pieces, ...] | None:
     if reading.operand is None:
         return None
     more = _unknown(argv)
-    marks = [each.text for each in reading.given if each.name in ("I", "i", "replace")]
+    marks = [each.text for each in reading.options if each.name in ("I", "i", "replace")]
     words = list(argv[reading.operand :])
     if not marks:
         return (*words, (more.replace(open=True),))
@@ -51,7 +51,7 @@ def parallel(argv: Argv) -> tuple[Pieces, ...] | None:
         words.append(word)
     if not words:
         return None
-    own = [each.text or "{}" for each in reading.given if each.name == "I"]
+    own = [each.text or "{}" for each in reading.options if each.name == "I"]
     marks = (own[-1], *_MARKS[1:]) if own else _MARKS
     if not any(mark in shown_text(word) for word in words for mark in marks):
         words.append((_unknown(argv),))

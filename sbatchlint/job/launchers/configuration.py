@@ -46,10 +46,10 @@ def configure(launcher: Launcher, file: Setting, invocation: Invocation, beside:
             launcher.configured[option] = Setting((piece,), file.span, None, option)
 
 
-def plain_mapping(text: str) -> dict[str, str] | None:
+def plain_mapping(string: str) -> dict[str, str] | None:
     """The names at the left margin of a plain YAML file, with their values as text; None for other forms."""
     found: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in string.splitlines():
         if not line.strip() or line[:1] in " \t#" or line.strip() == "---":
             continue
         match = _LINE.fullmatch(line)

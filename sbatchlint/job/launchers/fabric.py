@@ -53,5 +53,5 @@ def tune(name: str, argv: Argv, index: int, after: int, span: Span, environment:
     launcher = torchrun("torchrun", f"{name} run", argv, index, after + 1, span, environment)
     assert isinstance(launcher, Torchrun)
     launcher.program_kind = "command"
-    launcher.spawns = bool(launcher.given) or not launcher.certain
+    launcher.spawns = bool(launcher.all_options) or not launcher.certain
     return launcher

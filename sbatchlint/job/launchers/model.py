@@ -54,21 +54,21 @@ class Launcher:
     `kind`: `torchrun`, `torch.distributed.launch`, `accelerate`, `deepspeed`, `deepspeed.launch`, `swift`, `mpi`,
     `fabric`, `colossalai`, `composer`, `ray`, `horovod`, `torchpack`. `name`: as written (`python -m
     torch.distributed.run`). `index`, `span`: of the word that names it. `spawns`: it starts several workers on a node.
-    `options`: canonical name to the option that counts; `flags` to the flags given. `given`: all of them in order.
-    `program`: index in argv of what it runs, None where that is missing or not known; `program_kind`: `script` (a
-    Python file), `module` (the name of one) or `command`. `certain`: no word could hide further options.
+    `options`: canonical name to the option that counts; `flags` to the flags given. `all_options`: all of them in
+    order. `program`: index in argv of what it runs, None where that is missing or not known; `program_kind`: `script`
+    (a Python file), `module` (the name of one) or `command`. `certain`: no word could hide further options.
     `program_certain`: where it begins is no guess. `variables`: options that an environment variable may stand for.
-    `configured`: what a configuration file that could be read says of options; None without one. `joined`: it is one
-    of several application contexts of an mpirun (`-n 1 a : -n 3 b`), which make one program together.
+    `configured`: what a configuration file that could be read says of options; None without one. `joined`: it is one of
+    several application contexts of an mpirun (`-n 1 a : -n 3 b`), which make one program together.
     """
 
     __slots__ = (
+        "all_options",
         "argv",
         "certain",
         "configured",
         "environment",
         "flags",
-        "given",
         "index",
         "joined",
         "kind",
@@ -101,11 +101,11 @@ class Launcher:
         self.index = index
         self.span = span
         self.argv = argv
-        self.given = reading.given
+        self.all_options = reading.options
         self.options: dict[str, CommandOption] = {}
         self.flags: dict[str, CommandOption] = {}
-        for each in reading.given:
-            (self.flags if each.value is None else self.options)[each.name] = each
+        for option in reading.options:
+            (self.flags if option.value is None else self.options)[option.name] = option
         self.program = reading.operand
         self.program_certain = reading.operand_certain and reading.operand is not None
         self.program_kind = program_kind

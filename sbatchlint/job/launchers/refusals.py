@@ -62,19 +62,19 @@ def command_line_refusal(launcher: Launcher) -> Refusal | None:
 
 def _of_options(launcher: Launcher, grammar: Grammar) -> Iterator[Refusal]:
     options = grammar.options
-    for each in _certain(launcher):
-        if each.name in options.values:
-            if _lacks_value(launcher, each):
-                yield Refusal("option", f"{_option(launcher, each)} is given no value", each.span, "give it one")
-        elif each.name in options.flags:
-            if each.value is not None:
-                written = _option(launcher, each)
-                yield Refusal("option", f"{written} takes no value", each.span, f"write {written}")
-        elif each.name not in grammar.others:
-            if not each.name.replace("-", "_").startswith(grammar.families or ("\0",)):
+    for option in _certain(launcher):
+        if option.name in options.values:
+            if _lacks_value(launcher, option):
+                yield Refusal("option", f"{_option(launcher, option)} is given no value", option.span, "give it one")
+        elif option.name in options.flags:
+            if option.value is not None:
+                written = _option(launcher, option)
+                yield Refusal("option", f"{written} takes no value", option.span, f"write {written}")
+        elif option.name not in grammar.others:
+            if not option.name.replace("-", "_").startswith(grammar.families or ("\0",)):
                 known = options.values | options.flags | grammar.others
-                reason = f"it has no option {_option(launcher, each)}"
-                yield Refusal("option", reason, each.span, _meant(each.name, known))
+                reason = f"it has no option {_option(launcher, option)}"
+                yield Refusal("option", reason, option.span, _meant(option.name, known))
 
 
 def _option(launcher: Launcher, option: CommandOption) -> str:
@@ -93,10 +93,10 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 def _certain(launcher: Launcher) -> Iterator[CommandOption]:
     """The options before the first word of which nobody knows what it is."""
-    values = {each.value_at for each in launcher.given}
-    words = range(launcher.index + 1, launcher.given[-1].at if launcher.given else 0)
+    values = {each.value_at for each in launcher.all_options}
+    words = range(launcher.index + 1, launcher.all_options[-1].at if launcher.all_options else 0)
     end = next((at for at in words if at not in values and is_unknown(launcher.argv[at])), len(launcher.argv))
-    return (each for each in launcher.given if each.at < end)
+    return (each for each in launcher.all_options if each.at < end)
 
 
 def _lacks_value(launcher: Launcher, option: CommandOption) -> bool:
@@ -143,29 +143,31 @@ def _as_written(launcher: Launcher, setting: Setting) -> str:
 # --- values -----------------------------------------------------------------------------------------------
 
 
-def _whole(text: str) -> str | None:
-    return None if is_number(text) or re.fullmatch(r"\s*[+-]?\d+(_\d+)*\s*", text) else "is no whole number; write one"
+def _whole(string: str) -> str | None:
+    return (
+        None if is_number(string) or re.fullmatch(r"\s*[+-]?\d+(_\d+)*\s*", string) else "is no whole number; write one"
+    )
 
 
-def _process_count(text: str) -> str | None:
+def _process_count(string: str) -> str | None:
     # a word may be the name of a kind of device that this build of torch has
-    if re.fullmatch(r"[a-z]+", text):
+    if re.fullmatch(r"[a-z]+", string):
         return None
-    if _whole(text):
+    if _whole(string):
         return "is no number of processes; write one, or `gpu`"
-    return None if parse_integer(text.strip()) > 0 else "starts no process; write 1 or more"
+    return None if parse_integer(string.strip()) > 0 else "starts no process; write 1 or more"
 
 
-def _node_range(text: str) -> str | None:
-    parts = text.split(":")
+def _node_range(string: str) -> str | None:
+    parts = string.split(":")
     if len(parts) > 2 or any(_whole(each) for each in parts):
         return "is no number of nodes; write N or MIN:MAX"
     numbers = [parse_integer(each.strip()) for each in parts]
     return None if 0 < numbers[0] <= numbers[-1] else "is no number of nodes; write N or MIN:MAX"
 
 
-def _pairs(text: str) -> str | None:
-    pairs = [each.partition("=") for each in text.split(",")] if text.strip() else []
+def _pairs(string: str) -> str | None:
+    pairs = [each.partition("=") for each in string.split(",")] if string.strip() else []
     return (
         None
         if all(key.strip() and value.strip() for key, _, value in pairs)
@@ -173,22 +175,22 @@ def _pairs(text: str) -> str | None:
     )
 
 
-def _backend(text: str) -> str | None:
+def _backend(string: str) -> str | None:
     """A backend of somebody's own may be installed, but hardly under a name that is nearly one of torch."""
     known = ("c10d", "static", "etcd", "etcd-v2")
-    if text in known:
+    if string in known:
         return None
-    near = [each for each in known if edit_distance(text.lower(), each) < 2]
+    near = [each for each in known if edit_distance(string.lower(), each) < 2]
     return f"is no rendezvous backend; write {near[0]}" if near else None
 
 
-def _endpoint(text: str) -> str | None:
-    text = text.strip()
-    host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
-    host = host if colon else text
+def _endpoint(string: str) -> str | None:
+    string = string.strip()
+    host, colon, port = string.rpartition(":") if not string.endswith("]") else (string, "", "")
+    host = host if colon else string
     if colon and not (re.fullmatch(r"[0-9]{1,5}", port) and parse_integer(port) < 1 << 16):
         return "has no port number behind its colon; write HOST:PORT"
-    return None if not text or re.fullmatch(r"[\w.:-]+", host.strip("[]")) else "names no host; write HOST:PORT"
+    return None if not string or re.fullmatch(r"[\w.:-]+", host.strip("[]")) else "names no host; write HOST:PORT"
 
 
 def _one_of(*words: str) -> Callable[[str], str | None]:
@@ -300,7 +302,7 @@ def _of_mpi(launcher: Launcher) -> Refusal | None:
     """Every mpirun wants a program, unless a file has it."""
     asking = {"app", "configfile", "version", "V", "v", "dvm", "display-map", "display-allocation"}
     known = mpi.SYNTAX.values | mpi.SYNTAX.flags
-    names = {each.name for each in launcher.given}
+    names = {each.name for each in launcher.all_options}
     if launcher.joined or not launcher.certain or launcher.program is not None or names & asking or names - known:
         return None
     return Refusal("program", "no program follows its options", launcher.span, "name one behind them")

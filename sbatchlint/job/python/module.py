@@ -41,9 +41,9 @@ class Call:
 
     def keyword(self, name: str) -> object:
         """The value of an argument that is written as a constant; None for all others."""
-        for each in self.node.keywords:
-            if each.arg == name:
-                return constant(each.value)
+        for other_keyword in self.node.keywords:
+            if other_keyword.arg == name:
+                return constant(other_keyword.value)
         return None
 
 

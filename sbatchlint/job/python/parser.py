@@ -94,10 +94,10 @@ class _Builder:
         names = [each for each in ast.walk(top) if isinstance(each, ast.Name) and each.id == target.id]
         if any(isinstance(each, ast.arg) and each.arg == target.id for each in ast.walk(top)):
             raise Unclear  # a function of that name's own
-        for each in sorted(names, key=lambda name: (name.lineno, name.col_offset)):
-            if each is target:
+        for name in sorted(names, key=lambda name: (name.lineno, name.col_offset)):
+            if name is target:
                 continue
-            attribute = self.parents[each]
+            attribute = self.parents[name]
             if not isinstance(attribute, ast.Attribute):
                 raise Unclear  # given to somebody else, or assigned again
             self._used(attribute, made)
@@ -147,33 +147,33 @@ class _Builder:
         if not names or not all(isinstance(each, str) for each in names):
             raise Unclear
         options: dict[str, Any] = {}
-        for each in call.keywords:
-            value = constant(each.value)
-            if each.arg is None:
+        for keyword in call.keywords:
+            value = constant(keyword.value)
+            if keyword.arg is None:
                 raise Unclear
-            if each.arg == "action":
-                if isinstance(each.value, ast.Attribute) and each.value.attr == "BooleanOptionalAction":
+            if keyword.arg == "action":
+                if isinstance(keyword.value, ast.Attribute) and keyword.value.attr == "BooleanOptionalAction":
                     options["action"] = argparse.BooleanOptionalAction
                 elif value in _ACTIONS:
                     options["action"] = value
                 else:
                     raise Unclear
-            elif each.arg == "nargs":
+            elif keyword.arg == "nargs":
                 if not isinstance(value, int) and value not in ("?", "*", "+"):
                     raise Unclear
                 options["nargs"] = value
-            elif each.arg == "required" and value is True:
+            elif keyword.arg == "required" and value is True:
                 options["required"] = True
-            elif each.arg == "type":
-                name = each.value.id if isinstance(each.value, ast.Name) else ""
+            elif keyword.arg == "type":
+                name = keyword.value.id if isinstance(keyword.value, ast.Name) else ""
                 options["type"] = _TYPES.get(name, _anything)
-            elif each.arg == "choices" and isinstance(each.value, ast.List | ast.Tuple):
-                choices = [constant(one) for one in each.value.elts]
+            elif keyword.arg == "choices" and isinstance(keyword.value, ast.List | ast.Tuple):
+                choices = [constant(one) for one in keyword.value.elts]
                 if None not in choices:
                     options["choices"] = choices
-            elif each.arg == "const":
+            elif keyword.arg == "const":
                 options["const"] = 0
-            elif each.arg == "dest" and isinstance(value, str):
+            elif keyword.arg == "dest" and isinstance(value, str):
                 options["dest"] = value
         if "choices" in options and options.get("type") is _anything:
             del options["choices"]
@@ -182,8 +182,8 @@ class _Builder:
         made.add_argument(*names, **options)
 
 
-def _anything(text: str) -> str:
-    return text
+def _anything(string: str) -> str:
+    return string
 
 
 def _is_main(test: ast.expr) -> bool:

@@ -61,7 +61,7 @@ class PythonProgram:
     def calls(self) -> Iterator[Call]:
         return (call for each in self.modules for call in each.calls)
 
-    def speaks_of(self, *words: str) -> bool:
+    def mentions(self, *words: str) -> bool:
         """Whether one of these words stands in any name, short string or import of the program; letters in any case."""
         return any(word.lower() in self._words for word in words)
 
@@ -117,8 +117,8 @@ def _module_path(job: Job, invocation: Invocation, field: Pieces) -> str | None:
     if name is None or not all(part.isidentifier() for part in name.split(".")):
         return None
     folders = name.replace(".", "/")
-    for each in (f"{folders}.py", f"{folders}/__main__.py", f"src/{folders}.py", f"src/{folders}/__main__.py"):
-        path = job.beside.named(invocation, each)
+    for candidate in (f"{folders}.py", f"{folders}/__main__.py", f"src/{folders}.py", f"src/{folders}/__main__.py"):
+        path = job.beside.named(invocation, candidate)
         if path is not None:
             return path
     return None

@@ -54,27 +54,27 @@ def _written(values: Mapping[str, str | None], version: str) -> tuple[str, str |
     return text, fault
 
 
-def _joined(item: str, text: str) -> str:
-    return f"{item},{text}" if text else item
+def _joined(item: str, string: str) -> str:
+    return f"{item},{string}" if string else item
 
 
-def _gpus(text: str, version: str) -> list[tuple[str, int]]:
+def _gpus(string: str, version: str) -> list[tuple[str, int]]:
     """The names and numbers that sbatch takes from `--gpus-per-task`; before 25.05 only the first."""
     found: list[tuple[str, int]] = []
-    while text:
-        sign = ":" if ":" in text else "="
-        kind, typed, number = text.partition(sign)
-        found.append((f"gres/gpu:{kind}", strtol(number)[0]) if typed else ("gres/gpu", strtol(text)[0]))
+    while string:
+        sign = ":" if ":" in string else "="
+        kind, typed, number = string.partition(sign)
+        found.append((f"gres/gpu:{kind}", strtol(number)[0]) if typed else ("gres/gpu", strtol(string)[0]))
         if not typed or is_before(version, "25.05"):
             break
-        text = text.partition(",")[2]
+        string = string.partition(",")[2]
     return found
 
 
-def task_items(text: str, version: str) -> list[Item]:
+def task_items(string: str, version: str) -> list[Item]:
     """The generic resources in it. Raises UnknownValue."""
     found: list[Item] = []
-    for match in re.finditer(r"gres/?([^,]*)", text):
+    for match in re.finditer(r"gres/?([^,]*)", string):
         item = gres_item(match.group(1), version) if match.group(1) else None
         if isinstance(item, ResourceFault):
             raise UnknownValue
@@ -83,12 +83,12 @@ def task_items(text: str, version: str) -> list[Item]:
     return found
 
 
-def task_cpus(text: str | None, version: str) -> int | None:
+def task_cpus(string: str | None, version: str) -> int | None:
     """The CPUs for each task that `--tres-per-task` asks for since 23.11; None for none. Raises UnknownValue."""
-    if text is None or UNKNOWN in text:
+    if string is None or UNKNOWN in string:
         raise UnknownValue
     # Before 24.05 sbatch looks for `cpu:4` only, and does nothing with `cpu=4`.
-    found = re.search("cpu:" if is_before(version, "24.05") else "cpu[:=]", text, re.IGNORECASE)
+    found = re.search("cpu:" if is_before(version, "24.05") else "cpu[:=]", string, re.IGNORECASE)
     if found is None:
         return None
-    return strtol(text, found.end())[0] or None
+    return strtol(string, found.end())[0] or None

@@ -12,7 +12,7 @@ from functools import lru_cache
 from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_fault
 from sbatchlint.slurm.conflicts.clash import CONTROLLER, IGNORED, JOB, WARNING, Clash
 from sbatchlint.slurm.conflicts.controller import GRES, NO_NODES, TASKS, moment, refused_late
-from sbatchlint.slurm.conflicts.counts import Client, client_counts, described, hint_rivals
+from sbatchlint.slurm.conflicts.counts import Client, client_counts, described, options_overriding_hint
 from sbatchlint.slurm.conflicts.gpu_arithmetic import INVALID, Values, number, resources_of
 from sbatchlint.slurm.grammar.choices import distribution
 from sbatchlint.slurm.versions import answers, is_before, is_release
@@ -110,7 +110,7 @@ def _excluded(values: Values, version: str) -> Iterator[Clash]:
             yield Clash("exclusive", pair, "", 950, effect=IGNORED)
     if "bb" in values and "bbf" in values:
         yield Clash("burst-buffer", ("bb", "bbf"), "Cannot specify both --burst-buffer and --bbf", 100)
-    rivals = hint_rivals(values, version)
+    rivals = options_overriding_hint(values, version)
     if rivals:
         yield Clash("hint", ("hint", *rivals), "", 900, effect=IGNORED)
     if distribution(values.get("distribution") or "") == ("arbitrary",):
@@ -164,11 +164,11 @@ def _task_resources(values: Values, version: str) -> Iterator[Clash]:
         yield Clash("cpus-per-gpu", ("cpus-per-gpu", *(cpus or ("tres-per-task",))), message, 70)
 
 
-def _gpu_kinds(text: str | None) -> list[str]:
+def _gpu_kinds(string: str | None) -> list[str]:
     """`:a100` for each type in `--gpus-per-task`; '' for none. Raises UnknownValue."""
-    if text is None:
+    if string is None:
         raise UnknownValue
-    return [f":{kind}" if kind else "" for kind in (part.rpartition(":")[0] for part in text.split(","))]
+    return [f":{kind}" if kind else "" for kind in (part.rpartition(":")[0] for part in string.split(","))]
 
 
 def _value_rules(values: Values, version: str) -> Iterator[Clash]:

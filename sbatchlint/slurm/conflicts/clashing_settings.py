@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sbatchlint.slurm.conflicts.clash import Clash
 from sbatchlint.slurm.conflicts.clashes import clashes
-from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
+from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, options_overriding_hint
 from sbatchlint.slurm.conflicts.gpu_arithmetic import Values
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import ForeignSetting, Setting
@@ -86,10 +86,10 @@ def values_of(directives: Directives, component: int, version: str) -> Values:
 def _alike(directives: Directives, component: int, majors: Sequence[str]) -> Iterable[Sequence[str]]:
     """The releases, those together that read the same options: most often all."""
     # The words of other schedulers count by release, and so does a hint that components inherit.
-    inherits = directives.components > 1 and directives.is_given("hint")
+    inherits = directives.components > 1 and directives.has_option("hint")
     if inherits or directives.foreign is not None:
         return [(version,) for version in majors]
-    differing = {setting.versions for setting in directives.reaching(component) if setting.versions is not None}
+    differing = {setting.versions for setting in directives.settings_for(component) if setting.versions is not None}
     if not differing:
         return [majors]
     groups: dict[tuple[bool, ...], list[str]] = {}
@@ -100,17 +100,17 @@ def _alike(directives: Directives, component: int, majors: Sequence[str]) -> Ite
 
 def _last_settings(directives: Directives, component: int, version: str) -> dict[str, Setting | ForeignSetting]:
     found: dict[str, Setting | ForeignSetting] = {}
-    for setting in directives.reaching(component, version):
+    for setting in directives.settings_for(component, version):
         option = setting.option
         if option is not None and not option.early and option.plugin is None:
             found.pop(setting.name, None)
             found[setting.name] = setting
     foreign = directives.foreign
     if foreign is not None:
-        for each in foreign.settings:
-            if holds_in(each.versions, version):
-                found.pop(each.name, None)
-                found[each.name] = each
+        for other_setting in foreign.settings:
+            if holds_in(other_setting.versions, version):
+                found.pop(other_setting.name, None)
+                found[other_setting.name] = other_setting
     return found
 
 
@@ -123,9 +123,9 @@ def _values(
         if not isinstance(setting, Setting):
             # The words of another scheduler may add to what the options say.
             said = [each.value for each in directives.all(name, component) if holds_in(each.versions, version)]
-            value = setting.over(said[-1] if said else None)
+            value = setting.applied_to(said[-1] if said else None)
         found[name] = value
-    if component and directives.is_given("hint"):
+    if component and directives.has_option("hint"):
         hint = _inherited_hint(directives, component, version)
         if hint is not None:
             found.pop("hint", None)
@@ -140,6 +140,6 @@ def _inherited_hint(directives: Directives, component: int, version: str) -> str
     """
     for earlier in range(component):
         settings = _last_settings(directives, earlier, version)
-        if "hint" in settings and not hint_rivals(_values(directives, earlier, version, settings), version):
+        if "hint" in settings and not options_overriding_hint(_values(directives, earlier, version, settings), version):
             return settings["hint"].value
     return None

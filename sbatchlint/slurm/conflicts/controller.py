@@ -126,13 +126,13 @@ _SECONDS = {None: 1, "second": 1, "minute": 60, "hour": 3600, "day": 86400, "wee
 _DATE = Regex(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:T([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?)?", re.ASCII)
 
 
-def moment(text: str | None) -> tuple[int, ...]:
+def moment(string: str | None) -> tuple[int, ...]:
     """A point in time: 0 and seconds from now, or 1 and year, month, day, hour, minute, second. Raises UnknownValue."""
-    found = _NOW.fullmatch((text or "").lower())
+    found = _NOW.fullmatch((string or "").lower())
     if found is not None:
         count, unit = found.groups()
         return 0, parse_integer(count or "0") * _SECONDS[unit]
-    date = _DATE.fullmatch((text or "").upper())
+    date = _DATE.fullmatch((string or "").upper())
     if date is None:
         raise UnknownValue
     return (1, *(parse_integer(part or "0") for part in date.groups()))
@@ -199,8 +199,8 @@ def _batch(values: Values, version: str) -> Iterator[Clash]:
     batch = _known(values, "batch")
     given = tuple(name for name in ("constraint", "prefer") if values.get(name))
     names = [name for name in re.split("[&|]", batch) if name]
-    for each in given:
-        listed = _SIGNS.split(_known(values, each))
+    for option in given:
+        listed = _SIGNS.split(_known(values, option))
         missing = [name not in listed for name in names]
         # Of an `|` one that is there is enough, if it stands before those that are not.
         if any(missing) and ("|" not in batch or missing[0]):

@@ -25,13 +25,13 @@ class Counts(NamedTuple):
     `max_nodes`: since 26.05 never more than the tasks. `sizes`: the node counts that a list (`-N 2,4`) allows.
     `ntasks_given`: whether the options decide it, be it through `--ntasks-per-node`, through GPUs or (`multiplied`)
     because sbatch takes one task for each socket, core or thread asked for. `shrunk_from`: how many nodes were asked
-    for, where there are fewer because the tasks are. `asked_nodes`: the node numbers as the options have them.
+    for, where there are fewer because the tasks are. `requested_nodes`: the node numbers as the options have them.
     """
 
     min_nodes: int
     max_nodes: int | None
     sizes: tuple[int, ...] | None
-    asked_nodes: tuple[int, int] | None
+    requested_nodes: tuple[int, int] | None
     ntasks: int
     ntasks_given: bool
     multiplied: bool
@@ -53,7 +53,7 @@ class Client:
         self.min_nodes, self.max_nodes = 1, 0
         self.nodes_set = self.ntasks_set = self.extra = self.multiplied = False
         self.arbitrary = self.too_few_for_plane = False
-        self.asked: tuple[int, int] | None = None
+        self.requested: tuple[int, int] | None = None
         self.sizes: tuple[int, ...] | None = None
         self.ntasks = 1
         self.ntasks_per_node: int | None = None
@@ -84,7 +84,7 @@ _AS_MANY = 65535
 _HOSTS = Regex(r"(?:[^,\[]|\[[^\[\]]*\])+")
 
 
-def hint_rivals(values: Values, version: str) -> tuple[str, ...]:
+def options_overriding_hint(values: Values, version: str) -> tuple[str, ...]:
     """The options for which sbatch drops `--hint` (`validate_hint_option()`)."""
     if "hint" not in values:
         return ()
@@ -139,7 +139,7 @@ def client_counts(values: Values, version: str) -> Client:
     if client.arbitrary and client.hosts is not None:
         if not client.ntasks_set:
             # The list may already be without what it names twice: it was counted for the nodes.
-            counted = old or is_before(version, "23.11") and client.asked is None
+            counted = old or is_before(version, "23.11") and client.requested is None
             named = set(client.hosts) if counted else client.hosts
             client.ntasks, client.ntasks_set = len(named), True
         if not client.nodes_set:
@@ -156,7 +156,7 @@ def _read(client: Client, values: Values, version: str) -> None:
             raise UnknownValue
         client.min_nodes, client.max_nodes, client.sizes = nodes.minimum, nodes.maximum, nodes.sizes or None
         client.nodes_set = True
-        client.asked = (client.min_nodes, client.max_nodes)
+        client.requested = (client.min_nodes, client.max_nodes)
     if "ntasks" in values:
         client.ntasks, client.ntasks_set = number(values["ntasks"]), True
     for name, value in values.items():
@@ -187,10 +187,10 @@ _NUMBERS = {
 }
 
 
-def _extra_node_info(text: str | None) -> tuple[int | None, int | None, int | None]:
+def _extra_node_info(string: str | None) -> tuple[int | None, int | None, int | None]:
     """Sockets, cores and threads of `2:4:1`; a `*` or nothing is none in particular."""
-    parts = (text or "").split(":")
-    if not text or len(parts) > 3:
+    parts = (string or "").split(":")
+    if not string or len(parts) > 3:
         raise UnknownValue
     found: list[int | None] = [None if part in ("", "*") else number(part.partition("-")[0]) for part in parts]
     sockets, cores, threads = (*found, None, None)[:3]
@@ -232,10 +232,10 @@ def _count_hosts(client: Client, values: Values, version: str) -> None:
         client.min_nodes, client.nodes_set = count, True
 
 
-def _hosts(text: str | None, version: str) -> list[str]:
+def _hosts(string: str | None, version: str) -> list[str]:
     """The nodes of a list, as often as it names them. Raises UnknownValue, for the name of a file too."""
     found: list[str] = []
-    for item in _HOSTS.findall(text or "/"):
+    for item in _HOSTS.findall(string or "/"):
         names = hosts(item, version)
         if names is None:
             raise UnknownValue
@@ -284,7 +284,7 @@ def _kept(client: Client, job: Description, values: Values, version: str) -> Cou
         minimum,
         maximum,
         sizes,
-        client.asked,
+        client.requested,
         tasks or minimum,
         given,
         client.multiplied,

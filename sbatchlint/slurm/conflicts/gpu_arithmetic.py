@@ -59,24 +59,24 @@ class _Record:
         self.total = 0
 
 
-def gpus_of(text: str | None, version: str) -> tuple[Item, ...]:
+def gpus_of(string: str | None, version: str) -> tuple[Item, ...]:
     """The items of `--gpus` and its kin: `4`, `a100:4,h100:4`. Raises UnknownValue."""
-    return _known(gpu_list(text, version) if text else None)
+    return _known(gpu_list(string, version) if string else None)
 
 
-def resources_of(text: str | None, version: str) -> tuple[Item, ...]:
+def resources_of(string: str | None, version: str) -> tuple[Item, ...]:
     """The items of `--gres`. Raises UnknownValue."""
-    return _known(gres_items(text, version) if text else None)
+    return _known(gres_items(string, version) if string else None)
 
 
-def task_resources(text: str | None, version: str) -> tuple[int | None, list[Item]]:
+def task_resources(string: str | None, version: str) -> tuple[int | None, list[Item]]:
     """The CPUs and the GRES items of `--tres-per-task`: `cpu=4,gres/gpu:a100=1`. Raises UnknownValue."""
-    read = tres_items(text, version) if text else None
+    read = tres_items(string, version) if string else None
     if not is_before(version, "23.11"):
         if isinstance(read, ResourceFault) and read.stage == "verify":
             raise UnknownValue
         # slurmctld reads them more strictly, and later.
-        return task_cpus(text, version), task_items(re.sub("gres:", "gres/", text or ""), version)
+        return task_cpus(string, version), task_items(re.sub("gres:", "gres/", string or ""), version)
     cpus: int | None = None
     found: list[Item] = []
     for item in _known(read):
@@ -130,7 +130,7 @@ def settle(values: Values, job: Description, version: str, controller: bool = Fa
                 record = _record(records, item.name, item.type)
                 setattr(record, form, item.count)
                 record.total = max(record.total, _in_all(form, item.count, job))
-    asked = any(name == "gpu" and _asked(record) for (name, _), record in records.items())
+    asked = any(name == "gpu" and _requested(record) for (name, _), record in records.items())
     if "mem-per-gpu" in values and megabytes(values["mem-per-gpu"]) != 0:
         _record(records, "gpu", "")
     if per_gpu is not None:
@@ -156,9 +156,9 @@ _FORMS = {
 _BY_TASK = frozenset({"cpus-per-task", "gpus-per-task", "tres-per-task"})
 
 
-def number(text: str | None) -> int:
+def number(string: str | None) -> int:
     """A count. Raises UnknownValue."""
-    found = whole(text)
+    found = whole(string)
     if found is None:
         raise UnknownValue
     return found
@@ -168,7 +168,7 @@ def _record(records: dict[tuple[str, str], _Record], name: str, kind: str) -> _R
     return records.setdefault((name, kind), _Record(name, kind))
 
 
-def _asked(record: _Record) -> bool:
+def _requested(record: _Record) -> bool:
     return bool(record.per_job or record.per_node or record.per_socket or record.per_task)
 
 
@@ -255,7 +255,7 @@ def _compare(
         # The verdict of this comparison replaces the one before.
         mismatch = None
         for record in records.values():
-            if not record.kind and record.name in typed and record.name in plain and _asked(record):
+            if not record.kind and record.name in typed and record.name in plain and _requested(record):
                 names = _given(
                     values, "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "tres-per-task"
                 )

@@ -123,8 +123,8 @@ def _read(text: Readable, magic: str, lines: list[DirectiveLine], versions: tupl
     problems: dict[_Key, tuple[int, Problem]] = {}
     holds: dict[_Key, list[str]] = {}
     certain = True
-    for (strict, with_directory, escaped_blank), majors in groups.items():
-        translation = _translate(text, magic, lines, strict, with_directory, escaped_blank)
+    for (strict, with_directory, escaped_space), majors in groups.items():
+        translation = _translate(text, magic, lines, strict, with_directory, escaped_space)
         certain = certain and translation.certain
         for at, setting in translation.settings:
             key = (setting.name, (setting.span.start, setting.span.end), setting.value)
@@ -151,13 +151,13 @@ def _read(text: Readable, magic: str, lines: list[DirectiveLine], versions: tupl
 
 
 def _translate(
-    text: Readable, magic: str, lines: list[DirectiveLine], strict: bool, with_directory: bool, escaped_blank: bool
+    text: Readable, magic: str, lines: list[DirectiveLine], strict: bool, with_directory: bool, escaped_space: bool
 ) -> Translation:
     """One release's reading of the lines."""
     translation = Translation(text)
     words: list[tuple[DirectiveLine, Token]] = []
     for line in lines:
-        found = read_words(text.string, line.words_start, line.end, escaped_blank, strict)
+        found = read_words(text.string, line.words_start, line.end, escaped_space, strict)
         line.tokens = found.tokens
         if found.comment is not None:
             line.comment_start = found.comment

@@ -23,26 +23,26 @@ DIALECT = Dialect(
 _DIRECT = {"c": "chdir", "e": "error", "J": "job-name", "o": "output", "q": "partition", "W": "time"}
 
 
-def set_option(translation: Translation, given: ForeignOption) -> None:
-    letter, value = given.letter, given.value
+def set_option(translation: Translation, option: ForeignOption) -> None:
+    letter, value = option.letter, option.value
     if letter == "x":
-        translation.add(given, "exclusive", None)
+        translation.add(option, "exclusive", None)
     elif value is None:
         return
     elif letter == "m":
-        translation.add(given, "nodelist", value.replace(" ", ","))
+        translation.add(option, "nodelist", value.replace(" ", ","))
     elif letter == "M":
         # LSF counts in kilobytes.
-        translation.add(given, "mem-per-cpu", value + "K" if value[-1:] in _DIGITS and value else value)
+        translation.add(option, "mem-per-cpu", value + "K" if value[-1:] in _DIGITS and value else value)
     elif letter == "n":
         # of a minimum and a maximum sbatch takes the maximum
         _, comma, most = value.partition(",")
         if comma and not most:
-            translation.refuse(given, f"#BSUB -n format not correct given: '{value}'")
+            translation.refuse(option, f"#BSUB -n format not correct given: '{value}'")
         else:
-            translation.add(given, "ntasks", most if comma else value)
+            translation.add(option, "ntasks", most if comma else value)
     else:
-        translation.add(given, _DIRECT[letter], value)
+        translation.add(option, _DIRECT[letter], value)
 
 
 _DIGITS = "0123456789"

@@ -49,52 +49,52 @@ class Translation:
 
     __slots__ = ("certain", "problems", "settings", "text")
 
-    def __init__(self, text: Readable) -> None:
-        self.text = text
+    def __init__(self, string: Readable) -> None:
+        self.text = string
         self.certain = True
         self.settings: list[tuple[int, ForeignSetting]] = []
         self.problems: list[tuple[int, Problem]] = []
 
     def add(
         self,
-        given: ForeignOption,
+        option: ForeignOption,
         name: str,
         value: str | None,
         part: tuple[int, int] | None = None,
         joins: str = "",
     ) -> None:
         """Adds a setting. `part`: the range of the given value that it comes from, None for the whole option."""
-        span, line = self.place(given, part)
+        span, line = self.place(option, part)
         setting = ForeignSetting(name, value, span, line, joins, None, find(name))
-        self.settings.append((given.token.start, setting))
+        self.settings.append((option.token.start, setting))
 
     def refuse(
         self,
-        given: ForeignOption,
+        option: ForeignOption,
         message: str,
         kind: str = "bad-value",
         part: tuple[int, int] | None = None,
         candidates: tuple[str, ...] = (),
     ) -> None:
-        span, line = self.place(given, part)
+        span, line = self.place(option, part)
         problem = Problem(
-            kind, span, message, given.written, line, candidates, None, given.token, given.value_token,
-            given.start,
+            kind, span, message, option.written, line, candidates, None, option.token, option.value_token,
+            option.start,
         )  # fmt: skip
-        self.problems.append((given.token.start, problem))
+        self.problems.append((option.token.start, problem))
 
-    def place(self, given: ForeignOption, part: tuple[int, int] | None = None) -> tuple[Span, DirectiveLine]:
+    def place(self, option: ForeignOption, part: tuple[int, int] | None = None) -> tuple[Span, DirectiveLine]:
         """The span and line of an option or of a part of its value, which may be in a later line."""
-        token = given.value_token
+        token = option.value_token
         if part is not None and token is not None:
-            start, end = given.value_start + part[0], given.value_start + part[1]
+            start, end = option.value_start + part[0], option.value_start + part[1]
             if end > start:
                 first, last = token.offset(start), token.offset(end - 1)
                 stop = token.end if end >= len(token.text) else last + 1
-                return self.text.span(token.start if start == 0 else first, stop), given.value_line
-        start = given.token.start if given.start <= 1 else given.token.offset(given.start)
-        own_line = token is not None and given.value_line is given.line
-        return self.text.span(start, token.end if own_line and token is not None else given.token.end), given.line
+                return self.text.span(token.start if start == 0 else first, stop), option.value_line
+        start = option.token.start if option.start <= 1 else option.token.offset(option.start)
+        own_line = token is not None and option.value_line is option.line
+        return self.text.span(start, token.end if own_line and token is not None else option.token.end), option.line
 
 
 SetOption = Callable[[Translation, ForeignOption], None]
@@ -151,7 +151,7 @@ class _Parser:
             else:
                 index = self.cluster(index, word)
 
-    def given(
+    def add_option(
         self, index: int, letter: str, written: str, value: str | None, start: int, value_word: int, value_start: int
     ) -> ForeignOption:
         line, token = self.words[index]
@@ -170,8 +170,8 @@ class _Parser:
                     break
                 last += 1
         value = None if last == index else self.strings[last]
-        given = self.given(index, "?", written, value, start, last, 0)
-        self.translation.refuse(given, UNRECOGNIZED, kind, None, candidates)
+        option = self.add_option(index, "?", written, value, start, last, 0)
+        self.translation.refuse(option, UNRECOGNIZED, kind, None, candidates)
         return last + 1
 
     def stray(self, index: int, word: str, ended: bool) -> int:
@@ -203,14 +203,14 @@ class _Parser:
         if letter in self.dialect.flags:
             if equals:
                 return self.refuse(index, written, 0, "unexpected-value", (found[0],))
-            self.set_option(self.translation, self.given(index, letter, written, None, 0, index, 0))
+            self.set_option(self.translation, self.add_option(index, letter, written, None, 0, index, 0))
             return index + 1
         if equals:
             at = len(written) + 1
-            self.set_option(self.translation, self.given(index, letter, written, value, 0, index, at))
+            self.set_option(self.translation, self.add_option(index, letter, written, value, 0, index, at))
             return index + 1
         if found[0] in self.dialect.optional:
-            self.set_option(self.translation, self.given(index, letter, written, None, 0, index, 0))
+            self.set_option(self.translation, self.add_option(index, letter, written, None, 0, index, 0))
             return index + 1
         return self.take_next(index, letter, written, 0)
 
@@ -222,12 +222,14 @@ class _Parser:
                 self.translation.certain = False
                 return index + 1
             if letter in self.dialect.flags:
-                self.set_option(self.translation, self.given(index, letter, written, None, at, index, 0))
+                self.set_option(self.translation, self.add_option(index, letter, written, None, at, index, 0))
             elif letter not in self.dialect.letters:
                 # the rest of the word is its value as likely as more letters
                 return self.refuse(index, written, at, "unknown-option")
             elif at + 1 < len(word):
-                self.set_option(self.translation, self.given(index, letter, written, word[at + 1 :], at, index, at + 1))
+                self.set_option(
+                    self.translation, self.add_option(index, letter, written, word[at + 1 :], at, index, at + 1)
+                )
                 return index + 1
             else:
                 return self.take_next(index, letter, written, at)
@@ -237,6 +239,6 @@ class _Parser:
         """Takes the next word as the value of an option, whatever it looks like."""
         if index + 1 >= len(self.words):
             return self.refuse(index, written, start, "missing-value")
-        given = self.given(index, letter, written, self.strings[index + 1], start, index + 1, 0)
-        self.set_option(self.translation, given)
+        option = self.add_option(index, letter, written, self.strings[index + 1], start, index + 1, 0)
+        self.set_option(self.translation, option)
         return index + 2

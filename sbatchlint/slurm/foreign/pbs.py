@@ -27,52 +27,52 @@ _DIRECT = {
 }  # fmt: skip
 
 
-def set_option(translation: Translation, given: ForeignOption) -> None:
+def set_option(translation: Translation, option: ForeignOption) -> None:
     """Translates an option; sbatch accepts and ignores the letters that are not named here."""
-    letter, value = given.letter, given.value
+    letter, value = option.letter, option.value
     if letter == "h":
-        translation.add(given, "hold", None)
+        translation.add(option, "hold", None)
     elif value is None:
         return
     elif letter == "l":
-        _Resources(translation, given, value).read()
+        _Resources(translation, option, value).read()
     elif letter == "m":
-        _mail(translation, given, value)
+        _mail(translation, option, value)
     elif letter == "v":
-        translation.add(given, "export", value, joins="before")
+        translation.add(option, "export", value, joins="before")
     elif letter == "W":
-        _attribute(translation, given, value)
+        _attribute(translation, option, value)
     elif letter in _DIRECT:
         # sbatch ignores an empty priority
-        translation.add(given, _DIRECT[letter], value if value or letter != "p" else None)
+        translation.add(option, _DIRECT[letter], value if value or letter != "p" else None)
 
 
-def _mail(translation: Translation, given: ForeignOption, value: str) -> None:
+def _mail(translation: Translation, option: ForeignOption, value: str) -> None:
     lowered = value.lower()
     words = [word for letter, word in (("b", "BEGIN"), ("e", "END"), ("a", "FAIL")) if letter in lowered]
     if "n" in lowered:
         words = ["NONE"]
     if UNKNOWN in value:
-        translation.add(given, "mail-type", value)
+        translation.add(option, "mail-type", value)
     elif words:
-        translation.add(given, "mail-type", ",".join(words))
+        translation.add(option, "mail-type", ",".join(words))
     else:
-        translation.refuse(given, "Invalid --mail-type specification")
+        translation.refuse(option, "Invalid --mail-type specification")
 
 
 _OCTAL = Regex(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]*)")
 
 
-def _attribute(translation: Translation, given: ForeignOption, value: str) -> None:
+def _attribute(translation: Translation, option: ForeignOption, value: str) -> None:
     lowered = value.lower()
     if lowered.startswith("umask="):
         mask = value[6:]
         if UNKNOWN not in mask and not 0 <= _whole(mask) <= 0o777:
-            translation.refuse(given, "Invalid -W umask= specification")
+            translation.refuse(option, "Invalid -W umask= specification")
         else:
-            translation.add(given, "umask", mask)
+            translation.add(option, "umask", mask)
     elif lowered.startswith("depend="):
-        translation.add(given, "dependency", value[7:], (0, len(value)))
+        translation.add(option, "dependency", value[7:], (0, len(value)))
 
 
 def _whole(text: str) -> int:
@@ -102,11 +102,11 @@ _COUNT = Regex(r"\s*\+?[0-9]+", re.ASCII)
 class _Resources:
     """The list of a `-l`. `pro`: resources of each node, from a `select` of PBS Pro."""
 
-    __slots__ = ("given", "gpus", "pro", "string", "translation")
+    __slots__ = ("gpus", "option", "pro", "string", "translation")
 
-    def __init__(self, translation: Translation, given: ForeignOption, string: str) -> None:
+    def __init__(self, translation: Translation, option: ForeignOption, string: str) -> None:
         self.translation = translation
-        self.given = given
+        self.option = option
         self.string = string
         self.gpus: str | int = 0
         self.pro: dict[str, str] = {}
@@ -119,14 +119,14 @@ class _Resources:
             at = self.resource(found.group(1), found.start(), found.end())
         self.cpus_per_task()
         if self.gpus:
-            self.translation.add(self.given, "gres", f"gpu:{self.gpus}", joins="before")
+            self.translation.add(self.option, "gres", f"gpu:{self.gpus}", joins="before")
 
     def resource(self, name: str, start: int, at: int) -> int:
         """Translates one resource, whose value begins at `at`; returns the offset after it."""
         folded = name.lower()
         value = self.value(at, ":" if folded in ("mpiprocs", "ncpus", "select") else ",")
         part = (start, at + len(value))
-        behind = part[1] + 1
+        after = part[1] + 1
         add = self.translation.add
         if folded == "accelerator":
             if value[:4].lower() == "true" and not self.gpus:
@@ -135,21 +135,21 @@ class _Resources:
         if folded == "naccelerators":
             self.accelerators(value, part)
         elif name in _TIMES:
-            add(self.given, "time", value, part)
+            add(self.option, "time", value, part)
         elif name in ("mem", "file"):
             size = value[:-1] if value[-1:] in ("b", "B") else value
-            add(self.given, "mem" if name == "mem" else "tmp", size, part)
+            add(self.option, "mem" if name == "mem" else "tmp", size, part)
         elif name == "nice":
-            add(self.given, "nice", value or None, part)
+            add(self.option, "nice", value or None, part)
         elif name == "nodes":
             self.nodes(value, at, part)
         elif name == "proc":
-            add(self.given, "constraint", value, part, joins="behind")
-            behind += len(self.value(behind, ",")) + 1
+            add(self.option, "constraint", value, part, joins="behind")
+            after += len(self.value(after, ",")) + 1
         elif folded in _PRO:
             self.pro[folded] = value
-            add(self.given, _PRO[folded], value, part)
-        return behind
+            add(self.option, _PRO[folded], value, part)
+        return after
 
     def value(self, at: int, separator: str) -> str:
         return self.string[at:].partition(separator)[0]
@@ -159,7 +159,7 @@ class _Resources:
             self.gpus = UNKNOWN
         elif _COUNT.fullmatch(value) is None or parse_integer(value) <= 0:
             message = f'Invalid numeric value "{value}" for naccelerators.'
-            self.translation.refuse(self.given, message, part=part)
+            self.translation.refuse(self.option, message, part=part)
         else:
             self.gpus = parse_integer(value)
 
@@ -170,11 +170,11 @@ class _Resources:
         at = 0
         while at < len(string):
             part = re.split("[+:]", string[at:], maxsplit=1)[0]
-            behind = at + len(part) + 1
+            after = at + len(part) + 1
             number = _NUMBER.match(part[4:] if part.startswith("ppn=") else part)
             if part.startswith("gpus="):
                 span = (offset + at, offset + at + len(part))
-                self.translation.add(self.given, "gpus-per-node", part[5:], span)
+                self.translation.add(self.option, "gpus-per-node", part[5:], span)
             elif part.startswith("ppn="):
                 each += parse_integer(number.group()) if number is not None else 0
             elif is_number(part[:1]) and number is not None:
@@ -182,15 +182,15 @@ class _Resources:
             elif part[:1].isascii() and part[:1].isalpha():
                 hosts.append(part)
             else:
-                behind = at + 1
-            at = behind
+                after = at + 1
+            at = after
         unknown = UNKNOWN in string
         if nodes or unknown:
-            self.translation.add(self.given, "nodes", UNKNOWN if unknown else str(nodes), whole)
+            self.translation.add(self.option, "nodes", UNKNOWN if unknown else str(nodes), whole)
         if each or unknown and "ppn=" in string:
-            self.translation.add(self.given, "ntasks", UNKNOWN if unknown else str(each * (nodes or 1)), whole)
+            self.translation.add(self.option, "ntasks", UNKNOWN if unknown else str(each * (nodes or 1)), whole)
         if hosts:
-            self.translation.add(self.given, "nodelist", ",".join(hosts), whole)
+            self.translation.add(self.option, "nodelist", ",".join(hosts), whole)
 
     def cpus_per_task(self) -> None:
         """The CPUs of each task: 4 for `select=2:ncpus=8:mpiprocs=2`."""
@@ -198,9 +198,9 @@ class _Resources:
             return
         cpus, tasks = self.pro["ncpus"], self.pro["mpiprocs"]
         if UNKNOWN in cpus + tasks:
-            self.translation.add(self.given, "cpus-per-task", UNKNOWN)
+            self.translation.add(self.option, "cpus-per-task", UNKNOWN)
         elif _COUNT.fullmatch(cpus) and _COUNT.fullmatch(tasks) and parse_integer(cpus) > parse_integer(tasks) > 0:
-            self.translation.add(self.given, "cpus-per-task", str(parse_integer(cpus) // parse_integer(tasks)))
+            self.translation.add(self.option, "cpus-per-task", str(parse_integer(cpus) // parse_integer(tasks)))
 
 
 _PRO = {"select": "nodes", "ncpus": "mincpus", "mpiprocs": "ntasks-per-node"}

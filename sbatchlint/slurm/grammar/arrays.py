@@ -34,15 +34,15 @@ class Indexes(NamedTuple):
     dropped_step: str
 
 
-def indexes(text: str | None, version: str = "26.05", limit: int = SIZE_LIMIT) -> Indexes | None:
+def indexes(string: str | None, version: str = "26.05", limit: int = SIZE_LIMIT) -> Indexes | None:
     """A value of `--array`; None where it is refused, or asks for no array (`''`, `,`).
 
     `limit`: the site's MaxArraySize; the largest index is one less.
     """
-    if not text:
+    if not string:
         return None
     ranges: list[range] = []
-    for item in text.split(","):
+    for item in string.split(","):
         if not item:
             continue
         chosen = _item(item, version, limit)
@@ -55,12 +55,12 @@ def indexes(text: str | None, version: str = "26.05", limit: int = SIZE_LIMIT) -
         count = len(ranges[0])
     else:
         taken = bytearray(max(each.stop for each in ranges))
-        for each in ranges:
-            taken[each.start : each.stop : each.step] = b"\1" * len(each)
+        for other_range in ranges:
+            taken[other_range.start : other_range.stop : other_range.step] = b"\1" * len(other_range)
         count = taken.count(1)
-    step = strtol(text, text.index(":") + 1)[0] if ":" in text else 1
-    throttle, end = strtol(text, text.index("%") + 1) if "%" in text else (0, 0)
-    lost = re.match(r"\]?(:[0-9]+)", text[end:], re.ASCII) if end else None
+    step = strtol(string, string.index(":") + 1)[0] if ":" in string else 1
+    throttle, end = strtol(string, string.index("%") + 1) if "%" in string else (0, 0)
+    lost = re.match(r"\]?(:[0-9]+)", string[end:], re.ASCII) if end else None
     return Indexes(
         count,
         min(each.start for each in ranges),

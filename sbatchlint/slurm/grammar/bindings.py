@@ -40,23 +40,23 @@ _GOVERNORS = {
 }
 
 
-def governor(text: str) -> str | None:
+def governor(string: str) -> str | None:
     """The governor that a word of --cpu-freq names; its beginning is enough."""
-    folded = text.lower()
+    folded = string.lower()
     return next((name for start, name in _GOVERNORS.items() if folded.startswith(start)), None)
 
 
-def frequency(text: str, version: str) -> int | None:
+def frequency(string: str, version: str) -> int | None:
     """Kilohertz of a number, or the rank of a name as a number above all others; None for anything else.
 
     Before 23.11 anything may stand behind the number: `2.4GHz` is 2 kilohertz.
     """
-    folded = text.lower()
+    folded = string.lower()
     for start, rank in _NAMED:
         if folded.startswith(start):
             return 0x80000000 + rank
-    found = _LONG.match(text)
-    if found is None or len(found.group()) > 19 or found.end() != len(text) and not is_before(version, "23.11"):
+    found = _LONG.match(string)
+    if found is None or len(found.group()) > 19 or found.end() != len(string) and not is_before(version, "23.11"):
         return None
     return parse_integer(found.group()) % 2**32 or None
 
@@ -165,15 +165,15 @@ def _is_resource(name: str, old: bool) -> bool:
     return name == "gpu" if old else name.startswith("gres/")
 
 
-def _is_resource_binding(name: str, text: str, version: str) -> bool:
+def _is_resource_binding(name: str, string: str, version: str) -> bool:
     if name not in ("gres/mps", "gres/shard"):
-        return _is_binding(text, version)
-    bare = text[8:] if text[:8].lower() == "verbose," else text
+        return _is_binding(string, version)
+    bare = string[8:] if string[:8].lower() == "verbose," else string
     return bare[:4].lower() == "none" or bare[:9].lower() == "per_task:" and _is_number(bare[9:])
 
 
-def _is_binding(text: str, version: str) -> bool:
-    bare = text[8:] if text[:8].lower() == "verbose," else text
+def _is_binding(string: str, version: str) -> bool:
+    bare = string[8:] if string[:8].lower() == "verbose," else string
     folded = bare.lower()
     if is_before(version, "23.02"):
         # One letter was enough.
@@ -191,18 +191,18 @@ def _is_binding(text: str, version: str) -> bool:
     return False
 
 
-def _is_number(text: str) -> bool:
+def _is_number(string: str) -> bool:
     """Whether strtol() finds no negative number there; a word counts for 0."""
-    found = re.match(r"\s*-0*[1-9]", text, re.ASCII)
+    found = re.match(r"\s*-0*[1-9]", string, re.ASCII)
     return found is None
 
 
-def _is_list(text: str, hexadecimal: bool, head: str, version: str) -> bool:
+def _is_list(string: str, hexadecimal: bool, head: str, version: str) -> bool:
     """Numbers with commas, each perhaps with `*` and how often it comes."""
     if head in ("map:", "mask:") and is_before(version, "26.05"):
         # 23.11 to 25.11 skip as many characters as the older, longer names have.
-        text = text[4:]
-    for item in text.split(","):
+        string = string[4:]
+    for item in string.split(","):
         digits, star, times = item.partition("*")
         if hexadecimal:
             digits = digits.removeprefix("0x")
@@ -265,8 +265,8 @@ def _binding_words(value: str) -> list[str]:
     return [*found, word]
 
 
-def _is_listed(text: str) -> bool:
-    return is_number(text[:1]) or re.match(r"[0-9a-fA-F]*(?:,|$)", text, re.ASCII) is not None
+def _is_listed(string: str) -> bool:
+    return is_number(string[:1]) or re.match(r"[0-9a-fA-F]*(?:,|$)", string, re.ASCII) is not None
 
 
 def _tres_bind(value: str, version: str) -> Refusal | None:

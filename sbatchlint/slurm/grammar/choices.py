@@ -74,9 +74,9 @@ def meant(option: str, word: str, version: str) -> str | None:
     """The word that was plainly meant; '' where the option without a value was."""
     known = words(option, version)
     folded = word.lower()
-    for each in known:
-        if each.lower() in (folded, folded.replace("-", "_"), folded.replace("_", "-")):
-            return each
+    for name in known:
+        if name.lower() in (folded, folded.replace("-", "_"), folded.replace("_", "-")):
+            return name
     given = _MEANT.get(option, {}).get(folded)
     if given is not None:
         return given
@@ -313,9 +313,9 @@ def _acctg_freq(option: str, value: str, version: str) -> Refusal | None:
     return None
 
 
-def _is_interval(text: str) -> bool:
+def _is_interval(string: str) -> bool:
     """Whether strtol() finds a number there, and not -1."""
-    found = re.match(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", text, re.ASCII)
+    found = re.match(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", string, re.ASCII)
     return found is not None and parse_integer(found.group(1)) != -1
 
 

@@ -54,21 +54,21 @@ class DependencyFault(NamedTuple):
     reason: str
 
 
-def parse(text: str, version: str) -> Dependency | DependencyFault:
+def parse(string: str, version: str) -> Dependency | DependencyFault:
     """Reads a value; `0` and the empty value are no dependency at all.
 
     Array expressions (`5_[1-3]`) are understood as their tasks, one by one, in the place where they stand.
     """
-    if text in ("", "0"):
+    if string in ("", "0"):
         return Dependency((), False)
-    return _Parser(text, not is_before(version, "25.11")).read()
+    return _Parser(string, not is_before(version, "25.11")).read()
 
 
 class _Parser:
     """The strict one is that of 25.11 and later."""
 
-    def __init__(self, text: str, strict: bool) -> None:
-        self.text = text
+    def __init__(self, string: str, strict: bool) -> None:
+        self.text = string
         self.strict = strict
         self.terms: list[Term] = []
         self.sign = ""
@@ -227,9 +227,9 @@ _MEANT = {
 }
 
 
-def corrected(text: str) -> str | None:
+def corrected(string: str) -> str | None:
     """The value that was plainly meant by one that is refused; None where that is not known."""
-    parts = re.split(r"([,?])", re.sub(r"\s+", "", text).replace(";", ",").strip(",?"))
+    parts = re.split(r"([,?])", re.sub(r"\s+", "", string).replace(";", ",").strip(",?"))
     found: list[str] = []
     for part in parts:
         if part in (",", "?"):
@@ -251,7 +251,7 @@ def corrected(text: str) -> str | None:
             folded = known
         found.append(f"{folded}:{jobs.rstrip(':')}")
     value = "".join(found)
-    return value if value != text and isinstance(parse(value, "26.05"), Dependency) else None
+    return value if value != string and isinstance(parse(value, "26.05"), Dependency) else None
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:

@@ -32,16 +32,16 @@ _REASONS = {
 }
 
 
-def hosts(text: str | None, version: str = "26.05") -> tuple[str, ...] | None:
+def hosts(string: str | None, version: str = "26.05") -> tuple[str, ...] | None:
     """The names of a list of hosts, each once, in order: `node[01-03,7],gpu5`.
 
     None where it is refused, is the path of a file with the names, is put together by the controller (`{`, 24.11), or
     is longer than a million.
     """
-    if text is None or "/" in text or "{" in text:
+    if string is None or "/" in string or "{" in string:
         return None
     try:
-        return tuple(dict.fromkeys(_names(text, version)))
+        return tuple(dict.fromkeys(_names(string, version)))
     except (_Bad, _Endless):
         return None
 
@@ -77,9 +77,9 @@ def _instead(value: str, version: str) -> str | None:
     return None
 
 
-def _names(text: str, version: str) -> list[str]:
+def _names(string: str, version: str) -> list[str]:
     found: list[str] = []
-    for token in _tokens(text):
+    for token in _tokens(string):
         prefix, bracket, rest = token.rpartition("[")
         if not bracket:
             found.append(token)
@@ -100,34 +100,34 @@ def _names(text: str, version: str) -> list[str]:
     return found
 
 
-def _tokens(text: str) -> list[str]:
+def _tokens(string: str) -> list[str]:
     """Splits at commas and blanks outside of brackets. A bracket that is not closed protects nothing."""
     found: list[str] = []
-    at, size = 0, len(text)
+    at, size = 0, len(string)
     while at < size:
-        if text[at] in _SEPARATORS:
+        if string[at] in _SEPARATORS:
             at += 1
             continue
         start = look = at
         while True:
-            while at < size and text[at] not in _SEPARATORS:
+            while at < size and string[at] not in _SEPARATORS:
                 at += 1
-            opened = text.find("[", look, at)
-            closed = text.find("]", look)
+            opened = string.find("[", look, at)
+            closed = string.find("]", look)
             if opened < 0 or closed < opened:
                 break
             if closed < at:
                 look = closed + 1
             else:
                 at = closed
-        found.append(text[start:at])
+        found.append(string[start:at])
     return found
 
 
-def _ranges(text: str) -> list[str]:
+def _ranges(string: str) -> list[str]:
     """The numbers of `01-03,7`, with their zeros."""
     found: list[str] = []
-    for part in text.split(","):
+    for part in string.split(","):
         low_text, _, high_text = part.partition("-")
         width = len(low_text)
         low, end = strtol(low_text)
@@ -149,7 +149,7 @@ def _ranges(text: str) -> list[str]:
 def _prefixes(prefix: str) -> list[str]:
     """The names that a prefix with ranges of its own stands for: `rack[1-4]n`."""
     before, bracket, rest = prefix.rpartition("[")
-    inside, closed, behind = rest.rpartition("]")
+    inside, closed, after = rest.rpartition("]")
     if not bracket or not closed:
         return [prefix]
     numbers = _ranges(inside)
@@ -157,7 +157,7 @@ def _prefixes(prefix: str) -> list[str]:
         raise _Bad(_TOO_MANY)
     found: list[str] = []
     for number in numbers:
-        found.extend(_prefixes(f"{before}{number}{behind}"))
+        found.extend(_prefixes(f"{before}{number}{after}"))
         if len(found) > _MAX_RANGE:
             raise _Bad(_TOO_MANY)
     return found

@@ -49,11 +49,11 @@ class Mail(NamedTuple):
     hidden: tuple[str, ...]
 
 
-def events(text: str) -> Mail:
+def events(string: str) -> Mail:
     """The events of one value of `--mail-type`."""
     chosen: set[str] = set()
     unknown: list[str] = []
-    words = [word for word in text.split(",") if word]
+    words = [word for word in string.split(",") if word]
     for index, word in enumerate(words):
         upper = word.upper()
         if upper == "NONE":
@@ -107,10 +107,10 @@ def _reach(known: str) -> int:
     return 1 if len(known) < 6 else 2
 
 
-def corrected(text: str) -> str | None:
+def corrected(string: str) -> str | None:
     """The value with every unknown word replaced by what it was meant to be; None where one is not known."""
     words: list[str] = []
-    for word in text.split(","):
+    for word in string.split(","):
         if not word:
             continue
         known = word if word.upper() in WORDS else meant(word)

@@ -27,12 +27,12 @@ _LISTED_NODES = 16384
 _NO_SUCH_COUNT = "Batch job submission failed: Node count specification invalid"
 
 
-def strtol(text: str, start: int = 0) -> tuple[int, int]:
+def strtol(string: str, start: int = 0) -> tuple[int, int]:
     """The number at a place of a text and where it ends, as C's strtol() reads it with base 10.
 
     The end is `start` where none is there. A number that is too large for 64 bits becomes the largest or smallest one.
     """
-    found = _NUMBER.match(text, start)
+    found = _NUMBER.match(string, start)
     if found is None:
         return 0, start
     digits = found.group(1)
@@ -49,15 +49,15 @@ def int32(number: int) -> int:
 
 
 @lru_cache(maxsize=1024)  # the same few numbers everywhere
-def whole(text: str | None) -> int | None:
+def whole(string: str | None) -> int | None:
     """A count as parse_int() takes it in every release: 0 to 2³¹ - 2; None for others.
 
     A sign and blanks before it are taken, none behind it.
     """
-    if not text:
+    if not string:
         return None
-    number, end = strtol(text)
-    return number if 0 < end == len(text) and 0 <= number < INT_MAX else None
+    number, end = strtol(string)
+    return number if 0 < end == len(string) and 0 <= number < INT_MAX else None
 
 
 class NodeCount(NamedTuple):
@@ -71,14 +71,14 @@ class NodeCount(NamedTuple):
     sizes: tuple[int, ...] = ()
 
 
-def node_count(text: str | None, version: str = "26.05") -> NodeCount | None:
+def node_count(string: str | None, version: str = "26.05") -> NodeCount | None:
     """A value of `--nodes`: `2`, `2-4`, `-4`, `1k`; from 23.02 on `2,4,8` and `2-8:2`. None where it is refused.
 
     The last number of `a-b:step` is never taken, not even where the steps hit it: `4-8:2` is 4 or 6.
     """
-    if text is None:
+    if string is None:
         return None
-    read = _read_nodes(text, version)
+    read = _read_nodes(string, version)
     return read if isinstance(read, NodeCount) else None
 
 
@@ -242,20 +242,20 @@ def _nodes(value: str, version: str) -> Refusal | None:
     return None
 
 
-def _read_nodes(text: str, version: str) -> NodeCount | Refusal:
+def _read_nodes(string: str, version: str) -> NodeCount | Refusal:
     """verify_node_count(), and what sbatch says later of a list without any size."""
-    if ("," in text or ":" in text) and not is_before(version, "23.02"):
-        return _read_sizes(text, version)
-    low_text, dash, high_text = text.partition("-")
+    if ("," in string or ":" in string) and not is_before(version, "23.02"):
+        return _read_sizes(string, version)
+    low_text, dash, high_text = string.partition("-")
     low, rest = _nodes_number(low_text, version)
     if rest.strip(SPACES) or (low < 0 and not dash):
-        return _not_nodes(low_text, text, version)
+        return _not_nodes(low_text, string, version)
     if not dash:
         return NodeCount(low, low)
     low = 1 if low < 0 else low
     high, rest = _nodes_number(high_text, version)
     if rest.strip(SPACES):
-        return _not_nodes(high_text, text, version)
+        return _not_nodes(high_text, string, version)
     if high and high < low:
         message = f"Maximum node count {high} is less than minimum node count {low}"
         if not high_text.strip():
@@ -265,40 +265,40 @@ def _read_nodes(text: str, version: str) -> NodeCount | Refusal:
     return NodeCount(low, high)
 
 
-def _nodes_number(text: str, version: str) -> tuple[int, str]:
+def _nodes_number(string: str, version: str) -> tuple[int, str]:
     """str_to_nodes(): the number, -1 where there is none, and what follows it."""
-    number, end = strtol(text)
+    number, end = strtol(string)
     if not end:
-        return -1, text
-    if text[end : end + 1] in ("k", "K"):
+        return -1, string
+    if string[end : end + 1] in ("k", "K"):
         number *= 1024
         end += 1
-    if text[end : end + 1] in ("m", "M"):
+    if string[end : end + 1] in ("m", "M"):
         number *= 1024 * 1024
         end += 1
     if not 0 <= number <= INT_MAX:
         # Before 23.11 cut down to 32 bits, so that some numbers that are too large come out as smaller ones.
         number = int32(number) if is_before(version, "23.11") else -1
-    return number, text[end:]
+    return number, string[end:]
 
 
-def _not_nodes(part: str, text: str, version: str) -> Refusal:
+def _not_nodes(part: str, string: str, version: str) -> Refusal:
     reason = "--nodes takes a whole number, or a range such as 2-4"
-    if ("," in text or ":" in text) and is_before(version, "23.02"):
-        listed = _read_nodes(text, "23.02")
+    if ("," in string or ":" in string) and is_before(version, "23.02"):
+        listed = _read_nodes(string, "23.02")
         if isinstance(listed, NodeCount):
             reason = "lists of node counts came with 23.02"
-    instead = _plain(text, True)
-    span = re.fullmatch(r"([0-9]+)\s*(?:\.\.+|to|~)\s*([0-9]+)", text.strip(), re.ASCII)
+    instead = _plain(string, True)
+    span = re.fullmatch(r"([0-9]+)\s*(?:\.\.+|to|~)\s*([0-9]+)", string.strip(), re.ASCII)
     if span is not None and parse_integer(span.group(1)[:18]) <= parse_integer(span.group(2)[:18]):
         instead = f"{span.group(1)}-{span.group(2)}"
     return _no(f'"{part}" is not a valid node count', reason, instead)
 
 
-def _read_sizes(text: str, version: str) -> NodeCount | Refusal:
+def _read_sizes(string: str, version: str) -> NodeCount | Refusal:
     """A list: each word must begin with a number; then bit_unfmt() reads the whole once more, in its own way."""
     largest = 0
-    for word in re.split("[,:-]", text):
+    for word in re.split("[,:-]", string):
         if not word:
             continue
         number, end = strtol(word)
@@ -308,10 +308,10 @@ def _read_sizes(text: str, version: str) -> NodeCount | Refusal:
                 reason = "a list of node counts takes numbers below 16384"
             return _no(f'"{word}" is not a valid node count', reason)
         largest = max(largest, number)
-    sizes = _bit_list(text) if ":" not in text else _bit_steps(text)
+    sizes = _bit_list(string) if ":" not in string else _bit_steps(string)
     if sizes is None or any(size > largest or size < 0 for pair in sizes for size in pair):
         reason = "a list of node counts is numbers and ranges, or one range with a step such as 2-8:2"
-        return _no(f'"{text}" is not a valid node count', reason)
+        return _no(f'"{string}" is not a valid node count', reason)
     chosen = sorted({size for low, high in sizes for size in range(low, min(high, low + 2**16) + 1)})
     if not chosen:
         message = "invalid number of nodes (-N -1--1)"
@@ -319,28 +319,28 @@ def _read_sizes(text: str, version: str) -> NodeCount | Refusal:
     return NodeCount(chosen[0], chosen[-1], tuple(chosen))
 
 
-def _bit_list(text: str) -> list[tuple[int, int]] | None:
+def _bit_list(string: str) -> list[tuple[int, int]] | None:
     """bitfmt2int() without steps: all that is no digit, `-` or `,` is skipped, and an empty item is 0."""
-    if text[:1] == ",":
+    if string[:1] == ",":
         return []
     found: list[tuple[int, int]] = []
-    for item in text.split(","):
+    for item in string.split(","):
         numbers = [parse_integer("".join(re.findall("[0-9]", part))[:20] or "0") for part in item.split("-")]
         low = numbers[-2] if len(numbers) > 1 else numbers[-1]
         found.append((int32(low), int32(numbers[-1])))
     return found
 
 
-def _bit_steps(text: str) -> list[tuple[int, int]] | None:
+def _bit_steps(string: str) -> list[tuple[int, int]] | None:
     """bitfmt2int() with a step: one range only, and its end does not count."""
-    first, end = strtol(text)
-    if text[end : end + 1] != "-":
+    first, end = strtol(string)
+    if string[end : end + 1] != "-":
         return None
-    last, end = strtol(text, end + 1)
-    if text[end : end + 1] != ":":
+    last, end = strtol(string, end + 1)
+    if string[end : end + 1] != ":":
         return None
-    step, end = strtol(text, end + 1)
-    if end != len(text) or last < first or step <= 0:
+    step, end = strtol(string, end + 1)
+    if end != len(string) or last < first or step <= 0:
         return None
     return [(size, size) for size in range(first, min(last, first + 2**16 * step), step)]
 

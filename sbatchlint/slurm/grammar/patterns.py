@@ -33,15 +33,15 @@ def letters(version: str) -> frozenset[str]:
     return frozenset(letter for letter, since in LETTERS.items() if not is_before(version, since))
 
 
-def expands(text: str) -> bool:
+def expands(string: str) -> bool:
     """Whether a path is expanded at all: a backslash that reaches Slurm turns that off."""
-    return "\\" not in text
+    return "\\" not in string
 
 
 @lru_cache(maxsize=1024)  # several checks ask, and many scripts give the same names
-def found(text: str) -> tuple[Use, ...]:
+def found(string: str) -> tuple[Use, ...]:
     """Every `%` with a letter behind it, known or not, in order."""
-    return tuple([_use(match) for match in _PATTERN.finditer(text)]) if expands(text) else ()
+    return tuple([_use(match) for match in _PATTERN.finditer(string)]) if expands(string) else ()
 
 
 def _use(match: re.Match[str]) -> Use:
@@ -49,15 +49,15 @@ def _use(match: re.Match[str]) -> Use:
     return Use(match.group(2) or "%", parse_integer(digits) if digits else None, *match.span())
 
 
-def uses(text: str, letter: str) -> bool:
+def uses(string: str, letter: str) -> bool:
     """Whether a path holds the letter (case counts): `uses("%5j.out", "j")`."""
-    return "%" in text and any(use.letter == letter for use in found(text))
+    return "%" in string and any(use.letter == letter for use in found(string))
 
 
-def unknown(text: str, versions: tuple[str, ...] = MAJORS) -> list[tuple[Use, tuple[str, ...]]]:
+def unknown(string: str, versions: tuple[str, ...] = MAJORS) -> list[tuple[Use, tuple[str, ...]]]:
     """The letters that stay as they are written, and the releases in which they do. `versions`: oldest first."""
     result: list[tuple[Use, tuple[str, ...]]] = []
-    for use in found(text):
+    for use in found(string):
         since = LETTERS.get(use.letter)
         if since is None:
             result.append((use, versions))
@@ -66,7 +66,7 @@ def unknown(text: str, versions: tuple[str, ...] = MAJORS) -> list[tuple[Use, tu
     return result
 
 
-def directory(text: str) -> str:
+def directory(string: str) -> str:
     """The folder of a path, as written; '' where it has none."""
-    head, slash, _ = text.rpartition("/")
+    head, slash, _ = string.rpartition("/")
     return head or slash

@@ -43,9 +43,9 @@ class ResourceFault(NamedTuple):
     stage: str = "verify"
 
 
-def count(text: str) -> int | None:
+def count(string: str) -> int | None:
     """A number with its suffix: k, m, g, t and p are powers of 1024, kb, mb, … of 1000; None for anything else."""
-    found = _NUMBER.fullmatch(text)
+    found = _NUMBER.fullmatch(string)
     if found is None or len(found.group(1)) > 20 or parse_integer(found.group(1)) >= _LIMIT:
         return None
     number, suffix = parse_integer(found.group(1)), found.group(2).lower()
@@ -58,23 +58,23 @@ def count(text: str) -> int | None:
     return number * factor % 2**64
 
 
-def gres_items(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
+def gres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--gres`; () for `none`. `help` and `list`, with which sbatch prints a text and ends, are faults.
 
     An item whose name is the type's of another (`a100:4`) cannot be told from a GRES of that name.
     """
-    folded = text.lower()
+    folded = string.lower()
     if folded == "none":
         return ()
     if folded in ("help", "list"):
-        return ResourceFault(text, f"{folded} prints a text and ends sbatch", "Valid gres options are:")
+        return ResourceFault(string, f"{folded} prints a text and ends sbatch", "Valid gres options are:")
     prefix = "gres:" if is_before(version, "23.11") else "gres/"
-    return _read([item.removeprefix(prefix) for item in text.split(",")], version)
+    return _read([item.removeprefix(prefix) for item in string.split(",")], version)
 
 
-def gpu_list(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
+def gpu_list(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--gpus` and its kin: `N`, `TYPE:N` or `TYPE`. Their name is `gpu`, and `gpu:4` is of type gpu."""
-    read = _read([f"gpu:{item}" for item in text.split(",") if item], version)
+    read = _read([f"gpu:{item}" for item in string.split(",") if item], version)
     if isinstance(read, ResourceFault):
         return read._replace(text=read.text[4:])
     return tuple([item._replace(text=item.text[4:]) for item in read])
@@ -95,45 +95,45 @@ def _read(texts: list[str], version: str) -> tuple[Item, ...] | ResourceFault:
     return tuple(found) if late is None else late
 
 
-def gres_item(text: str, version: str) -> Item | ResourceFault | None:
+def gres_item(string: str, version: str) -> Item | ResourceFault | None:
     """`NAME`, `NAME:COUNT`, `NAME:TYPE`, `NAME:TYPE:COUNT`, and from 23.11 on `=` before the count.
 
     None for an item that is passed over.
     """
     if is_before(version, "23.11"):
-        return _old_item(text, _GRES if is_before(version, "23.02") else _TRES)
-    if not text:
+        return _old_item(string, _GRES if is_before(version, "23.02") else _TRES)
+    if not string:
         return None
-    head, sign, last = text.rpartition("=" if "=" in text else ":")
+    head, sign, last = string.rpartition("=" if "=" in string else ":")
     number = count(last)
     if not sign:
         if number is None and "/" in last and last != "gres/":
-            return ResourceFault(text, "the type stands behind a colon, NAME:TYPE", _GRES)
+            return ResourceFault(string, "the type stands behind a colon, NAME:TYPE", _GRES)
         if number is None:
-            return Item(last, "", 1, text)
+            return Item(last, "", 1, string)
         # A number alone is passed over by sbatch, and names nothing to the controller.
-        return ResourceFault(text, "the name is missing", _CONTROLLER, "controller") if number else None
+        return ResourceFault(string, "the name is missing", _CONTROLLER, "controller") if number else None
     if not last:
-        return ResourceFault(text, "the number is missing", _TRES)
+        return ResourceFault(string, "the number is missing", _TRES)
     name, second, kind = head.partition(":")
     if number is None:
         if second or sign == "=":
-            return ResourceFault(text, f"`{last}` is no number", _TRES)
+            return ResourceFault(string, f"`{last}` is no number", _TRES)
         number, kind = 1, last
     if not name:
-        return ResourceFault(text, "the name is missing", _CONTROLLER, "controller") if number else None
+        return ResourceFault(string, "the name is missing", _CONTROLLER, "controller") if number else None
     if name == "gres":
-        return ResourceFault(text, "the prefix is `gres/`, from 23.11 on", _GRES)
+        return ResourceFault(string, "the prefix is `gres/`, from 23.11 on", _GRES)
     if "/" in name and number:
-        return ResourceFault(text, "the type stands behind a colon, NAME:TYPE", _GRES)
-    return Item(name, kind, number, text)
+        return ResourceFault(string, "the type stands behind a colon, NAME:TYPE", _GRES)
+    return Item(name, kind, number, string)
 
 
-def _old_item(text: str, message: str) -> Item | ResourceFault:
+def _old_item(string: str, message: str) -> Item | ResourceFault:
     """Before 23.11: colons alone. The controller reads what stands behind the last one again, and more strictly."""
-    if not text:
-        return ResourceFault(text, "an item is empty", _CONTROLLER, "controller")
-    name, colon, rest = text.partition(":")
+    if not string:
+        return ResourceFault(string, "an item is empty", _CONTROLLER, "controller")
+    name, colon, rest = string.partition(":")
     asks = not colon or _old_count(rest.rpartition(":")[2]) != 0
     if asks and (not name or not name.strip("0123456789") or "=" in name or "/" in name):
         reason = "the name is missing"
@@ -143,33 +143,33 @@ def _old_item(text: str, message: str) -> Item | ResourceFault:
                 if "=" in name
                 else "the prefix `gres/` is known from 23.11 on"
             )
-        return ResourceFault(text, reason, _GRES)
+        return ResourceFault(string, reason, _GRES)
     if not colon:
-        return Item(name, "", 1, text)
+        return Item(name, "", 1, string)
     kind, second, last = rest.partition(":")
     if second:
         if not kind or not last:
             what = "the type is missing" if not kind else "the number is missing"
-            return ResourceFault(text, what, _GRES)
+            return ResourceFault(string, what, _GRES)
         number = _old_count(last)
         if number is None:
-            return ResourceFault(text, f"`{last}` is no number", message)
-        return Item(name, kind, number, text)
+            return ResourceFault(string, f"`{last}` is no number", message)
+        return Item(name, kind, number, string)
     if not rest:
-        return ResourceFault(text, "the number is missing", message)
+        return ResourceFault(string, "the number is missing", message)
     number = _old_count(rest)
     if number is None and is_number(rest[0]):
-        return ResourceFault(text, f"`{rest}` is no number", _CONTROLLER, "controller")
-    return Item(name, rest, 1, text) if number is None else Item(name, "", number, text)
+        return ResourceFault(string, f"`{rest}` is no number", _CONTROLLER, "controller")
+    return Item(name, rest, 1, string) if number is None else Item(name, "", number, string)
 
 
-def _old_count(text: str) -> int | None:
+def _old_count(string: str) -> int | None:
     """strtoull() of old: signs and blanks before it, and no digits at all before a suffix (`k` is 0)."""
-    bare = text.lstrip(" \t\n").removeprefix("+")
+    bare = string.lstrip(" \t\n").removeprefix("+")
     if bare[:1] == "-" and is_number(bare[1:]):
         return -parse_integer(bare[1:]) % 2**64 if parse_integer(bare[1:]) != 1 else None
     if bare[:1].isalpha():
-        return 0 if count("0" + text) == 0 else None
+        return 0 if count("0" + string) == 0 else None
     return count(bare) if bare else None
 
 
@@ -177,12 +177,12 @@ def _old_count(text: str) -> int | None:
 FORBIDDEN = ("mem", "energy", "node", "billing", "fs", "vmem", "pages", "bb")
 
 
-def tres_items(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
+def tres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--tres-per-task`: `cpu=4`, `gres/gpu=1`, `gres/gpu:a100=1`, `license/x=1`.
 
     In 23.02 they are written with colons throughout: `cpu:4`, `gres:gpu:1`.
     """
-    folded = text.lower()
+    folded = string.lower()
     old = is_before(version, "23.11")
     for name in FORBIDDEN:
         if f",{name}:" in folded if old else f",{name}" in folded or folded.startswith(name):
@@ -191,7 +191,7 @@ def tres_items(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
             )
     found: list[Item] = []
     late: ResourceFault | None = None
-    for item in text.split(","):
+    for item in string.split(","):
         read = (_old_tres if old else _tres)(item, version) if item else None
         if isinstance(read, ResourceFault):
             if read.stage == "verify":
@@ -241,20 +241,20 @@ def _old_tres(item: str, version: str) -> Item | ResourceFault | None:
     return Item(f"{kind}/{name}" if name else kind, "", count(last) or 1, item)
 
 
-def _leading(text: str) -> int:
+def _leading(string: str) -> int:
     """atoi()."""
-    digits = re.match(r"\s*([+-]?[0-9]{1,18})", text, re.ASCII)
+    digits = re.match(r"\s*([+-]?[0-9]{1,18})", string, re.ASCII)
     return parse_integer(digits.group(1)) if digits is not None else 0
 
 
-def licences(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
+def licences(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--licenses`: `NAME`, `NAME:COUNT`, from 23.11 on `NAME=COUNT`; from 25.05 on joined by `|` too."""
     message = "Batch job submission failed: Invalid license specification"
-    alternatives = "|" in text and not is_before(version, "25.05")
-    if alternatives and re.search(r"[,;(]", text):
-        return ResourceFault(text, "`|` cannot be mixed with `,`", message, "controller")
+    alternatives = "|" in string and not is_before(version, "25.05")
+    if alternatives and re.search(r"[,;(]", string):
+        return ResourceFault(string, "`|` cannot be mixed with `,`", message, "controller")
     found: list[Item] = []
-    for item in re.split(r"[|]" if alternatives else r"[,;]", text):
+    for item in re.split(r"[|]" if alternatives else r"[,;]", string):
         if not item:
             continue
         if "(" in item and not is_before(version, "25.05"):

@@ -46,20 +46,20 @@ def names(version: str) -> frozenset[str]:
     return _OLD_NAMES if is_before(version, "23.11") else frozenset(_NUMBERS)
 
 
-def early_signal(text: str | None, version: str = "26.05") -> EarlySignal | None:
+def early_signal(string: str | None, version: str = "26.05") -> EarlySignal | None:
     """A value of `--signal`; None where it is refused."""
-    if text is None:
+    if string is None:
         return None
     at = 0
     batch = reservation = False
     for letter in "RBR":
-        if text[at : at + 1].upper() == letter:
+        if string[at : at + 1].upper() == letter:
             batch = batch or letter == "B"
             reservation = reservation or letter == "R"
             at += 1
-    if text[at : at + 1] == ":":
+    if string[at : at + 1] == ":":
         at += 1
-    shown, sign, delay = text[at:].partition("@")
+    shown, sign, delay = string[at:].partition("@")
     number, end = strtol(shown)
     if end:
         number = 0 if shown[end:].strip(SPACES) else int32(number) % 65536

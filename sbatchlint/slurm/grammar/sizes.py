@@ -15,18 +15,18 @@ from sbatchlint.source.regex import Regex
 _FACTORS = {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
 
 
-def megabytes(text: str | None) -> int | None:
+def megabytes(string: str | None) -> int | None:
     """Megabytes of `4000`, `4G`, `4gb`, `1T`; kilobytes are rounded up. None where it is refused.
 
     One letter of K, M, G and T and then a B may follow a whole number, nothing else.
     """
-    if not text:
+    if not string:
         return None
-    number, end = strtol(text)
-    digits = text[:end].strip(" \t\n\v\f\r+-0")
+    number, end = strtol(string)
+    digits = string[:end].strip(" \t\n\v\f\r+-0")
     if not end or number < 0 or (number == LONG_MAX and digits != str(LONG_MAX)):
         return None
-    suffix = text[end:].lower()
+    suffix = string[end:].lower()
     if len(suffix) == 2 and suffix[1] == "b" and suffix[0] in "kmgt":
         suffix = suffix[0]
     if suffix == "k":

@@ -19,12 +19,12 @@ _ENDLESS = frozenset({"-1", "INFINITE", "UNLIMITED"})
 _FIELDS = Regex("[0-9]+")
 
 
-def minutes(text: str | None) -> int | None:
+def minutes(string: str | None) -> int | None:
     """Minutes of a limit; `UNLIMITED` (0) where it is none (`0`, `-1`, `INFINITE`); None where it is refused.
 
     `MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS`, fields of any size; seconds are rounded up.
     """
-    count = limit_seconds(text) if text else None
+    count = limit_seconds(string) if string else None
     if count is None:
         return None
     if count == -1:
@@ -36,17 +36,17 @@ def minutes(text: str | None) -> int | None:
 
 
 @lru_cache(maxsize=1024)  # several checks ask, and most scripts give the same limits
-def limit_seconds(text: str) -> int | None:
+def limit_seconds(string: str) -> int | None:
     """Seconds of a limit, in a C int: -1 where it is none, None where it is refused (`time_str2secs()`)."""
-    if text.upper() in _ENDLESS and text.isascii():
+    if string.upper() in _ENDLESS and string.isascii():
         return -1
-    days, dash, rest = text.partition("-")
-    fields = (rest if dash else text).split(":")
-    if not set(text) <= set("0123456789-:") or "-" in rest or not _FIELDS.search(text):
+    days, dash, rest = string.partition("-")
+    fields = (rest if dash else string).split(":")
+    if not set(string) <= set("0123456789-:") or "-" in rest or not _FIELDS.search(string):
         return None
     if (":" in days and dash) or len(fields) > 3:
         return None
-    runs = len(_FIELDS.findall(text))
+    runs = len(_FIELDS.findall(string))
     if len(fields) > 1 and runs < len(fields) + (1 if dash else 0):
         return None
     if dash:
@@ -66,9 +66,9 @@ def limit_seconds(text: str) -> int | None:
     return None if total == -2 else total
 
 
-def _c_int(text: str) -> int:
+def _c_int(string: str) -> int:
     """What `%d` of scanf() reads."""
-    return int32(strtol(text)[0])
+    return int32(strtol(string)[0])
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
@@ -127,12 +127,12 @@ def _limit(value: str) -> str | None:
     return None if seconds is None else duration(*seconds)
 
 
-def _duration(text: str) -> tuple[int, int] | None:
+def _duration(string: str) -> tuple[int, int] | None:
     """Seconds of `1h30m`, `2 days`, `1.5h`, and those of the largest unit in it."""
-    if not _DURATION.fullmatch(text):
+    if not _DURATION.fullmatch(string):
         return None
     total, largest, last = 0, 0, 10**9
-    for whole, fraction, name in _PART.findall(text):
+    for whole, fraction, name in _PART.findall(string):
         unit = _UNITS.get(name.lower()) or _UNITS.get(name.lower().rstrip("s"))
         if unit is None or unit >= last or len(whole) + len(fraction) > 9:
             return None
@@ -161,32 +161,32 @@ class _UnreadableMoment(Exception):
     """A moment that cannot be read. `args[0]`: where, as sbatch counts; -1 where it says no place."""
 
 
-def timestamp_fault(text: str, version: str = "26.05") -> int | None:
+def timestamp_fault(string: str, version: str = "26.05") -> int | None:
     """Where a moment cannot be read (-1: it says nothing); None for one that can.
 
     Words, `HH:MM[:SS] [AM|PM]`, `MMDD[YY]`, `MM/DD[/YY]`, `YYYY-MM-DD`, date and time joined by blanks, `-` or `T`,
     `now+10minutes`, `uts1700000000`. What sbatch reads beyond the end of the text is taken for good.
     """
     try:
-        return None if _moment_parts(text, version) else -1
+        return None if _moment_parts(string, version) else -1
     except _UnreadableMoment as fault:
         place: int = fault.args[0]
         return place
 
 
-def _moment_parts(text: str, version: str) -> bool:
+def _moment_parts(string: str, version: str) -> bool:
     """parse_time(): whether there is a time or a date in it. Raises _UnreadableMoment."""
-    if text[:3].lower() == "uts":
-        number, end = strtol(text, 3)
-        if number < 1000000 or number == 2**63 - 1 or end != len(text):
+    if string[:3].lower() == "uts":
+        number, end = strtol(string, 3)
+        if number < 1000000 or number == 2**63 - 1 or end != len(string):
             raise _UnreadableMoment(0)
         return True
-    lowered = text.lower()
+    lowered = string.lower()
     found = False
     at = 0
-    while at < len(text) and text[at] != "\n":
+    while at < len(string) and string[at] != "\n":
         # Before the words, so that `Tomorrow` loses its first letter.
-        if text[at] in " \t-T":
+        if string[at] in " \t-T":
             at += 1
             continue
         word = next((word for word in _WORDS if lowered.startswith(word, at)), None)
@@ -199,28 +199,28 @@ def _moment_parts(text: str, version: str) -> bool:
             if at:
                 return True
             found = True
-            at = _after_now(text)
-        elif not _digit(text, at):
+            at = _after_now(string)
+        elif not _digit(string, at):
             raise _UnreadableMoment(at)
-        elif ":" in (text[at + 1 : at + 2], text[at + 2 : at + 3]):
+        elif ":" in (string[at + 1 : at + 2], string[at + 2 : at + 3]):
             found = True
-            at = _clock(text, at)
+            at = _clock(string, at)
         else:
             found = True
-            at = _date(text, at)
+            at = _date(string, at)
     return found
 
 
-def _digit(text: str, at: int) -> bool:
-    return "0" <= text[at : at + 1] <= "9"
+def _digit(string: str, at: int) -> bool:
+    return "0" <= string[at : at + 1] <= "9"
 
 
-def _after_now(text: str) -> int:
+def _after_now(string: str) -> int:
     at = 3
     while True:
-        letter = text[at : at + 1]
+        letter = string[at : at + 1]
         if letter in ("+", "-") and letter:
-            return _delta(text, at)
+            return _delta(string, at)
         if not letter or letter == "\n":
             return at
         if letter not in " \t":
@@ -228,19 +228,19 @@ def _after_now(text: str) -> int:
         at += 1
 
 
-def _delta(text: str, sign: int) -> int:
+def _delta(string: str, sign: int) -> int:
     """_get_delta(): a number and a unit behind `now+`, blanks anywhere."""
     digits = False
     at = sign + 1
-    while at < len(text) and text[at] != "\n":
-        if text[at] in " \t\v\f\r":
+    while at < len(string) and string[at] != "\n":
+        if string[at] in " \t\v\f\r":
             at += 1
             continue
-        unit = next((unit for unit in _DELTAS if text[at : at + len(unit)].lower() == unit), None)
+        unit = next((unit for unit in _DELTAS if string[at : at + len(unit)].lower() == unit), None)
         if unit is not None:
             at += len(unit)
             break
-        if not _digit(text, at):
+        if not _digit(string, at):
             raise _UnreadableMoment(at - 1)
         digits = True
         at += 1
@@ -249,83 +249,83 @@ def _delta(text: str, sign: int) -> int:
     return at
 
 
-def _two(text: str, at: int) -> int:
+def _two(string: str, at: int) -> int:
     """Two digits. Raises _UnreadableMoment at the one that is none."""
-    for each in (at, at + 1):
-        if not _digit(text, each):
-            raise _UnreadableMoment(each)
-    return parse_integer(text[at : at + 2])
+    for place in (at, at + 1):
+        if not _digit(string, place):
+            raise _UnreadableMoment(place)
+    return parse_integer(string[at : at + 2])
 
 
-def _clock(text: str, at: int) -> int:
+def _clock(string: str, at: int) -> int:
     """_get_time()"""
-    hour = parse_integer(text[at])
+    hour = parse_integer(string[at])
     at += 1
-    if text[at] != ":":
-        if not _digit(text, at):
+    if string[at] != ":":
+        if not _digit(string, at):
             raise _UnreadableMoment(at)
-        hour = hour * 10 + parse_integer(text[at])
+        hour = hour * 10 + parse_integer(string[at])
         at += 1
     if hour > 23:
         raise _UnreadableMoment(at - 2)
-    if _two(text, at + 1) > 59:
+    if _two(string, at + 1) > 59:
         raise _UnreadableMoment(at + 1)
     at += 3
-    if text[at : at + 1] == ":":
-        if _two(text, at + 1) > 59:
+    if string[at : at + 1] == ":":
+        if _two(string, at + 1) > 59:
             raise _UnreadableMoment(at + 1)
         at += 3
-    while at < len(text) and text[at] in " \t\n\v\f\r":
+    while at < len(string) and string[at] in " \t\n\v\f\r":
         at += 1
-    half = text[at : at + 2].lower()
+    half = string[at : at + 2].lower()
     if half == "pm" and hour > 12 or half == "am" and hour > 12:
         raise _UnreadableMoment(at)
     return at + 2 if half in ("am", "pm") else at
 
 
-def _value(text: str, at: int) -> int:
+def _value(string: str, at: int) -> int:
     """A digit's value as C computes it, of whatever stands there."""
-    return (ord(text[at]) if at < len(text) else 0) - ord("0")
+    return (ord(string[at]) if at < len(string) else 0) - ord("0")
 
 
-def _one_or_two(text: str, at: int) -> tuple[int, int]:
-    number = _value(text, at)
+def _one_or_two(string: str, at: int) -> tuple[int, int]:
+    number = _value(string, at)
     at += 1
-    if _digit(text, at):
-        number = number * 10 + parse_integer(text[at])
+    if _digit(string, at):
+        number = number * 10 + parse_integer(string[at])
         at += 1
     return number, at
 
 
-def _date(text: str, at: int) -> int:
+def _date(string: str, at: int) -> int:
     """_get_date()"""
-    if text[at + 4 : at + 5] == "-" and text[at + 7 : at + 8] == "-":
-        for each in range(at, at + 4):
-            if not _digit(text, each):
-                raise _UnreadableMoment(each)
-        month, at = _one_or_two(text, at + 5)
+    if string[at + 4 : at + 5] == "-" and string[at + 7 : at + 8] == "-":
+        for number in range(at, at + 4):
+            if not _digit(string, number):
+                raise _UnreadableMoment(number)
+        month, at = _one_or_two(string, at + 5)
         if not 1 <= month <= 12:
             raise _UnreadableMoment(at - 2)
-        return _day(text, at + 1)
-    month, at = _one_or_two(text, at)
+        return _day(string, at + 1)
+    month, at = _one_or_two(string, at)
     if not 1 <= month <= 12:
         raise _UnreadableMoment(at - 2)
-    if text[at : at + 1] in (".", "/"):
+    if string[at : at + 1] in (".", "/"):
         at += 1
-    at = _day(text, at)
-    if text[at : at + 1] in (".", "/"):
+    at = _day(string, at)
+    if string[at : at + 1] in (".", "/"):
         at += 1
-    if _digit(text, at):
-        if not _digit(text, at + 1):
+    if _digit(string, at):
+        if not _digit(string, at + 1):
             raise _UnreadableMoment(at + 1)
         at += 2
     return at
 
 
-def _day(text: str, at: int) -> int:
-    if not _digit(text, at):
+def _day(string: str, at: int) -> int:
+    if not _digit(string, at):
         raise _UnreadableMoment(at)
-    day, at = _one_or_two(text, at)
+    day, at = _one_or_two(string, at)
     if not 1 <= day <= 31:
         raise _UnreadableMoment(at - 2)
     return at

@@ -35,8 +35,8 @@ class Embedded(Source):
 
     __slots__ = ()
 
-    def __init__(self, text: str, path: str, is_fragment: bool) -> None:
-        super().__init__(text, path)
+    def __init__(self, string: str, path: str, is_fragment: bool) -> None:
+        super().__init__(string, path)
         self.is_fragment = is_fragment
 
     @property
@@ -58,16 +58,16 @@ class Snippet(Embedded):
     __slots__ = ("_places", "_starts", "lines", "outer", "special")
 
     def __init__(
-        self, outer: Source, lines: Sequence[Span], is_fragment: bool, *, text: str | None = None,
+        self, outer: Source, lines: Sequence[Span], is_fragment: bool, *, string: str | None = None,
         places: Sequence[tuple[int, Span]] = (), special: str = "", open_end: bool = False,
     ) -> None:  # fmt: skip
         self.outer = outer
         self.special = special
-        self.lines: Sequence[Span] | None = lines if text is None else None
+        self.lines: Sequence[Span] | None = lines if string is None else None
         found = list(places)
-        if text is None:
-            text, found = _joined(outer.text, lines, open_end)
-        super().__init__(text, outer.path, is_fragment)
+        if string is None:
+            string, found = _joined(outer.text, lines, open_end)
+        super().__init__(string, outer.path, is_fragment)
         self._starts = [start for start, _ in found]
         self._places = [place for _, place in found]
 

@@ -99,9 +99,9 @@ class _Uses:
         if isinstance(target, ast.Name):
             self.values.setdefault(target.id, []).append(value)
             return
-        for each in ast.walk(target):
-            if isinstance(each, ast.Name):
-                self.values.setdefault(each.id, []).append(None)
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name):
+                self.values.setdefault(node.id, []).append(None)
 
     def value(self, node: ast.expr) -> ast.expr | None:
         """What an expression is, where it is a variable that is set once; itself where it is none."""
@@ -183,7 +183,7 @@ def _snippet(source: Source, uses: _Uses, use: _Use) -> Snippet | None:
         special = "\\'\""  # escapes, and what may end the string
         return Snippet(source, lines, fragment, special=special, open_end=not text.endswith("\n"))
     places = [(index, span) for index, (_, span) in enumerate(characters)]
-    return Snippet(source, (), fragment, text=text, places=places)
+    return Snippet(source, (), fragment, string=text, places=places)
 
 
 def _lines(text: str, characters: Characters) -> list[Span] | None:
@@ -239,9 +239,9 @@ def _dedented(characters: Characters) -> Characters:
 def _split(characters: Characters) -> list[Characters]:
     """The lines, each with its newline; the last one has none."""
     lines: list[Characters] = [[]]
-    for each in characters:
-        lines[-1].append(each)
-        if each[0] == "\n":
+    for character in characters:
+        lines[-1].append(character)
+        if character[0] == "\n":
             lines.append([])
     return lines
 
