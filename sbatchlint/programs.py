@@ -222,12 +222,17 @@ PROGRAMS = {
 
 @cache
 def programs_with(*traits: str) -> frozenset[str]:
-    """The names of the programs with any of these traits."""
-    if not TRAITS.keys() >= set(traits):
-        raise ValueError(f"no such trait: {traits}")
-    return frozenset(
-        name for names, own in PROGRAMS.items() if not set(traits).isdisjoint(own.split()) for name in names.split()
-    )
+    """The names of the programs with any of these traits. Raises KeyError for a trait that there is not."""
+    return frozenset().union(*[_by_trait()[trait] for trait in traits])
+
+
+@cache
+def _by_trait() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {trait: set() for trait in TRAITS}
+    for names, traits in PROGRAMS.items():
+        for trait in traits.split():
+            found[trait].update(names.split())
+    return found
 
 
 def has_trait(name: str | None, *traits: str) -> bool:

@@ -1,6 +1,7 @@
 """From the segments of an expanded word to fields: field splitting by IFS."""
 
 import re
+from functools import lru_cache
 from itertools import chain
 
 from sbatchlint.bash.state import State
@@ -39,6 +40,13 @@ def separators_of(state: State) -> str | None:
     return text_of(variable.alternatives[0].fields[0]) if variable.alternatives[0].fields else ""
 
 
+@lru_cache(maxsize=16)
+def _words_and_separators(separating: str) -> Regex:
+    """Words, and separators one at a time: two that are not whitespace have an empty field between them."""
+    inside = re.escape(separating)
+    return Regex(f"[^{inside}]+|[{inside}]" if separating else "(?s:.+)")
+
+
 def split_fields(segments: Segments, state: State) -> Fields:
     """Field splitting of the unquoted expansions, as in POSIX 2.6.5."""
     if not segments:
@@ -51,9 +59,7 @@ def split_fields(segments: Segments, state: State) -> Fields:
     separators = separators_of(state)
     separating = WHITESPACE if separators is None else separators
     whitespace = "".join([each for each in separating if each in WHITESPACE])
-    # one separator at a time: two that are not whitespace have an empty field between them
-    inside = re.escape(separating)
-    words = Regex(f"[^{inside}]+|[{inside}]" if separating else "(?s:.+)")
+    words = _words_and_separators(separating)
     for pieces, split in segments:
         if pieces is None:
             if current is not None:

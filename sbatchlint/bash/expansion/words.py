@@ -46,6 +46,10 @@ class Expander:
     def fields(self, word: Word, scope: Scope) -> list[FieldChoice]:
         """The fields of a word of a command."""
         parts: Sequence[Part | Piece] = word.parts
+        # Nearly all words are one literal: to look for these first saves 5 % of a run.
+        if len(parts) == 1 and isinstance(part := parts[0], Literal):
+            if part.quoted or "~" not in part.text and "{" not in part.text:
+                return [((self.literal(part, scope),), NO_GUARDS)]
         if not parts:
             span = scope.span(word)
             return [(((Piece("", span.start, span.end),),) if word.quoted_empty else (), NO_GUARDS)]
@@ -182,7 +186,7 @@ class Expander:
         text, start, end = scope.text, part.start, part.end
         if len(part.text) == end - start:
             pieces = text.pieces(start, end)
-            if UNKNOWN_CHARACTER in part.text:
+            if not text.is_plain and UNKNOWN_CHARACTER in part.text:
                 is_open = not part.quoted
                 pieces = tuple(
                     [
@@ -254,7 +258,9 @@ class Expander:
                 choices.append([(tuple(alone), NO_GUARDS)])
                 alone = []
             choices.append(found)
-        if alone or not choices:
+        if not choices:
+            return [(tuple(alone), NO_GUARDS)]
+        if alone:
             choices.append([(tuple(alone), NO_GUARDS)])
         return combine(choices)
 

@@ -4,9 +4,12 @@ from collections import defaultdict
 from itertools import chain
 from typing import Any, TypeVar
 
-from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Program
+from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Program, Word
 
 Kind = TypeVar("Kind", bound=Node)
+
+# What the fields of nodes hold besides nodes and tuples.
+_SCALARS = frozenset((str, int, bool, type(None)))
 
 # The nodes by class of the trees that were walked last, by the identity of the tree: several functions walk the same.
 _recent: dict[int, tuple[object, dict[type[Node], list[Any]]]] = {}
@@ -42,14 +45,20 @@ def release() -> None:
 
 def _collected(tree: object) -> dict[type[Node], list[Any]]:
     found: defaultdict[type[Node], list[Any]] = defaultdict(list)
-    pending: list[object] = [tree]
+    pending: list[Any] = [tree]
     while pending:
         item = pending.pop()
-        if isinstance(item, tuple):
+        kind = type(item)
+        if kind is tuple:
             pending += item
-        elif isinstance(item, Node):
-            found[type(item)].append(item)
-            pending += vars(item).values()
+        elif kind is Literal:
+            found[Literal].append(item)  # it holds no other node
+        elif kind is Word:
+            found[Word].append(item)
+            pending += item.parts
+        elif kind not in _SCALARS:
+            found[kind].append(item)
+            pending += item.__dict__.values()
     return found
 
 
