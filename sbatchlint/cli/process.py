@@ -1,8 +1,9 @@
 """Lints and fixes files, in this process or in several."""
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sbatchlint.cli.outcome import Outcome
 from sbatchlint.report.model import shown_path
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 # With fewer files for each process, starting it costs more than it saves.
 FILES_PER_PROCESS = 16
-# As many are handed to a process at once: few enough for a count that moves.
-FILES_AT_ONCE = 16
 # With fewer files, to keep results and find them again costs more than it saves.
 FEWEST_CACHED = 8
 
@@ -33,6 +32,7 @@ class Mode(NamedTuple):
 
 
 Script = tuple[str, bytes]
+Item = TypeVar("Item")
 
 
 def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = False) -> Outcome:
@@ -40,6 +40,17 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
 
     `recording`: whether the outcome tells what was asked of the file system.
     """
+    try:
+        outcome = _process(script, resolver, mode, recording)
+        lacking = any(fault.error.startswith("MemoryError") for fault in outcome.faults)
+    except MemoryError:
+        lookups.end_record()
+        lacking = True
+    path = script[0]
+    return Outcome(path, [], error=f"cannot lint {path}: there is not enough memory") if lacking else outcome
+
+
+def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) -> Outcome:
     path, data = script
     document = is_document(path, data)
     if document:
@@ -138,23 +149,15 @@ def _processed(
             lookups.assume_unchanged(False)
     for path, _ in scripts[:1]:
         resolver.settings(path)  # an invalid configuration is an error before anything starts
-    from concurrent.futures import ProcessPoolExecutor  # slow to import
-
     import sbatchlint.engine  # noqa: F401  # once for all processes
+    from sbatchlint.cli.workers import work_in_processes  # slow to import
 
-    size = max(min(len(scripts) // (jobs * 8), FILES_AT_ONCE), 1)
-    pool = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(resolver, mode, recording))
-    try:
-        processed = list(_counted(pool.map(_work, scripts, chunksize=size), len(scripts), begun))
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    # without waiting, the pool's thread may close a pipe to which the interpreter writes at exit
-    pool.shutdown()
-    return processed
+    begin = partial(_begin, resolver, mode, recording)
+    numbered = dict(_counted(work_in_processes(scripts, jobs, begin), len(scripts), begun))
+    return [numbered[number] for number in range(len(scripts))]
 
 
-def _counted(outcomes: Iterator[Outcome], total: int, begun: float | None) -> Iterator[Outcome]:
+def _counted(outcomes: Iterator[Item], total: int, begun: float | None) -> Iterator[Item]:
     if begun is None:
         return outcomes
     from sbatchlint.cli.progress import with_progress  # only where somebody looks
@@ -162,22 +165,10 @@ def _counted(outcomes: Iterator[Outcome], total: int, begun: float | None) -> It
     return with_progress(outcomes, total, begun)
 
 
-_shared: tuple[Resolver, Mode, bool] | None = None
-
-
-def _begin(resolver: Resolver, mode: Mode, recording: bool) -> None:
-    """Initialises a new process with what is the same for all of its files. Interrupts are left to the parent."""
-    import signal  # in new processes only
-
-    global _shared
-    _shared = (resolver, mode, recording)
+def _begin(resolver: Resolver, mode: Mode, recording: bool) -> Callable[[Script], Outcome]:
+    """What a new process does with each of its files."""
     lookups.assume_unchanged(not mode.fix)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _work(script: Script) -> Outcome:
-    assert _shared is not None
-    return process(script, *_shared)
+    return partial(process, resolver=resolver, mode=mode, recording=recording)
 
 
 def _cpus() -> int:
