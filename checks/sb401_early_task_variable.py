@@ -1,21 +1,21 @@
-"""A variable of the task is expanded by the batch shell.
+"""The batch shell expands a variable that differs from task to task.
 
 In the batch script SLURM_PROCID, SLURM_LOCALID and SLURM_NODEID are not empty but 0: the batch shell is itself task 0
 on the first node. Expanded there, in a double-quoted command string, an unquoted heredoc or an argument of srun, they
 give every task the same rank. Nothing fails loudly: all nodes claim rank 0 and wait for each other until a time-out,
 or all tasks write the same file.
 
-The severity follows what uses the value: an error where it tells a process who it is, is tested or names a file that
+The severity follows what uses the value: an error where it gives a process its rank, is tested, or names a file that
 every task writes; a warning elsewhere in a command; only advice where the launcher ignores it (a node rank under c10d),
-where the step has one task, for which 0 is right, or where it merely labels a log line. The first node's name is left
-alone where all may be meant to meet there (`--rdzv-endpoint=$SLURMD_NODENAME:29500`).
+where the step has one task, for which 0 is right, or where it only labels a log line. The first node's name is not
+reported where all tasks may be meant to meet there (`--rdzv-endpoint=$SLURMD_NODENAME:29500`).
 
 ## Fix
 
-As many backslashes before the `$` as it takes for the shell in each task to expand it: mostly one. Where no shell in
-the task reads the words again, as with `srun $CMD`, the command has to be started by one as well (`srun bash -c
-"$CMD"`), which is unsafe. A fix is offered where it leaves all words of all commands as they are, but for that
-variable in the tasks.
+As many backslashes before the `$` as it takes for the shell in each task to expand it: usually one. Where no shell in
+the task reads the words again, as with `srun $CMD`, the command also has to be started by a shell (`srun bash -c
+"$CMD"`), which is unsafe. A fix is offered only where no word of any command changes, except for that variable in the
+tasks.
 
 ## References
 
@@ -44,7 +44,7 @@ CARD = Card(
     since="0.1.0", when=Steps(),
 )  # fmt: skip
 
-# What srun puts in place of a variable in the name of a log.
+# The pattern that srun replaces in a log name as the variable would be expanded in a task.
 _PATTERNS = {"SLURM_PROCID": "%t", "SLURM_LOCALID": "%t", "SLURM_NODEID": "%n", "SLURMD_NODENAME": "%N"}
 
 CONSEQUENCE = {
@@ -58,7 +58,7 @@ CONSEQUENCE = {
 
 
 def check(job: Job) -> Iterator[Finding]:
-    # what stands in a variable such as RANK is early-rank-export
+    # what is assigned to a variable such as RANK is for early-rank-export (SB402)
     uses = [use for use in early_uses(job, RANKS) if not is_of_rank_variable(job, use.expansion)]
     uses = [use for use in uses if use.is_harmful and use.consumer != "meeting"]
     yield from _right_by_luck(job)
@@ -77,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _right_by_luck(job: Job) -> Iterator[Finding]:
-    """Ranks of a launcher for several nodes that are right while the step has one task, as far as the script tells."""
+    """Ranks of a multi-node launcher that are right only while the step has one task, as far as the script shows."""
     uses = [use for use in early_uses(job, RANKS) if use.consumer in ("rank", "ignored") and not use.is_harmful]
     for use in worst_by_place(use for use in uses if use.step.tasks in (None, 1)):
         launcher = job.launcher_of(use.command)
@@ -98,7 +98,7 @@ def _right_by_luck(job: Job) -> Iterator[Finding]:
 
 
 def _in_log_names(job: Job) -> Iterator[Finding]:
-    """The name of a log among srun's own options, which no shell in the task can expand: srun has patterns for that."""
+    """Log names in srun's own options, which no shell in the task can expand: srun has patterns for them."""
     for step, option in [(step, step.option(name)) for step in job.steps for name in ("output", "error")]:
         if option is None or not (step.several_nodes or step.geometry.several):
             continue

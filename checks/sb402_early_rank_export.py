@@ -1,20 +1,20 @@
-"""A rank is computed by the batch shell, once for all tasks.
+"""The batch shell computes a rank, once for all tasks.
 
 `export RANK=$SLURM_PROCID` in the batch script sets RANK to 0 for every task: the batch shell is itself task 0 on the
 first node, and what it exports is the same everywhere. All processes claim to be rank 0, and the job hangs until a
-time-out, or every process trains alone. The same holds for `NODE_RANK=$SLURM_NODEID` whose value ends up in an argument
-of srun.
+time-out, or every process trains alone. The same holds for `NODE_RANK=$SLURM_NODEID` when its value ends up in an
+argument of srun.
 
-An error where the value tells a process who it is; advice where the launcher sets the variable itself, as torchrun does
-with RANK, where a word or variable beside it tells the program rightly, and where the step has one task on one node,
-for which 0 is right.
+An error where the value gives a process its rank; advice where the launcher sets the variable itself, as torchrun does
+with RANK, where another argument or variable gives the program the right rank, and where the step has one task on one
+node, for which 0 is right.
 
 ## Fix
 
-The assignment moves into the tasks: `srun bash -c 'RANK=$SLURM_PROCID exec "$@"' _ python train.py`. Unsafe, because
-it rewrites the command, and the program may read SLURM_PROCID itself. Where the rank is an argument of srun, a shell in
+The assignment moves into the tasks: `srun bash -c 'RANK=$SLURM_PROCID exec "$@"' _ python train.py`. Unsafe, because it
+rewrites the command, and the program may read SLURM_PROCID itself. Where the rank is an argument of srun, a shell in
 the task has to expand it: a backslash before the `$`, and `bash -c "…"` around the command. What the launcher sets
-itself is removed, which is unsafe too. Offered is only what leaves all other words of all commands as they are.
+itself is removed, which is unsafe too. A fix is offered only where all other words of all commands stay as they are.
 
 ## References
 
@@ -62,17 +62,17 @@ _COPY = Regex(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROC
 def check(job: Job) -> Iterator[Finding]:
     exports = early_exports(job, RANKS)
     in_words = [use for use in early_uses(job, RANKS) if is_of_rank_variable(job, use.expansion)]
-    # What one step gets from several variables is one mistake, and is repaired at once.
+    # Several variables that one step reads are one mistake, with one fix.
     groups: dict[tuple[Span, str, str | None, Span | None], list[EarlyUse]] = {}
     for use in worst_by_place(use for use in (*exports, *in_words) if use.is_harmful):
-        alone = use.expansion.span if any(each.expansion == use.expansion for each in in_words) else None
-        key = (use.step.span, use.consumer, "info" if _has_own_rank(use) else use.severity, alone)
+        in_words_at = use.expansion.span if any(each.expansion == use.expansion for each in in_words) else None
+        key = (use.step.span, use.consumer, "info" if _has_own_rank(use) else use.severity, in_words_at)
         groups.setdefault(key, []).append(use)
-    for (_, _, level, handed), found in groups.items():
+    for (_, _, level, in_words_at), found in groups.items():
         uses = sorted(found, key=lambda use: use.expansion.span)
         names = list(dict.fromkeys(use.expansion.name for use in uses))
         ranks = list(dict.fromkeys(map(partial(_rank, job), uses)))
-        advice, fix = _repair(job, uses, ranks, handed is not None)
+        advice, fix = _repair(job, uses, ranks, in_words_at is not None)
         first = uses[0]
         line = job.line(first.step.span.start)
         known = f"is {value_in_batch(names[0])}" if len(names) == 1 else "have one value"
@@ -98,14 +98,14 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _has_own_rank(use: EarlyUse) -> bool:
-    """Whether the program is told who it is beside that, by a word or a variable that its own shell expands."""
+    """Whether the program also gets its rank from an argument or a variable that its own shell expands."""
     fields = [*use.command.argv, *(field for _, field in use.command.variables)]
     fields.extend(exported(use.command, name) or () for name in RANK_VARIABLES)
     return any(each.phase is Phase.TASK and of_task(each) for field in fields for each in expansions(field))
 
 
 def _rank(job: Job, use: EarlyUse) -> str:
-    """The variable in which the tasks get the value."""
+    """The variable that carries the value into the tasks."""
     assigned = enclosing_assignment(job, use.expansion.span)
     return use.variable or ("the rank" if assigned is None else assigned.name)
 
@@ -118,29 +118,29 @@ def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) ->
     use, rank = uses[0], _listed(ranks)
     settings = " ".join(f"{_rank(job, each)}=${each.expansion.name}" for each in uses)
     advice = f"set {'it' if len(ranks) == 1 else 'them'} in the task: `bash -c '{settings} exec …'`"
-    held = _copies_at(job, *(each.expansion.span for each in uses))
+    copies = _copies_at(job, *(each.expansion.span for each in uses))
     if use.consumer == "ignored":
         launcher = job.launcher_of(use.command)
         if launcher is None or any(each.word is word for each in uses for word in use.command.argv):
             return f"the rendezvous numbers the nodes itself, so leave {rank} out", None
-        edits = _removals(job, held)
+        edits = _removals(job, copies)
         fix = Fix(f"remove {rank}", edits) if edits else None
         these = "this assignment" if len(ranks) == 1 else "these assignments"
         return f"{launcher.name} sets {rank} itself, so remove {these}", fix
-    if in_words:  # the shell that hands it on has to be one of the tasks
+    if in_words:  # a shell in each task has to pass it on
         repair = deferred_to_tasks(job, use, RANK_VARIABLES)
         if repair is not None:
             return repair.text, Fix("let the task expand it", repair.edits, safe=False)
         return f"set it in the task, whose shell must expand it: `bash -c '{rank}=${use.expansion.name}; …'`", None
-    steps = _steps_with_ranks(job) if held and use.command.phase is Phase.TASK else []
-    for moved in _moves(job, held[0] if held else None, steps):
+    steps = _steps_with_ranks(job) if copies and use.command.phase is Phase.TASK else []
+    for moved in _moves(job, copies[0] if copies else None, steps):
         if keeps_words(job, moved, (), RANK_VARIABLES | set(ranks)):
             return advice, Fix(f"set {'it' if len(ranks) == 1 else 'them'} in the tasks", moved)
     return advice, None
 
 
 def _copies_at(job: Job, *places: Span) -> list[VariableAssignment]:
-    """The assignments in which these places stand that are mere copies of a variable of the tasks, in order."""
+    """The assignments around these places that only copy a variable of the tasks, in order."""
     starts, copies = _copies(job)
     found: dict[int, VariableAssignment] = {}
     for place in places:
@@ -152,53 +152,53 @@ def _copies_at(job: Job, *places: Span) -> list[VariableAssignment]:
 
 @once
 def _copies(job: Job) -> tuple[list[int], dict[int, list[tuple[int, VariableAssignment]]]]:
-    """The assignments of ranks in the batch shell that copy a variable of the tasks: where they begin; by that place,
-    numbered in order of running. None stands in another."""
-    own = [each for each in job.assignments if each.context.phase is Phase.BATCH and _written(job, each) is not None]
+    """Ranks that the batch shell copies from a variable of the tasks: the offsets of the assignments, and the
+    assignments by offset, numbered in order of execution. They never overlap."""
+    copies = [each for each in job.assignments if each.context.phase is Phase.BATCH and _written(job, each) is not None]
     found: dict[int, list[tuple[int, VariableAssignment]]] = {}
-    for number, assignment in enumerate(own):
+    for number, assignment in enumerate(copies):
         if assignment.name in RANK_VARIABLES or names_rank(assignment.name):
             found.setdefault(assignment.span.start, []).append((number, assignment))
     return sorted(found), found
 
 
 def _written(job: Job, assigned: VariableAssignment) -> str | None:
-    """`RANK=$SLURM_PROCID` as it is written, without quotes; None where more is computed."""
+    """`RANK=$SLURM_PROCID` as written, without quotes; None where the value is more than a copy."""
     match = _COPY.fullmatch(job.source.slice(assigned.span))
     return f"{match[1]}={match[3]}" if match else None
 
 
 @once
 def _steps_with_ranks(job: Job) -> list[tuple[Step, list[VariableAssignment]]]:
-    """The steps that get ranks from the batch shell, and which."""
-    holding: dict[Span, list[VariableAssignment]] = {}
+    """The steps that get ranks from the batch shell, each with those assignments."""
+    copies_by_place: dict[Span, list[VariableAssignment]] = {}
     ranks: dict[int, set[VariableAssignment]] = {}
     for use in early_exports(job, RANKS):
         place = use.expansion.span
-        if place not in holding:
-            holding[place] = _copies_at(job, place)
-        ranks.setdefault(id(use.step), set()).update(holding[place])
+        if place not in copies_by_place:
+            copies_by_place[place] = _copies_at(job, place)
+        ranks.setdefault(id(use.step), set()).update(copies_by_place[place])
     found = [(step, sorted(ranks.get(id(step), ()), key=lambda each: each.span)) for step in job.steps]
-    return [(step, own) for step, own in found if own]
+    return [(step, copies) for step, copies in found if copies]
 
 
 def _program(job: Job, ranks: list[VariableAssignment]) -> str:
-    """What a shell in each task runs in place of the command."""
+    """The program that a shell in each task runs instead of the command."""
     return " ".join(_written(job, each) or "" for each in ranks) + ' exec "$@"'
 
 
 def _moves(
     job: Job, wanted: VariableAssignment | None, steps: list[tuple[Step, list[VariableAssignment]]]
 ) -> Iterator[list[Edit]]:
-    """Moves all ranks of these steps into their tasks, each way that is to be tried."""
+    """The candidate edits that move all ranks of these steps into their tasks."""
     if wanted is None or len(steps) > 1 and any(wanted not in ranks for _, ranks in steps):
         return
     removals = _removals(job, [each for _, ranks in steps for each in ranks])
-    ways = [[job.span(words[0].start, words[0].start) for words in commands_of(job, step)] for step, _ in steps]
-    for iteration in range(min(map(len, ways), default=0)):
+    candidates = [[job.span(words[0].start, words[0].start) for words in commands_of(job, step)] for step, _ in steps]
+    for index in range(min(map(len, candidates), default=0)):
         edits = {edit.span: edit for edit in removals}
-        for way, (_, ranks) in zip(ways, steps, strict=True):
-            edits[way[iteration]] = Edit(way[iteration], f"bash -c '{_program(job, ranks)}' _ ")
+        for places, (_, ranks) in zip(candidates, steps, strict=True):
+            edits[places[index]] = Edit(places[index], f"bash -c '{_program(job, ranks)}' _ ")
         yield sorted(edits.values(), key=lambda edit: edit.span)
 
 
@@ -207,25 +207,25 @@ def _read_by_batch_shell(job: Job) -> set[str]:
 
 
 def _removals(job: Job, moved: list[VariableAssignment]) -> list[Edit]:
-    """Takes away `export RANK=…` where the batch shell does not read it, with the line where nothing else is on it."""
-    text = left = job.source.text
+    """Removes `export RANK=…` where the batch shell does not read it, and the line if nothing else is on it."""
+    text = remaining = job.source.text
     read = _read_by_batch_shell(job)
-    gone = {each.span for each in moved if each.name not in read}
-    for start, end in gone:
-        left = left[:start] + " " * (end - start) + left[end:]
+    removed = {each.span for each in moved if each.name not in read}
+    for start, end in removed:
+        remaining = remaining[:start] + " " * (end - start) + remaining[end:]
     edits = {}
-    for start, end in sorted(gone):
+    for start, end in sorted(removed):
         line = text.rfind("\n", 0, start) + 1
         stop = text.find("\n", end)
         stop = len(text) if stop < 0 else stop
         before, after = text[line:start], text[end:stop]
-        behind = re.match(r"[ \t]+(?=[\w./$\"'])", after)
-        if re.fullmatch(r"\s*(?:export\s+)?", left[line:stop]):
+        space_before = re.match(r"[ \t]+(?=[\w./$\"'])", after)
+        if re.fullmatch(r"\s*(?:export\s+)?", remaining[line:stop]):
             span = Span(line, min(stop + 1, len(text)))
         elif re.fullmatch(r"\s*export\s+(?:\S+=\S*\s+)*", before) and re.fullmatch(r"(?:\s+\w+=[^\s;&|#]*)*\s*", after):
             span = Span(start - 1, end)
-        elif behind and re.fullmatch(r"(?:.*[;&|({]|.*\b(?:then|do|else)\b)?\s*(?:\w+=[^\s;&|]*\s+)*", before):
-            span = Span(start, end + behind.end())  # `RANK=… srun …`
+        elif space_before and re.fullmatch(r"(?:.*[;&|({]|.*\b(?:then|do|else)\b)?\s*(?:\w+=[^\s;&|]*\s+)*", before):
+            span = Span(start, end + space_before.end())  # `RANK=… srun …`
         else:
             continue
         edits[span] = remove(span)

@@ -1,17 +1,18 @@
-"""A command in a step's text is run by the batch shell.
+"""The batch shell runs a command that was meant for the tasks of a step.
 
 In double quotes and in an unquoted heredoc, `$(hostname)` is run once, by the batch shell on the first node, before
-srun starts the tasks. All of them get the first node's name, address or interface: they claim the same place, compare
-the wrong name, or write the same file. `$$`, `$RANDOM` and `$(mktemp)` in the name of a file are the same for all too.
+srun starts the tasks. All tasks get the first node's name, address or interface: they claim to be the same node,
+compare the wrong name, or write the same file. `$$`, `$RANDOM` and `$(mktemp)` in a file name are the same for all
+tasks too.
 
-A warning where a process is told its own node (`--local_addr`, `NODE_IP`), where the name is compared, and where a file
-is named by it; advice where it is only printed. What is meant for the whole job is left alone: an address that all
-tasks meet at, a date, a port, and what stands in a variable of its own.
+A warning where a process is told its own node (`--local_addr`, `NODE_IP`), where the name is compared, and where it is
+part of a file name; advice where it is only printed. What is meant for the whole job is not reported: an address at
+which all tasks meet, a date, a port, and the value of a variable of its own.
 
 ## Fix
 
-A backslash before the `$` (backquotes become `$(…)`), so that the shell in each task runs the command. Safe where just
-one shell reads the text again, and the command needs no variable of the batch shell. `$HOSTNAME` becomes
+A backslash before the `$` (backquotes become `$(…)`), so that the shell in each task runs the command. Safe where
+exactly one shell reads the string again, and the command needs no variable of the batch shell. `$HOSTNAME` becomes
 `$SLURMD_NODENAME`, because tasks inherit the first node's HOSTNAME.
 
 ## References
@@ -55,7 +56,7 @@ CONSEQUENCE = {
     "file": "writes the same file",
     "label": "prints the same",
 }
-# Options and variables that tell a process of its own node.
+# Options and variables that give a process the name or address of its own node.
 _OPTIONS = frozenset(
     {"local-addr", "node-ip", "node-ip-address", "host-ip", "node-name", "nodename", "local-ip", "local-hostname"}
 )
@@ -66,7 +67,7 @@ _VARIABLES = frozenset(
 
 
 def _is_of_place(expansion: Expansion) -> bool:
-    """Whether it depends on the node or the process that expands it, and is no variable of Slurm's tasks."""
+    """Whether the value depends on the node or process that expands it, variables of Slurm's tasks aside."""
     return not of_task(expansion) and variation(expansion) is not None
 
 
@@ -83,7 +84,7 @@ PLACES = Question(_is_of_place, _OPTIONS, _VARIABLES, _may_have_places)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    # what a step inherits was assigned by the batch shell, under the name that says what it is for
+    # what a step inherits was assigned in the batch shell, to a variable whose name says what it is for
     uses = [use for use in early_uses(job, PLACES) if use.consumer == "rank" or not is_of_own_variable(job, use)]
     for use in worst_by_place(use for use in (*uses, *early_exports(job, PLACES)) if use.is_harmful and _is_fault(use)):
         name = use.expansion.name
@@ -103,7 +104,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_fault(use: EarlyUse) -> bool:
-    """Whether the use makes no sense with one text for all: much of it is meant, such as the first node's address."""
+    """Whether the use makes no sense with one value for all tasks; the first node's address, for example, does."""
     found = variation(use.expansion)
     if found is None or found.by == NODE and not use.step.several_nodes:
         return False

@@ -1,13 +1,13 @@
-"""A task reads HOSTNAME, which is the first node's everywhere.
+"""A task reads HOSTNAME, which names the first node on every node.
 
-Slurm puts HOSTNAME, the name of the first node, into the environment of the batch script, srun hands the environment
+Slurm puts HOSTNAME, the name of the first node, into the environment of the batch script, srun passes the environment
 on, and bash keeps a HOSTNAME that it inherits. So `$HOSTNAME` in the tasks of a step names the first node on all nodes:
-log lines, temporary folders and comparisons that should tell the nodes apart do not.
+log lines, temporary folders and comparisons that should tell the nodes apart fail to do so.
 
 ## Fix
 
-SLURMD_NODENAME, which srun sets on each node, in its place. It is safe: each task sees the name that Slurm has for its
-node. That is mostly the short name; `$(hostname -f)` gives the full one.
+Replaces it by SLURMD_NODENAME, which srun sets on each node. Safe: each task sees Slurm's name for its node. That is
+usually the short name; `$(hostname -f)` gives the full one.
 
 ## References
 
@@ -28,7 +28,7 @@ CARD = Card(
     seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
-# Commands whose programs get an environment of their own.
+# Commands that start a program in a fresh environment.
 _FRESH = frozenset({"ssh", "pdsh", "docker", "podman", "sudo", "su"})
 
 
@@ -53,9 +53,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_reset(context: Context) -> bool:
-    """Whether the shell sets HOSTNAME itself, as it does where it inherits none."""
-    around = [] if context.parent is None else [context.parent, *context.parent.ancestors()]
-    return any(each.spawn.cleared or each.name in _FRESH for each in around)
+    """Whether the shell sets HOSTNAME itself, as bash does when it inherits none."""
+    enclosing = [] if context.parent is None else [context.parent, *context.parent.ancestors()]
+    return any(each.spawn.cleared or each.name in _FRESH for each in enclosing)
 
 
 CASES = [

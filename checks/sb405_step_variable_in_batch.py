@@ -1,15 +1,15 @@
 """The batch script reads a variable that only tasks of a step have.
 
 srun gives its tasks variables that describe the step: SLURM_STEP_NODELIST, SLURM_STEP_NUM_NODES, SLURM_STEP_GPUS,
-SLURM_LAUNCH_NODE_IPADDR and others. The batch script is not part of any step. There they are empty (SLURM_STEP_ID is -5
-in the batch script of Slurm 26.05), so that a host file stays empty or a loop runs over nothing.
+SLURM_LAUNCH_NODE_IPADDR and others. The batch script is not part of any step. There these variables are empty
+(SLURM_STEP_ID is -5 in the batch script of Slurm 26.05), so that a host file stays empty or a loop runs over nothing.
 
-A warning where the value is only printed. Silent where the script has a default, or tests what it has read.
+A warning where the value is only printed. Nothing is reported where the script has a default, or tests the value.
 
 ## Fix
 
-None: most have a twin that describes the whole job, such as SLURM_JOB_NODELIST, but only the author knows whether the
-job or the step was meant.
+None: most have a counterpart for the whole job, such as SLURM_JOB_NODELIST, but only the author knows whether the job
+or the step was meant.
 
 ## References
 
@@ -27,7 +27,7 @@ from sbatchlint.slurm.environment import Entry, variables
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Variables
 
-# What tasks always have, and the batch shell in no release; SLURM_STEP_ID is -5 in that of 26.05.
+# Variables that tasks always have, and the batch shell never; SLURM_STEP_ID is -5 there in 26.05.
 OF_STEPS = {
     name: entry for name, entry in variables().items() if entry.when in ("always", "gpus") and entry.batch <= {"26.05"}
 }
@@ -37,10 +37,10 @@ CARD = Card(
     when=Variables(*sorted(OF_STEPS)) | Commands("perl*", "python*", "awk*", "gawk*", "ruby*"), batch=True,
 )  # fmt: skip
 
-# Languages of short programs, and how these take a variable from the environment without a default.
+# Languages of inline programs, and how they read an environment variable without a default.
 _LANGUAGES = frozenset({"perl", "python", "awk", "gawk", "ruby"})
-_TAKEN = Regex(r"(?:\bENV\{\s*|\benviron\[\s*|\bENVIRON\[\s*|\bENV\[\s*)[\"']?(SLURM_\w+)[\"']?\s*[\]}]")
-# A default right behind it; what takes the value, and a test of that.
+_ENVIRONMENT_READ = Regex(r"(?:\bENV\{\s*|\benviron\[\s*|\bENVIRON\[\s*|\bENV\[\s*)[\"']?(SLURM_\w+)[\"']?\s*[\]}]")
+# A default right after the read; the variable that gets the value; and a test of that variable.
 _DEFAULT = Regex(r"\s*\)?\s*(?:\|\||//|or\b|\?)")
 _TARGET = Regex(r"[$@]?\b([A-Za-z_]\w*)\s*=(?![=~])[^=;\n]*\Z")
 _TEST = r"(?:\b(?:if|unless|while|until)\b|\?)[^;\n]{{0,40}}\b{name}\b|\b{name}\s*(?:\|\||//|or\b|\?)"
@@ -59,27 +59,27 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _in_other_languages(job: Job) -> Iterator[tuple[Span, Entry]]:
-    """Where a program of another language, written in the batch script, takes one from its environment."""
+    """Where an inline program in another language reads such a variable from its environment."""
     for command in commands_of(job, lambda program: program.rstrip("0123456789.") in _LANGUAGES):
         if command.phase is not Phase.BATCH or command.name is None:
             continue
         words = zip(command.argv[1:], command.words[1:], strict=True)
         texts = [Text(field) for field, word in words if "SLURM_" in word]
         for text in (*texts, *filter(None, [command.stdin])):
-            for match in _TAKEN.finditer(text.string):
+            for match in _ENVIRONMENT_READ.finditer(text.string):
                 entry = OF_STEPS.get(match[1])
                 if entry is not None and not entry.batch and not _is_tested(text.string, match):
                     yield text.span(*match.span(1)), entry
 
 
 def _is_tested(text: str, read: re.Match[str]) -> bool:
-    """Whether a default follows at once, or a test of the variable that takes the value: `$n = 8 if $n == 0`."""
+    """Whether a default follows, or a test of the variable that gets the value: `$n = 8 if $n == 0`."""
     if _DEFAULT.match(text, read.end()):
         return True
-    taken = _TARGET.search(text, max(0, read.start() - 100), read.start())
-    if taken is None:
+    target = _TARGET.search(text, max(0, read.start() - 100), read.start())
+    if target is None:
         return False
-    tested = _TEST.format(name=taken[1])
+    tested = _TEST.format(name=target[1])
     return re.compile(tested).search(text, read.end()) is not None
 
 

@@ -1,16 +1,16 @@
-r"""A variable is kept for a later shell, and there is none: the program gets its name as text.
+r"""A variable is left for a later shell, but none follows: the program gets its name literally.
 
-`\$SLURM_NODEID`, or the same in single quotes, is text until a shell reads it again. srun starts no shell: with `srun
-$CMD` torchrun gets the five words of CMD as they are, and `$SLURM_NODEID` for its node rank. A shell in the task does
-not help where the text comes out of a variable (`srun bash -c '$LAUNCHER'`), as the value of a variable is never read
-again, or where it stands in single quotes there.
+`\$SLURM_NODEID`, or the same in single quotes, is literal text until a shell reads it again. srun does not start a
+shell: with `srun $CMD` torchrun gets the words of CMD unchanged, and `$SLURM_NODEID` for its node rank. A shell in the
+task does not help where the text comes from a variable (`srun bash -c '$LAUNCHER'`), as a shell never reads the value
+of a variable again, or where it is in single quotes there too.
 
 Reported for launchers, Python and simple commands; others (awk, make, scripts) may expand the text themselves.
 
 ## Fix
 
-`srun $CMD` becomes `srun bash -c "$CMD"`. Safe where CMD is the whole command and holds nothing else that a shell would
-look at; unsafe otherwise. Other forms have to be written anew.
+`srun $CMD` becomes `srun bash -c "$CMD"`. Safe where CMD is the whole command and contains nothing else that is special
+to a shell; unsafe otherwise. Other forms have to be rewritten by hand.
 
 ## References
 
@@ -34,7 +34,7 @@ CARD = Card(
     seen="live runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 
-# What a shell takes as it is, and variables.
+# Variables, and characters that are not special to a shell.
 _HARMLESS = Regex(rf"[\w \t./:=,@%+\-${{}}{UNKNOWN_CHARACTER}]+")
 
 
@@ -47,7 +47,7 @@ def check(job: Job) -> Iterator[Finding]:
             message += f", because the srun on line {job.line(step.span.start)} starts it without a shell; "
             message += 'run it by `bash -c "…"`'
         elif dollar.escaped:
-            continue  # a backslash too many, which is over-escaped
+            continue  # a backslash too many is for over-escaped (SB407)
         elif step is not None and not _is_written_in(dollar):
             message += (
                 ", because no shell expands the value of a variable again; write it in the program of the task's "
@@ -61,21 +61,21 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(dollar.span, message, related=related, fix=fix)
 
 
-def _is_written_in(each: LiteralDollar) -> bool:
-    """Whether the dollar is written where the command is, and not in the value of a variable."""
-    return each.command.span.start <= each.dollar.start < each.command.span.end
+def _is_written_in(dollar: LiteralDollar) -> bool:
+    """Whether the dollar is written in the command itself, and not in the value of a variable."""
+    return dollar.command.span.start <= dollar.dollar.start < dollar.command.span.end
 
 
 @once
 def _words_by_place(job: Job) -> dict[Span, tuple[Word | Assignment, ...]]:
-    """The words of the script's own commands, by where they stand."""
+    """The words of the script's own commands, by the span of the command."""
     found = [node.words for node in nodes_of(job.program, Simple) if node.words]
     return {job.span(words[0].start, words[-1].end): words for words in reversed(found)}
 
 
 def _shell_around(job: Job, step: Step) -> Fix | None:
-    """`srun $CMD` to `srun bash -c "$CMD"`, where the whole command is one variable; safe where nothing in it means
-    something else to a shell."""
+    """`srun $CMD` to `srun bash -c "$CMD"`, where the whole command is one variable; safe where nothing in it
+    is special to a shell."""
     invocation = step.invocation
     if step.command is None or invocation.kind or invocation.ancestors():
         return None

@@ -1,14 +1,14 @@
-r"""A backslash too many: the shell that should expand a variable takes only the backslash away.
+r"""One backslash too many: the shell that should expand a variable only removes the backslash.
 
-Each backslash before a `$` stands for one shell that reads the text and leaves the variable alone. In `srun bash -c
-'echo \$SLURM_JOB_ID'` the batch shell does so already because of the single quotes, and the task's shell, which should
-expand the variable, hands `$SLURM_JOB_ID` on as text: all nodes write to a folder of that very name. The same happens
-in the body of a heredoc with a quoted delimiter, and to text of the batch script that was copied from inside a string.
+Each backslash before a `$` keeps one shell that reads the string from expanding the variable. In `srun bash -c 'echo
+\$SLURM_JOB_ID'` the single quotes already keep the batch shell from it, and the task's shell, which should expand the
+variable, passes `$SLURM_JOB_ID` on literally: all nodes write to a folder of that very name. The same happens in the
+body of a heredoc with a quoted delimiter, and to lines of the batch script that were copied from inside a string.
 
 ## Fix
 
-Takes the backslash away. Safe where just one shell reads the text and the program uses it as an argument; a line of
-`echo` that was copied with all its quotes is left alone.
+Removes the backslash. Safe where exactly one shell reads the string and the program uses it as an argument; an `echo`
+line that was copied with all its quotes is not changed.
 
 ## References
 
@@ -30,7 +30,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     file = job.source.text
     for dollar in literal_dollars(job):
-        # where srun starts the program without a shell, that is what is wrong: late-variable-without-shell
+        # where srun starts the program without a shell, that is the fault: late-variable-without-shell (SB406)
         if not dollar.escaped or dollar.has_no_shell:
             continue
         printed = has_trait(dollar.command.name, "prints")
@@ -40,12 +40,12 @@ def check(job: Job) -> Iterator[Finding]:
         end = dollar.dollar.end - 1
         start = len(file[:end].rstrip("\\"))
         if end - start in (1, 3):
-            # of three, the shell before takes `\\\\` for one, which the last shell then finds before the dollar
+            # of three, the first shell turns `\\\\` into one, which the last shell then sees before the dollar
             span = Span(start, span.end)
-            taken = Span(start, start + (end - start) // 2 + 1)
+            extra = Span(start, start + (end - start) // 2 + 1)
             if dollar.shell is not None or not printed:
-                fix = Fix("take the backslash away", [remove(taken)], safe=True)
-                advice = f"write `{file[taken.end : span.end]}`"
+                fix = Fix("take the backslash away", [remove(extra)], safe=True)
+                advice = f"write `{file[extra.end : span.end]}`"
         shell = "the batch shell" if dollar.step is None else "the shell in the task"
         yield Finding(
             span,
@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_copied(job: Job, command: Invocation) -> bool:
-    """`echo \\"text \\$NAME\\"`: written for another shell's double quotes."""
+    """Whether the command is `echo \\"text \\$NAME\\"`, which was written for another shell's double quotes."""
     words = job.source.slice(command.span).split(None, 1)
     return len(words) == 2 and words[1].startswith('\\"') and words[1].endswith('\\"')
 

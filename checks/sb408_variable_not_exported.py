@@ -1,18 +1,18 @@
 """A program reads a variable that the script does not export.
 
-`NNODES=4` makes a variable of the batch shell alone. The tasks that srun starts, and any other program, get exported
+`NNODES=4` sets a variable in the batch shell only. The tasks that srun starts, and any other program, get exported
 variables only: in `srun bash -c 'echo $NNODES'`, in a quoted heredoc or in a script that a step runs, it is empty. A
 comparison with it fails on every rank, an option loses its value, or `rm -r $DIR/*` means another folder. The same goes
-for variables that only a program looks for, such as NCCL_DEBUG: without `export` it never sees them.
+for variables that only programs read, such as NCCL_DEBUG: without `export` it never sees them.
 
-An error where a shell in the program reads the variable; a warning for a name that only a program would look for. A
-variable of the submit environment is exported already, and setting it keeps that; names that Slurm or every login sets
-are left alone, and so are reads with a default.
+An error where a shell in the program reads the variable; a warning for a name that only programs read. A variable of
+the submit environment is exported already, and setting it keeps that; names that Slurm or every login sets are not
+reported, and neither are reads with a default.
 
 ## Fix
 
-`export` before the assignment, or, where its value is a command whose exit status must not get lost, on a line before.
-It is safe: nothing but the environment of programs changes. An array cannot be exported.
+Puts `export` before the assignment, or on a line before it where the value is the output of a command whose exit status
+must not get lost. Safe: only the environment of programs changes. An array cannot be exported.
 
 ## References
 
@@ -35,14 +35,14 @@ from sbatchlint.source.regex import Regex
 
 CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes", since="0.1.0", batch=True)
 
-# What only programs read: names that mean nothing to a script itself.
+# Variables that only programs read, and that mean nothing to the script itself.
 _FOR_PROGRAMS = Regex(
     r"(?:NCCL|UCX|TORCH|PYTORCH|CUDA|TRANSFORMERS|WANDB|OMPI_MCA|FI|GLOO|MKL|KMP|MPICH|I_MPI|TOKENIZERS|XLA|TRITON"
     r"|NVTE|VLLM|RAY|MIOPEN|HSA|ROCR|HIP|NVSHMEM|APPTAINERENV|SINGULARITYENV|SLURM|SRUN|PYXIS|ENROOT)_[A-Z0-9_]+"
     r"|HF_(?:HOME|TOKEN|ENDPOINT|DEBUG|(?:HUB|DATASETS|XET)_[A-Z0-9_]+|[A-Z]+_CACHE)"
     r"|OMP_(?:NUM_THREADS|PLACES|PROC_BIND|STACKSIZE)"
 )
-# Beginnings of a command after which an assignment may be a statement of its own.
+# What may precede an assignment that is a statement of its own.
 _OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
 _WORD_SIGN = Regex(r"\w")
 
@@ -50,10 +50,10 @@ _WORD_SIGN = Regex(r"\w")
 def check(job: Job) -> Iterator[Finding]:
     found: dict[Span, list[VariableRead]] = {}
     for read in [each for each in job.trace.reads if each.variable is None and each.context.parent is not None]:
-        loser = _loser(read)
-        if loser is None or use_of(job, read).kind == "guard" or _may_be_set(job, read):
+        shell = _not_exporting(read)
+        if shell is None or use_of(job, read).kind == "guard" or _may_be_set(job, read):
             continue
-        assigned = _assignment(job, read.name, loser)
+        assigned = _assignment(job, read.name, shell)
         reads = found.setdefault(read.span if assigned is None else assigned.name_span, [])
         if read.span not in [each.span for each in reads]:
             reads.append(read)
@@ -74,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _read_empty(job: Job, span: Span, reads: list[VariableRead]) -> Finding:
     name, place = reads[0].name, job.line(reads[0].span.start)
-    starter = _loser(reads[0])
+    starter = _not_exporting(reads[0])
     assert starter is not None
     line = job.line(starter.span.start)
     who, verb = f"the program started on line {line}", "finds"
@@ -91,8 +91,8 @@ def _read_empty(job: Job, span: Span, reads: list[VariableRead]) -> Finding:
     )
 
 
-def _loser(read: VariableRead) -> Invocation | None:
-    """The command whose shell has a variable and keeps it for itself; None where it is lost otherwise, or not at all.
+def _not_exporting(read: VariableRead) -> Invocation | None:
+    """The command whose shell has a variable but does not export it; None where it is lost otherwise or not at all.
 
     A variable that the environment holds when the job is submitted stays exported when the script sets it.
     """
@@ -114,7 +114,7 @@ def _loser(read: VariableRead) -> Invocation | None:
 
 
 def _passes_nothing(command: Invocation) -> bool:
-    """Whether even an exported variable would not get through."""
+    """Whether even an exported variable would not reach the program."""
     spawn = command.spawn
     if command.name in ("ssh", "pdsh", "docker", "podman", "sudo", "su", "sbatch") or not spawn.kind:
         return command.text is None
@@ -125,12 +125,12 @@ def _passes_nothing(command: Invocation) -> bool:
 
 
 def _may_be_set(job: Job, read: VariableRead) -> bool:
-    """Whether a file that cannot be read here runs before in the same program, and may set the variable."""
+    """Whether a file that cannot be read here is sourced earlier in the same program, and may set the variable."""
     return any(each.index < read.order and each.context.parent is read.context.parent for each in unclear_sources(job))
 
 
 def _assignment(job: Job, name: str, shell: Invocation) -> VariableAssignment | None:
-    """The assignment from which a shell's variable has its value; None for a loop, `read` and the like."""
+    """The assignment from which a shell's variable has its value; None for a loop variable, `read` and the like."""
     span = shell.state.variables[name].span
     found = enclosing_assignment(job, span)
     return found if found is not None and (found.name, found.span) == (name, span) else None
@@ -142,7 +142,7 @@ def _is_for_programs(name: str) -> bool:
 
 
 def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
-    """Variables that only programs look for, set and not exported, and the first program that is started without."""
+    """Variables that only programs read, set but not exported, and the first program that starts without them."""
     if not job.steps and not job.launches:
         return
     candidates = [
@@ -161,8 +161,8 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
         if entry is not None and entry.batch:
             continue
         for index in sorted(starters):
-            around = (starters[index], *starters[index].ancestors())
-            starter = next((command for command in around if command.parent is candidate.context.parent), None)
+            enclosing = (starters[index], *starters[index].ancestors())
+            starter = next((command for command in enclosing if command.parent is candidate.context.parent), None)
             variable = None if starter is None else starter.state.variables.get(candidate.name)
             if starter is None or variable is None or index < candidate.order or variable.span != candidate.span:
                 continue
@@ -173,7 +173,7 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
 
 
 def _stands_once(name: str, text: str) -> bool:
-    """Whether a name is just one of the words of a text."""
+    """Whether a name occurs exactly once in a text, as a word."""
     found = 0
     start = text.find(name)
     while start >= 0 and found < 2:
@@ -193,9 +193,9 @@ def _repair(job: Job, name: str, assigned: VariableAssignment | None, array: boo
 
 
 def _exporting(job: Job, assigned: VariableAssignment) -> Edit | None:
-    """The edit that exports a variable at its assignment; None where that is part of something else.
+    """The edit that exports a variable at its assignment; None where the assignment is part of something else.
 
-    `export X=$(command)` would hide the command's exit status, so that the name is exported on a line before.
+    `export X=$(command)` would hide the command's exit status, so the name is exported on a line before it.
     """
     text = job.source.text
     start, end = assigned.span

@@ -1,20 +1,20 @@
-"""A variable of Slurm is read that is not set.
+"""The script reads a Slurm variable that is not set.
 
-Many SLURM_ variables exist only where the option of the same name was given: SLURM_NTASKS with just `--nodes` is unset,
-SLURM_GPUS_PER_NODE with `--gres=gpu:8` too, SLURM_CPUS_PER_TASK without `--cpus-per-task`. Others are not what Slurm
-calls them: SLURM_JOB_NUMNODES, SLURM_NODE_ID. Bash expands both to nothing, or to 0 in arithmetic: a world of 0
-processes, `--nproc_per_node` without a value, an OMP_NUM_THREADS that is ignored.
+Many SLURM_ variables exist only if the option of the same name is set: SLURM_NTASKS is unset with just `--nodes`,
+SLURM_GPUS_PER_NODE with `--gres=gpu:8`, SLURM_CPUS_PER_TASK without `--cpus-per-task`. Other names are misspelled:
+SLURM_JOB_NUMNODES, SLURM_NODE_ID. Bash expands both kinds to nothing, or to 0 in arithmetic: a world of 0 processes,
+`--nproc_per_node` without a value, an OMP_NUM_THREADS that is ignored.
 
 An error in arithmetic, in a launcher's arguments, and for a name that Slurm does not know; a warning elsewhere; advice
-where an option's variable is only printed, for the count of restarts before the first one, and for an input of sbatch
-(SBATCH_GPUS_PER_NODE) in place of what it sets. Names that the script sets, tests or gives a default are left alone.
-The option may still come from the command line of sbatch.
+where an option's variable is only printed, for the restart count before the first restart, and for an input variable of
+sbatch (SBATCH_GPUS_PER_NODE) used as if sbatch set it. Names that the script sets, tests or gives a default are not
+reported. The option may still come from the command line of sbatch.
 
 ## Fix
 
-The right name for a misspelled one; `${SLURM_CPUS_PER_TASK:-1}` and `${SLURM_NTASKS_PER_NODE:-1}`, which is what Slurm
-does without the option; SLURM_GPUS_ON_NODE in place of SLURM_GPUS_PER_NODE. These are safe. Unsafe for SLURM_NTASKS:
-one task for each node is only what a bare srun would start.
+The correct name for a misspelled one; `${SLURM_CPUS_PER_TASK:-1}` and `${SLURM_NTASKS_PER_NODE:-1}`, which is what
+Slurm does without the option; SLURM_GPUS_ON_NODE in place of SLURM_GPUS_PER_NODE. These are safe. The fix for
+SLURM_NTASKS is unsafe: one task per node is only what srun without options would start.
 
 ## References
 
@@ -56,13 +56,13 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
-    """A name that Slurm never sets, and that is close to one that it does."""
+    """A name that Slurm never sets, but that is close to one it does."""
     misspelling = misspelling_of(read.name)
     if glued_to(read.name) is not None:
-        return  # `$SLURM_JOB_ID_$X`, which another check speaks of
+        return  # `$SLURM_JOB_ID_$X` is for glued-variable-name (SB419)
     if misspelling is None or unclear_sources(job) and not is_plain_misspelling(read.name, misspelling):
-        return  # a file that is not known may set it
-    # unless the right one would not be set either
+        return  # a sourced file that cannot be read may set it
+    # no fix if the correct name would not be set either
     renamed = misspelling.certain and environment.lookup(misspelling.meant, read.context) is not False
     instead = _renamed(job, read, misspelling.meant) if renamed else None
     fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=misspelling.certain)
@@ -76,7 +76,7 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
 
 
 def _input_of_sbatch(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
-    """A variable that sbatch reads, where the one is meant that it sets."""
+    """An input variable of sbatch, read where the variable that sbatch sets was meant."""
     meant = "SLURM_" + read.name.partition("_")[2]
     if find(meant) is None or environment.lookup(meant, read.context) is False or unclear_sources(job):
         return
@@ -92,7 +92,7 @@ def _input_of_sbatch(job: Job, read: VariableRead, environment: JobEnvironment) 
 
 
 def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
-    """A variable of jobs that were requeued, or of those of an array, where the sbatch is seen that submits none."""
+    """A variable that only requeued jobs have, or only array jobs where the visible sbatch does not submit an array."""
     name, written = entry.name, job.source.slice(read.span)
     if read.operator or use_of(job, read).kind == "guard" or read.context.conditional:
         return
@@ -113,17 +113,17 @@ def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
 
 
 def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
-    """A variable that no option of the script makes."""
-    # directives that sbatch does not read are another fault
-    asks = not job.directives.unread and job.request.has_any_option(_RESOURCES)
-    if not asks and (read.name != "SLURM_CPUS_PER_TASK" or job.directives.unread):
-        return  # all that it needs comes from the command line of sbatch
+    """A variable whose option the script does not set."""
+    # directives that sbatch does not read are for another check
+    requests = not job.directives.unread and job.request.has_any_option(_RESOURCES)
+    if not requests and (read.name != "SLURM_CPUS_PER_TASK" or job.directives.unread):
+        return  # the script relies on the command line of sbatch for its resources
     kind = use_of(job, read).kind
     if kind == "guard" or read.operator not in ("", "arithmetic"):
         return
     options = [f"--{name}" for name in entry.options[:2]]
-    given = " or ".join(options)
-    message = f"{read.name} is {_result(read)} here unless the command line of sbatch gives {given}"
+    wanted_options = " or ".join(options)
+    message = f"{read.name} is {_result(read)} here unless the command line of sbatch gives {wanted_options}"
     if job.request.has_any_option(entry.options[:2]):
         release = min(set(job.versions.majors) - entry.batch)
         message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"
@@ -142,7 +142,7 @@ def _result(read: VariableRead) -> str:
 
 
 def _is_in_launcher(job: Job, span: Span) -> bool:
-    """Whether what is read becomes part of a launcher's command line."""
+    """Whether a place is in a launcher's command line."""
     return any(launch.invocation.span.contains(span) for launch in job.launches)
 
 
@@ -152,7 +152,7 @@ def _renamed(job: Job, read: VariableRead, name: str) -> str | None:
 
 
 def _instead(job: Job, read: VariableRead, entry: Entry) -> tuple[str | None, bool]:
-    """What to write for a variable that no option makes, and whether that is what was plainly meant."""
+    """The replacement for a variable whose option is not set, and whether it is certainly what was meant."""
     request, name = job.request, entry.name
     if job.source.slice(read.span) not in (f"${name}", f"${{{name}}}", name):
         return None, False

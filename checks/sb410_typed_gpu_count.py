@@ -1,13 +1,13 @@
-"""A number of GPUs has the GPU's type before it.
+"""A variable read as the number of GPUs also contains the GPU type.
 
-With `--gpus-per-node=h100:8`, SLURM_GPUS_PER_NODE is `h100:8`, the option's text, and SLURM_GPUS likewise. As
-`--nproc_per_node` or in arithmetic that is no number: torchrun stops with a ValueError, bash with a syntax error in the
-expression. A script that worked with `--gpus-per-node=8` breaks when a type is added.
+With `--gpus-per-node=h100:8`, SLURM_GPUS_PER_NODE is `h100:8`, just as the option was written, and SLURM_GPUS likewise.
+As `--nproc_per_node` or in arithmetic that is not a number: torchrun stops with a ValueError, bash with a syntax error
+in the expression. A script that worked with `--gpus-per-node=8` breaks when a type is added.
 
 ## Fix
 
-`${SLURM_GPUS_PER_NODE##*:}`, the part behind the last colon, which is right with a type and without. It is safe. A
-request of several types (`a100:2,v100:1`) has no one number, and no fix.
+`${SLURM_GPUS_PER_NODE##*:}`, the part after the last colon, which is right with and without a type. It is safe. A
+request for several types (`a100:2,v100:1`) has no single number, and therefore no fix.
 
 ## References
 
@@ -30,7 +30,7 @@ CARD = Card(
 )  # fmt: skip
 
 _NAMES = ("SLURM_GPUS_PER_NODE", "SLURM_GPUS", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK")
-# Options that take a number and nothing else: of launchers, and of srun.
+# Options of launchers and of srun that accept only a number.
 _LAUNCHER_COUNTS = frozenset(
     {"nproc_per_node", "num_processes", "num_gpus", "num_gpu", "np", "n", "ntasks", "nproc", "num_workers", "N"}
     | {"npernode"}
@@ -40,28 +40,28 @@ _NUMERIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for name, value, span, wanted in (*_in_numbers(job), *_in_options(job)):
+    for name, value, span, reader in (*_in_numbers(job), *_in_options(job)):
         number, fix = "$SLURM_GPUS_ON_NODE", None
         plain = job.source.slice(span) in (f"${name}", f"${{{name}}}", name)
         if plain and value.count(":") == 1 and "," not in value:
             number = f"${{{name}##*:}}"
             fix = Fix("take the number alone", [replace(span, number)], safe=True)
-        yield Finding(span, f"{name} is `{value}` here, where {wanted} needs a number; write `{number}`", fix=fix)
+        yield Finding(span, f"{name} is `{value}` here, where {reader} needs a number; write `{number}`", fix=fix)
 
 
 def _in_numbers(job: Job) -> Iterator[tuple[str, str, Span, str]]:
-    """Reads in arithmetic, in comparisons of numbers and for `seq`: name, value, place, and what wants a number."""
+    """Reads in arithmetic, in comparisons of numbers and for `seq`: name, value, place, and what needs a number."""
     environment = JobEnvironment(job.request)
     for read in job.trace.reads:
         if read.name not in _NAMES or read.variable is not None:
             continue
         value = environment.lookup(read.name, read.context)
         plainly = read.operator in ("", "arithmetic") or read.operator in DEFAULTS
-        if plainly and isinstance(value, str) and ":" in value and (wanted := _number_wanted(job, read)):
-            yield read.name, value, read.span, wanted
+        if plainly and isinstance(value, str) and ":" in value and (reader := _number_reader(job, read)):
+            yield read.name, value, read.span, reader
 
 
-def _number_wanted(job: Job, read: VariableRead) -> str | None:
+def _number_reader(job: Job, read: VariableRead) -> str | None:
     use = use_of(job, read)
     if use.kind == "arithmetic":
         return "arithmetic"
@@ -72,7 +72,7 @@ def _number_wanted(job: Job, read: VariableRead) -> str | None:
 
 
 def _in_options(job: Job) -> Iterator[tuple[str, str, Span, str]]:
-    """What the counting options of launchers and steps are given, in whatever way."""
+    """Values of options of launchers and steps that count something, directly or through variables."""
     for launch in job.launches:
         for option in launch.launcher.all_options:
             if option.value is not None and option.name.replace("-", "_") in _LAUNCHER_COUNTS:
@@ -80,15 +80,15 @@ def _in_options(job: Job) -> Iterator[tuple[str, str, Span, str]]:
                 yield from _typed(option.value, f"{launch.launcher.name}'s {dashes}{option.name}")
     for step in job.steps:
         for name in _STEP_COUNTS:
-            each = step.option(name)
-            if each is not None and each.value is not None:
-                yield from _typed(each.value, f"srun's --{name}")
+            count = step.option(name)
+            if count is not None and count.value is not None:
+                yield from _typed(count.value, f"srun's --{name}")
 
 
-def _typed(value: Pieces, wanted: str) -> Iterator[tuple[str, str, Span, str]]:
+def _typed(value: Pieces, reader: str) -> Iterator[tuple[str, str, Span, str]]:
     for piece in value:
         if piece.expansion is not None and piece.expansion.name in _NAMES and piece.text and ":" in piece.text:
-            yield piece.expansion.name, piece.text, piece.expansion.span, wanted
+            yield piece.expansion.name, piece.text, piece.expansion.span, reader
 
 
 CASES = [

@@ -1,17 +1,16 @@
-"""A command is cut in the middle: what follows is run as a command of its own, or lost.
+"""A command is cut in the middle: the rest runs as a separate command, or is lost.
 
-A backslash at the end of a line continues it only if it is the very last character. Without it, with a blank or a
-comment behind it, or with a comment line or an empty line in the middle, the command ends there. The next line, which
-begins with an option, is run by itself (`--nnodes: command not found`), and the job goes on: with the defaults of all
-the options that were lost. The same holds for a string that `bash -c` or `eval` runs: a newline in it ends the command.
-In double quotes a backslash at the end of the line joins the lines before anybody sees a comment, and the comment takes
-in all that follows.
+A backslash at the end of a line continues it only if it is the very last character. Without it, with a space or a
+comment after it, or with a comment line or an empty line in the middle, the command ends there. The next line, which
+begins with an option, is run as a command of its own (`--nnodes: command not found`), and the job goes on with the
+defaults of all the lost options. The same holds for a string that `bash -c` or `eval` runs: a newline in it ends the
+command. In double quotes a backslash at the end of the line joins the lines before comments are recognized, so the
+comment swallows all that follows.
 
 ## Fix
 
-Adds the backslash, takes away the blanks behind it, or moves the comment above the command. Safe: no command's name
-begins with a dash, so the lines were meant to be one command. A comment inside a double-quoted string has to be moved
-by hand.
+Adds the backslash, removes the spaces after it, or moves the comment above the command. Safe: no command's name begins
+with a dash, so the lines were meant to be one command. A comment inside a double-quoted string has to be moved by hand.
 
 ## References
 
@@ -34,23 +33,23 @@ CARD = Card("SB411", "command-string-broken", severity="error", fix="sometimes",
 
 # An option as the first word of a line: `--nodes=2`, `-task`; not `-` or `--`.
 _OPTION = Regex(r"--?[A-Za-z][\w.-]*")
-# A line that begins with an option, behind one that does not end in a backslash, in two of them, or in one that a
-# comment may hold (from the last `#` of the line, so that a line of many is read once).
+# A line that begins with an option, after a line that does not end in a backslash, that ends in two, or that may
+# be a comment (from the last `#` of the line, so that a line with many is read once).
 _LOOSE_OPTIONS = tuple(
     Regex(rf"{before}[ \t]*+--?[A-Za-z]") for before in (r"\n(?<!\\\n)", r"\\\\\n", r"#[^\n#]*+\n(?<=\\\n)")
 )
 _GAP = Regex(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
 _COMMENT = Regex(r"#[^\n]*")
-_ESCAPED_BLANK = Regex(r"(?<!\\)(?:\\\\)*\\[ \t]\Z")
+_ESCAPED_SPACE = Regex(r"(?<!\\)(?:\\\\)*\\[ \t]\Z")
 _REST_OF_LINE = Regex(r"[ \t]*(#[^\n]*)?(?=\n|\Z)")
-# A comment that sbatch would read, were it moved to the option block.
+# A comment that sbatch would read if it were moved among the directives.
 _LIVE = Regex(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
 
 
 class Break(NamedTuple):
     """One place where a command is cut: the command before, and the one that begins with an option.
 
-    `kind`: `newline` (no backslash), `blank` (blanks behind the backslash), `comment` (a comment behind it), `between`
+    `kind`: `newline` (no backslash), `blank` (spaces after the backslash), `comment` (a comment after it), `between`
     (a comment line or an empty line in the middle).
     """
 
@@ -75,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
         escaped = "\\ " in string or "\\\t" in string
         loose = any(option.search(string) is not None for option in _LOOSE_OPTIONS)
         if not escaped and not loose and not _has_joined_comment(text, job.source.text):
-            continue  # saves 0.8 %: most programs have neither an escaped blank nor a line that begins so
+            continue  # saves 0.8 %: most programs have neither an escaped space nor a line that begins with an option
         yield from _in_program(job, text, program, escaped)
 
 
@@ -87,10 +86,10 @@ def _has_joined_comment(text: Text, file: str) -> bool:
 
 
 def _in_program(job: Job, text: Text, program: Program, escaped: bool) -> Iterator[Finding]:
-    """The faults of one program. `escaped`: whether there is an escaped blank in it."""
+    """The faults of one program. `escaped`: whether it contains an escaped space."""
     file = job.source.text
     for node in nodes_of(program, ArrayLiteral) if escaped else ():
-        yield from _blank_elements(node, text, file)
+        yield from _space_elements(node, text, file)
     commands = sorted(nodes_of(program, Simple), key=lambda each: each.end)
     # by the command before, the place where it is cut
     breaks = {id(each.before): each for each in _breaks(commands, text.string)}
@@ -104,7 +103,7 @@ def _in_program(job: Job, text: Text, program: Program, escaped: bool) -> Iterat
         yield _broken(job, chain, text)
     for command in commands:
         if escaped and id(command) not in breaks:
-            yield from _lone_blank(command, text, file)
+            yield from _lone_space(command, text, file)
         if len(text.field) > 1:
             yield from _swallowed(command, text, file)
 
@@ -126,16 +125,16 @@ def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
             continue
         if _false_comment(before, string) is not None:
             yield Break(before, after, "comment")
-        elif _ends_in_escaped_blank(before, string):
+        elif _ends_in_escaped_space(before, string):
             yield Break(before, after, "comment" if "#" in gap.partition("\n")[0] else "blank")
         else:
             plain = gap.count("\n") == 1 and "#" not in gap and "\\" not in gap
             yield Break(before, after, "newline" if plain else "between")
 
 
-def _ends_in_escaped_blank(command: Simple, string: str) -> bool:
+def _ends_in_escaped_space(command: Simple, string: str) -> bool:
     last = command.words[-1]
-    return last.end == command.end and bool(_ESCAPED_BLANK.search(string[last.start : last.end]))
+    return last.end == command.end and bool(_ESCAPED_SPACE.search(string[last.start : last.end]))
 
 
 def _false_comment(command: Simple, string: str) -> int | None:
@@ -148,7 +147,7 @@ def _is_false_comment(string: str, start: int) -> bool:
 
 
 def _backslash(command: Simple, string: str) -> int:
-    """Where the backslash stands that continues nothing."""
+    """The offset of the backslash that does not continue a line."""
     false = _false_comment(command, string)
     return command.end - 2 if false is None else false
 
@@ -175,7 +174,7 @@ def _broken(job: Job, chain: list[Break], text: Text) -> Finding:
 
 
 def _end_of(found: Break, text: Text, file: str) -> Span:
-    """What ends the command: the backslash with what is behind it, a comment, or the command's last word."""
+    """What ends the command: the backslash with what follows it, a comment, or the command's last word."""
     string, before = text.string, found.before
     if found.kind in ("blank", "comment"):
         start = _backslash(before, string)
@@ -193,7 +192,7 @@ def _end_of(found: Break, text: Text, file: str) -> Span:
 
 
 def _word_before(newline: int, file: str) -> Span | None:
-    """The last word of a line of the file: where the command's own comes from the value of a variable in it."""
+    """The last word of a line of the file, used where the command's own last word is the value of a variable."""
     if file[newline : newline + 1] != "\n":
         return None
     start = file.rfind("\n", 0, newline) + 1
@@ -205,18 +204,18 @@ def _word_before(newline: int, file: str) -> Span | None:
 
 
 def _continued(chain: list[Break], text: Text, file: str) -> list[Edit] | None:
-    """One edit a break, and one that puts the comments above the command; None where that cannot be done."""
+    """One edit per break, and one that moves the comments above the command; None where that is impossible."""
     string = text.string
     edits: list[Edit] = []
     comments: list[str] = []
-    for other_break in chain:
+    for cut in chain:
         start = (
-            _backslash(other_break.before, string)
-            if other_break.kind in ("blank", "comment")
-            else other_break.before.end
+            _backslash(cut.before, string)
+            if cut.kind in ("blank", "comment")
+            else cut.before.end
         )
-        end = string.rfind("\n", 0, other_break.after.start)
-        if other_break.kind == "newline":
+        end = string.rfind("\n", 0, cut.after.start)
+        if cut.kind == "newline":
             where = text.offset(end)
             if file[where : where + 1] != "\n":
                 return None
@@ -238,7 +237,7 @@ def _continued(chain: list[Break], text: Text, file: str) -> list[Edit] | None:
 
 
 def _is_exact(text: Text, start: int, end: int, file: str) -> bool:
-    """Whether a range stands in the file just as it is in the text."""
+    """Whether a range of the text is the same, character by character, in the file."""
     first = text.offset(start)
     return file[first : first + end - start] == text.string[start:end]
 
@@ -258,8 +257,8 @@ def _line_above(command: Simple, text: Text, file: str) -> tuple[int, str] | Non
 # --- other shapes --------------------------------------------------------------------------------------
 
 
-def _lone_blank(command: Simple, text: Text, file: str) -> Iterator[Finding]:
-    """`\\ ` as the last word of a command of several lines: an argument that is a blank."""
+def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
+    """`\\ ` as the last word of a command of several lines: an argument that is a space."""
     string = text.string
     if not command.words:
         return
@@ -274,7 +273,7 @@ def _lone_blank(command: Simple, text: Text, file: str) -> Iterator[Finding]:
         return
     last = command.words[-1]
     rest = _REST_OF_LINE.match(string, command.end)
-    if rest is None or last.end - last.start != 2 or not _ends_in_escaped_blank(command, string):
+    if rest is None or last.end - last.start != 2 or not _ends_in_escaped_space(command, string):
         return
     line = string.rfind("\n", 0, command.start) + 1
     indent = len(string[line : command.start]) if string[line : command.start].isspace() else 0
@@ -296,7 +295,7 @@ def _lone_blank(command: Simple, text: Text, file: str) -> Iterator[Finding]:
     yield Finding(text.span(last.start, end), message, fix=fix)
 
 
-def _blank_elements(array: ArrayLiteral, text: Text, file: str) -> Iterator[Finding]:
+def _space_elements(array: ArrayLiteral, text: Text, file: str) -> Iterator[Finding]:
     """`\\ ` at the ends of lines of an array, which needs no backslashes at all."""
     string = text.string
     spans: list[Span] = []
@@ -325,7 +324,7 @@ def _blank_elements(array: ArrayLiteral, text: Text, file: str) -> Iterator[Find
 
 
 def _swallowed(command: Simple, text: Text, file: str) -> Iterator[Finding]:
-    """A comment in a string of joined lines, with options behind it."""
+    """A comment in a string of joined lines, with options after it."""
     rest = _REST_OF_LINE.match(text.string, command.end)
     if rest is None or rest[1] is None:
         return

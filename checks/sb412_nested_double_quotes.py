@@ -1,18 +1,18 @@
-r"""Double quotes inside of a double-quoted string end it.
+r"""Double quotes inside a double-quoted string end it.
 
-`"--rdzv_conf "a=b,c=d" --nnodes 2"` is a string, a bare text and another string, glued together. The program never sees
-the inner quotes, which does no harm as long as the text between them is one plain word: advice, and a warning for JSON,
-which is none without its quotes. With a blank in it, or in the value of a variable in it, the string ends there. In
-`--wrap="…"` sbatch then refuses the job (`Script arguments not permitted with --wrap option`), in an assignment the
-rest of the line is run as a command: an error.
+`"--rdzv_conf "a=b,c=d" --nnodes 2"` is a string, an unquoted part and another string, joined together. The program
+never sees the inner quotes, which does no harm as long as they enclose one plain word: advice, and a warning for JSON,
+which is invalid without its quotes. If they enclose a space, or a variable whose value contains one, the string ends
+there. In `--wrap="…"` sbatch then refuses the job (`Script arguments not permitted with --wrap option`), in an
+assignment the rest of the line is run as a command: an error.
 
-Not reported: a variable alone between the quotes (`"run "$NAME" now"`), and strings that no command of the job gets,
+Not reported: a variable alone between the quotes (`"run "$NAME" now"`), and strings that reach no program of the job,
 such as those of `echo`.
 
 ## Fix
 
-Safe where the text between the quotes is plain: they are left out, and nothing changes. Else a backslash before each,
-which is unsafe: quotes of the other kind may have been meant.
+Safe where the text between the quotes is plain: removing them changes nothing. Otherwise a backslash before each, which
+is unsafe: single quotes may have been meant.
 
 ## References
 
@@ -37,7 +37,7 @@ from sbatchlint.source.regex import Regex
 
 CARD = Card("SB412", "nested-double-quotes", severity="error", fix="sometimes", since="0.1.0")
 
-# Between words of one line: blanks, and what ends a command inside the inner quotes (`"a "b;c" d"`).
+# Between words of one line: spaces, and what ends a command inside the inner quotes (`"a "b;c" d"`).
 _BETWEEN = Regex(r"(?:[ \t;&|]++|\\\n)*+")
 # A variable for a later shell, alone between the quotes.
 _LATE = Regex(r"\\\$\{?\w+\}?")
@@ -52,14 +52,14 @@ HAPPENS = {
 
 
 class Part(NamedTuple):
-    """A part of a word in one kind of quotes: `"`, `'` or '' for none. `text`: what is in it, as it is written."""
+    """A part of a word in one kind of quotes: `"`, `'` or '' for none. `text`: its content as written."""
 
     kind: str
     start: int
     end: int
     text: str
     word: int  # where the word begins
-    assigned: bool  # whether it is the value of an assignment, which is not split
+    assigned: bool  # whether it is in the value of an assignment, which is not split
     nodes: tuple[object, ...]
 
 
@@ -93,11 +93,11 @@ def _finding(job: Job, span: Span, effect: str, parts: list[Part]) -> Finding:
     return Finding(span, f"{message}; {advice}", severity, fix=fix)
 
 
-# --- bare texts within strings -------------------------------------------------------------------------
+# --- unquoted parts within strings --------------------------------------------------------------------
 
 
 def _parts(program: Program, string: str) -> list[Part]:
-    """The parts of all words of a program in which double quotes begin or end beside other text."""
+    """The parts of all words in which double quotes begin or end next to other text."""
     parts: list[Part] = []
     count = string.count
     commands = [each for each in nodes_of(program, Simple) if count('"', each.start, each.end) > 1]
@@ -107,7 +107,7 @@ def _parts(program: Program, string: str) -> list[Part]:
             if not isinstance(value, Word):
                 continue
             quotes = count('"', value.start, value.end)
-            # in a word that is one string nothing bare touches a string
+            # a word that is one string has no unquoted part
             if quotes and not (quotes == 2 and string[value.start] == '"' == string[value.end - 1]):
                 parts.extend(_parts_of(value, string, isinstance(word, Assignment)))
     return parts
@@ -140,7 +140,7 @@ def _parts_of(word: Word, string: str, assigned: bool) -> Iterator[Part]:
 
 
 def _inner(parts: list[Part], string: str) -> Iterator[list[Part]]:
-    """Bare texts between two double-quoted strings that are the halves of one: with both halves."""
+    """Unquoted parts between two double-quoted strings that are the halves of one, together with both halves."""
     at = 0
     while at < len(parts):
         first = parts[at]
@@ -162,7 +162,7 @@ def _inner(parts: list[Part], string: str) -> Iterator[list[Part]]:
 
 
 def _touch(first: Part, second: Part) -> bool:
-    """Whether they are parts of one word, with one quote between them."""
+    """Whether two parts belong to one word and have one quote between them."""
     return first.word == second.word and first.end + 1 == second.start
 
 
@@ -173,28 +173,28 @@ def _joins(first: Part, second: Part, string: str) -> bool:
 
 
 def _are_halves(first: Part, inner: list[Part], last: Part, string: str) -> bool:
-    """Whether two strings are the halves of one: the first ends in a blank (or `=`), the last begins with one.
+    """Whether two strings are the halves of one: the first ends in a space (or `=`), the last begins with one.
 
-    A variable alone between the quotes (`"run "$NAME" now"`) is the usual way to write a splice.
+    A variable alone between the quotes (`"run "$NAME" now"`) is the usual way to splice one in.
     """
     if not any(isinstance(node, Literal) for part in inner for node in part.nodes) or _LATE.fullmatch(inner[0].text):
         return False
     before, after = first.text[-1], last.text[:1]
     # an odd number of backslashes cannot be here: the quote would be escaped
-    blank_after = after in ("", " ", "\t", "\n") or last.text.startswith("\\\n")
-    if before in " \t\n=" and blank_after:
+    space_after = after in ("", " ", "\t", "\n") or last.text.startswith("\\\n")
+    if before in " \t\n=" and space_after:
         return bool(after) or string[last.end + 1 : last.end + 2] in ("", " ", "\t", "\n", ";", "&", "|", ")")
     return _is_json([first, *inner, last])
 
 
 def _is_json(parts: list[Part]) -> bool:
-    """`{"key": 1, "other": 2}`, which is no JSON without its quotes."""
+    """Whether the parts form `{"key": 1, "other": 2}`, which is not JSON without its quotes."""
     before, after = parts[0].text, parts[-1].text[:1]
     return after == ":" and (before[-1] in "{," or before[-1] == " " and before.rstrip()[-1:] in ("{", ","))
 
 
 def _is_written_so(job: Job, span: Span) -> bool:
-    """Whether the quotes stand in the file, on one line."""
+    """Whether the quotes are written in the file, on one line."""
     written = job.source.slice(span)
     return len(written) > 1 and written[0] == written[-1] == '"' and "\n" not in written
 
@@ -203,7 +203,7 @@ def _is_written_so(job: Job, span: Span) -> bool:
 
 
 def _effect(job: Job, text: Text, parts: list[Part], span: Span) -> str | None:
-    """What the quotes do (a key of `HAPPENS`); None where they are lost, and nobody gets the string."""
+    """What the quotes do (a key of `HAPPENS`); None where they are lost, but the string reaches no program."""
     first, middle, last = parts[0], parts[1:-1], parts[-1]
     if others := [part for part in middle if part.word != first.word]:
         ends_command = first.assigned or re.search("[;&|]", text.string[middle[0].end : others[0].start])
@@ -230,7 +230,7 @@ def _is_plain(parts: list[Part]) -> bool:
 
 
 def _command_at(job: Job, span: Span) -> Invocation | None:
-    """The last of the script's own commands in which a place stands."""
+    """The last of the script's own commands that contains a place."""
     starts, reach, commands = _own_commands(job)
     found: Invocation | None = None
     at = bisect_right(starts, span.start) - 1
@@ -243,7 +243,7 @@ def _command_at(job: Job, span: Span) -> Invocation | None:
 
 @once
 def _own_commands(job: Job) -> tuple[list[int], list[int], list[Invocation]]:
-    """The script's own commands by their place: where they start, how far these and those before reach, and they."""
+    """The script's own commands by their place: starts, the furthest end so far, and the commands."""
     commands = sorted((each for each in job.invocations if not each.kind), key=lambda each: each.span)
     return [each.span.start for each in commands], [*accumulate((each.span.end for each in commands), max)], commands
 
@@ -253,7 +253,7 @@ def _has_wrap(command: Invocation) -> bool:
 
 
 def _is_split(command: Invocation, span: Span, end: int) -> bool:
-    """Whether the value of a variable between the quotes is known to make several words of the string."""
+    """Whether the value of a variable between the quotes is known to split the string into several words."""
     head = tail = None
     for number, field in enumerate(command.argv):
         for piece in field:
@@ -275,7 +275,7 @@ def _reaches_program(job: Job, span: Span) -> bool:
 
 @once
 def _program_places(job: Job) -> tuple[list[int], list[int]]:
-    """The ranges of the file whose text becomes part of the words of such programs: their starts, and their ends."""
+    """The starts and the ends of the ranges of the file that become arguments of such programs."""
     fields: list[Pieces] = [field for launch in job.launches for field in launch.invocation.argv]
     for command in job.invocations:
         if command.phase is Phase.TASK or command.name in ("srun", "sbatch", "eval", "ssh", "mpirun", "mpiexec"):

@@ -1,15 +1,14 @@
-"""A dollar stands before the name of a variable that is assigned.
+"""A dollar sign precedes the name of a variable that is assigned.
 
-`export $GPUS_PER_NODE=8` does not set GPUS_PER_NODE. The shell expands it first: with nothing in it, `export =8` is
-"not a valid identifier", with 8 in it, so is `export 8=8`. The script goes on, and every `$GPUS_PER_NODE` is what it
-was before: mostly nothing at all, so that `--nproc_per_node $GPUS_PER_NODE --nnodes 2` takes the next option for its
-value.
+`export $GPUS_PER_NODE=8` does not set GPUS_PER_NODE. The shell expands the variable first: if it is empty, `export =8`
+is "not a valid identifier"; if it is 8, so is `export 8=8`. The script goes on, and every `$GPUS_PER_NODE` is what it
+was before: usually empty, so that `--nproc_per_node $GPUS_PER_NODE --nnodes 2` takes the next option for its value.
 
 Not reported where the variable may hold the name of another one: set by a loop, by `read`, by something unknown.
 
 ## Fix
 
-Takes the dollar away. Safe: as it stands the line can only fail.
+Removes the dollar sign. Safe: as written, the line can only fail.
 
 ## References
 
@@ -33,9 +32,9 @@ CARD = Card(
     "SB413", "export-dollar-name", severity="error", fix="always", since="0.1.0", seen="a run of bash 5.2",
 )  # fmt: skip
 
-# Commands that set a variable whose name they are given.
+# Commands that take the name of the variable to set.
 _SETTING = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "local", "declare", "typeset", "unset"})
-# Variables that hold the name of another one are called so; HF_HOME and OMP_NUM_THREADS are not.
+# Typical names of variables that hold the name of another one; HF_HOME and OMP_NUM_THREADS do not match.
 _HOLDS_NAME = Regex(r"\w*[a-z]|\w*(?:VAR|NAME|KEY)|[A-Z\d]{1,5}\Z")
 _NAME = Regex(r"[A-Za-z_]\w*")
 
@@ -50,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
             declares = command in DECLARATIONS
             for word in node.words[1:] if declares else node.words[:1]:
                 parameter = _dollar_name(word)
-                if parameter is None or declares and _is_no_assignment(node, text.string):
+                if parameter is None or declares and _only_prints_or_exports(node, text.string):
                     continue
                 values = _values(job, parameter.name)
                 if values is not None:
@@ -58,8 +57,8 @@ def check(job: Job) -> Iterator[Finding]:
                     yield _finding(job, place, command if declares else "", parameter.name, sorted(values))
 
 
-def _is_no_assignment(command: Simple, string: str) -> bool:
-    """`declare -p`, `export -f`."""
+def _only_prints_or_exports(command: Simple, string: str) -> bool:
+    """Whether the command is `declare -p` or `export -f`, which assigns nothing."""
     return any(string[word.start : word.end] in ("-p", "-f") for word in command.words[1:])
 
 
@@ -75,7 +74,7 @@ def _finding(job: Job, place: Span, command: str, name: str, values: list[str]) 
 
 
 def _dollar_name(word: Word | Assignment) -> Parameter | None:
-    """The `$NAME` of `$NAME=…`, with nothing quoted before the `=`."""
+    """The `$NAME` of an unquoted `$NAME=…`."""
     if not isinstance(word, Word) or len(word.parts) < 2:
         return None
     name, equals = word.parts[0], word.parts[1]
@@ -87,7 +86,7 @@ def _dollar_name(word: Word | Assignment) -> Parameter | None:
 
 
 def _values(job: Job, name: str) -> set[str] | None:
-    """What the script assigns to a variable; None where that may be the name of another."""
+    """The values that the script assigns to a variable; None where one may be the name of another variable."""
     values: set[str] = set()
     for assignment in _assignments(job).get(name, ()):
         for alternative in assignment.alternatives:
@@ -99,14 +98,14 @@ def _values(job: Job, name: str) -> set[str] | None:
     if name in _set_otherwise(job):
         return None
     if not values and _HOLDS_NAME.match(name) and unclear_sources(job):
-        # A file that is read may set it to a name; then nothing else would use the variable's own name.
+        # A sourced file may set it to a name; then nothing else would use the variable itself.
         return None if sum(text.string.count(name) for text, _ in programs(job)) < 2 else values
     return values
 
 
 @once
 def _assignments(job: Job) -> dict[str, list[VariableAssignment]]:
-    """The assignments by the variable."""
+    """The assignments, by variable."""
     found: dict[str, list[VariableAssignment]] = {}
     for assignment in job.assignments:
         found.setdefault(assignment.name, []).append(assignment)
@@ -115,7 +114,7 @@ def _assignments(job: Job) -> dict[str, list[VariableAssignment]]:
 
 @once
 def _set_otherwise(job: Job) -> set[str]:
-    """What may be the name of a variable that a loop, `read` or the like sets."""
+    """Words that may name a variable set by a loop, `read` or the like."""
     found: set[str] = set()
     for text, program in programs(job):
         found.update(node.name for node in nodes_of(program, For))

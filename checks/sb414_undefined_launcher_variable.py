@@ -1,21 +1,21 @@
-"""A variable is read that nothing sets, where a command is lost or changed by that.
+"""The script reads a variable that nothing sets, and a command is lost or changed because it is empty.
 
 `--nnodes $NNODES` without an NNODES loses its value, takes the next option for it, or becomes `--nnodes=`: the launcher
-stops with an error about another option, or starts fewer processes than asked. An array that nobody fills makes a
-command without arguments, a `$IMAGE` that is not there makes the next word the image. It is easily done by copying a
-line of another script, or by renaming a variable in one place.
+stops with an error about another option, or starts fewer processes than requested. An array that is never filled leaves
+a command without arguments, an unset `$IMAGE` turns the next word into the image. This easily happens when a line is
+copied from another script, or a variable is renamed in one place only.
 
-Names that are set, tested or given a default, that a comment or a directive mentions, that come with modules or a
-login, or that a sourced file may set are no faults. Of the others those are reported that a launcher needs, in scripts
-that set other variables of the same command; those where a variable of nearly the same name is set and never read;
-arrays, which no environment can hold; and the only name in small letters that the script does not set.
+Names that are set, tested or given a default, that a comment or a directive mentions, that modules or a login provide,
+or that a sourced file may set are not reported. Of the others these are: names that a launcher needs, in scripts that
+set other variables of the same command; names nearly the same as one that is set and never read; arrays, which an
+environment cannot hold; and the only lowercase name that the script does not set.
 
-An error for an array where a like-named one is set and never read; else a warning, as the submit environment may set
-anything; advice where it is only printed.
+An error for an array where one of a similar name is set and never read; otherwise a warning, as the submit environment
+may set anything; advice where the value is only printed.
 
 ## Fix
 
-None: nobody knows the value. `${NNODES:?}` stops the script at once where it is not given.
+None: only the author knows the value. `${NNODES:?}` stops the script at once if it is not set.
 
 ## References
 
@@ -50,12 +50,12 @@ CARD = Card(
     when=Launchers() | Variables("*"), seen="torch/distributed/run.py",
 )  # fmt: skip
 
-# What every launcher needs to be told right: how many, which one, and where they meet.
+# Options that every launcher needs: how many processes, which one this is, and where they meet.
 _OPTIONS = frozenset(
     {"nnodes", "nproc_per_node", "node_rank", "master_addr", "master_port", "rdzv_endpoint", "num_processes"}
     | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
 )
-# Names of lists of options, which a script that sets others of this kind sets itself.
+# Names of lists of options: a script that sets others of this kind sets them all itself.
 _OPTIONS_NAME = Regex(r"(?i)(?!EXTRA|ADD|MORE|USER|CUSTOM|OPT|MY)\w+_(?:ARGS?|OPTS?|OPTIONS?|FLAGS?|PARAMS?)")
 
 
@@ -86,7 +86,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
-    """A read that is plainly meant to give something."""
+    """Findings for a read that was clearly meant to have a value."""
     kind = use_of(job, read).kind
     meant = similar_variable(job, read)
     severity = "info" if kind == "print" else "error" if meant is not None and is_list(job, read) else "warning"
@@ -115,13 +115,13 @@ def _may_be_from_image(read: VariableRead) -> bool:
 
 @once
 def _sets_others(job: Job) -> bool:
-    """Whether the script sets other variables in small letters, and reads them."""
+    """Whether the script sets and reads other variables with lowercase names."""
     return len({each.name for each in job.trace.reads if each.name.islower() and each.name in set_names(job)}) > 1
 
 
 @once
 def _sets_options(job: Job) -> bool:
-    """Whether the script sets all other lists of options that it reads, and there are some."""
+    """Whether the script reads several lists of options and sets all but one."""
     names = {each.name for each in job.trace.reads if _OPTIONS_NAME.fullmatch(each.name)}
     return len(names) > 1 and len(names - mentioned_names(job)) == 1
 
@@ -130,7 +130,7 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
     seen: set[Span] = set()
     for launch in job.launches:
         if not _has_own_variables(job, launch):
-            continue  # a script that sets nothing is given all it needs
+            continue  # a script that sets none of them gets all from outside
         for option in launch.launcher.all_options:
             if option.name.replace("-", "_") not in _OPTIONS:
                 continue
@@ -150,7 +150,7 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
 
 
 def _has_own_variables(job: Job, launch: Launch) -> bool:
-    """Whether an option of a launcher has a value from a variable that the script sets."""
+    """Whether an option of a launcher gets its value from a variable that the script sets."""
     return any(
         piece.expansion is not None and piece.expansion.name in assigned_names(job)
         or enclosing_assignment(job, Span(piece.start, piece.start + 1)) is not None
@@ -160,7 +160,7 @@ def _has_own_variables(job: Job, launch: Launch) -> bool:
 
 
 def _may_be_set(job: Job, name: str) -> bool:
-    """Whether the script, Slurm or a login sets a variable, or the script speaks of it otherwise than to expand it."""
+    """Whether the script, Slurm or a login sets a variable, or the script mentions it other than to expand it."""
     return not name.isidentifier() or is_common_name(name) or name in mentioned_names(job) or is_mentioned(job, name)
 
 

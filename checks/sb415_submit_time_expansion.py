@@ -1,13 +1,13 @@
-"""The shell that submits a job expands what only the job can know.
+"""The submitting shell expands variables and commands that were meant for the job.
 
 `sbatch <<EOF` without quotes around EOF, and `sbatch --wrap="…"`, are expanded before sbatch sees them, on the login
 node. `$SLURM_JOB_ID` and all other variables of the job are empty there; a variable that the job's script assigns
-itself is still what it was outside, mostly nothing; `$(hostname)` is the login node; `$?` and awk's `$1` belong to the
-wrapper. The job runs without an error, in a folder called `run-`, or on 0 steps.
+itself still has its value from outside, usually none; `$(hostname)` is the login node; `$?` and awk's `$1` belong to
+the wrapper. The job runs without an error, in a folder called `run-`, or on 0 steps.
 
 Variables that the wrapper sets are meant to be expanded there, and are not reported. Where the wrapper is a job itself,
-`$SLURM_JOB_ID` is that job's number, which may be meant: advice. A line of `echo` that tells when the job starts or
-ends by `$(date)` tells when it was submitted: a warning.
+`$SLURM_JOB_ID` is that job's number, which may be meant: advice. An `echo` line that is to print when the job starts or
+ends with `$(date)` prints when it was submitted: a warning.
 
 ## Fix
 
@@ -35,27 +35,27 @@ from sbatchlint.triggers import Submitted
 
 CARD = Card("SB415", "submit-time-expansion", severity="error", fix="sometimes", since="0.1.0", when=Submitted())
 
-# Read by the commands of Slurm, and therefore set by people and sites.
+# Input variables of Slurm's commands, which users and sites set.
 _INPUT_NAMES = (
     "SLURM_ACCOUNT SLURM_CLUSTERS SLURM_CONF SLURM_CONF_SERVER SLURM_EXCLUSIVE SLURM_HINT SLURM_JWT SLURM_PARTITION"
     " SLURM_QOS SLURM_RESERVATION SLURM_ROOT SLURM_HOME SLURM_TIME_FORMAT SLURM_TIMELIMIT SLURM_VERSION"
 )
 _INPUTS = frozenset(_INPUT_NAMES.split())
-# Those that tell a job from the one that submits it.
+# Variables that differ between a job and the one that submits it.
 _OWN_NAMES = (
     "SLURM_JOB_ID SLURM_JOBID SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID SLURM_PROCID SLURM_LOCALID SLURM_NODEID"
     " SLURM_JOB_NODELIST SLURM_NODELIST SLURMD_NODENAME SLURM_STEP_ID SLURM_STEPID"
 )
 _OWN = frozenset(_OWN_NAMES.split())
-# Commands that say something else on a node of the job than on the login node.
+# Commands whose output differs between a node of the job and the login node.
 _LOCAL = frozenset({"hostname", "nproc", "nvidia-smi", "rocm-smi", "srun", "lscpu", "nvcc"})
-# What sbatch puts in place of a variable in the name of a log.
+# The pattern that sbatch replaces in a log name, by the variable of the same value.
 _PATTERNS = {"SLURM_JOB_ID": "%j", "SLURM_JOBID": "%j", "SLURM_ARRAY_JOB_ID": "%A", "SLURM_ARRAY_TASK_ID": "%a"}
 _AWK = frozenset({"awk", "gawk", "mawk", "nawk"})
 _NAME_OF_SLURM = Regex(r"SLURMD?_[A-Z_]+")
 _DEFAULT = Regex(r"\$\{\w+:?[-+?=]")
 _COMMENT = Regex(r"(?:^|\s)#(?!SBATCH\b)")
-# A line that tells when something in the job happens.
+# A line that prints when something in the job happens.
 _PRINTS = Regex(r"\s*(?:echo|printf)\b")
 _MOMENT = Regex(
     r"(?i)^(?!.*(?:submi|generat|creat)).*(?:\b(?:start|begin|began|end|finish|done|complet|stop|now)|running)"
@@ -79,19 +79,19 @@ def check(job: Job) -> Iterator[Finding]:
     if submission is None or outer is None or submission.quoted:
         return
     if submission.command is None and outer.phase is Phase.BATCH:
-        return  # a file that the job writes, and that nobody is seen to submit
+        return  # the job writes this file, but no command seen here submits it
     inside = outer.phase is not Phase.SUBMIT  # the submitting script is a job itself
     for expansion, line in _expansions(job):
-        kind, culprit, certain = _fault(job, expansion, line)
+        kind, cause, certain = _fault(job, expansion, line)
         directive = line.startswith("#SBATCH")
         if kind is None or directive and (inside or kind != "slurm"):
             continue
-        happens = HAPPENS[kind].format(_shown(culprit))
+        happens = HAPPENS[kind].format(_shown(cause))
         severity = "warning" if inside or kind in ("once", "time") else "error"
         if inside and kind == "slurm":
-            happens = f"the job that submits this one expands {_shown(culprit)}, so it is that of the first job"
-            if not of_task(culprit) and not (culprit.name.startswith("SLURM_ARRAY") and outer.request.array is None):
-                severity = "info"  # one job may well tell the next which it was
+            happens = f"the job that submits this one expands {_shown(cause)}, so it is that of the first job"
+            if not of_task(cause) and not (cause.name.startswith("SLURM_ARRAY") and outer.request.array is None):
+                severity = "info"  # a job may well pass its own id to the next
         edits: list[Edit] = []
         pattern = _PATTERNS.get(expansion.name) if directive and _LOG.search(line) else None
         if pattern is not None:
@@ -112,7 +112,7 @@ def _shown(expansion: Expansion) -> str:
 
 
 def _expansions(job: Job) -> Iterator[tuple[Expansion, str]]:
-    """What the submitting shell expanded in the script, each place once, and its line up to there."""
+    """The expansions by the submitting shell, each place once, with the text of the line before them."""
     seen: set[Span] = set()
     at = 0
     string = job.text.string
@@ -128,7 +128,7 @@ def _expansions(job: Job) -> Iterator[tuple[Expansion, str]]:
 
 
 def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, Expansion, bool]:
-    """How an expansion is wrong, if it is (a key of `HAPPENS`), what in it is, and whether to escape it is certain."""
+    """The fault of an expansion (a key of `HAPPENS`, or None), what causes it, and whether escaping is certainly right."""
     assert job.submission is not None
     name, in_body = expansion.name, job.submission.span.contains(expansion.span)
     if expansion.span in _awk_fields(job):
@@ -136,7 +136,7 @@ def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, Expan
     if name in ("?", "!"):
         return "status" if in_body else None, expansion, True
     if name in ("RANDOM", "$"):
-        # unless each job of the array reads it again
+        # without an array there is only one job to read it
         return "once" if job.request.array is not None else None, expansion, False
     if not name.startswith(("$(", "<(")):
         return _fault_of_variable(job, expansion), expansion, True
@@ -171,7 +171,7 @@ def _fault_of_variable(job: Job, expansion: Expansion) -> str | None:
 
 @once
 def _set_outside(job: Job) -> set[str]:
-    """The variables that the submitting script sets before."""
+    """The variables that the submitting script sets before it submits the job."""
     outer, submission = job.outer, job.submission
     if outer is None or submission is None:
         return set()
@@ -182,12 +182,12 @@ def _set_outside(job: Job) -> set[str]:
 
 @once
 def _first_assigned(job: Job) -> dict[str, int]:
-    """The variables that the job's script sets, and the end of the first assignment."""
+    """The variables that the job's script sets, each with the end of its first assignment."""
     found: dict[str, int] = {}
     for assignment in job.assignments:
         own = [piece.expansion for one in assignment.alternatives for f in one.fields or () for piece in f]
         if any(expansion is not None and expansion.name == assignment.name for expansion in own):
-            found.setdefault(assignment.name, len(job.source.text))  # `X=$X`: the wrapper's value is handed on
+            found.setdefault(assignment.name, len(job.source.text))  # `X=$X` passes the wrapper's value on
         found.setdefault(assignment.name, assignment.span.end)
     for node in nodes_of(job.program, For):
         found.setdefault(node.name, job.text.offset(node.start))
@@ -208,13 +208,13 @@ def _awk_fields(job: Job) -> set[Span]:
 
 
 def _is_read_once(submission: Submission, outer: Job) -> bool:
-    """Whether no other shell reads the text before, so that one backslash is enough."""
+    """Whether no other shell reads the string before, so that one backslash is enough."""
     command = submission.command
     return outer.submission is None and (command is None or not any(each.text for each in command.ancestors()))
 
 
 def _is_direct(submission: Submission, span: Span) -> bool:
-    """Whether it stands in the heredoc or in the option itself, and not in a variable with other uses."""
+    """Whether a place is in the heredoc or the option itself, and not in a variable with other uses."""
     return submission.command is None or not submission.wrapped or submission.command.span.contains(span)
 
 

@@ -1,16 +1,16 @@
-"""The job writes a file of a fixed name, and runs or reads it.
+"""The job writes a file with a fixed name, and then runs or reads it.
 
 `cat > run.sh <<EOF` writes into the folder from which the job was submitted. A second job of the same script, or
-another element of its array, writes the same file while the first still uses it; bash reads a script as it goes, so
-that a job may even continue in the text of the other. With `>>` each run adds the whole text once more.
+another element of its array, writes the same file while the first still uses it; bash reads a script while it runs it,
+so a job may even continue in the middle of the other's. With `>>` each run appends the whole text again.
 
-Advice only where one job at a time has no trouble with it. Of an array that writes the index of its task into the file
-each task may run with the file of another one. Not reported for names that hold a variable, after a `cd` to an
-unknown folder, and for files on a node's own disk.
+Only advice where one job at a time is not affected. In an array that writes its task index into the file, each task may
+run with the file of another: a warning. Not reported for names that hold a variable, after a `cd` to an unknown folder,
+and for files on a node's own disk.
 
 ## Fix
 
-Puts `$SLURM_JOB_ID` into the name, at all places in the script. Unsafe: somebody else may look for the file.
+Puts `$SLURM_JOB_ID` into the name, everywhere in the script. Unsafe: something else may look for the file.
 
 ## References
 
@@ -34,9 +34,9 @@ CARD = Card(
     batch=True,
 )
 
-# Folders that are the same for every run of the script.
+# Variables of folders that are the same for every run of the script.
 _FIXED = frozenset({"HOME", "SLURM_SUBMIT_DIR", "PWD"})
-# Commands that do not use what is in a file.
+# Commands that do not depend on the content of a file.
 _HANDLING_NAMES = "[ cat chmod cp echo head ls mv printf rm sed tail tee test touch wc"
 _HANDLING = frozenset(_HANDLING_NAMES.split())
 
@@ -69,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
                     happens = f"every job of the array writes {shown}, so they overwrite each other's"
                 if redirect.operator == ">>":
                     happens = f"every run of this script appends the same text to {shown} again"
-                edits = _with_job_number(job, places[name])
+                edits = _with_job_id(job, places[name])
                 differ = redirect.operator == ">" and several_elements(job) is not None and works_by_index(job, command)
                 yield Finding(
                     span_of(target),
@@ -81,7 +81,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_fixed(job: Job, target: Pieces, moved: bool) -> bool:
-    """Whether a path is the same in every run. `moved`: the script went to a folder that is not."""
+    """Whether a path is the same in every run. `moved`: the script has changed to a folder that is not."""
     if not target:
         return False
     expanded = [piece for piece in target if piece.expansion is not None]
@@ -96,7 +96,7 @@ def _is_fixed(job: Job, target: Pieces, moved: bool) -> bool:
 
 @once
 def _uses(job: Job) -> tuple[dict[str, list[Pieces]], dict[str, list[Invocation]]]:
-    """By file: the words that name it, and the commands that run it or get its name."""
+    """By file: the words that name it, and the commands that run it or have its name as an argument."""
     places: dict[str, list[Pieces]] = {}
     users: dict[str, list[Invocation]] = {}
     for command in job.invocations:
@@ -124,8 +124,8 @@ def _names(field: Pieces) -> Iterator[str]:
         yield value
 
 
-def _with_job_number(job: Job, fields: list[Pieces]) -> list[Edit]:
-    """The job's number before the ending of the name, at each place where it is written; none where one is odd."""
+def _with_job_id(job: Job, fields: list[Pieces]) -> list[Edit]:
+    """Edits that put the job id before the suffix wherever the name is written; none if one place cannot be edited."""
     file = job.source.text
     places: set[int] = set()
     for field in fields:

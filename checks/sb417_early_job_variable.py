@@ -1,15 +1,15 @@
-"""A variable of the job is expanded by the batch shell in a program of the tasks.
+"""The batch shell expands a variable of the job inside a program of the tasks.
 
-`srun bash -c "train --nodes $SLURM_JOB_NUM_NODES"` works: the variable is the same for all tasks, so that it does not
-matter which shell expands it. Some prefer that everything in such a text is expanded by the tasks, so that nobody has
-to know which variables differ between them. SLURM_NNODES and SLURM_NTASKS are the job's numbers in the batch shell and
-the step's numbers in its tasks; where these differ, nothing is reported.
+`srun bash -c "train --nodes $SLURM_JOB_NUM_NODES"` works: the variable is the same for all tasks, so it does not matter
+which shell expands it. Some prefer to have everything in such a string expanded by the tasks, so that nobody has to
+know which variables differ between them. SLURM_NNODES and SLURM_NTASKS are the job's counts in the batch shell and the
+step's counts in its tasks; where these differ, nothing is reported.
 
 A matter of style: the check runs only where it is selected by its name or code.
 
 ## Fix
 
-A backslash before the `$`. It is safe where just one shell reads the text again, and only in the tasks.
+A backslash before the `$`. It is safe where exactly one shell reads the string again, and only in the tasks.
 
 ## References
 
@@ -31,8 +31,8 @@ CARD = Card(
 )  # fmt: skip
 
 CONSTANTS = Question(of_job, frozenset(), frozenset())
-# Options by which a step gets other numbers than the job.
-_OWN_NUMBERS = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "cpus-per-gpu", "nodelist", *GPU_OPTIONS)
+# Options that give a step other counts than the job.
+_OWN_COUNTS = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "cpus-per-gpu", "nodelist", *GPU_OPTIONS)
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -53,11 +53,11 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _differs_in_step(use: EarlyUse) -> bool:
-    """Whether the step has, or may have, a number of its own under that name."""
+    """Whether the variable has, or may have, a different value in the step."""
     name, step = use.expansion.name, use.step
     if name.startswith("SLURM_JOB") or not any(word in name for word in ("NODES", "TASK", "PROCS", "GPU", "CPU")):
         return False
-    return not step.certain or any(option in step.options for option in _OWN_NUMBERS)
+    return not step.certain or any(option in step.options for option in _OWN_COUNTS)
 
 
 CASES = [

@@ -1,13 +1,13 @@
-"""An array that is to hold the nodes of the job has one element: the whole list.
+"""An array meant to hold the nodes of the job has one element: the whole list.
 
-`nodes=("$(scontrol show hostnames)")` keeps the list together, as quotes do: `${nodes[0]}` is all names with newlines
-between them, `${nodes[1]}` is empty, and `${#nodes[@]}` is 1 whatever the job has. An address made of it names no host,
-and a loop over the nodes runs once. `nodes=($SLURM_JOB_NODELIST)` is one element too, as Slurm writes the list in short
-(`node[01-04]`).
+`nodes=("$(scontrol show hostnames)")` keeps the list together because of the quotes: `${nodes[0]}` is all names with
+newlines between them, `${nodes[1]}` is empty, and `${#nodes[@]}` is 1 whatever the job has. An address built from it is
+not a host name, and a loop over the nodes runs once. `nodes=($SLURM_JOB_NODELIST)` is one element too, as Slurm
+abbreviates the list (`node[01-04]`).
 
 ## Fix
 
-Takes the quotes away, or has scontrol write the names out. Safe: names of nodes hold no blanks and no wildcards.
+Removes the quotes, or lets scontrol expand the list. Safe: node names contain no spaces and no wildcards.
 
 ## References
 
@@ -29,7 +29,7 @@ CARD = Card(
 )  # fmt: skip
 
 _LISTS = frozenset({"SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"})
-# `nodes=("…")`, and `nodes=…`, which is no array, but becomes one of one element when it is indexed.
+# `nodes=("…")`, and `nodes=…`, which is not an array, but acts as one with one element when it is indexed.
 _ELEMENT = Regex(r"(?s)\w+=(?:\(\s*(?P<array>\"(?P<inner>.*)\"|\S+)\s*\)|(?P<plain>\"(?P<text>.*)\"|[^(].*))")
 _ALL = ("[@]}", "[*]}")
 
@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _single(assigned: VariableAssignment) -> str | None:
-    """Whether an array gets the list of nodes as its one element: the variable that is the list, or ''."""
+    """The variable whose node list an array gets as its only element, '' for scontrol's list; None otherwise."""
     if not assigned.alternatives:
         return None
     for alternative in assigned.alternatives:
@@ -80,7 +80,7 @@ def _single(assigned: VariableAssignment) -> str | None:
 
 
 def _lists_nodes(expansion: Expansion) -> bool:
-    """Whether it is the output of `scontrol show hostnames`, with nothing behind it that takes a part."""
+    """Whether it is the output of `scontrol show hostnames`, with nothing after it that selects a part."""
     return bool(expansion.commands) and all(
         command[:2] == ("scontrol", "show") and command[2:3] in (("hostname",), ("hostnames",))
         for command in expansion.commands
@@ -88,12 +88,12 @@ def _lists_nodes(expansion: Expansion) -> bool:
 
 
 def _indexed(job: Job, assigned: VariableAssignment) -> Span | None:
-    """Where an element of the array, or their number, is read."""
+    """Where an element of the array, or the number of elements, is read."""
     for read in job.trace.reads:
         if read.name == assigned.name and read.order >= assigned.order:
             written = job.source.slice(read.span)
-            around = job.source.text[read.span.start - 1 : read.span.start]
-            if "[" in written and (written.startswith("${#") or around == '"' or not written.endswith(_ALL)):
+            before = job.source.text[read.span.start - 1 : read.span.start]
+            if "[" in written and (written.startswith("${#") or before == '"' or not written.endswith(_ALL)):
                 return read.span
     return None
 

@@ -1,19 +1,19 @@
-"""A variable's name runs on into the text behind it, and bash reads one that nobody sets.
+"""A variable's name runs on into the text after it, and bash reads a variable that nothing sets.
 
-Letters, digits and underscores belong to the name: `$SLURM_ARRAY_TASK_ID_restart` is not the task's id and a word, but
-a variable of this long name, which is empty. All tasks of an array then write the same file, a resume finds nothing, a
-run has no name. `$SEED_$LR` reads SEED_.
+Letters, digits and underscores belong to the name: `$SLURM_ARRAY_TASK_ID_restart` is not the task's id followed by a
+word, but a variable with this long name, which is empty. All tasks of an array then write the same file, a resume finds
+nothing, a run has no name. `$SEED_$LR` reads SEED_.
 
-An error where that is certain: a name of Slurm's, an underscore at the end, or letters of another case begin what was
-glued. A warning where the longer name could be one; advice where it is only printed.
+An error where that is certain: the shorter name is Slurm's, an underscore is at the end, or the case of the letters
+changes where the names meet. A warning where the longer name could exist; advice where it is only printed.
 
 ## Fix
 
-Braces: `${SLURM_ARRAY_TASK_ID}_restart`. Safe where it is an error: nothing can have been in a variable of that name.
+Braces: `${SLURM_ARRAY_TASK_ID}_restart`. Safe where it is an error: a variable with that name cannot have had a value.
 
 ## References
 
-bash(1), "Parameter Expansion": the braces are required before a character that is not to be part of the name.
+bash(1), "Parameter Expansion": braces are required before a character that is not to be part of the name.
 """
 
 from collections.abc import Iterator

@@ -1,13 +1,13 @@
-"""A test does not ask what is written: a bracket is missing, or glued to a word, or an operator is.
+"""A test does not test what it says: a bracket or an operator is missing, or has no space around it.
 
-`[` is a command, and its closing bracket an argument of its own. `[ $x = y]` and `[ $x = a || [ $x = b ]` print
-"missing ]" and are false, `[$x = y ]` looks for a program of that name, and the branch is never taken: the job goes on
-without it. `[ $x==y ]` is one word, which is true whatever `$x` holds, and `[ $n > 4 ]` writes a file named 4.
+`[` is a command, and the closing bracket must be an argument of its own. `[ $x = y]` and `[ $x = a || [ $x = b ]` print
+"missing ]" and are false, `[$x = y ]` looks for a program named `[$x`, and the branch is never taken: the job goes on
+without it. `[ $x==y ]` is one word, which is true whatever `$x` is, and `[ $n > 4 ]` writes a file named 4.
 
 ## Fix
 
-The bracket or the operator gets its blanks, `>` becomes `-gt` before a number. Unsafe: the branch was never run, or
-always, until now.
+Adds spaces around the bracket or the operator; `>` becomes `-gt` before a number. Unsafe: until now the branch was run
+never, or always.
 
 ## References
 
@@ -69,7 +69,7 @@ _TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge",
 
 
 def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
-    """`[$x = y ]`: bash looks for a command of that name."""
+    """`[$x = y ]`: bash looks for a command named `[$x`."""
     first, last = words[0], words[-1]
     written = text.string[first.start : first.end]
     opening = _GLUED.match(written)
@@ -147,12 +147,12 @@ def _one_word(text: Text, words: tuple[Word, ...] | list[Word], opening: str) ->
 
 
 def _fix(title: str, edits: list[Edit], place: Span, text: Text, word: Word) -> Fix | None:
-    """A fix, where the word stands in the file as it was parsed."""
+    """A fix, where the word is written in the file just as it was parsed."""
     return Fix(title, edits, safe=False) if place.end - place.start == word.end - word.start and text.is_plain else None
 
 
 def _plain(word: Word) -> str | None:
-    """The text of a word that is one literal without quotes."""
+    """The text of a word that is one unquoted literal; None for other words."""
     if len(word.parts) != 1 or not isinstance(word.parts[0], Literal) or word.parts[0].quoted:
         return None
     return word.parts[0].text

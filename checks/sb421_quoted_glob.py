@@ -1,14 +1,15 @@
-"""A wildcard stands in quotes, and the command gets it as a name.
+"""A wildcard is in quotes, so the command takes it for part of a file name.
 
-The shell expands `*` and `?` only outside of quotes: `mv "out/*.txt" results/` looks for one file named `*.txt`, and
-says "cannot stat". `rm -f` says nothing, and removes nothing. Under `set -e` the job ends there, often behind all of
+The shell expands `*` and `?` only outside quotes: `mv "out/*.txt" results/` looks for one file named `*.txt`, and
+prints "cannot stat". `rm -f` prints nothing, and removes nothing. Under `set -e` the job ends there, often after all of
 its work.
 
-Only commands that take names as they are: `find -name`, `rsync --include` and the like want their pattern in quotes.
+Only commands that take file names literally are looked at: `find -name`, `rsync --include` and the like want their
+pattern in quotes.
 
 ## Fix
 
-The wildcard alone leaves the quotes: `"$DIR/"*.txt`. Unsafe: from then on the command finds something.
+Moves only the wildcard out of the quotes: `"$DIR/"*.txt`. Unsafe: the command then finds files.
 
 ## References
 
@@ -25,7 +26,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
-# Commands whose operands are names of files, with those of their options that take a word of another kind.
+# Commands whose operands are file names, with their short options that take another kind of word.
 _TAKE_NAMES = {
     "mv": "S", "cp": "S", "rm": "", "ls": "I", "cat": "", "chmod": "", "chown": "", "chgrp": "", "ln": "S",
     "head": "nc", "tail": "nc", "wc": "", "gzip": "S", "gunzip": "S", "bzip2": "", "pigz": "pS", "md5sum": "",
@@ -53,11 +54,11 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _in_command(job: Job, text: Text, name: str, words: list[Word]) -> Iterator[Finding]:
     silent = any(_SILENT.fullmatch(text.string[each.start : each.end]) for each in words)
-    taken = False
+    is_value = False
     for word in words:
         written = text.string[word.start : word.end].replace(UNKNOWN_CHARACTER, "$")
-        if taken or written.startswith("-"):
-            taken = not taken and len(written) == 2 and written[1] in _TAKE_NAMES[name]
+        if is_value or written.startswith("-"):
+            is_value = not is_value and len(written) == 2 and written[1] in _TAKE_NAMES[name]
             continue
         quoted = any(isinstance(part, Literal) and part.quoted and _PATTERN.search(part.text) for part in word.parts)
         if not quoted or not _AS_A_PATH.fullmatch(written) or "\\" in written or "'" in written:
@@ -74,7 +75,7 @@ def _in_command(job: Job, text: Text, name: str, words: list[Word]) -> Iterator[
 
 
 def _unquoted(written: str) -> str | None:
-    """`"$A/*.txt"` as `"$A/"*.txt`; None where the quotes are others."""
+    """`"$A/*.txt"` as `"$A/"*.txt`; None where it is quoted in another way."""
     if len(written) < 3 or written[0] != '"' or written[-1] != '"' or '"' in written[1:-1]:
         return None
     inner = written[1:-1]

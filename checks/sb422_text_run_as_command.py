@@ -1,19 +1,18 @@
-"""A text in quotes stands where a command is wanted, and bash looks for a program of this name.
+"""A quoted string is in the place of a command, and bash looks for a program with that name.
 
-`'''Usage: …'''` is a comment in Python; bash joins the quotes and runs all of it as one command, which it does not
-find. The job goes on with status 127 in its log, or ends at once under `set -e`. `"$CMD"` with `CMD="python train.py"`
-is the same fault in work that was meant to be done: in quotes the value is one word, the name of a program with a blank
-in it, which srun, timeout or mpirun does not find either; nor do they find `srun "python train.py"`. And
+`'''Usage: …'''` is a comment in Python; bash joins the quoted parts and runs all of it as one command, which it does
+not find. The job goes on with status 127 in its log, or ends at once under `set -e`. `"$CMD"` with `CMD="python
+train.py"` is the same mistake in work that was meant to be done: in quotes the value is one word, the name of a program
+with a space in it, which srun, timeout and mpirun do not find either; nor do they find `srun "python train.py"`. And
 `$(SLURM_ARRAY_TASK_ID)` is how make writes a variable: bash runs a command of that name, and the word is empty.
 
-A warning for a text that is no command anyway, where the job goes on; else an error.
+A warning for prose that was never a command, if the job goes on; otherwise an error.
 
 ## Fix
 
-None for a text: write it as comment lines, or behind `: <<'END'`. The quotes around a command are taken away: unsafe,
-as words in it that need their quotes lose them; an array `"${CMD[@]}"` keeps them. A command that needs a shell
-(`a && b`, `A=1 b`) is given to one: unsafe, as the variables in it may not be exported. `${NAME}` for `$(NAME)` is
-safe.
+None for prose: write it as comment lines, or after `: <<'END'`. The quotes around a command are removed: unsafe, as
+words in it that need their quotes lose them; an array `"${CMD[@]}"` keeps them. A command that needs a shell (`a && b`,
+`A=1 b`) is passed to one: unsafe, as the variables in it may not be exported. `${NAME}` for `$(NAME)` is safe.
 
 ## References
 
@@ -37,12 +36,12 @@ CARD = Card(
 _VARIABLE = Regex(r'"\$\{?(\w+)\}?"')
 # A word that is quoted as a whole.
 _QUOTED = Regex(r"""(?:"[^"\\`(]*"|'[^']*')(?=$|[\s;&|<>()])""")
-# A command line, not a sentence or a path with a blank in it: a program's name, and words.
+# A command line, not a sentence or a path with a space in it: a program's name, and words.
 _COMMAND_LINE = Regex(r"\s*(?:\w+=\S*\s+\S|[\w.+-]+\s|\S+\s+-)")
 # What only a shell understands in a command line.
 _NEEDS_SHELL = Regex(r"""[;&|<>()`\n"'$\\]|^\s*\w+=""")
-# The words of an image's entry point, which may be a shell; and of profilers that may take a whole command line.
-_OF_OTHERS = frozenset({"docker", "podman", "nsys profile", "nsys launch", "rocprof"})
+# Arguments of an image's entry point, which may be a shell, and of profilers that may accept a whole command line.
+_ACCEPT_COMMAND_LINES = frozenset({"docker", "podman", "nsys profile", "nsys launch", "rocprof"})
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
 # Variables that every shell has.
 _USUAL = frozenset({"HOME", "USER", "PWD", "HOSTNAME", "PATH", "TMPDIR", "SCRATCH", "WORK"})
@@ -50,7 +49,7 @@ _USUAL = frozenset({"HOME", "USER", "PWD", "HOSTNAME", "PATH", "TMPDIR", "SCRATC
 
 def check(job: Job) -> Iterator[Finding]:
     if not job.text.string.startswith("#!"):
-        return  # no program of a shell
+        return  # not a shell script
     seen: set[Span] = set()
     for command in job.invocations:
         if command.context.captured and command.span not in seen:
@@ -58,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
                 seen.add(command.span)
                 yield finding
         first = known_prefix(command.argv[0]) if command.argv else ""
-        if not (" " in first or "\n" in first) or command.span in seen or command.kind in _OF_OTHERS:
+        if not (" " in first or "\n" in first) or command.span in seen or command.kind in _ACCEPT_COMMAND_LINES:
             continue
         seen.add(command.span)
         written = job.source.slice(command.span)
@@ -75,9 +74,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
-    """A command line that is one word, as quotes stand around it or around the variable that holds it."""
+    """A command line that is one word because it, or the variable that holds it, is in quotes."""
     word, written = command.argv[0], job.source.slice(command.span)
-    variable = next((each for each in _VARIABLE.finditer(written) if _has_value(command, each[1], word)), None)
+    variable = next((each for each in _VARIABLE.finditer(written) if _variable_has_value(command, each[1], word)), None)
     if variable is not None:
         quoted, start, what = variable[0], command.span.start + variable.start(), f"the value of {variable[1]} is"
     else:
@@ -96,7 +95,7 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
     yield Finding(place, message, fix=Fix(advice.partition(",")[0], [replace(place, instead)], safe=False))
 
 
-def _has_value(command: Invocation, name: str, word: Pieces) -> bool:
+def _variable_has_value(command: Invocation, name: str, word: Pieces) -> bool:
     """Whether a variable has this value where a command is started."""
     starters = ((each, each.state.variables.get(name)) for each in (command, *command.ancestors()))
     values = (values_of(starter, each) for starter, each in starters if each is not None)
@@ -112,12 +111,12 @@ def _variable_as_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if name not in assigned_names(job) and name not in _USUAL and find(name) is None:
         return
     file, span = job.source.text, command.span
-    around = file[max(span.start - 2, 0) : span.start], file[span.end : span.end + 1]
+    marks = file[max(span.start - 2, 0) : span.start], file[span.end : span.end + 1]
     if job.source.slice(span) != name:
         return
-    if around == ("$(", ")"):
+    if marks == ("$(", ")"):
         place = Span(span.start - 2, span.end + 1)
-    elif around[0][-1:] == "`" == around[1]:
+    elif marks[0][-1:] == "`" == marks[1]:
         place = Span(span.start - 1, span.end + 1)
     else:
         return
@@ -127,7 +126,7 @@ def _variable_as_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 
 def _is_prose(written: str) -> bool:
-    """Whether it is plainly no program's name: a docstring, or several lines."""
+    """Whether it cannot be a program's name: a docstring, or several lines."""
     quoted = written[:1] in ("'", '"') and written[-1:] == written[:1]
     return quoted and (written[:3] in ("'''", '"""') or "\n" in written)
 

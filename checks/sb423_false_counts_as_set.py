@@ -1,11 +1,11 @@
-"""A flag is always given: the variable that turns it on holds the word false, and that counts as set.
+"""A flag is always passed: the variable that turns it on holds the word false, which counts as set.
 
-`${DEBUG:+--debug}` asks whether DEBUG is empty, not what it says: with `DEBUG=false`, or 0 or no, the option is passed
-in every run.
+`${DEBUG:+--debug}` tests whether DEBUG is empty, not what it holds: with `DEBUG=false`, or 0 or no, the option is
+passed in every run.
 
 ## Fix
 
-The assignment of the word becomes one of nothing, `DEBUG=`. Unsafe: something else may read the word.
+Assigns an empty value instead, `DEBUG=`. Unsafe: something else may read the word.
 
 ## References
 
@@ -53,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _false_value(read: VariableRead) -> Pieces | None:
-    """The value of a variable that says no, where there is one."""
+    """The first possible value of a variable that means no; None where there is none."""
     assert read.variable is not None
     for alternative in read.variable.alternatives:
         if alternative.fields is not None and len(alternative.fields) == 1:
@@ -64,7 +64,7 @@ def _false_value(read: VariableRead) -> Pieces | None:
 
 
 def _flags(job: Job) -> dict[Span, str]:
-    """The options that are given where a variable is set, by the place of the expansion: flags, without its value."""
+    """The flags that are passed if a variable is set, without its value, by the place of the expansion."""
     found = {}
     for text, program in programs(job):
         for node in nodes_of(program, Parameter):
@@ -77,7 +77,7 @@ def _flags(job: Job) -> dict[Span, str]:
 
 
 def _is_emptied(job: Job, name: str) -> bool:
-    """Whether something turns the word into nothing, or into another thing than an answer."""
+    """Whether an assignment also makes the variable empty, or gives it an unknown value."""
     for assignment in job.assignments:
         if assignment.name == name:
             for value in assignment.alternatives:

@@ -1,11 +1,11 @@
-"""A closing brace too many stands behind a variable, and becomes a part of the name.
+"""An extra closing brace after a variable becomes part of the name.
 
-`mkdir -p ${OUT}}` makes a folder whose name ends in a brace; the folder that was meant is not there, or another name is
-given to a program than the one that the next line uses.
+`mkdir -p ${OUT}}` makes a folder whose name ends in a brace; the folder that was meant does not exist, or a program
+gets another name than the one that the next line uses.
 
 ## Fix
 
-Takes the brace away. Unsafe: the name changes.
+Removes the brace. Unsafe: the name changes.
 
 ## References
 
@@ -25,7 +25,7 @@ from sbatchlint.source.templates import is_templated
 
 CARD = Card("SB424", "stray-brace", severity="warning", fix="always", since="0.1.0", seen="a public script")
 
-# What makes a word a text in another language, of which this may be a part.
+# Signs that a word is code in another language, of which the brace may be a part.
 _OTHER_LANGUAGE = Regex(r"[\n{;|<>()]|\\")
 
 

@@ -1,15 +1,15 @@
-"""An option gets the first word of a value that has several, and the rest becomes the command.
+"""An option gets only the first word of its value, and the rest becomes the command.
 
-`srun --container-mounts=$MOUNTS python train.py` with `MOUNTS="/a:/a /b:/b"`: outside of quotes the value is split at
-its blank, `--container-mounts=/a:/a` is the option, and srun is told to run a program named `/b:/b`. Where a comment
-shows a list with blanks between its words, the same will happen to whoever gives two.
+`srun --container-mounts=$MOUNTS python train.py` with `MOUNTS="/a:/a /b:/b"`: outside quotes the value is split at the
+space, `--container-mounts=/a:/a` is the option, and srun runs a program named `/b:/b`. Where a comment shows a list
+with spaces between its words, the same will happen to everybody who follows it.
 
-An error where the value is in the script; a warning where only a comment says it.
+An error where the script sets the value; a warning where only a comment shows it.
 
 ## Fix
 
-`${MOUNTS// /,}` for a list that only a comment shows: unsafe, a blank may be part of a name. For a value that the
-script gives, none: write it with commas.
+`${MOUNTS// /,}` for a list that only a comment shows: unsafe, a space may be part of a name. None for a value that the
+script sets: write it with commas.
 
 ## References
 
@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
                 f"the value has several words, and outside of quotes srun takes the second, `{rest}`, for the program "
                 "to run; join them as the option wants it, with commas",
             )
-    for option, name, read in _lists_with_blanks(job.source.text):
+    for option, name, read in _lists_with_spaces(job.source.text):
         yield Finding(
             read,
             f"a comment gives {name} several words, but --{option} takes one list with commas: the second "
@@ -59,9 +59,9 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
-@lru_cache(maxsize=2)  # each job in a file asks
-def _lists_with_blanks(text: str) -> list[tuple[str, str, Span]]:
-    """Options that take a list and get a variable to which a comment gives several words: option, name and place."""
+@lru_cache(maxsize=2)  # called for each job in a file
+def _lists_with_spaces(text: str) -> list[tuple[str, str, Span]]:
+    """Options that take a list, and whose variable has several words in a comment: option, name and place."""
     matches = _LIST_OPTION.finditer(text)
     found = [(each["option"], each["bare"] or each["braced"], Span(*each.span("read"))) for each in matches]
     shown = {each["name"] for each in _SEVERAL_WORDS.finditer(text)} if found else set()

@@ -1,15 +1,16 @@
-"""Quotes inside of `python -c "…"` end the text for bash, and Python gets another program.
+"""Quotes inside `python -c "…"` end the string for bash, and Python gets another program.
 
 In `python -c "print("done")"` the inner quotes close and open the outer ones: Python reads `print(done)`, which is a
-NameError, and where a blank stands between them only the first word is the program, a SyntaxError. The step that was to
-look at the GPUs, prepare the data or choose a port fails, and its output is empty.
+NameError, and if there is a space between them, only the first word is the program, a SyntaxError. The step that should
+check the GPUs, prepare the data or choose a port fails, and its output is empty.
 
-Reported where the text as written is a program, what bash makes of it is another one or none, and nothing is expanded
-between the quotes: `'"$X"'` is a way to put a value in.
+Reported where the text as written is a valid program, bash turns it into a different or invalid one, and nothing is
+expanded between the quotes: `'"$X"'` is a way to insert a value.
 
 ## Fix
 
-The inner quotes become single ones where the text holds none and no dollar; unsafe. By hand: `python - <<'END'`.
+The inner quotes become single quotes where the text contains neither these nor a dollar sign; unsafe. By hand: `python
+- <<'END'`.
 
 ## References
 
@@ -33,7 +34,7 @@ CARD = Card(
 )  # fmt: skip
 
 _PYTHON = Regex(r"(?:.*/)?python3?(?:\.\d+)?")
-_LONGEST = 20_000  # characters of a program that is compared
+_LONGEST = 20_000  # characters; longer programs are not compared
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -61,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _code(words: list[Word]) -> int | None:
-    """The index of the word behind `python … -c`."""
+    """The index of the word after `python … -c`."""
     plain = [_plain(each) for each in words]
     name = next((at for at, word in enumerate(plain) if word is not None and _PYTHON.fullmatch(word)), None)
     if name is None or "-c" not in plain[name:-1]:
@@ -70,7 +71,7 @@ def _code(words: list[Word]) -> int | None:
 
 
 def _is_plain_text(words: list[Word]) -> bool:
-    """Whether the quotes are plainly closed by mistake: literal text stands between them, and nothing is expanded."""
+    """Whether the quotes were clearly closed by mistake: only literal text is between them."""
     parts = [part for word in words for part in word.parts]
     return any(isinstance(part, Literal) and not part.quoted for part in words[0].parts) and all(
         isinstance(part, Literal) for part in parts
@@ -78,22 +79,22 @@ def _is_plain_text(words: list[Word]) -> bool:
 
 
 def _program(text: Text, words: list[Word], at: int) -> tuple[Span, str] | None:
-    """The text between the first and the last quote, which is a program, where Python gets another one."""
+    """The text between the first and last quote, with its place, where it is a program and Python gets another."""
     string, start, end = text.string, words[at].start, words[-1].end
     written = string[start + 1 : end - 1]
     if string[start] != '"' or string[end - 1] != '"' or end - start > _LONGEST or UNKNOWN_CHARACTER in written:
         return None
     place = text.span(start + 1, end - 1)
-    given = "".join(part.text for part in words[at].parts if isinstance(part, Literal))
-    meant = _tree(written)
-    if meant is None or "\\" in written or len(written) != place.end - place.start:
+    received = "".join(part.text for part in words[at].parts if isinstance(part, Literal))
+    intended = _tree(written)
+    if intended is None or "\\" in written or len(written) != place.end - place.start:
         return None
-    return None if _tree(given) == meant else (place, written)
+    return None if _tree(received) == intended else (place, written)
 
 
 def _tree(program: str) -> str | None:
-    """What a text of Python is; None where it is no program."""
-    import ast  # takes milliseconds, and few scripts come as far as here
+    """The syntax tree of a Python program as a string; None where it is not a valid program."""
+    import ast  # takes milliseconds to import, and few scripts get here
 
     try:
         with warnings.catch_warnings():

@@ -1,14 +1,14 @@
-"""Options are put into the text of a shell without quotes around them, and fall apart there.
+"""Options are spliced into a program of an inner shell without quotes, so only the first is assigned.
 
-`bash -c '… ARGS='"$ARGS"' …'` closes the quotes of the text, puts the value in, and opens them again. The inner shell
-reads `ARGS=-v /data:/data`: an assignment, and a command `/data:/data` that it does not find. With one word all is
-well, so it shows only when somebody gives two.
+`bash -c '… ARGS='"$ARGS"' …'` closes the quotes of the program, inserts the value, and opens them again. The inner
+shell reads `ARGS=-v /data:/data`: an assignment, and a command `/data:/data` that it does not find. With one word all
+is well, so it shows only when somebody passes two.
 
-Reported for a name that says that it holds several words: arguments, options, flags.
+Reported for names that suggest several words: arguments, options, flags.
 
 ## Fix
 
-Quotes that the inner shell sees: `ARGS="'"$ARGS"'"`. Unsafe: with quotes of its own in the value it was another text.
+Quotes that the inner shell sees: `ARGS="'"$ARGS"'"`. Unsafe: quotes inside the value would close them.
 
 ## References
 
@@ -29,7 +29,7 @@ CARD = Card(
 )  # fmt: skip
 
 _SHELLS = frozenset({"bash", "sh", "/bin/bash", "/bin/sh"})
-# An assignment to what says that it holds several words, at the end of a text.
+# An assignment to a name that suggests several words, at the end of a literal.
 _ASSIGNMENT = Regex(r"(?i)(?:^|[\s;])(?P<name>\w*(?:ARG|OPT|OPTION|FLAG|PARAM)S|\w*OVERRIDES|CMD|COMMAND)=\Z")
 _SPLICE = Regex(r"'\"\$\{?(?P<name>\w+)(?::?-)?\}?\"'")
 

@@ -1,11 +1,11 @@
 """`srun --export=ALL,NAME=value` does not change a variable that is exported already.
 
 srun first takes the values of its --export, and then, for the word ALL, puts its whole environment over them. So `srun
---export=ALL,OMP_NUM_THREADS=8` after `export OMP_NUM_THREADS=1` starts tasks with 1, without a word, and a PATH that is
-given this way stays as it was. Only a variable that srun does not have itself gets the value.
+--export=ALL,OMP_NUM_THREADS=8` after `export OMP_NUM_THREADS=1` starts tasks with 1, without a warning, and a PATH
+passed this way stays as it was. Only a variable that srun does not have itself gets the value.
 
-An error where both values are known, and for PATH and other variables that every job has; otherwise a warning. The
-same value twice is no fault. sbatch and salloc are other programs, and nothing is said of their --export.
+An error where both values are known, and for PATH and other variables that every job has; otherwise a warning. The same
+value twice is not reported. sbatch and salloc treat --export differently, and are not checked.
 
 ## Fix
 
@@ -31,7 +31,7 @@ CARD = Card(
     when=StepOptions("export"), seen="a live run of Slurm 22.05, and src/srun/launch.c of 22.05 to 26.05", batch=True,
 )  # fmt: skip
 
-# Variables that the environment of every job has.
+# Variables in the environment of every job.
 ALWAYS = frozenset({"PATH", "HOME", "USER", "SHELL", "LOGNAME", "PWD"})
 
 
@@ -81,7 +81,7 @@ def _is_itself(value: Pieces, name: str) -> bool:
 
 
 def _differ(first: Pieces, second: Pieces) -> bool:
-    """Whether two values are written otherwise, unknown parts included."""
+    """Whether two values are written differently, unknown parts included."""
     if shown_text(first) != shown_text(second):
         return True
     unknown = [[each.expansion for each in value if each.text is None] for value in (first, second)]
