@@ -128,7 +128,7 @@ def _expansions(job: Job) -> Iterator[tuple[Expansion, str]]:
 
 
 def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, Expansion, bool]:
-    """The fault of an expansion (a key of `HAPPENS`, or None), what causes it, and whether escaping is certainly right."""
+    """The fault of an expansion (a key of `HAPPENS`, or None), what causes it, and whether escaping is surely right."""
     assert job.submission is not None
     name, in_body = expansion.name, job.submission.span.contains(expansion.span)
     if expansion.span in _awk_fields(job):

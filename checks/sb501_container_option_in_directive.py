@@ -1,18 +1,19 @@
-"""A pyxis option such as `--no-container-mount-home` in a directive: sbatch may refuse it, and every step gets it.
+"""A pyxis option such as `--no-container-mount-home` in a directive is refused by sbatch, or applied to every step.
 
-pyxis adds `--container-…` to srun. sbatch takes these options only where pyxis 0.12 or newer is installed with its
-sbatch support on: elsewhere `sbatch: unrecognized option '--no-container-mount-home'`, and nothing is submitted. Where
-it is taken, pyxis complains that it ignores the option (the batch script runs in no container), complains again at each
-srun without a container, and then applies it to all the others.
+pyxis adds `--container-…` to srun. sbatch accepts these options only where pyxis 0.12 or newer is installed with its
+sbatch support enabled: elsewhere it prints `sbatch: unrecognized option '--no-container-mount-home'`, and nothing is
+submitted. Where it accepts the option, pyxis complains that it ignores it (the batch script does not run in a
+container), complains again at each srun without a container, and then applies it to all the others.
 
-Tell sbatchlint which of the two your site is by `pyxis-in-sbatch`: an error for false, an advice for true. With
-`--container-image` in a directive the batch script itself runs in a container, which batch-script-in-container reports.
+Tell sbatchlint which of the two applies to your site with `pyxis-in-sbatch`: false makes this an error, true advice.
+With `--container-image` in a directive the batch script itself runs in a container, which batch-script-in-container
+reports.
 
 ## Fix
 
-Takes the option out of the directive and gives it to each srun with a container that has neither it nor its opposite.
-Safe where all of these are plain in the file. Unsafe where an srun may have options that cannot be known, or none has a
-container. `--container-save` is never given to several steps: each would write the same file.
+Moves the option from the directive to each srun with a container that has neither it nor its opposite. Safe where all
+of these are written out in the file. Unsafe where an srun may have unknown options, or none has a container.
+`--container-save` is never moved to several steps: each would write the same file.
 
 ## References
 
@@ -34,7 +35,7 @@ CARD = Card(
     when=Options("container-*", "no-container-*"), seen="runs of pyxis 0.24 on Slurm 22.05; Azure/az-hop#1023",
 )  # fmt: skip
 
-# By what the settings say of the site: whether sbatch takes the options of pyxis.
+# By the setting `pyxis-in-sbatch`: whether sbatch accepts the options of pyxis.
 EFFECTS = {
     None: ("belongs to srun: sbatch refuses it or gives it to every step", "warning"),
     False: ("belongs to srun, and sbatch refuses the script", "error"),
@@ -52,15 +53,15 @@ def check(job: Job) -> Iterator[Finding]:
     for setting in settings:
         yield Finding(
             setting.span,
-            f"--{setting.name} {effect}; give it to {_named(places.values())}",
+            f"--{setting.name} {effect}; give it to {_listed(places.values())}",
             severity=severity,
             related=[(span, "this srun starts a container") for span in list(places)[:3]],
             fix=_fix(job, setting, targets),
         )
 
 
-def _named(rows: Collection[int]) -> str:
-    lines = sorted(set(rows))
+def _listed(line_numbers: Collection[int]) -> str:
+    lines = sorted(set(line_numbers))
     if not lines:
         return "the srun that starts the container"
     if len(lines) == 1:
@@ -73,45 +74,45 @@ def _fix(job: Job, setting: Setting, targets: Sequence[Step]) -> Fix | None:
         return None
     edits = removal(job.directives, [setting])
     if job.is_embedded and edits != [remove(setting.line.full)] and "$" in job.source.slice(setting.line.full):
-        return None  # what is expanded may stand elsewhere
+        return None  # the expanded value may be written elsewhere
     if not targets:
         certain = all(step.certain for step in job.steps)
         return Fix("take it out of the directive", edits) if certain else None
     several = len({step.span for step in targets}) > 1
-    lacking = [step for step in targets if not _has(step, setting)]
+    steps_without = [step for step in targets if not _has(step, setting)]
     written = _written(job, setting)
     if written is None or setting.name == "container-save" and several:
         return None
     word, same = written
-    added = add_step_option(job, lacking, word, PYXIS_OPTIONS, as_in_file=True)
+    added = add_step_option(job, steps_without, word, PYXIS_OPTIONS, as_in_file=True)
     if added is None:
         return None
-    adds_up = setting.name == "container-env" and any(step.option(setting.name) for step in lacking)
+    adds_up = setting.name == "container-env" and any(step.option(setting.name) for step in steps_without)
     safe = same and not adds_up and knows_all_steps(job)
     return Fix(f"give it to the srun{'s' if several else ''} with a container", [*edits, *added], safe=safe)
 
 
 def _has(step: Step, setting: Setting) -> bool:
-    """Whether an srun has the option, or its opposite, itself. Lists add up, so that only the same one counts."""
+    """Whether an srun itself has the option or its opposite. Lists add up, so for these only the same value counts."""
     if setting.name in ("container-mounts", "container-env"):
         return any(each.name == setting.name and each.text == setting.text for each in step.all_options)
     return step.option(setting.name) is not None or step.option(opposite(setting.name) or "") is not None
 
 
 def _written(job: Job, setting: Setting) -> tuple[str, bool] | None:
-    """The option as a word of the shell, and whether it means the same there."""
+    """The option as a word for the shell, and whether it means the same there; None where it cannot be written."""
     name = f"--{setting.name}"
     if setting.value is None:
         return name, True
     value = setting.text
     raw = job.source.text[setting.option_span.start : setting.line.full.end].split()[0]
     if job.directives_expand and "$" in raw:
-        # in a heredoc, whose variables mean the same on all its lines
+        # in a heredoc a variable means the same on every line
         return (raw, True) if raw.startswith(f"{name}=") and not set(raw) & set("\\\"'`()#") else None
     if value is None or job.is_embedded and quoted(value) != value:
         return None
     if "$" in value or "`" in value:
-        # sbatch expands nothing, but its author hoped so
+        # sbatch does not expand it, but the author expected that
         return (f'{name}="{value}"', False) if not set(value) & set('"`\\') else None
     return f"{name}={quoted(value)}", True
 

@@ -1,15 +1,15 @@
-"""Two options of pyxis that exclude each other reach one srun, which fails.
+"""One srun gets two pyxis options that exclude each other, and fails.
 
 `--container-mount-home` with `--no-container-mount-home`, `--container-writable` with `--container-readonly` and so on,
 or two different images: pyxis prints `both --container-writable and --container-readonly were specified`, or
-`--container-image specified multiple times`, and srun starts nothing. The last one does not win, as it does for Slurm's
-own options. What a directive says counts for every srun of the job, so an srun cannot take it back.
-`--container-mounts` and `--container-env` add up.
+`--container-image specified multiple times`, and srun starts nothing. Unlike with Slurm's own options, the last one
+does not win. An option in a directive applies to every srun of the job, so an srun cannot undo it. `--container-mounts`
+and `--container-env` add up.
 
 ## Fix
 
-Keeps the later option, which an srun's own always is, and takes the other out where no other step needs it. Unsafe:
-which of the two is meant is a guess.
+Keeps the later option, which an srun's own always is, and removes the other where no other step needs it. Unsafe: which
+of the two was meant is a guess.
 
 ## References
 
@@ -33,7 +33,7 @@ CARD = Card(
     seen="runs of pyxis 0.24 on Slurm 22.05",
 )  # fmt: skip
 
-# Another value for one of these is an error (args.c, 0.1 to 0.24); mounts, env and unshare add up.
+# A second, different value for one of these is an error (args.c, 0.1 to 0.24); mounts, env and unshare add up.
 ONCE = frozenset({"container-image", "container-name", "container-workdir", "container-save"})
 
 
@@ -66,23 +66,23 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_repeated(first: PyxisOption, second: PyxisOption) -> bool:
-    """Whether an option is given twice with other values; in two directives sbatch refuses that itself."""
+    """Whether an option is set twice to different values; in two directives sbatch itself refuses that."""
     if first.name != second.name or first.name not in ONCE or second.inherited:
         return False
     one, other = first.text, second.text
     if one is None or other is None:
         return False
-    # The name is kept without its flag, and compared with the whole of the next one.
+    # pyxis keeps the name without its flag, and compares it with the whole of the next one.
     return (one.partition(":")[0] if first.name == "container-name" else one) != other
 
 
 def _without_first(job: Job, step: Step, first: PyxisOption, second: PyxisOption) -> list[Edit]:
-    """Takes the earlier option out, where no other step would lose it."""
+    """Edits that remove the earlier option, where no other step would lose it."""
     if not first.inherited:
         option = next(each for each in step.all_options if each.span == first.span)
         edit = remove_step_option(job, step, option)
         return [] if edit is None else [edit]
-    own = None if second.inherited else _given_to_all(job)
+    own = None if second.inherited else _options_of_all(job)
     if own is not None and second.name not in own:
         return []
     setting = next((each for each in job.directives.settings if each.span == first.span), None)
@@ -90,14 +90,14 @@ def _without_first(job: Job, step: Step, first: PyxisOption, second: PyxisOption
 
 
 @once
-def _given_to_all(job: Job) -> set[str] | None:
-    """The options that each srun with a container gives itself; None where there is no such srun."""
-    given = [
+def _options_of_all(job: Job) -> set[str] | None:
+    """The options that every srun with a container sets itself; None where there is no such srun."""
+    options = [
         {each.name for each in pyxis_options(step) if not each.inherited}
         for step in job.steps
         if step.container is not None
     ]
-    return set.intersection(*given) if given else None
+    return set.intersection(*options) if options else None
 
 
 CASES = [

@@ -1,6 +1,6 @@
-"""An srun has options for a container, but nothing starts one: the command runs on the host.
+"""An srun has container options, but nothing starts a container: the command runs on the host.
 
-pyxis starts a container for `--container-image` or `--container-name` only. Without either it prints `pyxis: ignoring
+pyxis starts a container only for `--container-image` or `--container-name`. Without either it prints `pyxis: ignoring
 --container-mounts because neither --container-image nor --container-name is set` for most options, nothing for
 `--container-env`, and goes on: the program runs on the host, with the host's libraries and paths.
 
@@ -8,7 +8,7 @@ The image may also come from a directive, or from PYXIS_CONTAINER_IMAGE or PYXIS
 
 ## Fix
 
-None: which image is meant cannot be known.
+None: which image was meant cannot be known.
 
 ## References
 
@@ -46,7 +46,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
 
 
 def _may_have(step: Step, variable: str) -> bool:
-    """Whether an srun may find a variable that the script sets."""
+    """Whether the script may set a variable in the environment of an srun."""
     return is_set(step.invocation, variable) or any(name == variable for name, _ in step.invocation.variables)
 
 

@@ -1,12 +1,12 @@
-"""One step says whether its container sees the home folder, another leaves that to the site.
+"""One step says whether its container mounts the home folder, and another leaves that to the site.
 
-Without `--container-mount-home` or `--no-container-mount-home` the site's enroot.conf decides. A script that gives the
-option to one srun and forgets it at the next may prepare in one home folder and train in another: `~/.cache` is filled
-in one and empty in the other, and packages in `~/.local` shadow those of the image in one of the two.
+Without `--container-mount-home` or `--no-container-mount-home` the site's enroot.conf decides. A script that sets the
+option for one srun and forgets it for the next may prepare in one home folder and train in another: `~/.cache` is
+filled in one and empty in the other, and in only one of them packages in `~/.local` shadow those of the image.
 
 ## Fix
 
-Gives the other step's option to this one too. Unsafe: the difference may be wanted.
+Adds the other step's option to this one too. Unsafe: the difference may be intended.
 
 ## References
 
@@ -30,21 +30,21 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    said = [
+    explicit = [
         (step, option)
         for step in job.steps
         if step.container is not None and step.container.home_mounted is not None
         for option in pyxis_options(step)
         if option.name in HOME_OPTIONS
     ]
-    if not said or any(option.inherited for _, option in said):
+    if not explicit or any(option.inherited for _, option in explicit):
         return
-    other_step, other = said[0]
+    other_step, other = explicit[0]
     for step in job.steps:
         if step.container is None or step.container.home_mounted is not None:
             continue
         if step.container.image is None:
-            continue  # joins a container by its name, which has its mounts already
+            continue  # joins a container by its name, and that already has its mounts
         if not step.certain or any(each.name in HOME_OPTIONS for each in pyxis_options(step)):
             continue
         if is_heterogeneous(step) or not step_programs(step):

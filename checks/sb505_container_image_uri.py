@@ -1,22 +1,22 @@
-"""The name of a container's image is not what the program that reads it takes for one.
+"""The name of a container image does not have the form that the program reading it expects.
 
-pyxis knows three forms: a squashfs file, whose name must begin with `/` or `.`; `docker://` or `dockerd://`; else it is
-an image of Docker Hub, unless the registry stands before a `#`. So `nvcr.io/nvidia/pytorch:24.05-py3` is looked for on
-Docker Hub (`registry-1.docker.io/v2/nvcr.io/nvidia/pytorch ... 401 Unauthorized`) by an enroot before 4.0 that has no
-credentials for nvcr.io, and `train.sqsh` by all of them. As it takes both, the old enroot and no credentials, the slash
-is only worth advice. Docker and Apptainer, on the other hand, want the slash and refuse the `#`.
+pyxis knows three forms: a squashfs file, whose name must begin with `/` or `.`; `docker://` or `dockerd://`; anything
+else is an image on Docker Hub, unless the registry is written before a `#`. So `nvcr.io/nvidia/pytorch:24.05-py3` is
+looked up on Docker Hub (`registry-1.docker.io/v2/nvcr.io/nvidia/pytorch ... 401 Unauthorized`) by an enroot before 4.0
+without credentials for nvcr.io, and `train.sqsh` by every release. As the slash fails only with both an old enroot and
+no credentials, it is only worth advice. Docker and Apptainer, on the other hand, need the slash and refuse the `#`.
 
 ## Fix
 
-`registry/image` becomes `registry#image`, which every enroot takes: safe where nothing else uses that text, such as a
-`docker pull`. The other way round for Docker and Apptainer. `./` before the name of a file is unsafe: it need not lie
-in the working directory.
+`registry/image` becomes `registry#image`, which every enroot accepts: safe where nothing else, such as a `docker pull`,
+uses the same text. The other way round for Docker and Apptainer. `./` before a file name is unsafe: the file need not
+be in the working directory.
 
 ## References
 
-pyxis_slurmstepd.c of pyxis, 0.1 to 0.24 (a value that begins with `/` or `.` is a file, `docker://` stands in front of
-all others); `docker::_parse_uri()` and docker.sh of enroot, 3.2 to 4.1 (`docker://[USER@][REGISTRY#]IMAGE[:TAG]`, the
-slash since 4.0); https://github.com/NVIDIA/pyxis/issues/39, https://github.com/NVIDIA/pyxis/issues/78,
+pyxis_slurmstepd.c of pyxis, 0.1 to 0.24 (a value that begins with `/` or `.` is a file, `docker://` is put before all
+others); `docker::_parse_uri()` and docker.sh of enroot, 3.2 to 4.1 (`docker://[USER@][REGISTRY#]IMAGE[:TAG]`, the slash
+since 4.0); https://github.com/NVIDIA/pyxis/issues/39, https://github.com/NVIDIA/pyxis/issues/78,
 https://github.com/NVIDIA/pyxis/issues/168
 """
 
@@ -39,7 +39,7 @@ CARD = Card(
     when=Containers() | Options("container-image") | Commands("enroot"),
 )  # fmt: skip
 
-# A registry's host in front of a slash: with a dot or a port.
+# A registry's host, with a dot or a port, before a slash.
 REGISTRY = Regex(r"(?:docker://)?(?:[^/@#]+@)?((?:[\w-]+\.)+[A-Za-z][\w-]*(?::\d+)?|[\w.-]+:\d+)/(?=[a-z0-9_$\ue000])")
 HASH = Regex(r"docker://[\w.:-]+#|(?:[\w-]+\.)+[A-Za-z][\w-]*(?::\d+)?#")
 FILE = Regex(r"[^:#@]+\.(?:sqsh|sqfs|squashfs|squash)")
@@ -50,7 +50,7 @@ BUILDERS = frozenset({"docker", "podman", "podman-hpc", "buildah", "nerdctl"})
 
 
 class Image(NamedTuple):
-    """An image that a container is made of. `place`: where the container is asked for; `reader`: who reads the name."""
+    """The image of a container. `place`: where the container is requested; `reader`: what reads the name."""
 
     reference: Pieces
     place: Span
@@ -59,7 +59,7 @@ class Image(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """The reference, where it is written."""
+        """The place where the reference is written."""
         first, last = self.reference[0], self.reference[-1]
         return Span(first.start, last.end if last.end > first.start else first.end)
 
@@ -83,11 +83,11 @@ def _images(job: Job) -> Iterator[Image]:
         if value is not None:
             yield Image(value, setting.span, "pyxis", True)
     for step in job.steps:
-        given = [each for each in step.all_options if each.name == "container-image"]
-        for option in given:
+        own_options = [each for each in step.all_options if each.name == "container-image"]
+        for option in own_options:
             if option.value is not None:
                 yield Image(option.value, option.span, "pyxis")
-        own = step.container.image if step.container is not None and not given else None
+        own = step.container.image if step.container is not None and not own_options else None
         if own is not None and not step.request.has_option("container-image"):
             yield Image(own, step.invocation.name_span, "pyxis")
     for invocation in job.invocations:
@@ -101,7 +101,7 @@ def _images(job: Job) -> Iterator[Image]:
 
 
 def _of_others(job: Job, image: Image) -> Finding | None:
-    """apptainer, docker and others know no `#`."""
+    """A `#` in the name of an image for apptainer, docker and others, which do not know it."""
     prefix = known_prefix(image.reference)
     match = HASH.match(prefix)
     if match is None or prefix.startswith(("/", ".", "~")) or image.reader == "charliecloud":
@@ -111,7 +111,7 @@ def _of_others(job: Job, image: Image) -> Finding | None:
 
 
 def _of_pyxis(job: Job, image: Image) -> Finding | None:
-    """pyxis and enroot look on Docker Hub for all that is no file to them, and names no registry."""
+    """A name that pyxis or enroot takes neither for a file nor for one with a registry, and looks up on Docker Hub."""
     shown, text = shown_text(image.reference), text_of(image.reference)
     prefix = known_prefix(image.reference)
     if prefix.startswith(("/", ".")) or "#" in shown or not prefix:
@@ -163,7 +163,7 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
 
 
 def _separated(job: Job, image: Image, at: int, separator: str) -> tuple[str, Callable[[], Fix | None]]:
-    """The reference with another character behind the registry, at `at`; and what makes the fix that writes it."""
+    """The reference with another character after the registry, at `at`, and a function that builds the fix."""
     shown = shown_text(image.reference).replace("\ue000", "…")
     instead = shown[:at] + separator + shown[at + 1 :]
     return instead, partial(_separate, job, image, at, separator, instead)
@@ -193,7 +193,7 @@ def _as_file(job: Job, image: Image) -> Iterator[Edit]:
 
 
 def _offset(field: Pieces, at: int) -> int | None:
-    """Where a character of a field stands in the file, if it stands there as it is."""
+    """The offset in the file of a character of a field; None where it comes from an expansion."""
     for piece in field:
         size = 1 if piece.text is None else len(piece.text)
         if at < size:
@@ -203,7 +203,7 @@ def _offset(field: Pieces, at: int) -> int | None:
 
 
 def _is_built_here(job: Job, text: str) -> bool:
-    """Whether the script builds an image of that name, or its tag says that it is a local one."""
+    """Whether the script builds an image with that name, or its tag says that it is local."""
     if text.endswith(":local"):
         return True
     for invocation in job.invocations:

@@ -1,12 +1,12 @@
-"""A variable is exported for a container, but the image's own value wins.
+"""The script exports a variable, but a value in the container's image overrides it.
 
-pyxis passes the environment of the job into the container, except for what the image defines: `export
-NCCL_SOCKET_IFNAME=eth0` in the batch script does nothing where the image's Dockerfile says something else. Images for
-training define many of CUDA's, NCCL's, Triton's and uv's variables. `--container-env=NAME` lets the job's value win,
-and so does an export inside the container (`bash -c 'export NAME=...; ...'`). LANG, LANGUAGE and LC_ALL never arrive
-unless they are named.
+pyxis passes the environment of the job into the container, except for variables that the image defines: `export
+NCCL_SOCKET_IFNAME=eth0` in the batch script has no effect where the image's Dockerfile sets another value. Training
+images define many variables of CUDA, NCCL, Triton and uv. `--container-env=NAME` lets the job's value win, and so does
+an export inside the container (`bash -c 'export NAME=...; ...'`). LANG, LANGUAGE and LC_ALL are never passed unless
+they are named there.
 
-This is advice: what an image defines is not written in the job.
+This is advice: the job does not show what an image defines.
 
 ## Fix
 
@@ -38,13 +38,13 @@ CARD = Card(
     when=Containers("pyxis"),
 )  # fmt: skip
 
-# What images for training define, by their Dockerfiles: NGC's of PyTorch and NeMo, CUDA's and ROCm's.
+# Variables that training images define in their Dockerfiles: PyTorch and NeMo of NGC, CUDA and ROCm.
 DEFINED = Regex(
     r"NCCL_\w+|CUDA_(?!VISIBLE_DEVICES|LAUNCH_BLOCKING)\w+|NVIDIA_\w+|TORCH_\w+|TRITON_\w+|OMP_\w+|MKL_\w+|UV_\w+|UCX_\w+"
     r"|HF_HOME|NEMO_HOME|PYTHONPATH|PIP_CONSTRAINT|XLA_FLAGS|TF_\w+|OPAL_PREFIX"
 )
 REMOVED = frozenset({"LANG", "LANGUAGE", "LC_ALL"})
-# Lists of folders that every image has: only a folder of the container can be meant for it.
+# Search paths that every image sets: only a folder of the container can be meant for it.
 FOLDERS = frozenset({"PATH", "LD_LIBRARY_PATH"})
 
 
@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
             and name not in container.passed
             and _may_be_shadowed(name, variable, container)
         }
-        # those that a program of the step has from the batch shell, and from nowhere else
+        # those that a program of the step inherits from the batch shell unchanged
         programs = step_programs(step) if exported else []
         names = [
             name
@@ -92,14 +92,14 @@ def _pass(job: Job, step: Step, option: str) -> Fix | None:
 
 
 def _may_be_defined(name: str, variable: Variable) -> bool:
-    """Whether a variable is exported, and of those that images define or pyxis removes."""
+    """Whether a variable is exported, and one that images define or pyxis removes."""
     return variable.exported and (name in FOLDERS or name in REMOVED or DEFINED.fullmatch(name) is not None)
 
 
 def _may_be_shadowed(name: str, variable: Variable, container: Container) -> bool:
     if name not in FOLDERS:
         return bool(variable.alternatives)
-    # the first folder of the list lies in a mount of the container
+    # the first folder of the list is in a mount of the container
     lists = [each.fields[0] for each in variable.alternatives if each.fields]
     return any((first := partition(each, ":")[0]) and mount_of(first, container) is not None for each in lists)
 

@@ -1,18 +1,19 @@
-"""A command in a container uses a path of the host that the container does not see.
+"""A command in a container uses a path of the host that is not mounted in the container.
 
-Docker and Podman show a container nothing of the host but what `-v` and `--mount` name; pyxis what `--container-mounts`
-names and the site mounts for everybody. Inside, a folder has the path of the mount's target: with
+Docker and Podman mount nothing of the host but what `-v` and `--mount` name; pyxis mounts what `--container-mounts`
+names and what the site mounts for everybody. Inside, a folder has the path of the mount's target: with
 `--container-mounts=/lustre/team/data:/data` the file `/lustre/team/data/train.bin` is `/data/train.bin`, and the first
-name is `No such file or directory`; outside it is the other way round. A file that the script writes with a relative
-name lies where the job was submitted, which need not be the folder that is the container's working directory.
+name gives `No such file or directory`; outside it is the other way round. A file that the script writes under a
+relative name is in the folder where the job was submitted, which need not be the one that is the container's working
+directory.
 
-Silent wherever the path may be there after all: a mount that is not known, folders that images bring along, file
-systems that the site may mount (with pyxis: all that the script does not mount itself elsewhere, as nobody mounts what
-is there already), and Apptainer's own binds.
+Nothing is reported wherever the path may exist after all: an unknown mount, folders that images contain, file systems
+that the site may mount (with pyxis: all that the script does not itself mount for another container, as nobody mounts
+what is there already), and Apptainer's own binds.
 
 ## Fix
 
-None: whether the path or the mount is wrong is not written down.
+None: the script does not show whether the path or the mount is wrong.
 
 ## References
 
@@ -41,10 +42,10 @@ CARD = Card(
 )  # fmt: skip
 
 ADVICE = {"pyxis": "add it to `--container-mounts`", "apptainer": "add it to `--bind`", "docker": "mount it with `-v`"}
-TOLD_EVERYTHING = frozenset({"docker", "podman"})
+MOUNT_NOTHING_ELSE = frozenset({"docker", "podman"})
 
 PATH = Regex(r"/[\w.+@%-][\w.+@%/${}-]*|\$\{\w+\}(?:/[\w.+@%/${}-]*)?")
-# Commands that make a path, only print it, or take it for a pattern.
+# Commands that create a path, only print it, or treat it as a pattern.
 SKIPPED = frozenset(
     {"mkdir", "touch", "tee", "ln", "rm", "echo", "printf", "export", "declare", "local", "readonly", "test", "[", "[["}
     | {"sed", "awk", "grep", "egrep", "perl", "find"}
@@ -52,19 +53,19 @@ SKIPPED = frozenset(
 CLEARLY_HOST = Regex(
     r"/(?:lustre|gpfs|fsx|beegfs|weka|ceph|panfs|pscratch|nfs|mnt/(?:lustre|gpfs|fsx|beegfs|weka|nfs))"
 )
-# File systems of clusters: who mounts one of them into a container has a site that mounts none for everybody.
+# Cluster file systems: a script that mounts one of them runs at a site that does not mount them for everybody.
 STORAGE = Regex(
     r"/(?:lustre|gpfs|fsx|beegfs|weka|ceph|panfs|pscratch|scratch|projects?|nfs)\w*/"
     r"|/mnt/(?:lustre|gpfs|fsx|beegfs|weka|nfs)\w*/"
 )
 HOST_FOLDERS = SHARED_VARIABLES | {"PWD", "HOME", "OLDPWD"}
-BROUGHT = Regex(r"/(?:workspace|opt|app|code)(?:/|$)")
+IN_IMAGES = Regex(r"/(?:workspace|opt|app|code)(?:/|$)")
 HOME = Regex(r"\$\{HOME\}/|/home/\w")
 
 
 def check(job: Job) -> Iterator[Finding]:
     yield from _not_mounted(job)
-    yield from _left_behind(job)
+    yield from _written_elsewhere(job)
     yield from _used_outside(job)
 
 
@@ -85,26 +86,26 @@ class Use(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """Where it stands in the command; where it is assigned, if the command has nothing of it but a variable."""
+        """The place of the path in the command, or where it is assigned if the command only has a variable."""
         within = self.command.span
         own = [piece for piece in self.field if within.start <= piece.start and piece.end <= within.end]
         return Span(own[0].start, own[-1].end) if own and own[0].start <= own[-1].end else span_of(self.field)
 
 
 class Reason(NamedTuple):
-    """Why a path is not seen in a container, by the mount of the container `teller` that tells, if one does.
+    """Why a path does not exist in a container, with the mount that shows it, of `container`, if there is one.
 
-    `kind`: `moved` (it is mounted elsewhere), `other` (another container mounts it), `beside` (only something beside it
-    is mounted), `host` (nothing mounts it), `home`.
+    `kind`: `moved` (it is mounted elsewhere), `other` (another container mounts it), `beside` (only a folder next to it
+    is mounted), `host` (nothing mounts it), `home` (the home folder is not mounted).
     """
 
     kind: str
     mount: Mount | None = None
-    teller: Container | None = None
+    container: Container | None = None
 
 
 def _not_mounted(job: Job) -> Iterator[Finding]:
-    """One finding for each container and what it lacks."""
+    """One finding for each container and missing file system."""
     uses: dict[tuple[Span, Span], list[Use]] = {}
     for command in job.invocations:
         if command.phase is Phase.SUBMIT:
@@ -147,8 +148,8 @@ def _message(job: Job, use: Use, reason: Reason) -> str:
     if reason.kind == "moved":
         instead = target.rstrip("/") + path[len(source.rstrip("/")) :]
         return f"the container on line {line} sees {_shown(source)} as {_shown(target)}; write {_shown(instead)}"
-    if reason.kind == "other" and reason.teller is not None:
-        there = job.line(reason.teller.span.start)
+    if reason.kind == "other" and reason.container is not None:
+        there = job.line(reason.container.span.start)
         return (
             f"the container on line {line} does not see {shown}, while that on line {there} mounts {_shown(source)}; "
             f"{advice} here too"
@@ -157,7 +158,7 @@ def _message(job: Job, use: Use, reason: Reason) -> str:
 
 
 def _paths(command: Invocation, container: Container) -> Iterator[Use]:
-    """The absolute paths among the words of a command."""
+    """The absolute host paths among the words of a command."""
     argv, words = command.argv, command.words
     for number, word in enumerate(words):
         at = word.find("=") + 1
@@ -171,7 +172,7 @@ def _paths(command: Invocation, container: Container) -> Iterator[Use]:
 
 
 def _is_path_of_host(field: Pieces, command: Invocation) -> bool:
-    """Whether a path is literal at its beginning, or a folder that a shell outside of the container put in."""
+    """Whether a path begins literally, or with a variable that a shell outside the container expanded."""
     first = field[0]
     if first.text is not None and not first.text.startswith("/") or not PATH.fullmatch(key(field)):
         return False
@@ -187,18 +188,18 @@ def _is_path_of_host(field: Pieces, command: Invocation) -> bool:
         if entered(ancestor) is not None:
             break
         shell = ancestor if ancestor.text is not None else shell
-    # The outermost shell inside of the container got it with its text, or found it there itself.
+    # The outermost shell in the container got the value in its program, or expanded the variable itself.
     return shell is None or shell.text is None or any(piece.expansion == expansion for piece in shell.text.field)
 
 
 def _root(path: str) -> str:
-    """The file system that a path lies on, by its first folder, or two of them below /mnt, /n and the like."""
+    """The file system of a path: its first folder, or the first two below /mnt, /n and the like."""
     parts = path.split("/")
     return "/".join(parts[:3] if len(parts) > 1 and parts[1] in ("mnt", "media", "n", "vol", "net") else parts[:2])
 
 
 class _Sides(NamedTuple):
-    """A mount, with what it takes from the host and where the container has it, as text that can be compared."""
+    """A mount, with its source on the host and its target in the container as strings that can be compared."""
 
     mount: Mount
     source: str
@@ -209,13 +210,13 @@ class _Sides(NamedTuple):
         return self.source == self.target
 
     @property
-    def taken(self) -> str | None:
-        """What it takes from the host; None for a folder that images have too."""
+    def host_source(self) -> str | None:
+        """The source on the host; None for a folder that images have too."""
         return self.source if self.source.startswith(("/", "$")) and not brought_along(self.source) else None
 
 
 class _Host:
-    """What the script tells of the host's paths: what its containers mount, and what its own commands use."""
+    """What the script shows about paths of the host: those that containers mount, and those that its commands use."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -232,13 +233,13 @@ class _Host:
 
     @cached_property
     def mounted(self) -> list[tuple[Container, Mount, str]]:
-        """The mounts of all containers that have the same path on both sides, and that path."""
+        """The mounts of all containers with the same path on both sides, and that path."""
         sides = [(each, one) for each in self.containers for one in self.sides(each) if one.are_same]
-        return [(each, one.mount, source) for each, one in sides if (source := one.taken) is not None]
+        return [(each, one.mount, source) for each, one in sides if (source := one.host_source) is not None]
 
     @cached_property
     def paths(self) -> set[str]:
-        """The paths that commands outside of containers use, and those that containers mount."""
+        """The paths that commands outside containers use, and those that containers mount."""
         found = {key(mount.source) for each in self.containers for mount in each.mounts if mount.source}
         for command in self.job.invocations:
             if entered(command) is not None or container_of(command) is not None:
@@ -249,7 +250,7 @@ class _Host:
         return found
 
     def reason(self, use: Use) -> Reason | None:
-        """Why a path is not seen; None where it may be."""
+        """Why a path does not exist in its container; None where it may exist."""
         container, path = use.container, key(use.field)
         if not container.certain or container.kind == "pyxis" and container.image is None:
             return None  # a container of that name may run already, with other mounts
@@ -257,16 +258,16 @@ class _Host:
         if mount_of(use.field, container) is not None or any(_may_hold(each, path) for each in sides):
             return None
         if names_output(use.option) and classify(use.field, self.job.site, container).private:
-            return None  # what is written there is lost, which is another fault
+            return None  # output written there is lost, which is another check's fault to report
         own = next((each for each in sides if not each.are_same and _holds(each, path)), None)
         if own is not None and not _is_mounted_by_site(container, own):
             return Reason("moved", own.mount, container)
-        if container.kind not in (*TOLD_EVERYTHING, "pyxis", "enroot") or brought_along(path):
+        if container.kind not in (*MOUNT_NOTHING_ELSE, "pyxis", "enroot") or brought_along(path):
             return None
         for other, mount, source in self.mounted:
             if other.kind == container.kind and other is not container and under(path, source):
                 return Reason("other", mount, other)
-        if container.kind in TOLD_EVERYTHING:
+        if container.kind in MOUNT_NOTHING_ELSE:
             return Reason("host") if self._is_clearly_host(path) else None
         if path.startswith("/"):
             storage = STORAGE.match(path) is not None
@@ -284,7 +285,7 @@ class _Host:
 
 
 def _is_mounted_by_site(container: Container, sides: _Sides) -> bool:
-    """Whether what a mount takes from the host may be seen under its own name too, as sites mount their storage."""
+    """Whether the site may also mount the source of a mount under its own name."""
     return container.kind == "shifter" or container.kind == "apptainer" and sides.source.startswith(("$", "."))
 
 
@@ -294,13 +295,13 @@ def _is_same(mount: Mount) -> bool:
 
 
 def _holds(sides: _Sides, path: str) -> bool:
-    """Whether a path lies in what a mount takes from the host, which is no folder that images have too."""
-    source = sides.taken
+    """Whether a path is in the source of a mount, unless images have that folder too."""
+    source = sides.host_source
     return source is not None and under(path, source)
 
 
 def _may_hold(sides: _Sides, path: str) -> bool:
-    """Whether a mount's target may be a folder above a path, for all that is known of both."""
+    """Whether the target of a mount may be a parent of a path, as far as both are known."""
     target = sides.target
     if target.startswith("$") or not target.startswith("/"):
         return target.partition("/")[0] != path.partition("/")[0] or "${" in target[2:]
@@ -312,8 +313,8 @@ def _may_hold(sides: _Sides, path: str) -> bool:
 # --- files of the folder of submission, and paths of a container on the host ---------------------------
 
 
-def _left_behind(job: Job) -> Iterator[Finding]:
-    """Files that the script writes where it is submitted, and a container looks for in another folder of the host."""
+def _written_elsewhere(job: Job) -> Iterator[Finding]:
+    """Files that the script writes in the folder of submission, and a container reads in another folder of the host."""
     written: set[str] = set()
     for command in job.invocations:
         container = container_of(command)
@@ -345,23 +346,23 @@ def _left_behind(job: Job) -> Iterator[Finding]:
                 )
 
 
-def _may_hold_brought(target: str) -> bool:
-    """Whether a folder of the container is one of those that images bring along, or lies around them."""
-    return target == "/" or BROUGHT.match(target) is not None
+def _may_be_in_image(target: str) -> bool:
+    """Whether a folder of the container is one that images contain, or a parent of these."""
+    return target == "/" or IN_IMAGES.match(target) is not None
 
 
 @once
 def _named(job: Job) -> frozenset[str]:
-    """The paths in words of commands that may make files or folders."""
+    """The absolute paths in words of commands that may create files or folders."""
     making = (each for each in job.invocations if each.name in SKIPPED or each.children)
     return frozenset(path for each in making for field in each.argv if (path := key(field))[:1] == "/")
 
 
 def _used_outside(job: Job) -> Iterator[Finding]:
-    """Paths that only containers have, for all that the script tells, in commands of the host."""
+    """Paths that exist only in containers, as far as the script shows, in commands that run on the host."""
     containers = [each for each in map(entered, job.invocations) if each is not None]
     moved = [(mount, each) for each in containers for mount in each.mounts if mount.source and not _is_same(mount)]
-    mounts = [(mount, each) for mount, each in moved if _may_hold_brought(key(mount.target))]
+    mounts = [(mount, each) for mount, each in moved if _may_be_in_image(key(mount.target))]
     if not mounts:
         return
     known = {key(mount.source) for mount, _ in moved}
@@ -372,7 +373,7 @@ def _used_outside(job: Job) -> Iterator[Finding]:
             continue
         for use in _paths(command, containers[0]):
             path = key(use.field)
-            if not BROUGHT.match(path) or any(under(path, each) for each in known):
+            if not IN_IMAGES.match(path) or any(under(path, each) for each in known):
                 continue
             if any(under(path, each) or under(each, path) for each in _named(job)):
                 continue

@@ -1,19 +1,19 @@
-"""A program in a container reads variables of the job that the container does not get.
+"""A program in a container reads variables of the job that are not passed to the container.
 
-docker and podman start with the image's environment, and add only what `-e` names. In
-`docker run IMAGE bash -c 'torchrun --node_rank=$SLURM_NODEID …'` the variable is empty, torchrun ends with an error
-of its arguments, and a program that takes its rank from Slurm runs as many times as there are tasks, each alone.
-apptainer and singularity pass the environment on, unless `--cleanenv` or `--containall` say otherwise.
+docker and podman start with the image's environment, and add only the variables that `-e` names. In `docker run IMAGE
+bash -c 'torchrun --node_rank=$SLURM_NODEID …'` the variable is empty, torchrun stops with an argument error, and a
+program that takes its rank from Slurm runs as many times as there are tasks, each alone. apptainer and singularity pass
+the environment on, unless `--cleanenv` or `--containall` is set.
 
-An error where a shell in the container expands such a variable, or a launcher takes its settings from it. A warning
-where it is only printed, where nobody can look into the program that MASTER_ADDR and its kin are exported for, and for
+An error where a shell in the container expands such a variable, or a launcher reads its settings from it. A warning
+where it is only printed, where the program that MASTER_ADDR and the like are exported for cannot be read, and for
 exported settings of libraries (NCCL_DEBUG) where all programs run in such containers.
 
 ## Fix
 
-`-e NAME` for each of them: docker takes the value from its own environment. Safe: the container gets what it reads, and
-nothing else. None for variables that are not exported, under sudo (which drops them before docker sees them), and for
-apptainer, where `--env` wants the value.
+Adds `-e NAME` for each of them: docker takes the value from its own environment. Safe: the container gets what it
+reads, and nothing else. None for variables that are not exported, under sudo (which drops them before docker sees
+them), and for apptainer, where `--env` needs the value.
 
 ## References
 
@@ -44,17 +44,17 @@ CARD = Card(
     when=Containers("docker", "podman", "apptainer"), seen="runs of podman 4.3; apptainer exec manual, --cleanenv",
 )  # fmt: skip
 
-# What a variable's name begins with that apptainer hands in under the rest of it.
-HANDED_IN = ("APPTAINERENV_", "SINGULARITYENV_")
+# Prefixes of variables that apptainer passes into the container under the rest of the name.
+PASSED_PREFIXES = ("APPTAINERENV_", "SINGULARITYENV_")
 # Masks of devices, which Slurm sets for jobs with GPUs.
 DEVICES = frozenset({"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"})
-# What programs that take their rank from Slurm look at.
+# Variables that programs read to get their rank from Slurm.
 RANKS = ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID")
 RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"})
-# What libraries look for themselves, but for paths of the host, which mean nothing in a container.
+# Settings that libraries read themselves, and names of paths on the host, which mean nothing in a container.
 SETTINGS = Regex(r"(?:NCCL|UCX|GLOO|TORCH|PYTORCH|CUDA|NVTE|HF|WANDB|HSA|RCCL|MIOPEN|TOKENIZERS|TRITON|OMP)_[A-Z0-9_]+")
 PATHS = Regex(r".*_(?:HOME|PATH|ROOT|DIR|CACHE)|CUDA_VISIBLE_DEVICES")
-# Variables of which images have their own: what a program in the container means by them is not the host's.
+# Variables that images define themselves: a program in the container does not mean the host's value.
 OF_IMAGES = Regex(
     r"(?:LD_LIBRARY_|LIBRARY_|PYTHON|MAN|CPATH|CMAKE_PREFIX_|PKG_CONFIG_|GO|NODE_)?PATH|\w+_VERSION|LANG|LC_\w+|TZ|TMPDIR"
     r"|(?:CUDA|ROCM|CONDA|JAVA|VIRTUAL|NVIDIA)_\w+|DEBIAN_FRONTEND"
@@ -79,10 +79,11 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 class Lost:
-    """What one way of a start loses.
+    """The variables lost in one of the ways in which a container may be started.
 
-    `reads`: by name, where a shell in the container expands it. `wanted`: what programs read themselves. `harmful`:
-    names without which the program goes wrong. `ranks`: a program takes its rank from Slurm's variables.
+    `reads`: by name, the places where a shell in the container expands it. `wanted`: names that programs read
+    themselves. `harmful`: names without which the program fails. `ranks`: a program reads its rank from Slurm's
+    variables.
     """
 
     def __init__(self, job: Job, start: ContainerStart) -> None:
@@ -110,7 +111,7 @@ class Lost:
                 self.harmful.add(read.name)
 
     def _of_programs(self, job: Job, start: ContainerStart) -> None:
-        """What launchers and programs in the container take from the environment, and the script exports for them."""
+        """Adds what launchers and programs in the container read from the environment and the script exports."""
         variables = start.invocation.state.variables
         own = {name for name, each in variables.items() if each.exported and each.alternatives}
         several = start.step is not None and (start.step.geometry.several or start.step.several_nodes)
@@ -140,7 +141,7 @@ class Lost:
 
 
 def _lost_variables(job: Job, ways: list[ContainerStart]) -> Finding | None:
-    """The variables that a container lacks in all the ways in which it is started."""
+    """The finding for variables that a container lacks in every way in which it may be started."""
     losses = [Lost(job, each) for each in ways]
     start, lost = ways[0], losses[0]
     names = [name for name in lost.reads if all(name in each.reads for each in losses)]
@@ -149,7 +150,7 @@ def _lost_variables(job: Job, ways: list[ContainerStart]) -> Finding | None:
         return None
     variables = start.invocation.state.variables
     unexported = [
-        name for name in names if (held := variables.get(name)) is not None and held.alternatives and not held.exported
+        name for name in names if (own := variables.get(name)) is not None and own.alternatives and not own.exported
     ]
     cleaned, by_sudo = _cleaning(start), _runs_under_sudo(start)
     reads = sorted({span for name in names for span in lost.reads.get(name, ())})
@@ -185,18 +186,18 @@ def _drops_environment(start: ContainerStart) -> bool:
 
 
 def _cleaning(start: ContainerStart) -> str | None:
-    """How apptainer is told to drop the environment."""
+    """The option or variable that makes apptainer drop the environment; None where nothing does."""
     if start.container.kind != "apptainer" or start.container.inherits:
         return None
     for name in ("cleanenv", "containall", "compat"):
-        given = start.flag(name)
-        if given is not None:
-            return start.job.source.slice(given.span) if given.span.end - given.span.start < 16 else f"--{name}"
+        option = start.flag(name)
+        if option is not None:
+            return start.job.source.slice(option.span) if option.span.end - option.span.start < 16 else f"--{name}"
     return "APPTAINER_CLEANENV"
 
 
 def _runs_under_sudo(start: ContainerStart) -> bool:
-    """Whether sudo drops the environment on the way to the engine."""
+    """Whether sudo drops the environment before it reaches the engine."""
     for command in enclosing_commands(start.invocation):
         if command.spawn.kind == "sudo":
             kept = any(word.startswith(("-E", "--preserve-env")) for word in command.words)
@@ -215,16 +216,16 @@ def _gets(start: ContainerStart, name: str) -> bool | None:
     if named:
         return container.passed.get(name) is not None or not _runs_under_sudo(start)
     if container.kind == "apptainer":
-        if any(prefix + name in start.invocation.state.variables for prefix in HANDED_IN):
+        if any(prefix + name in start.invocation.state.variables for prefix in PASSED_PREFIXES):
             return True
         # `export SINGULARITYENV_$name=…`
-        return None if any(f"{prefix}$" in start.job.source.text for prefix in HANDED_IN) else False
+        return None if any(f"{prefix}$" in start.job.source.text for prefix in PASSED_PREFIXES) else False
     return container.passes(name)
 
 
 @once
 def _reads_inside(job: Job) -> dict[int, list[VariableRead]]:
-    """The variables that are read in the programs of each command, in order."""
+    """The variables that are read in the programs of each command (by its id), in order."""
     found: dict[int, list[VariableRead]] = {}
     for read in job.trace.reads:
         for shell in _shells(read):
@@ -239,7 +240,7 @@ def _shells(read: VariableRead) -> list[Invocation]:
 
 
 def _is_set_outside(job: Job, start: ContainerStart, name: str) -> bool:
-    """Whether the command that starts the container has the variable, as far as script and Slurm tell."""
+    """Whether the command that starts the container has the variable, as far as the script and Slurm show."""
     if name in DEVICES:
         return job.request.asks_for_gpus is True
     if name in ENVIRONMENT_NAMES or OF_IMAGES.fullmatch(name):
@@ -281,7 +282,7 @@ def _settings(job: Job) -> list[VariableAssignment]:
 
 
 def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
-    """Settings of libraries that the script exports, and that none of its programs gets, as all run in containers."""
+    """The finding for library settings that the script exports, but no program gets because all run in containers."""
     start = ways[0]
     works = start.launches or any(python_of(each) is not None for each in start.program)
     if start.container.kind == "apptainer" or not works:
@@ -308,7 +309,7 @@ def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
 
 
 def _runs_outside(job: Job, dropping: Iterable[list[ContainerStart]]) -> bool:
-    """Whether programs that may want the settings run outside of these containers."""
+    """Whether programs that may read the settings run outside these containers."""
     starts = [way for ways in dropping for way in ways]
     inside = {id(each) for way in starts for each in way.program}
     steps = {id(way.step) for way in starts}

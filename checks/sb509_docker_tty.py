@@ -1,18 +1,18 @@
-"""`docker run -it` asks for a terminal, and a batch job has none.
+"""`docker run -it` needs a terminal, and a batch job has none.
 
-The standard input of a batch script, and of the tasks that srun starts, is no terminal. With `-i` and `-t` together
-docker refuses before it has started anything: `the input device is not a TTY`, exit status 1. It is the habit of the
-command line, where `-it` is right; `srun --pty` and `script` make a terminal, and with `-d` docker does not look.
+The standard input of a batch script, and of the tasks that srun starts, is not a terminal. With `-i` and `-t` together
+docker refuses before it starts anything: `the input device is not a TTY`, exit status 1. It is a habit from the command
+line, where `-it` is right; `srun --pty` and `script` create a terminal, and with `-d` docker does not check.
 
-A warning where the script asks for no resources, so that it may be meant for a terminal.
+A warning where the script does not request resources, as it may then be meant for a terminal.
 
-podman only warns, and docker takes `-t` without `-i`: there the container runs, each line of its log ends in a carriage
-return, and errors are mixed into the output. The finding is only advice there.
+podman only warns, and docker accepts `-t` without `-i`: in both cases the container runs, each line of its log ends in
+a carriage return, and errors are mixed into the output. There the finding is only advice.
 
 ## Fix
 
-Takes `-t` out, and `-i` with it unless a pipe, a heredoc or a file is given to the container's standard input. Safe:
-with docker nothing could run as it was.
+Removes `-t`, and `-i` with it unless the container's standard input is a pipe, a heredoc or a file. Safe: as written,
+docker could not run anything.
 
 ## References
 
@@ -36,9 +36,9 @@ CARD = Card(
     seen="runs of docker's client 20.10 and 28.2, and of podman 4.3",
 )  # fmt: skip
 
-# Commands that give what they start a terminal.
+# Commands that provide a terminal to what they start.
 TERMINALS = frozenset({"unbuffer", "script", "tmux", "screen", "expect"})
-# Options of scripts that are for sbatch, and not for a terminal with a few directives left in them.
+# Options that show that a script is meant for sbatch, and not for a terminal with a few directives left in it.
 RESOURCES = (
     *("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "exclusive", *GPU_OPTIONS),
     *("partition", "account", "qos", "constraint", "nodelist", "array"),
@@ -80,7 +80,7 @@ def _asks_for_terminal(start: ContainerStart) -> bool:
 
 
 def _has_no_terminal(start: ContainerStart) -> bool:
-    """Whether its standard input is certainly no terminal: in a batch job, unless somebody makes one."""
+    """Whether the standard input is certainly not a terminal: in a batch job, unless a command creates one."""
     if start.invocation.phase is Phase.SUBMIT or start.job.phase is not Phase.BATCH:
         return False
     for command in (start.invocation, *start.invocation.ancestors()):
@@ -91,13 +91,13 @@ def _has_no_terminal(start: ContainerStart) -> bool:
 
 
 def _takes_input(start: ContainerStart) -> bool:
-    """Whether docker would connect its own standard input."""
+    """Whether docker would connect its own standard input to the container."""
     attached = [each.text for each in start.container.options if each.name == "attach"]
     return start.flag("interactive") is not None or "stdin" in attached
 
 
 def _is_fed(start: ContainerStart) -> bool:
-    """Whether something is given to its standard input: a pipe, a heredoc, a file."""
+    """Whether the standard input is a pipe, a heredoc or a file."""
     for command in (start.invocation, *start.invocation.ancestors()):
         if command.piped_from or command.stdin is not None:
             return True
@@ -107,7 +107,7 @@ def _is_fed(start: ContainerStart) -> bool:
 
 
 def _without_terminal(ways: list[ContainerStart]) -> list[Edit]:
-    """Takes `-t` out, and `-i` with it where nothing is fed to the program; empty where they stand in other words."""
+    """Edits that remove `-t`, and `-i` too where the program has no input; empty where they cannot be edited."""
     start = ways[0]
     unwanted = {"tty"} if any(map(_is_fed, ways)) else {"tty", "interactive"}
     words: dict[int, set[str]] = {}
@@ -126,7 +126,7 @@ def _without_terminal(ways: list[ContainerStart]) -> list[Edit]:
         if edit is None:
             return []
         if not names <= unwanted or not text.startswith("--") and not set(text[1:]) <= {"i", "t"}:
-            # a cluster of letters without some of them: `-itd` to `-d`
+            # remove some letters from a group: `-itd` to `-d`
             if not re.fullmatch(r"-[A-Za-z]+", text):
                 return []
             letters = "it" if "interactive" in unwanted else "t"

@@ -1,17 +1,17 @@
-"""Workers on several nodes run in containers with a network of docker's own, and cannot reach each other.
+"""Workers on several nodes run in containers with docker's own network, and cannot reach each other.
 
 Without `--network host` a container has a private address behind the node's. `-p 29500:29500` lets others reach one
 port: the rendezvous may work, and then NCCL and Gloo connect on ports of their own, which nothing publishes. The job
 waits until its time-out. Without `-p` it waits at the rendezvous.
 
-Reported where a launcher that is told of several nodes runs in such a container in a step on several nodes, or a
-program that is handed MASTER_ADDR and its rank, or the number of nodes (a warning, where it is not known to be Python).
-Networks with a name (an overlay, `container:…`) may reach over nodes, and are left alone.
+Reported where a launcher set up for several nodes runs in such a container in a step on several nodes, or a program
+that gets MASTER_ADDR and its rank or the number of nodes (a warning where it is not known to be Python). Named networks
+(an overlay, `container:…`) may span nodes, and are not reported.
 
 ## Fix
 
-`--network=host`, without the `-p` options, which mean nothing then. Unsafe: the program's ports become the node's, and
-the firewall has to allow them.
+Adds `--network=host`, and removes the `-p` options, which then have no effect. Unsafe: the program's ports become the
+node's, and the firewall has to allow them.
 
 ## References
 
@@ -33,7 +33,7 @@ CARD = Card(
     seen="docker run manual, --network and --publish",
 )  # fmt: skip
 
-# Variables that tell a program its place among others, where no launcher does.
+# Variables that give a program its place among others where there is no launcher.
 RANKS = frozenset({"RANK", "NODE_RANK", "MACHINE_RANK", "WORLD_SIZE", "NNODES", "NUM_NODES", "PET_NNODES"})
 ADDRESSES = frozenset({"MASTER_ADDR", "PET_MASTER_ADDR", "MAIN_PROCESS_IP", "HEAD_NODE", "HEAD_ADDR", "RDZV_ENDPOINT"})
 
@@ -72,16 +72,16 @@ def _has_own_network(start: ContainerStart) -> bool:
 
 
 def _joining(start: ContainerStart) -> tuple[str, Span, bool] | None:
-    """What in a container is to find workers on other nodes: its name, its place, and whether that is certain."""
+    """The program in a container that has to find workers on other nodes: name, place, and whether it is certain."""
     for launch in start.launches:
         if _spans_nodes(launch):
             return launch.launcher.name, launch.launcher.span, True
     if start.launches or start.step is None or start.step.several_nodes is not True:
         return None
-    handed = start.container.passed
-    if ADDRESSES.isdisjoint(handed) or RANKS.isdisjoint(handed) or start.invocation.context.restricted:
-        return None  # no place among others is handed in
-    nodes = [text_of(value) for name in ("NNODES", "NUM_NODES", "PET_NNODES") if (value := handed.get(name))]
+    passed = start.container.passed
+    if ADDRESSES.isdisjoint(passed) or RANKS.isdisjoint(passed) or start.invocation.context.restricted:
+        return None  # no address and rank are passed
+    nodes = [text_of(value) for name in ("NNODES", "NUM_NODES", "PET_NNODES") if (value := passed.get(name))]
     if "1" in nodes:
         return None
     program = next((each for each in start.program if python_of(each) is not None), None)
@@ -91,7 +91,7 @@ def _joining(start: ContainerStart) -> tuple[str, Span, bool] | None:
 
 
 def _spans_nodes(launch: Launch) -> bool:
-    """Whether workers on several nodes are to find each other."""
+    """Whether a launcher's workers on several nodes have to find each other."""
     launcher, step = launch.launcher, launch.step
     if step is None or step.several_nodes is not True or launcher.standalone or not launcher.spawns:
         return False

@@ -1,15 +1,15 @@
-"""Workers share memory in a container whose /dev/shm has 64 MB.
+"""Processes share memory in a container whose /dev/shm has only 64 MB.
 
-docker and podman give a container a /dev/shm of its own with 64 MB, however large the node's is. The loaders of a
-PyTorch DataLoader hand each batch over in it, and NCCL puts its buffers there: the job dies with `Bus error` or
-`unable to mmap … No space left on device`, often after hours, on one larger batch.
+docker and podman give a container its own /dev/shm of 64 MB, however large the node's is. The workers of a PyTorch
+DataLoader pass each batch through it, and NCCL puts its buffers there: the job dies with `Bus error` or `unable to mmap
+… No space left on device`, often after hours, on one larger batch.
 
-An InfiniBand device in a container needs locked memory, too, of which docker allows little; that is only advice.
+An InfiniBand device in a container also needs locked memory, of which docker allows little; that is only advice.
 
 ## Fix
 
-`--ipc=host`, the node's own /dev/shm. Unsafe: processes outside of the container see its shared memory then;
-`--shm-size=32g` does without.
+Adds `--ipc=host`, which uses the node's own /dev/shm. Unsafe: processes outside the container then see its shared
+memory; `--shm-size=32g` avoids that.
 
 ## References
 
@@ -33,7 +33,7 @@ CARD = Card(
     when=Containers("docker", "podman"), seen="a run of podman 4.3, whose /dev/shm had 64000 KB",
 )  # fmt: skip
 
-# Options of a Python program that start further processes for loading data.
+# Options of a Python program that start worker processes for loading data.
 LOADERS = Regex(
     r"--?(?:[\w.-]*[._-])?(?:num[_-]?workers|data[_-]?workers|workers|nworkers|dataloader[_-]num[_-]workers)"
 )
@@ -73,7 +73,7 @@ def _has_small_memory(start: ContainerStart) -> bool:
 
 
 def _sharing(start: ContainerStart) -> tuple[str, Span] | None:
-    """Which processes in the container share memory, and where they are started."""
+    """The processes in the container that share memory, and the place where they are started."""
     for launch in start.launches:
         launcher = launch.launcher
         each = launcher.processes_per_task

@@ -1,25 +1,28 @@
 """A program uses GPUs in a container that sees none of them.
 
-docker and podman give a container no GPU without `--gpus`, `--device` or their kin; apptainer and singularity bring the
-driver's libraries in only with `--nv` (NVIDIA) or `--rocm` (AMD), or where the site's configuration always does. The
-program then finds no CUDA device: it fails, or runs on the processors while the job's GPUs stay idle. The same happens
-where the option stands behind the image: there it belongs to the program, and apptainer looks for a command `--nv`.
+docker and podman do not give a container any GPU without `--gpus`, `--device` or the like; apptainer and singularity
+mount the driver's libraries only with `--nv` (NVIDIA) or `--rocm` (AMD), or where the site's configuration always does
+so. The program then finds no CUDA device: it fails, or runs on the CPUs while the job's GPUs stay idle. The same
+happens where the option comes after the image: there it belongs to the program, and apptainer looks for a command named
+`--nv`.
 
-Reported for jobs that ask for GPUs, where a command in the container plainly uses them, or is a Python program and
+Reported for jobs that request GPUs, where a command in the container clearly uses them, or is a Python program and
 nothing else in the script could be what the GPUs are for. For apptainer only where the GPUs are certainly NVIDIA's (by
-the type that is asked for, the image, a module, nvidia-smi): sites with AMD's bring the libraries in by modules.
+the requested type, the image, a module, nvidia-smi): sites with AMD GPUs provide the libraries through modules.
 
-An error for docker, whose daemon does it by itself only where the site made the nvidia runtime its default; else a
-warning. `apptainer exec IMAGE srun …` is reported too: the image hardly has srun, which was to start the container.
+An error for docker, whose daemon adds the GPUs itself only where the site made the nvidia runtime its default;
+otherwise a warning. `apptainer exec IMAGE srun …` is reported too: the image is unlikely to contain srun, which was
+meant to start the container.
 
-As advice: a ROCR_VISIBLE_DEVICES that a prolog or the user's own files set to the node's numbers goes into a container
-of pyxis, where the job's GPUs count from 0. One that Slurm sets for a step is right in both: its numbers are those of
-the step's cgroup (ConstrainDevices), or, without one, of all the node's GPUs, which the container then has too.
+As advice: a ROCR_VISIBLE_DEVICES that a prolog or the user's own files set to the node's numbers is passed into a
+container of pyxis, where the job's GPUs count from 0. A value that Slurm sets for a step is right in both cases: its
+numbers are those of the step's cgroup (ConstrainDevices) or, without one, of all the node's GPUs, which the container
+then has too.
 
 ## Fix
 
-Adds `--nv`: safe where the GPUs are NVIDIA's, as it does nothing without them. `--gpus all` is unsafe: on a node that
-the job shares it is too much. An option behind the image is moved in front of it, which is safe.
+Adds `--nv`: safe where the GPUs are NVIDIA's, as it does nothing without them. `--gpus all` is unsafe: on a shared node
+it is too much. An option after the image is moved before it, which is safe.
 
 ## References
 
@@ -54,7 +57,7 @@ CARD = Card(
     seen="docker run manual, --gpus; apptainer manual, GPU Support; apptainer/singularity issue 6203",
 )  # fmt: skip
 
-# Types of GPUs, as sites name them in GRES, partitions and constraints.
+# GPU types, as sites name them in GRES, partitions and constraints.
 NVIDIA_TYPES = Regex(
     r"(?:^|[^a-z0-9])(?:nvidia|tesla|quadro|titan|volta|ampere|hopper|turing|pascal|blackwell|dgx"
     r"|(?:rtx|gtx|geforce)[a-z0-9_]*|[abhlptvk]\d{1,3}[a-z]?|gh200|gb?200|[1-5]0[5-9]0(?:ti)?)(?:$|[^a-z0-9])"
@@ -64,7 +67,7 @@ NVIDIA_IMAGES = Regex(
 )
 # Images whose own program needs GPUs.
 SERVERS = Regex(r"vllm-openai|tritonserver|text-generation-inference|(?:^|/)sglang\b|nvcr\.io/nim/")
-# Machines and software of AMD, wherever the script speaks of them: their sites bring the libraries in by modules.
+# Signs of AMD machines and software anywhere in the script: these sites provide the libraries through modules.
 AMD = Regex(
     r"rocm|\bHIP_|\bROCR_|amdgpu|\bmi[23]\d\d|(?<![a-z])lumi|(?:standard|small|dev)-g\b"
     r"|project_46\d{7}|adastra|frontier|setonix|dardel",
@@ -79,7 +82,7 @@ AMD_NODE = 8  # GPUs on AMD's nodes
 
 
 class Use(NamedTuple):
-    """What uses GPUs in a container: in words ('' where only nothing else could be what they are for), and where."""
+    """A use of GPUs in a container: in words ('' where the GPUs can only be for this program), and its place."""
 
     words: str
     span: Span
@@ -101,7 +104,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _without_gpus(job: Job, ways: list[ContainerStart]) -> Finding | None:
-    """A container without the GPUs that its program uses, and the job asks for."""
+    """The finding for a container without the GPUs that the job requests and its program uses."""
     start = ways[0]
     access = [gpu_access(each) for each in ways]
     if any(each.kind != NONE for each in access) or not all(_has_gpus(job, each) for each in ways):
@@ -137,7 +140,7 @@ def _without_gpus(job: Job, ways: list[ContainerStart]) -> Finding | None:
 
 
 def _after_image(ways: list[ContainerStart]) -> Finding | None:
-    """An option for GPUs behind the image, where the engine takes it for the program or its argument."""
+    """The finding for a GPU option after the image, which the engine takes for the program or its argument."""
     start = ways[0]
     argv = start.invocation.argv
     reading = options_after_image(start.container, argv) if start.verb in ("exec", "run") else None
@@ -164,7 +167,7 @@ def _after_image(ways: list[ContainerStart]) -> Finding | None:
 
 
 def _has_gpus(job: Job, start: ContainerStart) -> bool:
-    """Whether the job, or the step around, has GPUs for it."""
+    """Whether the job, or the enclosing step, has GPUs for the container."""
     for name in GPU_OPTIONS:
         option = None if start.step is None else start.step.option(name)
         if option is not None:
@@ -188,7 +191,7 @@ def _use(job: Job, start: ContainerStart) -> Use | None:
 
 
 def _runs_program(command: Invocation) -> bool:
-    """Whether a command may be what the job asks for GPUs for."""
+    """Whether a command may be what the job requests GPUs for."""
     if runs_script(command) or command.name in PROGRAMS:
         return True
     python = python_of(command)
@@ -199,7 +202,7 @@ def _runs_program(command: Invocation) -> bool:
 
 @once
 def _others_use(job: Job) -> bool:
-    """Whether a command outside of containers without GPUs may be what the job's GPUs are for."""
+    """Whether the job's GPUs may be for a command outside its containers without GPUs."""
     starts = [way for ways in container_starts(job) for way in ways]
     if any(gpu_access(each).kind != NONE for each in starts) or any(step.container is not None for step in job.steps):
         return True
@@ -216,7 +219,7 @@ def _others_use(job: Job) -> bool:
 
 
 def _vendor(job: Job, start: ContainerStart) -> str | None:
-    """Whose GPUs a container gets: `nvidia`, `amd`, or None where the script does not tell."""
+    """The vendor of a container's GPUs: `nvidia`, `amd`, or None where the script does not show it."""
     vendor = _vendor_of_job(job)
     if vendor is not None:
         return vendor
@@ -234,7 +237,7 @@ def _is_nvidia(kind: str | None) -> bool:
 
 @once
 def _vendor_of_job(job: Job) -> str | None:
-    """The same by what the whole script says."""
+    """The vendor of the job's GPUs, by the settings of the site and the whole script."""
     if job.site.gpu_vendor is not None:
         return job.site.gpu_vendor
     if AMD.search(job.source.text):
@@ -271,7 +274,7 @@ def _srun_inside(job: Job, start: ContainerStart) -> Iterator[Finding]:
 
 
 def _srun_first(start: ContainerStart, inner: Invocation) -> list[Edit]:
-    """Puts srun and its options in front of the engine."""
+    """Edits that move srun and its options before the engine."""
     step = inner.spawn.info
     if not isinstance(step, Step) or step.command is None or not step.certain:
         return []
@@ -286,7 +289,7 @@ def _srun_first(start: ContainerStart, inner: Invocation) -> list[Edit]:
 
 
 def _masks(job: Job) -> Iterator[Finding]:
-    """Steps that start a container of pyxis on a part of a node's AMD GPUs, and leave the mask as it is."""
+    """Steps that start a pyxis container on some of a node's AMD GPUs without unsetting the mask."""
     request = job.request
     gpus = request.gpus_per_node()
     if gpus is None or not 0 < gpus < (job.site.gpus_per_node or AMD_NODE) or request.exclusive is not None:

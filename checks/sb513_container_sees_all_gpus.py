@@ -1,20 +1,20 @@
-r"""A container takes GPUs of its node that Slurm did not give to the job.
+r"""A container uses GPUs of its node that Slurm did not allocate to the job.
 
-`--gpus all` is not held back by the job's cgroup, because docker's daemon starts the container outside of it: the
-program sees every GPU of the node, takes the first one as a rule, and meets there the program of another job. Both run
-out of memory, or run at half the speed. `--gpus 2` is no better: docker takes the node's first two, whichever Slurm
-gave to the job, and so is a number that is written down.
+The job's cgroup does not restrict `--gpus all`, because docker's daemon starts the container outside it: the program
+sees every GPU of the node, usually takes the first one, and shares it with the program of another job. Both run out of
+memory, or run at half the speed. `--gpus 2` is no better: docker takes the node's first two, whichever Slurm allocated
+to the job. Neither is a fixed GPU number.
 
 Reported where the job certainly has fewer GPUs than its nodes: `gpus-per-node` in the settings says how many these
-have, else a job of 1, 2, 3, 5, 6 or 7 without `--exclusive` or all of the memory is taken to share its node. Not where
-CUDA_VISIBLE_DEVICES is handed in. podman and apptainer run in the job's own cgroup. But where Slurm gives every task of
-a node GPUs of its own, it says so by CUDA_VISIBLE_DEVICES, and `--cleanenv` keeps that from the container: all tasks
-take the first GPU, unless the site holds them back by task (ConstrainDevices).
+have; without it, a job with 1, 2, 3, 5, 6 or 7 GPUs and neither `--exclusive` nor all of the memory is assumed to share
+its node. Not reported where CUDA_VISIBLE_DEVICES is passed in. podman and apptainer run in the job's own cgroup. But
+where Slurm gives each task of a node its own GPUs, it does so through CUDA_VISIBLE_DEVICES, and `--cleanenv` hides that
+from the container: all tasks take the first GPU, unless the site restricts each task to its devices (ConstrainDevices).
 
 ## Fix
 
-`--gpus "\"device=$SLURM_JOB_GPUS\""`: the numbers that Slurm has for them, in the quotes that docker wants around a
-list. Unsafe: sites may number them otherwise than docker does.
+`--gpus "\"device=$SLURM_JOB_GPUS\""`: Slurm's numbers for the job's GPUs, in the quotes that docker needs around a
+list. Unsafe: sites may number them differently from docker.
 
 ## References
 
@@ -72,12 +72,12 @@ def check(job: Job) -> Iterator[Finding]:
             )
 
 
-# How apptainer is told to drop the environment; with AMD's GPUs the mask is another one.
+# Options that make apptainer drop the environment; AMD GPUs have another mask.
 CLEANING = ("cleanenv", "containall", "compat")
 
 
 def _loses_mask(job: Job, start: ContainerStart) -> bool:
-    """Whether tasks that share a node lose what tells them which of its GPUs are theirs."""
+    """Whether tasks that share a node lose the variable that says which of its GPUs are theirs."""
     container, step = start.container, start.step
     if container.kind != "apptainer" or not start.is_certain or start.flag("nv") is None or container.inherits:
         return False
@@ -89,7 +89,7 @@ def _loses_mask(job: Job, start: ContainerStart) -> bool:
 
 
 def _gpus_of_shared_node(job: Job, start: ContainerStart) -> int | None:
-    """How many GPUs the job has on its node, where others may have the rest; None where it may have all."""
+    """The number of the job's GPUs on its node, where other jobs may have the rest; None where it may have all."""
     request = job.request
     if request.has_option("exclusive") or request.value("mem") == "0" or not request.directives.certain:
         return None
@@ -105,13 +105,13 @@ def _gpus_of_shared_node(job: Job, start: ContainerStart) -> int | None:
         return None
     if job.site.gpus_per_node is not None:
         return gpus if gpus < job.site.gpus_per_node else None
-    # Nodes have 4 or 8 GPUs as a rule; one that has a single one has it for many processors.
+    # Nodes usually have 4 or 8 GPUs; a node with a single GPU has many processors for it.
     processors = (request.cpus_per_task or 1) * (request.tasks_on_each_node() or 1)
     return gpus if gpus not in (4, 8, 16) and processors < 48 * gpus else None
 
 
 def _own_gpus(job: Job, start: ContainerStart, option: CommandOption) -> list[Edit]:
-    """Names the GPUs of the job, where the batch shell expands the words; docker wants quotes around a list."""
+    """The edit that names the job's GPUs where the batch shell expands the words; docker needs quotes around a list."""
     if option.name != "gpus" or option.value is None or job.in_quoted_text(option.span.start):
         return []
     if start.step is not None and start.step.several_nodes is not False:

@@ -1,13 +1,13 @@
-"""A container that docker's daemon runs is no part of the job, and goes on when the job is ended.
+"""A container that docker's daemon runs is not part of the job, and may go on after the job ends.
 
-`docker run` asks the daemon to start the container: its processes are the daemon's, in a cgroup of their own. The job's
-limits of memory, CPUs and devices do not hold for them. scancel, or the end of the time limit, signals the docker
-client; where the container's first process ignores SIGTERM (which process 1 does unless it is told otherwise) the
-client is killed 30 seconds later, and the container keeps its GPUs while Slurm gives them to the next job.
+`docker run` asks the daemon to start the container: its processes belong to the daemon, in a cgroup of their own. The
+job's limits on memory, CPUs and devices do not apply to them. scancel, or the end of the time limit, signals the docker
+client; if the container's first process ignores SIGTERM (which process 1 does by default), the client is killed 30
+seconds later, and the container keeps its GPUs while Slurm gives them to the next job.
 
-`--init` makes SIGTERM end the container, `--cgroup-parent` puts it into a cgroup of the job's where the site allows
-that, and a trap can stop it by its name. With `-d` no client is left that gets the signal, so only the trap helps.
-podman, apptainer and pyxis run containers as processes of the job.
+`--init` makes SIGTERM end the container, `--cgroup-parent` puts it into a cgroup of the job where the site allows that,
+and a trap can stop it by name. With `-d` no client is left to get the signal, so only the trap helps. podman, apptainer
+and pyxis run containers as processes of the job.
 
 ## Fix
 
@@ -46,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
         if ended or not start.by_daemon or start.verb != "run":
             continue
         if not start.is_certain and _ENDING.search(job.source.text):
-            continue  # `$EXTRA_ARGS` may hold it
+            continue  # `$EXTRA_ARGS` may contain the option
         if start.flag("detach"):
             message = (
                 "docker's daemon runs this container, and nothing stops it when the job ends; give it a `--name`, and "

@@ -1,15 +1,15 @@
-"""A command of Slurm is called inside a container, which hardly has it.
+"""The script calls a Slurm command inside a container that is unlikely to have it.
 
-Images seldom bring `scontrol`, `srun` or `squeue`, nor the configuration and the key that they need: the command is not
-found. In `MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)` nothing is left for the address, and
-with `|| echo localhost` behind it each node assumes that it is the master. The batch shell has these commands.
+Images seldom contain `scontrol`, `srun` or `squeue`, or the configuration and the key that they need: the command is
+not found. With `MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)` the address is empty, and with
+`|| echo localhost` after it each node assumes that it is the master. The batch shell has these commands.
 
-Silent where a mount or the image's name speaks of Slurm, or the script looks whether the command is there.
+Nothing is reported where a mount or the image's name mentions Slurm, or the script tests whether the command exists.
 
 ## Fix
 
-Asks for the first node before the step, and exports it. Safe where the container is pyxis' or Apptainer's, which pass
-the environment on, and the list is the job's. Unsafe where it is the step's, or a default is given.
+Looks up the first node before the step, and exports it. Safe where the container is pyxis' or Apptainer's, which pass
+the environment on, and the list is the job's. Unsafe where it is the step's, or there is a default.
 
 ## References
 
@@ -45,7 +45,7 @@ FIRST_NODE = Regex(
 
 def check(job: Job) -> Iterator[Finding]:
     if job.request.has_any_option(STARTING):
-        return  # the batch script itself runs in there
+        return  # the batch script itself runs in the container
     calls: dict[Span, tuple[Invocation, Container]] = {}
     doubtful: set[Span] = set()
     for command in job.invocations:
@@ -53,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         container = container_of(command)
         if container is None or command.name == "srun" and command.kind == "apptainer":
-            continue  # `apptainer exec IMAGE srun …` has its words in the wrong order
+            continue  # `apptainer exec IMAGE srun …` is for container-without-gpus (SB512)
         if not container.certain or provides_slurm(container) or is_tested_for(job, command):
             doubtful.add(command.span)
         elif container.kind != "apptainer" or not site_binds_slurm(job):
@@ -71,18 +71,18 @@ def check(job: Job) -> Iterator[Finding]:
             Span(start, span.end) if span.start <= start < span.end else span,
             f"`{command.name}` runs in the container on line {job.line(container.span.start)}, whose image seldom has "
             f"Slurm: {result}; call it in the batch script",
-            fix=_asked_before(job, command, container),
+            fix=_computed_before_step(job, command, container),
         )
 
 
 def _launchers_meet_there(job: Job, span: Span) -> bool:
-    """Whether launchers meet at what the command tells, or else at the fallback: that is their fault."""
+    """Whether launchers meet at the address that the command prints, or its fallback: another check reports these."""
     places = (each.place for each in unshared_addresses(job) if each.kind == "fallback")
     return any(place.start <= span.start < place.end for place in places)
 
 
 def _fallback(job: Job, command: Invocation) -> str:
-    """What an `echo` behind `||` says instead of a command that fails."""
+    """What an `echo` after `||` prints if a command fails; '' where there is none."""
     for invocation in job.invocations[command.index :]:
         if (
             invocation.context.parent is command.context.parent
@@ -94,8 +94,8 @@ def _fallback(job: Job, command: Invocation) -> str:
     return ""
 
 
-def _asked_before(job: Job, command: Invocation, container: Container) -> Fix | None:
-    """`NAME=$(scontrol show hostnames … | head -n1)` of a container, computed before the step and exported."""
+def _computed_before_step(job: Job, command: Invocation, container: Container) -> Fix | None:
+    """`NAME=$(scontrol show hostnames … | head -n1)` of a container, moved before the step and exported."""
     found = [
         assignment
         for assignment in job.assignments
@@ -120,16 +120,16 @@ def _asked_before(job: Job, command: Invocation, container: Container) -> Fix | 
         or outermost.context.calls
     ):
         return None
-    gone = _statement(job, assigned)
-    if gone is None:
+    removed = _statement(job, assigned)
+    if removed is None:
         return None
     new = f'{indent}export {name}=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\n'
     safe = match.group(2) == "SLURM_JOB_NODELIST" and match.group(3) is None and match.group(4) is None
-    return Fix(f"export {name} before the step", [Edit(Span(row.start, row.start), new), Edit(gone, "")], safe)
+    return Fix(f"export {name} before the step", [Edit(Span(row.start, row.start), new), Edit(removed, "")], safe)
 
 
 def _statement(job: Job, span: Span) -> Span | None:
-    """An assignment with its `export` and what separates it from the next command; its line where it is alone there."""
+    """An assignment with its `export` and the separator after it; its whole line where nothing else is on it."""
     text = job.source.text
     row = job.source.line_of(span.start)
     before = re.search(r"(^|['\";&]|&& )[ \t]*(?:export[ \t]+)?$", text[row.start : span.start])

@@ -1,15 +1,15 @@
-"""A directive names a container's image: the batch script itself runs in it.
+"""A directive names a container image, so the batch script itself runs in the container.
 
-With `#SBATCH --container-image` pyxis (since 0.12) starts the batch script on the first node inside the image. Programs
-of the host are then missing: `srun`, `scontrol` and `module` end in `command not found` unless the image has them, and
-without srun nothing runs on the other nodes. Where srun is there, each step gets a container of its own.
+With `#SBATCH --container-image` pyxis (since 0.12) starts the batch script on the first node inside the image. The
+host's programs are then missing: `srun`, `scontrol` and `module` end in `command not found` unless the image has them,
+and without srun nothing runs on the other nodes. Where the image has srun, each step gets a container of its own.
 
-It is a way to run a script on one node, and only advice there. It is a warning where the script calls what is hardly
-in the image, or the job has several nodes and nothing starts anything on them.
+Only advice on one node, where this is a legitimate way to run a script. A warning where the script calls what the image
+is unlikely to contain, or where the job has several nodes and starts nothing on the others.
 
 ## Fix
 
-None: which of the commands should run in the container is not written down.
+None: the script does not show which of the commands should run in the container.
 
 ## References
 

@@ -1,15 +1,15 @@
 """`--container-env` of pyxis takes names of variables; with `NAME=VALUE` the container gets another value.
 
-pyxis writes each word of the option into a shell script as it is, as the name of a variable. `NAME=VALUE` there means:
-give NAME a default. The program then finds `VALUE=VALUE-` in NAME, or, where the job has the variable already,
-`VALUE=` and the job's value. Nothing is printed, and the step runs.
+pyxis writes each word of the option unchanged into a shell script, as the name of a variable. There `NAME=VALUE` means:
+give NAME a default. The program then finds `VALUE=VALUE-` in NAME, or, where the job has the variable already, `VALUE=`
+and the job's value. Nothing is printed, and the step runs.
 
-What is meant is to set the variable before srun, and to name it: `NAME=VALUE srun --container-env=NAME`. The name is
-only needed where the image defines the variable too.
+To pass a value, set the variable before srun, and name it: `NAME=VALUE srun --container-env=NAME`. The name is only
+needed where the image defines the variable too.
 
 ## Fix
 
-Sets the variables in front of srun, and leaves their names. Unsafe: other steps may be meant to get them as well.
+Sets the variables before srun, and leaves their names in the option. Unsafe: other steps may be meant to get them too.
 
 ## References
 
@@ -31,17 +31,17 @@ CARD = Card(
     when=StepOptions("container-env") | Options("container-env"),
 )  # fmt: skip
 
-# An option as it is written, with one setting that means the same in front of a command.
+# An option as written, with one setting that means the same before a command.
 SETTING = Regex(r"""(--container-env[= ])(\w+)=((?:"[^"`(]*"|'[^']*'|[\w./:@%+-]|\$\w+|\$\{\w+\})*)""")
 
 
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
-    given = [(each, found) for each in pyxis_options(step) if (found := _assigned(each))]
-    if not given:
+    with_values = [(each, found) for each in pyxis_options(step) if (found := _assigned(each))]
+    if not with_values:
         return
-    options = [each for each, _ in given]
-    names = list(dict.fromkeys(name for _, found in given for name, _ in found))
-    name, value = given[0][1][0]
+    options = [each for each, _ in with_values]
+    names = list(dict.fromkeys(name for _, found in with_values for name, _ in found))
+    name, value = with_values[0][1][0]
     what = f"`{value}={value}-`" if value else "another value"
     more = f", and {len(names) - 1} more likewise" if len(names) > 1 else ""
     edits = _moved(job, step, options)
@@ -55,7 +55,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
 
 
 def _assigned(option: PyxisOption) -> list[tuple[str, str]]:
-    """The names that are given a value, with what is known of it."""
+    """The names with a value, and what is known of the value."""
     if option.name != "container-env" or option.value is None:
         return []
     found: list[tuple[str, str]] = []
@@ -67,7 +67,7 @@ def _assigned(option: PyxisOption) -> list[tuple[str, str]]:
 
 
 def _moved(job: Job, step: Step, options: list[PyxisOption]) -> list[Edit] | None:
-    """The settings in front of the word `srun`, and the names behind it."""
+    """Edits that set the variables before the word `srun`, and leave the names after it."""
     place = step.invocation.name_span
     if job.source.slice(place) != "srun" or step.invocation.variables or job.in_quoted_text(place.start):
         return None
@@ -77,7 +77,7 @@ def _moved(job: Job, step: Step, options: list[PyxisOption]) -> list[Edit] | Non
         if match is None or option.inherited or not 0 <= match.end() - option.span.end <= 1:
             return None
         if not step.invocation.span.start <= match.start() < step.invocation.span.end:
-            return None  # in an array, for others too
+            return None  # in an array that other steps may use too
         settings.append(f"{match[2]}={match[3]} ")
         edits.append(replace(Span(*match.span()), match[1] + match[2]))
     return [insert(place.start, "".join(settings)), *edits]

@@ -1,4 +1,4 @@
-"""An image is pulled with its arguments the wrong way round: the file comes first, then the address.
+"""The arguments of an image pull are the wrong way round: the file comes first, then the address.
 
 `apptainer pull docker://ubuntu ubuntu.sif` takes the address for the file to write, and the file for an address: it
 stops with "no transport type", there is no image, and every command in the container fails. `apptainer build` has the
@@ -52,7 +52,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 
 def _last_two(job: Job, command: Invocation) -> Span | None:
-    """Where the last two words of a command stand in the file, on its one line and without blanks in them."""
+    """The place of a command's last two words, if they are on one line and contain no spaces or quotes."""
     found = _LAST_TWO.search(job.source.slice(command.span))
     return None if found is None else Span(command.span.start + found.start(), command.span.end)
 

@@ -1,16 +1,16 @@
-"""An option of docker stands among the options of srun, where its name means something else.
+"""A docker option is among the options of srun, where its name means something else.
 
-srun and docker share the names of some options, and srun hands none of its own on to a container. `--network=host`
-chooses options of the interconnect for srun: without such a plugin it does nothing, and Slingshot and Cray's switches
-refuse the word. `-e NAME=VALUE` writes the errors of the step into a file named `NAME=VALUE`, `-v /a:/b` is a flag
-that makes srun talk more and leaves `/a:/b` as the program to start, `-w /folder` is a list of nodes in a file.
+srun and docker share the names of some options, and srun passes none of its own on to a container. `--network=host`
+sets options of the interconnect for srun: without such a plugin it does nothing, and the Slingshot and Cray plugins
+refuse the word. `-e NAME=VALUE` writes the errors of the step into a file named `NAME=VALUE`, `-v /a:/b` is a flag that
+makes srun verbose and leaves `/a:/b` as the program to start, `-w /folder` is a list of nodes in a file.
 
 A container of pyxis needs none of them: it has the host's network, and the job's environment. Mounts are
 `--container-mounts`, the working folder is `--container-workdir`.
 
 ## Fix
 
-None: what was meant must be said in another way, or not at all.
+None: what was meant must be written differently, or is not needed.
 
 ## References
 
@@ -31,7 +31,7 @@ CARD = Card(
     when=StepOptions("network", "error", "verbose", "nodelist"),
 )  # fmt: skip
 
-# Networks of docker; no plugin of Slurm knows these words.
+# Networks of docker; Slurm's plugins do not know these words.
 NETWORKS = ("host", "bridge", "none", "container:")
 
 
@@ -43,7 +43,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
 
 
 def _meant_for_docker(step: Step, option: StepOption) -> tuple[Span, str, str] | None:
-    """Where an option stands that only docker could mean so, what comes of it, and how bad that is."""
+    """The place, message and severity for an option that makes sense only for docker; None for others."""
     written, text = option.written, option.text
     if option.name == "network" and text is not None and text.startswith(NETWORKS):
         rest = "a container of pyxis has the host's network anyway" if step.container is not None else "remove it"
