@@ -4,11 +4,11 @@ bash reads a script as it goes. A missing `fi`, an unclosed quote or a stray `)`
 run, maybe after hours; sbatch does not look at the commands, and accepts the script.
 
 An error is reported where both the parser of sbatchlint and `bash -n`, which reads without running anything, find one.
-On a machine without bash nothing is said. Templates (`{{ … }}`, `<% … %>`) are not scripts yet, and are left alone.
+On a machine without bash nothing is reported. Templates (`{{ … }}`, `<% … %>`) are not scripts yet, and are ignored.
 
 ## Fix
 
-None: what is missing, and where, only the author knows.
+None: only the author knows what is missing, and where.
 
 ## References
 
@@ -31,22 +31,22 @@ from sbatchlint.triggers import SyntaxErrors
 
 CARD = Card("SB001", "syntax-error", severity="error", fix="never", since="0.1.0", when=SyntaxErrors())
 
-# A template's marks, and a placeholder such as <your account>, which the shell takes for redirections.
+# Template markers, and a placeholder such as <your account>, which the shell reads as redirections.
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|<%|\$\{\{|@@\w+@@|%%\w+%%")
 PLACEHOLDER = re.compile(r"<[A-Za-z][^<>\n]*>")
-# One that ends its line, where bash finds nothing that it could write to: what is wrong is known without asking it.
+# A placeholder at the end of a line, where bash finds no file to write to: the error is known without running bash.
 AT_END = re.compile(r"[^\n\"'`\\#]*<[A-Za-z][^<>\n\"'`\\#]*>[ \t]*(?:#[^\n]*)?(?=\r?\n|\Z)")
 
-# What bash says, on its standard error.
-COMPLAINT = re.compile(r"^[^\n]*?: line (\d+): ([^\n]*)", re.MULTILINE)
+# Error messages of bash on standard error.
+ERROR_LINE = re.compile(r"^[^\n]*?: line (\d+): ([^\n]*)", re.MULTILINE)
 UNEXPECTED = re.compile(r"^.*?near unexpected token `(.*)'$")
 UNCLOSED = re.compile(r"looking for matching `(.)'$")
 SECONDS = 10
-# Variables that change how bash reads a script: BASH_ENV, BASHOPTS, BASH_COMPAT, functions …
-STEERING = re.compile(r"BASH|ENV$|SHELLOPTS$|POSIXLY_CORRECT$")
+# Environment variables that change how bash reads a script: BASH_ENV, BASHOPTS, BASH_COMPAT, functions …
+BASH_VARIABLE = re.compile(r"BASH|ENV$|SHELLOPTS$|POSIXLY_CORRECT$")
 
-# Lines that may have the quote which nobody closed, at most, and the characters that are parsed for all of them.
-MOST = 32
+# The most lines that are tried for an unclosed quote, and the most characters parsed for all of them together.
+MOST_LINES = 32
 MOST_CHARACTERS = 1 << 18
 
 CLOSES = {"if": "fi", "for": "done", "while": "done", "until": "done", "case": "esac", "{": "}", "(": ")"}
@@ -56,35 +56,35 @@ def check(job: Job) -> Iterator[Finding]:
     string = job.text.string
     if not job.program.errors or not (job.directives.lines or string.startswith("#!") or job.is_embedded):
         return
-    if TEMPLATE.search(job.directives.text.string):  # job.text has the marks no more
+    if TEMPLATE.search(job.directives.text.string):  # job.text no longer has the markers
         return
     if AT_END.match(string, min(job.program.errors)[0]):
         return
-    found = _complaint(string.replace("\r\n", "\n"))
+    found = _first_error(string.replace("\r\n", "\n"))
     if found is None:
         return
     row, words = found
     lines = string.split("\n")
     row = min(row, len(lines)) - 1
-    start, end = _place(string, sorted(job.program.errors), sum(len(line) + 1 for line in lines[:row]), words)
+    start, end = _error_place(string, sorted(job.program.errors), sum(len(line) + 1 for line in lines[:row]), words)
     unclosed = UNCLOSED.search(words)
-    opening = None if unclosed is None or unclosed[1] == "}" else _open_quote(string, unclosed[1])
+    opening = None if unclosed is None or unclosed[1] == "}" else _unclosed_quote(string, unclosed[1])
     if opening is not None:
         start, end = opening, _line_end(string, opening)
     if any(PLACEHOLDER.search(lines[each]) for each in (row, string.count("\n", 0, start))):
         return
     while end > start + 1 and string[end - 1] in " \t\r":
         end -= 1
-    fault = _fault(string[start:end], words, opening is not None)
-    yield Finding(job.span(start, end), f"bash runs the lines above, then stops here with a syntax error: {fault}")
+    problem = _describe(string[start:end], words, opening is not None)
+    yield Finding(job.span(start, end), f"bash runs the lines above, then stops here with a syntax error: {problem}")
 
 
-def _complaint(string: str) -> tuple[int, str] | None:
-    """The line (from 1) and the words of the first error that `bash -n` finds; None without one, or without bash."""
+def _first_error(string: str) -> tuple[int, str] | None:
+    """The line (from 1) and the message of the first error that `bash -n` finds; None without an error or bash."""
     bash = lookups.program("bash")
     if bash is None:
         return None
-    environment = {name: value for name, value in os.environ.items() if not STEERING.match(name)}
+    environment = {name: value for name, value in os.environ.items() if not BASH_VARIABLE.match(name)}
     command = [bash, "--norc", "--noprofile", "-n"]
     try:
         done = run(
@@ -94,14 +94,14 @@ def _complaint(string: str) -> tuple[int, str] | None:
     except (OSError, ValueError, SubprocessError):
         lookups.mark_uncertain()
         return None
-    match = COMPLAINT.search(done.stderr.decode("utf-8", "replace")) if done.returncode else None
+    match = ERROR_LINE.search(done.stderr.decode("utf-8", "replace")) if done.returncode else None
     return None if match is None else (parse_integer(match[1]), match[2])
 
 
-def _place(string: str, errors: list[tuple[int, int]], line: int, words: str) -> tuple[int, int]:
-    """What bash means, on one line: the word that it names, or else where our parser met the first error.
+def _error_place(string: str, errors: list[tuple[int, int]], line: int, words: str) -> tuple[int, int]:
+    """The range that bash complains about, on one line: the word that it names, or where our parser met an error.
 
-    Of an end of the file that comes too early, only the parser knows where it began.
+    When the file ends too early, only the parser knows where the unfinished command began.
     """
     line_end = _line_end(string, line)
     start, end = errors[0]
@@ -122,17 +122,17 @@ def _line_end(string: str, at: int) -> int:
     return len(string) if end < 0 else end
 
 
-def _open_quote(string: str, mark: str) -> int | None:
-    """Where the quote stands that is most likely the one which nobody closed.
+def _unclosed_quote(string: str, mark: str) -> int | None:
+    """The offset of the quote that is most likely the unclosed one; None where no candidate makes a valid script.
 
-    bash names the last quote of the file, as all behind the open one have changed their parts. It is the one whose
-    line, closed at its end, makes a script that can be read, with the least text between quotes.
+    bash names the last quote of the file, because an unclosed quote swaps the opening and closing ones after it. The
+    likely one is on the line that, when closed at its end, gives a valid script with the least text between quotes.
     """
     best: tuple[int, int] | None = None
     at = tried = 0
     for line in string.split("\n"):
         quotes = [each.start() for each in re.finditer(rf"(?<!\\){re.escape(mark)}", line)]
-        if len(quotes) % 2 and (tried := tried + 1) <= min(MOST, 1 + MOST_CHARACTERS // len(string)):
+        if len(quotes) % 2 and (tried := tried + 1) <= min(MOST_LINES, 1 + MOST_CHARACTERS // len(string)):
             end = at + len(line.rstrip(" \t\r\\"))
             program = parse(string[:end] + mark + string[end:])
             if not program.errors:
@@ -143,13 +143,13 @@ def _open_quote(string: str, mark: str) -> int | None:
 
 
 def _quoted_length(word: Word) -> int:
-    """How many characters of a word stand between quotes, at most."""
+    """An upper bound on the number of quoted characters in a word."""
     literals = [each for each in word.parts if isinstance(each, Literal) and each.quoted]
     return literals[-1].end - literals[0].start if literals else 0
 
 
-def _fault(shown: str, words: str, found: bool) -> str:
-    """What is wrong with the words at the place, and what to do about it."""
+def _describe(shown: str, words: str, found: bool) -> str:
+    """The problem with the code at the place, and what to do about it."""
     token, unclosed = UNEXPECTED.search(words), UNCLOSED.search(words)
     if token is not None:
         return f"`{token[1]}` is unexpected; check with `bash -n`"

@@ -3,8 +3,8 @@
 `sbatch: error: This does not look like a batch script.` sbatch looks at the first two characters of the file before it
 reads any option: a blank line, a comment or a licence above the `#!` line is enough, and so is `!/bin/bash`.
 
-Files that something else completes are left alone: templates that begin with a placeholder, headers without a command,
-and files without an option block whose name is not that of a batch script. A script that is fed to sbatch as a
+Files that something else completes are ignored: templates that begin with a placeholder, headers without a command, and
+files without an option block whose name is not that of a batch script. A script that is fed to sbatch as a
 here-document needs its `#!` line too.
 
 ## Fix
@@ -35,8 +35,8 @@ MISTYPED = re.compile(
     re.MULTILINE,
 )
 INTERPRETERS = {"py": "python3", "r": "Rscript", "jl": "julia", "pl": "perl", "rb": "ruby", "lua": "lua"}
-# Files that something else puts together with others, or fills in, before sbatch sees them.
-PART = re.compile(
+# Names of files that something else assembles or fills in before sbatch sees them.
+FRAGMENT = re.compile(
     r"(?:^|[^a-z])(?:head(?:er)?s?|preambles?|prologue?s?|footers?|snippets?|fragments?|partials?|templates?|tpl|tmpl"
     r"|includes?|common)(?:[^a-z]|$)|\.(?:j2|jinja2?|envsubst|in|mustache|erb|mako|ejs|hbs|inc|txt|md|rst|html?|xml"
     r"|ya?ml|json|toml|tex|org|cfg|conf|def|el|vim)(?:[._-]|$)"
@@ -52,9 +52,9 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if not string.strip(BLANK):
         if not string and text.whole:
-            return  # bytes of which nothing can be read
-        said = "contains only whitespace!" if string else "is empty!"
-        message = f"sbatch refuses the file: `Batch script {said}`; begin it with #!/bin/bash"
+            return  # bytes that cannot be decoded
+        error = "contains only whitespace!" if string else "is empty!"
+        message = f"sbatch refuses the file: `Batch script {error}`; begin it with #!/bin/bash"
         top = text.span(0, 0)
         yield Finding(top, message, fix=Fix("add #!/bin/bash", [Edit(top, "#!/bin/bash\n")]))
         return
@@ -67,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
         span = text.span(first, _end_of_line(string, first))
         yield Finding(span, message, fix=Fix(f"write {line}", edits, safe=True))
         return
-    block = list(_lines_of_block(string))
+    block = list(_comment_lines(string))
     if not named and not directives.lines or block and STATEMENT.search(string, 0, block[-1][1]):
         return
     for start, end in block:
@@ -75,13 +75,13 @@ def check(job: Job) -> Iterator[Finding]:
             yield _misplaced(job, start, end)
             return
     name = job.source.path.rpartition("/")[2].lower()
-    if not named and (directives.stop is None or PART.search(name)):
+    if not named and (directives.stop is None or FRAGMENT.search(name)):
         return
     interpreter = None if job.is_embedded else INTERPRETERS.get(name.rpartition(".")[2])
     line = f"#!/usr/bin/env {interpreter}" if interpreter else "#!/bin/bash"
     top = text.span(0, 0)
     margin = job.source.text[job.source.line_of(top.start).start : top.start]
-    margin = "" if margin.strip() else margin  # of a here-document that is indented by tabs
+    margin = "" if margin.strip() else margin  # the indentation of a here-document
     yield Finding(
         text.span(first, _end_of_line(string, first)),
         f"sbatch refuses a script that does not begin with `#!` and an interpreter; add {line} above",
@@ -90,7 +90,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _misplaced(job: Job, start: int, end: int) -> Finding:
-    """The finding on a `#!` line that stands below blanks and comments."""
+    """The finding on a `#!` line that comes after whitespace or comments."""
     text = job.directives.text
     string = text.string
     above = string[:start]
@@ -110,8 +110,8 @@ def _misplaced(job: Job, start: int, end: int) -> Finding:
     return Finding(text.span(start, end), message, fix=Fix(advice, edits, safe=True))
 
 
-def _lines_of_block(string: str) -> Iterator[tuple[int, int]]:
-    """The lines up to the first command, each from its first character to its last that is no blank."""
+def _comment_lines(string: str) -> Iterator[tuple[int, int]]:
+    """The range of each comment line above the first command, without the whitespace around it."""
     at = 0
     while at < len(string):
         end = _end_of_line(string, at)
@@ -125,7 +125,7 @@ def _lines_of_block(string: str) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_line(string: str, at: int) -> int:
-    """Behind the last character of a line that is no blank."""
+    """The offset after the last non-whitespace character of a line."""
     newline = string.find("\n", at)
     end = newline if newline >= 0 else len(string)
     return at + len(string[at:end].rstrip(BLANK))

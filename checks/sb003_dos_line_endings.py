@@ -6,7 +6,7 @@ repository's `.gitattributes` keeps them away.
 
 ## Fix
 
-Takes the carriage return from every line that ends in one. Safe: sbatch takes no script that has them.
+Removes the carriage return from every line that ends in one. Safe: sbatch takes no script that has them.
 
 ## References
 
@@ -22,7 +22,7 @@ CARD = Card(
     "SB003", "dos-line-endings", severity="error", fix="always", since="0.1.0", seen="runs of Slurm 22.05 and 26.05"
 )  # fmt: skip
 
-# A file with more lines is no script that somebody wrote, and gets no fix.
+# A file with more such lines was not written by hand, and gets no fix.
 MOST_REMOVED = 100_000
 
 

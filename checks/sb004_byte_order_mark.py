@@ -1,13 +1,13 @@
 """A byte-order mark or a NUL byte in the file makes sbatch refuse it.
 
-Editors on Windows write three bytes, U+FEFF, in front of the text. They are not seen, but the file does not begin with
-`#!` any more: `sbatch: error: This does not look like a batch script.` A file in UTF-16, as PowerShell writes it,
-begins with such a mark too, and every second byte of it is NUL; a NUL byte alone is refused as well.
+Editors on Windows write three bytes, U+FEFF, before the text. They are invisible, but the file no longer begins with
+`#!`: `sbatch: error: This does not look like a batch script.` A file in UTF-16, as PowerShell writes it, begins with
+such a mark too, and every second byte of it is NUL; a NUL byte alone is refused as well.
 
 ## Fix
 
-Removes the mark. Safe: sbatch takes no script with it. NUL bytes and files in UTF-16 are not touched, as what was meant
-by them, or where they come from, only the author knows: `iconv -f UTF-16 -t UTF-8` turns such a file.
+Removes the mark. Safe: sbatch takes no script with it. NUL bytes and files in UTF-16 are not changed, as only the
+author knows where they come from and what was meant: `iconv -f UTF-16 -t UTF-8` converts such a file.
 
 ## References
 

@@ -1,14 +1,14 @@
-"""A character in a directive only looks like a blank, a dash or a quote.
+"""A character in a directive only looks like a space, a dash or a quote.
 
-Web pages, word processors and chat programs turn `--` into `–`, `"` into `“`, and blanks into no-break spaces. sbatch
+Web pages, word processors and chat programs turn `--` into `–`, `"` into `“`, and spaces into no-break spaces. sbatch
 knows none of them: `–nodes=2` is a word without an option (`Invalid directive found in batch script`), a no-break space
-is a part of the value before it, and a line that holds nothing else ends the reading of directives. Text that is meant
-to hold such characters, in a comment, a job's name or a file's, is left alone.
+is part of the value before it, and sbatch stops reading directives at a line that holds nothing else. Text that may
+well hold such characters, in a comment, a job name or a file name, is not reported.
 
 ## Fix
 
-Writes the plain character. Safe for blanks and for what is not seen at all: nothing else can have been meant. Unsafe
-for dashes and quotes, of which there are two kinds and several uses.
+Writes the plain character. Safe for spaces and for invisible characters: nothing else can have been meant. Unsafe for
+dashes and quotes, of which there are two kinds and several uses.
 
 ## References
 
@@ -37,7 +37,7 @@ def check(job: Job) -> Iterator[Finding]:
     text = job.directives.text
     if text.string.isascii():
         return
-    # Few option blocks come as far as here.
+    # Few option blocks get this far.
     from sbatchlint.analysis.directives.invisible_characters import invisible_characters
 
     for mark in invisible_characters(job.directives):
@@ -65,7 +65,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _corrected(words: str, start: int, edits: Sequence[tuple[int, int, str]]) -> str:
-    """The words, which begin at `start`, with the edits made."""
+    """The words, which begin at `start`, after the edits."""
     for first, last, content in reversed(edits):
         words = words[: first - start] + content + words[last - start :]
     return words

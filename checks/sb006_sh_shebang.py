@@ -1,18 +1,18 @@
-"""The script asks for `sh`, and uses what only bash has.
+"""The script asks for `sh`, but uses features that only bash has.
 
 `/bin/sh` is dash on Debian and Ubuntu. There `[[` and `source` are not found, an array ends the script with `Syntax
-error: "(" unexpected`, and `module` and `conda activate`, which are functions of bash, do not exist. Most of this goes
-by as a line in the log, and the job runs on without its modules or its environment. On Red Hat, SUSE and most others
-`/bin/sh` is bash in its POSIX mode, and the script works until it is taken elsewhere: a warning, and an error only for
-what dash cannot even read, or where dash itself is asked for.
+error: "(" unexpected`, and `module` and `conda activate`, which are functions of bash, do not exist. Most of this is
+only a line in the log, and the job runs on without its modules or its environment. On Red Hat, SUSE and most others
+`/bin/sh` is bash in its POSIX mode, and the script works until it is moved elsewhere: a warning, and an error only for
+what dash cannot even parse, or where the script asks for dash itself.
 
-Reported once, with the places. Not looked at: text for another shell (`bash -c '…'`), and scripts that look at
+Reported once, with the places. Not checked: strings for another shell (`bash -c '…'`), and scripts that test
 `BASH_VERSION` or start bash themselves.
 
 ## Fix
 
-Asks for bash, with the same arguments. Unsafe: in its own mode bash differs from `sh` in more than what is reported.
-None for the text of `sbatch --wrap`, which sbatch runs by `/bin/sh` in any case.
+Asks for bash, with the same arguments. Unsafe: outside its POSIX mode bash differs from `sh` in more than is reported.
+None for the command of `sbatch --wrap`, which sbatch always runs with `/bin/sh`.
 
 ## References
 
@@ -59,7 +59,7 @@ MOST = 3
 NOT_FOUND = "not found"
 SYNTAX = "a syntax error"
 BAD_SUBSTITUTION = "a bad substitution, which ends the script"
-# dash stops at it; or it goes on, and does something else.
+# Severities: dash stops at the construct, or goes on and does something else.
 FATAL, WRONG = "error", "warning"
 
 OPERATORS = {
@@ -70,7 +70,7 @@ COMMANDS = frozenset({
     "builtin", "caller", "compgen", "complete", "coproc", "declare", "dirs", "disown", "enable", "let", "mapfile",
     "popd", "pushd", "readarray", "shopt", "suspend", "typeset",
 })  # fmt: skip
-# Options that dash's own commands of these names refuse; whether the script ends by it.
+# Option letters that the builtins of dash refuse, and whether the script ends there.
 OPTIONS = {
     "export": ("fn", True),
     "read": ("adeiNnstu", False),
@@ -89,10 +89,10 @@ BRACES = re.compile(r"\{(?:[^{}\x02\s,]*(?:,[^{}\x02\s,]*)+|-?\d+\.\.-?\d+(?:\.\
 ARITHMETIC = re.compile(r"\+\+|--\s*[A-Za-z_]|\w\s*--|\*\*|(?<![\w{$#])\d+#\w")
 # A subshell that tries the option first: `(set -o pipefail) 2>/dev/null && set -o pipefail`.
 PIPEFAIL_TRIED = re.compile(r"\(\s*set\s+-\w*o\s+pipefail\b[^()]*\)")
-# The ways to have bash after all.
+# Variables that a script tests to find out whether it runs in bash.
 GUARDS = ("BASH", "BASH_VERSION", "BASH_VERSINFO")
 
-# A construct: its start and end, what it is (`[[ … ]]`), what dash makes of it, and FATAL or WRONG.
+# A construct: its start and end, its name (`[[ … ]]`), what dash makes of it, and FATAL or WRONG.
 Bashism = tuple[int, int, str, str, str]
 
 
@@ -106,7 +106,7 @@ def check(job: Job) -> Iterator[Finding]:
     spans = [_first_line(job, start, end) for start, end, *_ in found]
     first: dict[str, str] = {}
     for span, (_, _, what, _, _) in zip(spans, found, strict=True):
-        first.setdefault(what, f"{_shown(what)} (line {job.line(span.start)})")
+        first.setdefault(what, f"{_quoted(what)} (line {job.line(span.start)})")
     shown = list(first.values())
     more = len(shown) - MOST
     listed = ", ".join(shown[:MOST]) + (f" and {more} more" if more > 0 else "")
@@ -116,13 +116,13 @@ def check(job: Job) -> Iterator[Finding]:
             spans[0],
             "sbatch runs the text of --wrap under sh, which on Debian and Ubuntu is dash and does not understand "
             f"{listed}; submit a script that begins with #!/bin/bash",
-            # nobody asked for sh here, and on most clusters it is bash
+            # the script did not choose sh, and on most clusters it is bash
             "warning" if fatal else "info",
         )
         return
     line = job.text.string.partition("\n")[0].rstrip()
     where = "dash" if shell == "dash" else "dash, which is sh on Debian and Ubuntu,"
-    at = line.rindex("sh", 0, _end_of_name(line))
+    at = line.rindex("sh", 0, _shell_name_end(line))
     start = at - 2 if shell == "dash" else at
     edit = replace(job.span(start, at + 2), "bash") if shell == "dash" else insert(job.span(at, at).start, "ba")
     instead = line[:start] + "bash" + line[at + 2 :]
@@ -130,7 +130,7 @@ def check(job: Job) -> Iterator[Finding]:
         job.span(0, len(line)),
         f"{where} does not understand {listed}; write {instead}",
         "error" if fatal and shell == "dash" else "warning",  # sh is bash on most clusters
-        [(spans[at], f"{_shown(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
+        [(spans[at], f"{_quoted(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
         Fix(f"write {instead}", [edit]),
     )
 
@@ -140,14 +140,14 @@ def _first_line(job: Job, start: int, end: int) -> Span:
     return job.span(start, newline if newline > start else end)
 
 
-def _end_of_name(line: str) -> int:
-    """Where the name of the shell ends in the first line."""
+def _shell_name_end(line: str) -> int:
+    """The offset in the first line after the name of the shell."""
     words = line[2:].split()
     name = next(word for word in words if word.rpartition("/")[2] in ("sh", "dash"))
     return line.index(name) + len(name)
 
 
-def _shown(what: str) -> str:
+def _quoted(what: str) -> str:
     return what if what.startswith(("a ", "an ", "the ")) or " in " in what else f"`{what}`"
 
 
@@ -159,7 +159,7 @@ def _at(node: Node, what: str, effect: str, severity: str) -> Bashism:
 
 
 def _bashisms(job: Job) -> Iterator[Bashism]:
-    """Every construct of bash; none where the script itself looks which shell it runs in."""
+    """Every construct that only bash has; none where the script tests which shell it runs in."""
     string = job.text.string
     tree = list(nodes(job.program))
     commands = sorted((node for node in tree if isinstance(node, Simple)), key=lambda node: node.start)
@@ -167,10 +167,10 @@ def _bashisms(job: Job) -> Iterator[Bashism]:
         return
     if any(_names(command)[:2] in (["exec", "bash"], ["exec", "/bin/bash"]) for command in commands):
         return
-    # `sh` is bash on many clusters, where all commands of bash are there; what ends a script is no risk to run.
+    # `sh` is bash on many clusters, and there all commands of bash exist.
     absent = FATAL if job.interpreter_line[0] == "dash" else WRONG
     functions = {node.name for node in tree if isinstance(node, Function)}
-    # `module` and `conda` may come from a file that is read, or from the start files of a login shell.
+    # `module` and `conda` may be defined by a sourced file, or by the startup files of a login shell.
     defined = re.search(r"\s-\w*l|\s--login", string.partition("\n")[0]) is not None
     for command in commands:
         names = _names(command)
@@ -230,7 +230,7 @@ def _in_command(command: Simple, names: list[str], string: str, absent: str, def
 
 def _in_braces(words: Iterable[Word], string: str) -> Iterator[Bashism]:
     for word in words:
-        if BRACES.search("".join(_shape(part, string) for part in word.parts)):
+        if BRACES.search("".join(_brace_text(part, string) for part in word.parts)):
             yield _at(word, "a brace expansion", "left as it stands", WRONG)
 
 
@@ -294,24 +294,24 @@ def _redirect(node: Redirect) -> Iterator[tuple[str, str, str]]:
     elif node.fd is not None and node.fd.startswith("{"):
         yield f"{node.fd}{node.operator}", "a word of the command", FATAL
     elif node.operator == ">&" and node.fd is None and node.target is not None:
-        name = _plain(node.target)
+        name = _literal(node.target)
         if name and name != "-" and not is_number(name):
             yield ">& FILE", SYNTAX, FATAL
 
 
-def _plain(word: Word | Assignment) -> str:
-    """The text of a word without expansions; a mark that is no text where it has some."""
+def _literal(word: Word | Assignment) -> str:
+    """The string of a word, with `\\0` for each expansion in it."""
     if isinstance(word, Assignment):
         return "\0"
     return "".join(part.text if isinstance(part, Literal) else "\0" for part in word.parts)
 
 
 def _names(command: Simple) -> list[str]:
-    return [_plain(word) for word in command.words]
+    return [_literal(word) for word in command.words]
 
 
-def _shape(part: object, string: str) -> str:
-    """Unquoted text as it is, what is quoted or escaped as \\x02, what is expanded as \\x01."""
+def _brace_text(part: object, string: str) -> str:
+    """Unquoted text as written, a quoted or escaped part as \\x02, an expansion as \\x01."""
     if not isinstance(part, Literal):
         return "\x01"
     if part.quoted or len(part.text) != part.end - part.start:

@@ -1,20 +1,20 @@
 """The first line begins with `#!`, but what it names cannot be started, so the job ends at once.
 
-sbatch looks at the two characters alone. On the node it is the kernel that reads the line: up to the first blank it is
-the path of a program, and all the rest is one single argument, blanks, comments and all. So `#!/bin/bash -l -e` hands
-bash the option `-l -e`, `#!/bin/bash # train` lets it look for a file `# train`, and `#!/usr/bin/env bash -l` looks for
-a program whose name is `bash -l`. `#!/bin/ bash` is a folder. `#!bash` and `#!~/venv/bin/python` are looked for in the
-folder in which the job runs. The log holds one line (`execve(): …/slurm_script: Permission denied`, `- : invalid
-option`), or none.
+sbatch looks only at these two characters. On the node the kernel reads the line: up to the first space it is the path
+of a program, and the rest is one single argument, spaces, comments and all. So `#!/bin/bash -l -e` hands bash the
+option `-l -e`, `#!/bin/bash # train` makes it look for a file `# train`, and `#!/usr/bin/env bash -l` looks for a
+program called `bash -l`. `#!/bin/ bash` is a folder. `#!bash` and `#!~/venv/bin/python` are looked up in the folder in
+which the job runs. The log holds one line (`execve(): …/slurm_script: Permission denied`, `- : invalid option`), or
+none.
 
-Not looked at: paths that may exist (`#!/opt/site/bin/shell`, `#!./run`), lines that something else fills in, and
-programs that read the line themselves, as perl does.
+Not checked: paths that may exist (`#!/opt/site/bin/shell`, `#!./run`), lines that something else fills in, and programs
+that read the line themselves, as perl does.
 
 ## Fix
 
-Joins the options of a shell (`-le`), takes the shell itself instead of `env`, moves a comment to a line of its own, and
-corrects a path where one can be meant. Safe, as no job with that line starts; unsafe where `env -S` is needed, which
-GNU has from coreutils 8.30 on.
+Joins the options of a shell (`-le`), names the shell itself instead of `env`, moves a comment to a line of its own, and
+corrects a path where only one can be meant. Safe, as no job with that line starts; unsafe where `env -S` is needed,
+which GNU coreutils has from 8.30 on.
 
 ## References
 
@@ -36,18 +36,18 @@ CARD = Card(
     seen="threads of users whose jobs ended at once; no public script has set it off", batch=True,
 )  # fmt: skip
 
-# A path from the root, and one argument at most.
-SOUND = re.compile(r"#![ \t]*/[\w./+@:-]*[\w+](?:[ \t]+[^\s#]\S*)?[ \t]*")
+# An absolute path, and one argument at most.
+VALID = re.compile(r"#![ \t]*/[\w./+@:-]*[\w+](?:[ \t]+[^\s#]\S*)?[ \t]*")
 PYTHON = re.compile(r"python[\d.]*")
-# Characters that no name of an interpreter has.
-STRANGE = re.compile(r"[*?;,\"'`&|<>(){}\\$]+")
-# Folders of the root that a path lacks only its first character to.
-TOP = ("bin/", "usr/", "opt/", "home/")
+# Characters that never occur in the name of an interpreter.
+INVALID_CHARACTERS = re.compile(r"[*?;,\"'`&|<>(){}\\$]+")
+# Beginnings of paths that lack only their leading `/`.
+ROOT_FOLDERS = ("bin/", "usr/", "opt/", "home/")
 
 
 def check(job: Job) -> Iterator[Finding]:
     line = job.text.string.partition("\n")[0]
-    if not line.startswith("#!") or SOUND.fullmatch(line):
+    if not line.startswith("#!") or VALID.fullmatch(line):
         return
     if job.is_wrapped or UNKNOWN in line or any(slots(line)):
         return
@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
     repaired, safe = _repaired(path, argument)
     span = job.span(0, len(line))
     if repaired is None:
-        yield Finding(span, f"the job ends at once: {fault}; write {_instead(path, argument)}")
+        yield Finding(span, f"the job ends at once: {fault}; write {_advice(path, argument)}")
         return
     first = repaired.partition("\n")[0]
     fix = Fix(f"write {first}", [Edit(span, repaired)], safe=safe)
@@ -67,13 +67,13 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _read(line: str) -> tuple[str, str]:
-    """The path and the argument, as the kernel takes them from the line."""
+    """The path and the argument, as the kernel reads them."""
     path, *argument = line[2:].strip(" \t").replace("\t", " ").split(" ", 1)
     return path, argument[0].strip(" ") if argument else ""
 
 
 def _fault(path: str, argument: str) -> str | None:
-    """Why this cannot be started; None where it can, or may."""
+    """Why the kernel cannot start the interpreter; None where it can, or may."""
     name = path.rpartition("/")[2]
     if not path:
         return "the line names no interpreter"
@@ -81,9 +81,9 @@ def _fault(path: str, argument: str) -> str | None:
         return f"`{path}` is a folder, which cannot be executed"
     if path.startswith(("~", "$")):
         return f"the kernel replaces neither `~` nor variables, and finds no `{path}`"
-    if STRANGE.search(name):
+    if INVALID_CHARACTERS.search(name):
         return f"there is no interpreter `{path}`"
-    if path.startswith(TOP) or "/" not in path and _is_known(name):
+    if path.startswith(ROOT_FOLDERS) or "/" not in path and _is_known(name):
         return f"`{path}` is no path from the root, so it is looked for in the folder where the job runs"
     if name == "env":
         if " " in argument and not re.match(r"-\w*S|--split-string", argument):
@@ -101,14 +101,14 @@ def _is_known(name: str) -> bool:
 
 
 def _repaired(path: str, argument: str) -> tuple[str | None, bool]:
-    """The line that is meant, with a comment below it; and whether it works everywhere. None: it is not known."""
+    """The line that was meant, with its comment below (None where unknown), and whether it works everywhere."""
     words = argument.split()
     at = next((index for index, word in enumerate(words) if word.startswith("#")), len(words))
     words, comment = words[:at], " ".join(words[at:])
-    path = STRANGE.sub("", path) if not path.startswith(("~", "$")) else path
+    path = INVALID_CHARACTERS.sub("", path) if not path.startswith(("~", "$")) else path
     if path.endswith("/") and words and _is_known(words[0]):
         path, words = path + words[0], words[1:]
-    if path.startswith(TOP):
+    if path.startswith(ROOT_FOLDERS):
         path = f"/{path}"
     words = [word.rstrip(";,") for word in words]
     safe = True
@@ -129,8 +129,8 @@ def _repaired(path: str, argument: str) -> tuple[str | None, bool]:
     return (f"{line}\n{comment}" if comment else line), safe
 
 
-def _instead(path: str, argument: str) -> str:
-    """What to write where the options of the line are not understood."""
+def _advice(path: str, argument: str) -> str:
+    """Advice where it is not clear what the line should be."""
     name = path.rpartition("/")[2]
     if has_trait(name, "shell") and argument:
         return f"#!{path}, and `set {argument.partition('#')[0].strip()}` below the directives"

@@ -1,7 +1,7 @@
 """A comment ignores a check that finds nothing there.
 
-The mistake has been repaired, or the comment stands at the wrong place. Left alone, it would hide the next mistake of
-its kind. Only checks that ran are judged: with `--select`, or for a check that the settings leave out, nothing is said.
+The mistake has been fixed, or the comment is in the wrong place. If it stays, it hides the next mistake of its kind.
+Only checks that ran count: nothing is reported for a check that `--select` or the settings leave out.
 
 ## Fix
 
@@ -28,21 +28,21 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for comment in job.ignores:
-        idle = [selector for other, selector in job.unused_ignores if other == comment]
-        if idle:
-            names = ", ".join(selector.text for selector in idle)
-            message = f"nothing is ignored here: {names} {'finds' if len(idle) == 1 else 'find'} nothing"
-            span = idle[0].span if comment.selectors != tuple(idle) else comment.span
+        unused = [selector for other, selector in job.unused_ignores if other == comment]
+        if unused:
+            names = ", ".join(selector.text for selector in unused)
+            message = f"nothing is ignored here: {names} {'finds' if len(unused) == 1 else 'find'} nothing"
+            span = unused[0].span if comment.selectors != tuple(unused) else comment.span
             fix = None
             if comment.verb != "disable":
-                fix = Fix(f"remove {names}", [_removal(job, comment, idle)], safe=True)
+                fix = Fix(f"remove {names}", [_removal(job, comment, unused)], safe=True)
             yield Finding(span, f"{message}; remove it", fix=fix)
 
 
-def _removal(job: Job, comment: IgnoreComment, idle: list[Selector]) -> Edit:
-    """Takes the idle names out of a comment; with the last one the comment, and the line where it stands alone."""
+def _removal(job: Job, comment: IgnoreComment, unused: list[Selector]) -> Edit:
+    """Removes the unused names from a comment; with the last one also the comment, and a line that holds only it."""
     assert comment.selectors is not None
-    left = [selector.text for selector in comment.selectors if selector not in idle]
+    left = [selector.text for selector in comment.selectors if selector not in unused]
     if left:
         return replace(Span(comment.selectors[0].span.start, comment.selectors[-1].span.end), ", ".join(left))
     source = job.source

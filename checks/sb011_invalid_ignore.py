@@ -1,4 +1,4 @@
-"""A comment for sbatchlint ignores nothing, as it is not written as it must be.
+"""A comment for sbatchlint ignores nothing, because its form is wrong.
 
 A comment names the checks that it switches off, by code, name, prefix or group: `# sbatchlint: ignore[SB107] why`. One
 without names would also hide what is found there next year, so it counts as a mistake. The words are `ignore` (this
@@ -6,8 +6,8 @@ line or the next), `ignore-file` (in the comments at the head), `disable` and `e
 
 ## Fix
 
-Corrects a word or a name where only one is like it, and puts codes that stand behind the word into brackets. A comment
-that must stand at the head is moved there.
+Corrects a word or a name where only one is similar, and puts codes that follow the word into brackets. A comment that
+belongs at the head of the file is moved there.
 
 ## References
 
@@ -30,8 +30,8 @@ def check(job: Job) -> Iterator[Finding]:
     for comment in job.ignores:
         if comment.verb not in VERBS:
             near = comment.near
-            said = f"'{comment.verb}'" if comment.verb else "this"
-            message = f"{said} is not among the comments that sbatchlint knows, so nothing is ignored; write "
+            written = f"'{comment.verb}'" if comment.verb else "this"
+            message = f"{written} is not among the comments that sbatchlint knows, so nothing is ignored; write "
             fix = Fix(f"write {near}", [replace(comment.verb_span, near)], safe=True) if near else None
             yield Finding(
                 comment.verb_span if comment.verb else comment.span,
@@ -39,9 +39,9 @@ def check(job: Job) -> Iterator[Finding]:
                 fix=fix,
             )
             continue
-        wrong = _what_is_wrong(job, comment)
-        if wrong:
-            yield Finding(comment.span, wrong, fix=_repair(job, comment))
+        problem = _problem(job, comment)
+        if problem:
+            yield Finding(comment.span, problem, fix=_fix(job, comment))
         for selector in comment.selectors or ():
             if not selector.codes:
                 near = selector.near
@@ -50,7 +50,7 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(selector.span, f"no check or group is called '{selector.text}'{hint}", fix=fix)
 
 
-def _what_is_wrong(job: Job, comment: IgnoreComment) -> str:
+def _problem(job: Job, comment: IgnoreComment) -> str:
     verb = comment.verb
     if comment.selectors is None:
         return f"nothing is ignored without names: write {verb}[CODE] with the codes or names of the checks"
@@ -68,8 +68,8 @@ def _what_is_wrong(job: Job, comment: IgnoreComment) -> str:
     return ""
 
 
-def _repair(job: Job, comment: IgnoreComment) -> Fix | None:
-    """What makes the comment count, where its meaning is certain."""
+def _fix(job: Job, comment: IgnoreComment) -> Fix | None:
+    """The fix that makes the comment effective, where its meaning is certain."""
     if comment.meant is not None:
         place, names = comment.meant
         return Fix(f"write {comment.verb}{names}", [replace(place, names)], safe=True)
@@ -78,7 +78,7 @@ def _repair(job: Job, comment: IgnoreComment) -> Fix | None:
     if not late or not comment.own_line or not text.startswith("#!") or job.in_quoted_text(comment.span.start):
         return None
     if text[: line.start].endswith("\\\n"):
-        return None  # of a command that goes on
+        return None  # inside a continued command
     head, whole = job.source.full_line(1).end, job.source.full_line(job.source.row(line.start))
     return Fix("move it to the head", [insert(head, job.source.slice(comment.span) + "\n"), remove(whole)], safe=True)
 

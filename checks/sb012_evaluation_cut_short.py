@@ -1,17 +1,17 @@
-"""sbatchlint did not look at all of the script: it met a bound.
+"""sbatchlint did not evaluate the whole script: a size limit was reached.
 
-sbatchlint walks a script as bash would, and its work is bounded: 20,000 statements (one that repeats, branches or
-starts programs counts as several, a script that is submitted as twenty), 500 launchers, 200,000 words and parts of
-words, values of 400 parts, 20,000 words of a command, programs inside programs 6 levels down, 128 KB of `#SBATCH`
-lines, 20 files beside the script. What lies behind a bound counts as unknown, and what is unknown is not judged, so
-mistakes there are not found. No real script that we know of is so large.
+sbatchlint evaluates a script as bash would, within limits: 20,000 statements (one that repeats, branches or starts
+programs counts as several, a script that is submitted as twenty), 500 launchers, 200,000 words and parts of words,
+values of 400 parts, 20,000 words of a command, programs inside programs 6 levels deep, 128 KB of `#SBATCH` lines, 20
+files beside the script. What exceeds a limit counts as unknown, and checks ignore what is unknown, so mistakes there
+are not found. No real script that we know of is that large.
 
-A warning where statements or options were left out; where only a value was not followed to its end, or a file not
-read, advice, which is shown all the same and does not fail the run.
+A warning where statements or options were left out; where only a value was not followed to its end, or a file not read,
+it is advice, which is always shown and does not fail the run.
 
 ## Fix
 
-None: split the script, or build such values by a program of their own.
+None: split the script, or build such values in a separate program.
 
 ## References
 
@@ -27,7 +27,7 @@ CARD = Card(
     always_shown=True,
 )  # fmt: skip
 
-SAID = {
+MESSAGES = {
     "work": "sbatchlint stopped here, as the script is too large: nothing behind this was looked at",
     "value": "this value is too long to be followed to its end, so what uses it is not judged",
     "depth": "programs inside programs are not followed any deeper than this",
@@ -38,7 +38,7 @@ SAID = {
 
 def check(job: Job) -> Iterator[Finding]:
     for kind, span in job.limits.met.values():
-        yield Finding(span, SAID[kind], "warning" if kind in ("work", "options") else "info")
+        yield Finding(span, MESSAGES[kind], "warning" if kind in ("work", "options") else "info")
 
 
 CASES = [

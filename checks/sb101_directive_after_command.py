@@ -2,14 +2,14 @@
 
 `sbatch` stops reading options at the first line that is neither blank nor a comment: `set -e`, `module load`, an
 assignment. Every `#SBATCH` line below it is a comment. The job runs without those options, with the defaults of the
-site, and nothing says so: too little memory, the wrong partition, one hour instead of a day.
+site, and without any message: too little memory, the wrong partition, one hour instead of a day.
 
 Where the command is what a `\\` at the end of a directive was meant to continue, directive-continuation reports it.
 
 ## Fix
 
 Moves the lines up to the end of the option block. The job then asks for something it did not ask for before, so this is
-unsafe. Lines that repeat what the block says already are only taken out, which is safe. There is no fix where the block
+unsafe. Lines that only repeat what the block already sets are removed, which is safe. There is no fix where the block
 sets the same option to another value, or where sbatch would refuse the line.
 
 ## References
@@ -41,20 +41,20 @@ def check(job: Job) -> Iterator[Finding]:
     shell, shebang = job.interpreter_line
     if stop is None or not stop.certain or shell not in SHELLS or not (directives.lines or shebang):
         return
-    if _is_other_fault(job, stop):
+    if _has_other_cause(job, stop):
         return
     row = job.source.row(stop.offset)
     groups: list[list[DirectiveLine]] = []
     for line in directives.unread:
-        # Text of another script, and bare `#SBATCH` words in banners.
+        # Lines of another script, and bare `#SBATCH` words in banners.
         if not line.tokens or not OPTION.match(line.tokens[0].text) or job.in_quoted_text(line.offset):
             continue
-        if groups and _is_quiet(job.source.text[groups[-1][-1].full.end : line.full.start]):
+        if groups and _has_no_command(job.source.text[groups[-1][-1].full.end : line.full.start]):
             groups[-1].append(line)
         else:
             groups.append([line])
     if groups and not directives.lines:
-        # All are lost: the command that stands first is the one to move.
+        # No directive is read at all: move the first command.
         lost = [line for lines in groups for line in lines]
         what = f"the directive on line {job.line(lost[0].offset)} is only a comment; move the command below it"
         if len(lost) > 1:
@@ -75,9 +75,9 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(span, message, related=related, fix=_fix(job, lines))
 
 
-def _is_other_fault(job: Job, stop: StopLine) -> bool:
-    """Whether what ends the reading is reported by another check: a directive's own continued line, a directive without
-    its `#`, or a line that only looks blank or like a comment."""
+def _has_other_cause(job: Job, stop: StopLine) -> bool:
+    """Whether another check reports why sbatch stops reading: a continuation line of a directive, a directive without
+    its `#`, or a line that only looks empty or like a comment."""
     directives = job.directives
     if any(each.swallowed for each in continuations(directives)):
         return True
@@ -87,8 +87,8 @@ def _is_other_fault(job: Job, stop: StopLine) -> bool:
     return any(span.start <= stop.offset < span.end for span in unseen)
 
 
-def _is_quiet(between: str) -> bool:
-    """Whether there is no command in these lines."""
+def _has_no_command(between: str) -> bool:
+    """Whether these lines are empty or comments."""
     return all(line.lstrip()[:1] in ("", "#") for line in between.split("\n"))
 
 

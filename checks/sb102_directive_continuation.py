@@ -1,12 +1,12 @@
 """A `\\` at the end of a `#SBATCH` line does not continue it.
 
-sbatch drops the backslash and reads on with the next line as with any other. If that holds further options without
-`#SBATCH`, it is a command to the shell: its options are lost, so are all directives below it, and nothing says so. A
-`\\` in front of another `#SBATCH` line does no harm, and no good.
+sbatch drops the backslash and treats the next line like any other. If that holds further options without `#SBATCH`, it
+is a command to the shell: its options are lost, so are all directives below it, without any message. A `\\` before
+another `#SBATCH` line is harmless and useless.
 
 ## Fix
 
-Makes each continued line a `#SBATCH` line of its own, and takes the backslashes out. Safe; unsafe where the continued
+Makes each continued line a `#SBATCH` line of its own, and removes the backslashes. Safe; unsafe where the continued
 line is a comment, which may have been switched off.
 
 ## References
@@ -70,7 +70,7 @@ def _fix(job: Job, continuation: Continuation) -> Fix:
     edits = [remove(text.span(continuation.start, continuation.end))]
     pieces = list(continuation.pieces)
     if pieces and continuation.start == continuation.line.words_start:
-        # Nothing but the backslash: the first line takes its place.
+        # The directive is only the backslash: the first continued line takes its place.
         piece = pieces.pop(0)
         edits = [Edit(text.span(continuation.start, piece.words), " ")]
         if piece.last < piece.end:

@@ -1,16 +1,16 @@
-"""A comment that was meant for a directive.
+"""A comment that was meant to be a directive.
 
 sbatch reads lines that begin with `#SBATCH`, in capitals and in the first column. `#SBTACH`, ` #SBATCH`, `# SBATCH` and
-`#sbatch` are comments, and the job runs without the option; nothing says so. `SBATCH` without its `#` is a command that
-does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch still obeys, but not without
-an error message; a banner such as `#SLURM options` makes it refuse the script.
+`#sbatch` are comments, and the job runs without the option and without any message. `SBATCH` without its `#` is a
+command that does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch still obeys, but
+with an error message; a banner such as `#SLURM options` makes it refuse the script.
 
-`##SBATCH`, `#S BATCH` and `#XSBATCH` are usual ways to switch a directive off, and are not reported.
+`##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a directive off, and are not reported.
 
 ## Fix
 
 Writes `#SBATCH`. Safe for a misspelt, an indented and a `#SLURM` line; unsafe for `# SBATCH` and `#sbatch`, which may
-have been switched off on purpose. A banner gets a blank behind its `#`.
+have been switched off on purpose. A banner gets a space after its `#`.
 
 ## References
 
@@ -28,7 +28,7 @@ CARD = Card(
     when=Written("comments"),
 )  # fmt: skip
 
-# What a job runs without, as long as it is not asked for on purpose.
+# Options that a job can do without.
 _OPTIONAL = (
     "array begin comment deadline dependency error exclude hold input job-name licenses mail-type mail-user nice"
     " nodelist no-requeue open-mode output profile requeue reservation signal wckey"
@@ -58,10 +58,10 @@ def _unread(job: Job, miss: NearMiss) -> Finding:
         "blank": "`# SBATCH` is not `#SBATCH`",
         "case": "sbatch wants `#SBATCH` in capitals",
     }[miss.kind]
-    sure = miss.kind in ("spelling", "indented")
-    # A job that does without is switched so by a blank or small letters as often as by accident.
-    is_off = not sure and bool(job.directives.lines) and all(each.name in DISPENSABLE for each in miss.settings)
-    off = "" if sure else ", or `##SBATCH` if it is off on purpose"
+    certain = miss.kind in ("spelling", "indented")
+    # A space or small letters are often used on purpose to switch off an option that the job can do without.
+    is_off = not certain and bool(job.directives.lines) and all(each.name in DISPENSABLE for each in miss.settings)
+    off = "" if certain else ", or `##SBATCH` if it is off on purpose"
     advice = "remove the blanks before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
     message = f"{why}, so this line is a comment and {unset}; {advice}"
     hash_at = text.string.index("#", miss.start)
@@ -69,9 +69,10 @@ def _unread(job: Job, miss: NearMiss) -> Finding:
     edits = [replace(word, "SBATCH" if text.string[miss.end] in " \t" else "SBATCH ")]
     if hash_at > miss.start:
         edits.append(remove(text.span(miss.start, hash_at)))
-    # A line that sbatch would refuse is better left alone until it is right.
-    fix = Fix("write #SBATCH", edits, sure) if miss.accepted and not is_off else None
-    return Finding(text.span(hash_at, miss.last), message, None if sure else "info" if is_off else "warning", fix=fix)
+    # A line that sbatch would refuse is better left as a comment until it is corrected.
+    fix = Fix("write #SBATCH", edits, certain) if miss.accepted and not is_off else None
+    severity = None if certain else "info" if is_off else "warning"
+    return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)
 
 
 def _read(job: Job, miss: NearMiss) -> Finding:

@@ -1,17 +1,17 @@
 """A word in a directive that is neither an option nor a value.
 
-`sbatch: error: Invalid directive found in batch script: Job`: nothing is submitted. Mostly a value with a blank is not
-quoted (`--job-name=My Job`), a list has blanks (`BEGIN, END`), a comment has no `#` (`--time=5 (minutes)`), or an
+`sbatch: error: Invalid directive found in batch script: Job`: nothing is submitted. Usually a value with a space is not
+quoted (`--job-name=My Job`), a list has spaces (`BEGIN, END`), a comment has no `#` (`--time=5 (minutes)`), or an
 optional value has no `=` (`--exclusive user`). No shell reads a directive, so `#SBATCH $OPTIONS` is a stray word too.
 
-What stands behind an empty word (`--comment ""`), or on the line of a `hetjob`, is not even refused: sbatch drops it
-without a sound.
+Words after an empty word (`--comment ""`), or after `hetjob` on its line, are not even refused: sbatch drops them
+without any message.
 
 ## Fix
 
 By its shape: quotes the value, closes the list, writes `#` before the comment, `=` before an optional value, `--`
-before an option's name. All are guesses at what was meant, and so unsafe; only a blank that a backslash joins to the
-value, as releases from 24.05 on read it, is quoted safely. There is no fix where the shape says nothing.
+before an option's name. All are guesses at what was meant, and so unsafe; only a space that a backslash joins to the
+value, as releases from 24.05 on read it, is quoted safely. There is no fix where the shape suggests nothing.
 
 ## References
 
@@ -43,7 +43,7 @@ CARD = Card(
     when=Problems("stray-word", "leading-colon") | Written("dropped"),
 )  # fmt: skip
 
-# The word that begins a component, and options behind it (read by releases before 21.08).
+# The word that begins a component, and options after it (read by releases before 21.08).
 SEPARATOR = Regex(r"[ \t]*((?i:hetjob|packjob))[ \t]+([^#\s].*)")
 OPEN_EXPANSION = Regex(r"\$\([^()]*\Z|\$\{[^}]*\Z")
 BRACED = Regex(r"(?<!\$)\{[^{}]*\}")
@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_explained(words: PositionalWords) -> bool:
-    """Whether another fault of the line, which another check reports, explains the words."""
+    """Whether the words follow from a mistake on the line that another check reports."""
     directives, string, setting = words.directives, words.string, words.setting
     raw = string[words.before[0].start if words.before else words.start : words.end]
     joined = "".join(words.words)
@@ -90,7 +90,7 @@ def _is_explained(words: PositionalWords) -> bool:
         return True
     if any(each.kind != "stray-word" and last in (each.token, each.value_token) for each in directives.problems):
         return True
-    # Behind `--time =`: the words in front belong to an option that lost its value.
+    # After `--time =`: the words belong to an option that lost its value.
     on_line = [each for each in directives.settings if each.line.start == words.line.start]
     gaps = [gap for gap in (gap_at_equals(directives, each) for each in on_line) if gap is not None]
     return any(gap.start <= words.start <= gap.last for gap in gaps)
@@ -106,7 +106,7 @@ def _finding(job: Job, words: PositionalWords) -> Finding:
 
 
 def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:
-    """What stands behind the end of a line for sbatch."""
+    """The finding on words after the place where sbatch ends the line."""
     shown = job.source.slice(dropped)
     words = shown.strip()
     span = Span(dropped.start + len(shown) - len(shown.lstrip()), dropped.start + len(shown.rstrip()))
@@ -124,7 +124,7 @@ def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:
 
 
 def _after_separator(job: Job, line: DirectiveLine) -> Iterator[Finding]:
-    """Options on the line that begins a component."""
+    """The finding on options on the line that begins a component."""
     text = job.directives.text
     found = SEPARATOR.match(text.string, line.words_start, line.end)
     if found is not None:

@@ -1,13 +1,13 @@
 """An unquoted `#` ends a directive, also in the middle of a word.
 
 `--job-name=run#3` is a job called `run`, and `--container-image=nvcr.io#nvidia/pytorch:24.01-py3` asks for an image
-`nvcr.io`. All that follows on the line is a comment, further options as well: several directives pasted into one line
-are one directive and a comment. `#SBATCH -J #3` even takes the first word of the next directive for the job's name.
+`nvcr.io`. The rest of the line is a comment, including further options: several directives pasted into one line are one
+directive and a comment. `#SBATCH -J #3` even reads the first word of the next directive as the job name.
 
 ## Fix
 
-Quotes the value: safe for a container image, whose name is no good without the rest; a guess otherwise. Where a comment
-was meant, it gets a blank before it, which changes nothing. Directives in one line become lines of their own (unsafe).
+Quotes the value: safe for a container image, whose name is useless without the rest; a guess otherwise. Where a comment
+was meant, it gets a space before it, which changes nothing. Directives in one line become lines of their own (unsafe).
 
 ## References
 
@@ -29,7 +29,7 @@ CARD = Card(
     "SB105", "hash-in-value", severity="error", fix="sometimes", since="0.1.0", alone=True, when=Written("comment"),
 )  # fmt: skip
 
-# Kinds of options whose values never hold a `#`.
+# Kinds of options whose values never contain a `#`.
 WITHOUT_HASH = frozenset({
     "array-spec", "count[@time]", "cpu-freq", "dependency", "dist", "enum", "enum-list", "flag", "gpu-freq", "gpu-spec",
     "gres", "int", "int>=0", "int>=1", "mail-type", "mem", "node-count", "rlimit-list", "S[:C[:T]]", "signal-spec",
@@ -39,23 +39,23 @@ WITHOUT_HASH = frozenset({
 
 def check(job: Job) -> Iterator[Finding]:
     settings: dict[int, list[Setting]] = {}
-    for other_setting in job.directives.settings:
-        if other_setting.line.comment is not None and other_setting.versions is None:
-            settings.setdefault(id(other_setting.line), []).append(other_setting)
+    for setting in job.directives.settings:
+        if setting.line.comment is not None and setting.versions is None:
+            settings.setdefault(id(setting.line), []).append(setting)
     for line in job.directives.lines:
         if line.comment is None:
             continue
         parts = _directives_in(job, line)
         if parts:
-            yield _pasted(job, line, parts)
+            yield _several_directives(job, line, parts)
         elif line.tokens:
-            yield from _missing(job, line)
+            yield from _missing_value(job, line)
             for setting in settings.get(id(line), ()):
-                yield from _cut(job, line, setting)
+                yield from _shortened_value(job, line, setting)
 
 
 def _directives_in(job: Job, line: DirectiveLine) -> list[int]:
-    """Where further directives begin in a comment that begins with one."""
+    """The offsets of the directives in a comment that begins with one; empty where one of them cannot be read."""
     string = job.directives.text.string
     if magic_of(string, line.comment_start) is None:
         return []
@@ -66,17 +66,17 @@ def _directives_in(job: Job, line: DirectiveLine) -> list[int]:
     return starts
 
 
-def _pasted(job: Job, line: DirectiveLine, parts: list[int]) -> Finding:
+def _several_directives(job: Job, line: DirectiveLine, parts: list[int]) -> Finding:
     """The finding on several directives in one line."""
     text = job.directives.text
-    edits = [replace(text.span(_before(text.string, part), part), job.source.newline) for part in parts]
+    edits = [replace(text.span(_space_start(text.string, part), part), job.source.newline) for part in parts]
     if not line.tokens:
         edits[0] = remove(text.span(line.start, parts[0]))
     message = "sbatch reads a second `#SBATCH` on a line as a comment; write one line for each"
     return Finding(text.span(parts[0], line.end), message, fix=Fix("write one line for each", edits))
 
 
-def _missing(job: Job, line: DirectiveLine) -> Iterator[Finding]:
+def _missing_value(job: Job, line: DirectiveLine) -> Iterator[Finding]:
     """The finding on `-J #3` at the end of the block, where the option gets no value at all."""
     if job.directives.text.string[line.comment_start + 1 : line.comment_start + 2] in ("", "#", *BLANKS):
         return  # plainly a comment
@@ -87,7 +87,7 @@ def _missing(job: Job, line: DirectiveLine) -> Iterator[Finding]:
 
 
 def _without_value(job: Job, line: DirectiveLine, name: str, what: str, quotable: bool) -> Finding:
-    """The finding on `-J #3`: the value of the line's last option is taken for a comment."""
+    """The finding on `-J #3`: sbatch reads the value of the last option as a comment."""
     text = job.directives.text
     start = line.comment_start
     end = _word_end(text.string, start, line.end)
@@ -100,7 +100,7 @@ def _without_value(job: Job, line: DirectiveLine, name: str, what: str, quotable
     return Finding(text.span(line.tokens[-1].start, end), message, fix=fix)
 
 
-def _cut(job: Job, line: DirectiveLine, setting: Setting) -> Iterator[Finding]:
+def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterator[Finding]:
     """The finding on an option whose value ends at the `#`, or that takes its value from a later line."""
     text, token, value = job.directives.text, setting.value_token, setting.value
     string, hash_at = text.string, line.comment_start
@@ -146,8 +146,8 @@ def _word_end(string: str, start: int, end: int) -> int:
     return start
 
 
-def _before(string: str, offset: int) -> int:
-    """The beginning of the blanks in front of an offset."""
+def _space_start(string: str, offset: int) -> int:
+    """The offset where the whitespace before an offset begins."""
     while string[offset - 1] in " \t":
         offset -= 1
     return offset

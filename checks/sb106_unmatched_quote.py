@@ -1,6 +1,6 @@
 """A quote in a directive that is not closed.
 
-sbatch reads quotes as a shell does: they begin and end anywhere in a word, and an apostrophe is one as well. They do
+sbatch reads quotes as a shell does: they begin and end anywhere in a word, and an apostrophe is a quote too. They do
 not reach beyond the line: ``fatal: job.sh: line 2: Unmatched `'` in [--comment=don't]``, and nothing is submitted.
 
 ## Fix
@@ -27,7 +27,7 @@ CARD = Card(
     when=Problems("unmatched-quote"), seen="runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 
-# A further option, or a comment, behind the text that was meant to be quoted.
+# A further option, or a comment, after the text that was meant to be quoted.
 NEXT = re.compile(r"(?<![ \t])(?:[ \t]+(?:--?[A-Za-z]|#)|[ \t]*\Z)")
 # A value in single quotes that holds an apostrophe.
 APOSTROPHE = re.compile(r"(?<=[ \t=])'([^'\"\\#]*\w'\w[^'\"\\#]*)'(?![^ \t])")
@@ -42,14 +42,14 @@ def check(job: Job) -> Iterator[Finding]:
         if fault is None or fault.kind != "unmatched-quote":
             continue
         if line.magic == "#SLURM" and not (line.tokens and line.tokens[0].text[:1] == "-"):
-            continue  # a comment that should not be read at all
+            continue  # a comment that sbatch should not read at all
         shown = string[line.words_start : line.end]
         if UNKNOWN in shown or TEMPLATED.search(shown) or CURLY.search(shown):
             continue
         start = _value_start(string, line, fault.start)
         close = NEXT.search(string, fault.start, line.end)
         end = close.start() if close is not None else line.end
-        instead = _repair(string, line, start, fault.start, end)
+        instead = _corrected(string, line, start, fault.start, end)
         quoted = APOSTROPHE.search(string, line.words_start, line.end)
         if quoted is not None and quoted.start() < fault.start < quoted.end():
             start, end, instead = quoted.start(), quoted.end(), f'"{quoted.group(1)}"'
@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _option(string: str, value: int) -> str:
-    """What stands in front of a value in its word: `--comment=`."""
+    """The part of the word before its value: `--comment=`."""
     start = value
     while start > 0 and string[start - 1] not in " \t\n":
         start -= 1
@@ -70,11 +70,11 @@ def _option(string: str, value: int) -> str:
 
 
 def _value_start(string: str, line: DirectiveLine, quote: int) -> int:
-    """Where the value begins in which the quote stands: behind the option's `=`, or the word."""
+    """The offset where the value with the quote begins: after the `=` of its option, or with the word."""
     start = quote
     while start > line.words_start and string[start - 1] not in BLANKS:
         start -= 1
-    # An earlier quote of the value may have blanks in it.
+    # An earlier quoted part of the value may contain spaces.
     words = read_words(string, line.words_start, quote, strict_separator=False)
     if words.tokens and words.tokens[-1].end == quote:
         start = words.tokens[-1].start
@@ -86,8 +86,8 @@ def _value_start(string: str, line: DirectiveLine, quote: int) -> int:
     return start
 
 
-def _repair(string: str, line: DirectiveLine, value: int, quote: int, end: int) -> str | None:
-    """The value between these offsets, so that sbatch can read the line; None where it is not plain what it is."""
+def _corrected(string: str, line: DirectiveLine, value: int, quote: int, end: int) -> str | None:
+    """A replacement for the value between these offsets with which sbatch can read the line; None without one."""
     sign = string[quote]
     other = '"' if sign == "'" else "'"
     before, after = string[value:quote], string[quote + 1 : end]

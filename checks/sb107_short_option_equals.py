@@ -1,12 +1,12 @@
 """A short option takes no `=`: `-N=2` asks for `=2` nodes.
 
-getopt takes everything behind the letter for the value. Numbers and times are then refused at submission (`"=2" is not
-a valid node count`), but names are not: `-J=train` is a job called `=train`, `-o=run.log` writes a file `=run.log`, and
-`-p=gpu` asks for a partition `=gpu`. Behind a flag (`-s=1`) the `=` is taken for another letter, and refused.
+getopt reads everything after the letter as the value. Numbers and times are then refused at submission (`"=2" is not a
+valid node count`), but names are not: `-J=train` is a job called `=train`, `-o=run.log` writes a file `=run.log`, and
+`-p=gpu` asks for a partition `=gpu`. After a flag (`-s=1`) getopt reads the `=` as another letter, and refuses it.
 
 ## Fix
 
-Writes a blank for the `=`. Nobody means a value that begins with `=`, so this is safe; unsafe behind a flag.
+Replaces the `=` with a space. Nobody means a value that begins with `=`, so this is safe; unsafe after a flag.
 
 ## References
 
@@ -32,21 +32,21 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
         value = setting.value_span
         if value is None or setting.value is None or typo(block, setting) != SHORT_EQUALS:
             continue
-        given = setting.value[1:]
+        intended = setting.value[1:]
         shown = job.source.slice(value)[1:]
-        if block is not job.directives and shown != given:
-            shown = given if UNKNOWN not in given else "VALUE"
+        if block is not job.directives and shown != intended:
+            shown = intended if UNKNOWN not in intended else "VALUE"
         optional = setting.option is not None and setting.option.argument(job.versions.last) == "optional"
         space = "" if optional else " "
         fix = None
-        if given:
+        if intended:
             edit = replace(Span(value.start, value.start + 1), space)
             plain = job.source.text[value.start] == "="
-            if not plain:  # in quotes with its option
-                edit, shown = replacement(block, setting, given), given
+            if not plain:  # quoted together with its option
+                edit, shown = replacement(block, setting, intended), intended
             if plain or block is job.directives:
                 fix = Fix("remove the `=`", [edit], safe=True)
-        advice = f"`{setting.written}{space}{shown}`" if given else f"`--{setting.name}=VALUE`"
+        advice = f"`{setting.written}{space}{shown}`" if intended else f"`--{setting.name}=VALUE`"
         yield Finding(
             Span(setting.option_span.start, value.end),
             f"a short option takes no `=`, so --{setting.name} gets the value `={shown}`; write {advice}",
@@ -58,9 +58,9 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
             span = block.text.span(token.offset(problem.start - 1), token.end)
             letter = token.text[problem.start - 1]
             edit = remove(Span(span.start + 1, span.end))
-            repair = Fix("remove the `=`", [edit]) if job.source.slice(span)[:2] == f"{letter}=" else None
+            fix = Fix("remove the `=`", [edit]) if job.source.slice(span)[:2] == f"{letter}=" else None
             message = f"-{letter} takes no value, so {block.command} refuses it for the `=`; write -{letter} alone"
-            yield Finding(span, message, fix=repair)
+            yield Finding(span, message, fix=fix)
 
 
 CASES = [

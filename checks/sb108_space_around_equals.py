@@ -1,7 +1,7 @@
-"""A blank beside the `=` of an option cuts it off from its value.
+"""A space next to the `=` of an option separates it from its value.
 
-`--time = 5` gives `--time` the value `=` and leaves a word `5` over; `--time= 5` gives it an empty value. Most scripts
-are refused at submission for the word that is left over; `--job-name =train` is accepted, and names the job `=train`.
+`--time = 5` gives `--time` the value `=` and leaves a stray word `5`; `--time= 5` gives it an empty value. Most scripts
+are refused at submission for the stray word; `--job-name =train` is accepted, and names the job `=train`.
 
 ## Fix
 

@@ -1,8 +1,8 @@
 """A long option with one dash, or with three.
 
-`-nodes=2` is `-n odes=2` to sbatch. Mostly that is refused, with a message about another option (`-mem=4G`: `Invalid
---distribution specification`); but `-output=run.log` is taken, and writes a file `utput=run.log`. `---gres=gpu:1` is an
-unknown option.
+`-nodes=2` is `-n odes=2` to sbatch. Usually that is refused, with a message about another option (`-mem=4G`: `Invalid
+--distribution specification`); but `-output=run.log` is accepted, and writes a file `utput=run.log`. `---gres=gpu:1` is
+an unknown option.
 
 ## Fix
 
@@ -41,7 +41,7 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
         span = text.span(token.start, token.offset(dashes + len(name)))
         word = token.text[: dashes + len(name)]
         if job.source.slice(span) != word:
-            continue  # quotes or backslashes in it
+            continue  # it contains quotes or backslashes
         effect = f"{block.command} has no option {word}"
         if dashes == 1 and isinstance(option, Setting):
             effect = f"{block.command} reads {word} as `{token.text[:2]} {token.text[2:]}`"

@@ -1,17 +1,17 @@
-"""`#PBS` and `#BSUB` lines are obeyed too, and win over `#SBATCH` lines.
+"""sbatch obeys `#PBS` and `#BSUB` lines too, and they override `#SBATCH` lines.
 
-sbatch translates the directives of two other schedulers after it has read its own, so a `#PBS -l walltime=1:00:00` that
-was left behind replaces `#SBATCH --time`, from any place: behind commands, in a heredoc, up to the 101st line that does
-not begin with `#`. What it cannot translate (`#PBS -P`, `#BSUB -R`) makes it refuse the whole script. Values keep their
-text and change their meaning: `#BSUB -W 1:30` is a minute and a half, `#PBS -l walltime=3600` sixty hours.
+sbatch translates the directives of two other schedulers after it has read its own, so a leftover `#PBS -l
+walltime=1:00:00` replaces `#SBATCH --time`, wherever it is: after commands, in a heredoc, up to the 101st line that
+does not begin with `#`. What it cannot translate (`#PBS -P`, `#BSUB -R`) makes it refuse the whole script. Values stay
+as written and change their meaning: `#BSUB -W 1:30` is a minute and a half, `#PBS -l walltime=3600` sixty hours.
 
-A line that only adds an option which no `#SBATCH` line sets is a warning. Nothing is said of one that agrees with the
-`#SBATCH` lines, or that sbatch leaves out (`#PBS -V`). Files without an `#SBATCH` line are not looked at.
+A line that only adds an option which no `#SBATCH` line sets is a warning. Lines that agree with the `#SBATCH` lines, or
+that sbatch ignores (`#PBS -V`), are not reported. Files without an `#SBATCH` line are not checked.
 
 ## Fix
 
-Adds `#SBATCH --ignore-pbs`, after which neither kind of line counts; a script that serves two schedulers wants it too.
-Unsafe: the job that was submitted so far had the other values. Lines that only add an option have no fix.
+Adds `#SBATCH --ignore-pbs`, after which neither kind of line counts; a script for two schedulers needs it too. Unsafe:
+until now the job had the other values. Lines that only add an option have no fix.
 
 ## References
 
@@ -43,16 +43,16 @@ CARD = Card(
 
 
 class Effect(NamedTuple):
-    """What one part of a foreign directive does. `said`: in words.
+    """What one part of a foreign directive does. `description`: in words.
 
-    `option`: sbatch's option as it comes out, with its value; '' where none does. `block`: the setting of the option
-    block that it overrides, or does not go with. `adds`: whether it only sets an option that the block leaves alone.
+    `option`: the resulting option of sbatch with its value; '' for none. `block`: the setting of the option
+    block that it overrides or conflicts with. `adds`: whether it only sets an option that the block does not set.
     `versions`: the releases in which this holds, None for all.
     """
 
     span: Span
     option: str
-    said: str
+    description: str
     versions: tuple[str, ...] | None
     block: Setting | None = None
     adds: bool = False
@@ -66,8 +66,8 @@ def check(job: Job) -> Iterator[Finding]:
     effects = sorted(_effects(job, foreign), key=lambda effect: (effect.span, effect.adds))
     for span, group in groupby(effects, key=lambda effect: effect.span):
         parts = list(group)
-        said = ", and ".join(dict.fromkeys(part.said for part in parts))
-        message = f"sbatch obeys #{foreign.dialect} lines too: {said}"
+        descriptions = ", and ".join(dict.fromkeys(part.description for part in parts))
+        message = f"sbatch obeys #{foreign.dialect} lines too: {descriptions}"
         if parts[0].adds:
             yield Finding(span, f"{message}; write it as an #SBATCH line, or delete these words", "warning")
         else:
@@ -77,17 +77,17 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _effects(job: Job, foreign: Foreign) -> list[Effect]:
-    """The effects in the order in which sbatch meets them.
+    """The effects of all foreign directives, refusals first.
 
-    Where it refuses one of the lines in all releases, it never comes to do anything with the others. What agrees with
-    the block, or sbatch leaves out, has no effect.
+    Where all releases refuse one of the lines, the others have no effect. Nor does a line that agrees with
+    the block, or that sbatch ignores.
     """
     refused = [*_refusals(job, foreign), *dict.fromkeys(_conflicts(job))]
     if any(each.versions is None for each in refused):
         return refused
-    gone = {(each.span.start, each.option) for each in refused}
+    refused_options = {(each.span.start, each.option) for each in refused}
     others = [effect for effect in (_effect(job, setting) for setting in foreign.settings) if effect is not None]
-    return [*refused, *(each for each in others if (each.span.start, each.option) not in gone)]
+    return [*refused, *(each for each in others if (each.span.start, each.option) not in refused_options)]
 
 
 def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
@@ -104,7 +104,7 @@ def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
 
 
 def _conflicts(job: Job) -> Iterator[Effect]:
-    """Foreign settings that do not go with others of the job."""
+    """The effects of foreign settings that conflict with other settings of the job."""
     for conflict in conflicts(job):
         own = [each for each in conflict.settings if isinstance(each, Setting)]
         others = [each for each in conflict.settings if isinstance(each, ForeignSetting)]
@@ -122,7 +122,7 @@ def _conflicts(job: Job) -> Iterator[Effect]:
 
 
 def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
-    """What a setting does that sbatch takes; None where it agrees with the block, or nobody can know."""
+    """The effect of a setting that sbatch accepts; None where it agrees with the block, or is unknown."""
     directives = job.directives
     if setting.value is not None and setting.text is None:
         return None
@@ -135,28 +135,28 @@ def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
             return None
         in_block = True
         versions = setting.versions
-        if setting.name == "mail-type" and _covers(block.value, setting.value):
-            # Until 24.11 the types of several directives came together.
+        if setting.name == "mail-type" and _includes(block.value, setting.value):
+            # Until 24.11 sbatch combined the types of several directives.
             versions = _since(job.versions, "25.05")
         value = setting.applied_to(block.value)
-        if versions != () and not _agree(setting, value, block.value):
+        if versions != () and not _mean_the_same(setting, value, block.value):
             place = f"{job.source.slice(block.span)} of line {job.line(block.span.start)}"
             said = f"{_with_unit(setting, value)} replaces {place}{job.versions.in_brackets(versions)}"
             return Effect(setting.span, _shown(setting, value), said, versions, block)
-    if in_block or not directives.certain or _follows(job, setting):
+    if in_block or not directives.certain or _is_product(job, setting):
         return None
     said = f"this one sets {_with_unit(setting)}{job.versions.in_brackets(setting.versions)}"
     return Effect(setting.span, _shown(setting), said, setting.versions, adds=True)
 
 
 def _since(within: Range, version: str) -> tuple[str, ...] | None:
-    """The releases of the range from this one on; None for all of them."""
+    """The releases of the range from `version` on; None for all of them."""
     found = tuple(each for each in within.majors if not is_before(each, version))
     return None if len(found) == len(within.majors) else found
 
 
-def _agree(setting: ForeignSetting, new: str | None, old: str | None) -> bool:
-    """Whether two values of an option mean the same."""
+def _mean_the_same(setting: ForeignSetting, new: str | None, old: str | None) -> bool:
+    """Whether two values of an option mean the same thing."""
     if new == old:
         return True
     if new is None or old is None or setting.option is None:
@@ -173,23 +173,23 @@ def _agree(setting: ForeignSetting, new: str | None, old: str | None) -> bool:
     return whole(new) is not None and whole(new) == whole(old)
 
 
-def _covers(old: str | None, new: str | None) -> bool:
-    """Whether these mail types have all of those that `-m abe` can add."""
+def _includes(old: str | None, new: str | None) -> bool:
+    """Whether the old mail types include all of the new ones."""
     types = set((old or "").upper().split(","))
     return "ALL" in types or types >= set((new or "").split(","))
 
 
-def _follows(job: Job, setting: ForeignSetting) -> bool:
-    """Whether it is the number of tasks that the block asks for in other words."""
-    nodes, each = job.directives.last("nodes"), job.directives.last("ntasks-per-node")
-    if setting.name != "ntasks" or nodes is None or each is None:
+def _is_product(job: Job, setting: ForeignSetting) -> bool:
+    """Whether the setting is the number of tasks that `--nodes` and `--ntasks-per-node` of the block give."""
+    nodes, per_node = job.directives.last("nodes"), job.directives.last("ntasks-per-node")
+    if setting.name != "ntasks" or nodes is None or per_node is None:
         return False
-    count, tasks = whole(nodes.text), whole(each.text)
+    count, tasks = whole(nodes.text), whole(per_node.text)
     return count is not None and tasks is not None and setting.text == str(count * tasks)
 
 
 def _shown(setting: ForeignSetting, value: str | None = None) -> str:
-    """An option of sbatch as it would be written; `value`: instead of the setting's own."""
+    """The option as written for sbatch, with `value` instead of the setting's own if given."""
     if setting.option is None:
         return f"umask {setting.value}"
     shown = setting.value if value is None else value
@@ -197,7 +197,7 @@ def _shown(setting: ForeignSetting, value: str | None = None) -> str:
 
 
 def _with_unit(setting: ForeignSetting, value: str | None = None) -> str:
-    """The same with what sbatch counts in, where PBS and LSF mean seconds, hours and minutes, or bytes."""
+    """The option, and the unit of sbatch where PBS and LSF mean seconds, hours and minutes, or bytes."""
     text, unit = setting.text or "", ""
     if setting.name == "time" and is_number(text):
         unit = " (minutes)"

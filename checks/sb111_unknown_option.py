@@ -3,11 +3,11 @@
 `sbatch: unrecognized option '--gpu-per-node=8'`: nothing is submitted. Common causes are `_` for `-`, a missing letter,
 and the names of other schedulers (`--walltime`, `--queue`).
 
-Plugins of a site add options of their own. Those of many are known (pyxis, uenv, shifter, EAR, auks and others); a name
-that is like none of Slurm's is only warned about, as your site may have it. Name such options under `plugin-options`,
-or let sbatch name them: `sbatch --help > sbatch-help.txt` on the cluster, and `plugin-options-from =
-"sbatch-help.txt"`. Then every other one is an error. Options of srun are reported by step-option-in-directive, those
-of older or newer releases by removed-option and option-too-new, the beginnings of several by abbreviated-option.
+Plugins of a site add options of their own. Many of them are known (pyxis, uenv, shifter, EAR, auks and others); a name
+that resembles none of Slurm's is only a warning, as your site may have it. List such options under `plugin-options`, or
+let sbatch list them: `sbatch --help > sbatch-help.txt` on the cluster, and `plugin-options-from = "sbatch-help.txt"`.
+Then every other one is an error. Options of srun are reported by step-option-in-directive, those of older or newer
+releases by removed-option and option-too-new, the beginnings of several by abbreviated-option.
 
 ## Fix
 
@@ -39,7 +39,7 @@ CARD = Card(
     when=Problems("unknown-option") | Written("plugin"),
 )  # fmt: skip
 
-# Names of the same thing elsewhere: PBS, Grid Engine, LSF, Torque's and Slurm's own other commands, launchers.
+# Names of the same thing in PBS, Grid Engine, LSF, Torque, other commands of Slurm, and launchers.
 SYNONYMS = {
     "account-name": "account",
     "allocation": "account",
@@ -127,7 +127,7 @@ SYNONYMS = {
     "working-directory": "chdir",
 }
 
-# First words of options that many plugins share.
+# First words of options in many plugins.
 COMMON = ("no", "disable", "enable", "add", "auto", "power")
 
 
@@ -147,11 +147,11 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         what, refuses = f"{block.command} has no option {written} and fails", f"{block.command} refuses {written}"
     meant = _meant(job, block.command, written)
     if meant is not None:
-        name, replaced, sure = meant
+        name, replaced, certain = meant
         instead = f"--{name}=" if written[replaced - 1] == ":" else f"--{name}"
         fix = None
-        if _takes_what_follows(job, block.command, problem, instead) and span.end - span.start == len(written):
-            fix = Fix(f"write --{name}", [replace(Span(span.start, span.start + replaced), instead)], safe=sure)
+        if _fits_value(job, block.command, problem, instead) and span.end - span.start == len(written):
+            fix = Fix(f"write --{name}", [replace(Span(span.start, span.start + replaced), instead)], safe=certain)
         return Finding(span, f"{what}; did you mean {instead}{written[replaced:]}?", fix=fix)
     if commands:
         other = next(iter(commands))
@@ -175,9 +175,9 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
 
 
 def _meant(job: Job, command: str, written: str) -> tuple[str, int, bool] | None:
-    """The option that was probably meant; only one that all releases have.
+    """The option that was probably meant, if all releases have it.
 
-    Its name, how many characters of the word it replaces, and whether only the case or `_` for `-` differ.
+    Gives its name, how many characters of the word it replaces, and whether only the case or `_` for `-` differ.
     """
     if not written.startswith("--"):
         return None
@@ -206,13 +206,13 @@ def _names(job: Job, command: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _nearest(name: str, names: tuple[str, ...]) -> str | None:
-    """The one name within two edits (one in short names) that is nearer than all others."""
+    """The single nearest name within two edits (one for short names); None where there is none, or a tie."""
     limit = 2 if len(name) >= 6 else 1
     best: list[str] = []
     letters = set(name)
     for known in names:
         if len(known) < 3 or len(letters.difference(known)) > limit:
-            continue  # each edit brings one letter at most
+            continue  # each edit adds one letter at most
         distance = edit_distance(name, known)
         if distance > limit:
             continue
@@ -222,8 +222,8 @@ def _nearest(name: str, names: tuple[str, ...]) -> str | None:
     return best[0] if len(best) == 1 else None
 
 
-def _takes_what_follows(job: Job, command: str, problem: Problem, instead: str) -> bool:
-    """Whether the option that was meant takes what is written behind the unknown one."""
+def _fits_value(job: Job, command: str, problem: Problem, instead: str) -> bool:
+    """Whether the option that was meant takes the value, or lack of one, after the unknown option."""
     name = instead.strip("-=")
     option = table(command, job.versions.last).names.get(name) or plugin_options()[name]
     argument = option.argument(job.versions.last)
@@ -234,7 +234,7 @@ def _takes_what_follows(job: Job, command: str, problem: Problem, instead: str) 
 
 
 def _similar_plugin(name: str) -> str:
-    """The known plugin several of whose options begin with the same word; '' for none."""
+    """The known plugin that has several options with the same first word; '' for none."""
     first = re.split("[-_]", name)[0]
     plugins = [option.plugin or "" for each, option in plugin_options().items() if each.partition("-")[0] == first]
     shared = [plugin for plugin in plugins if plugins.count(plugin) > 1]
@@ -242,13 +242,13 @@ def _similar_plugin(name: str) -> str:
 
 
 def _unlisted(job: Job) -> Iterator[Finding]:
-    """Options of known plugins that the site's sbatch does not have."""
+    """Findings on options of known plugins that the site's sbatch does not have."""
     settings = [each for each in job.directives.settings if each.plugin not in (None, "site")]
-    contained = any(each.name in ("container-image", "container-name") for each in settings)
+    in_container = any(each.name in ("container-image", "container-name") for each in settings)
     for setting in settings:
         if setting.plugin == "pyxis":
             # Without an image, container-option-in-directive says where the option belongs.
-            missing = contained and job.site.pyxis_in_sbatch is False
+            missing = in_container and job.site.pyxis_in_sbatch is False
         else:
             missing = job.site.plugins_listed and setting.name not in site_names(job.site.plugin_options)
         if missing:

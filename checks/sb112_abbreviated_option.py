@@ -1,14 +1,14 @@
-"""A long option that is not written in full: it works until another option begins like it.
+"""A long option that is not written in full: it works until another option begins the same way.
 
-sbatch takes `--out=x.log` for `--output`, as long as no other option begins with `out`. `--cons` (for `--constraint`)
+sbatch reads `--out=x.log` as `--output`, as long as no other option begins with `out`. `--cons` (for `--constraint`)
 worked until 25.11 brought `--consolidate-segments`: `sbatch: option '--cons=a' is ambiguous`, and nothing is submitted.
-Options of plugins count too. And some beginnings are read as something else than anybody would think: `--tasks=4` is
-`--ntasks-per-node=4`, `--cores=4` is `--cores-per-socket=4`. A letter with two dashes (`--t=10`) begins many names.
+Options of plugins count too. Some beginnings are not read as anyone would expect: `--tasks=4` is `--ntasks-per-node=4`,
+`--cores=4` is `--cores-per-socket=4`. A letter with two dashes (`--t=10`) begins many names.
 
 ## Fix
 
-Writes the name in full. Safe where all releases that take the beginning read it as that option; a guess, and so unsafe,
-where it may have been meant for another one.
+Writes the name in full. Safe where all releases that accept the beginning read it as that option; a guess, and so
+unsafe, where another option may have been meant.
 
 ## References
 
@@ -29,7 +29,7 @@ CARD = Card(
     when=Problems("ambiguous-option") | Written("short"),
 )  # fmt: skip
 
-# Beginnings that sbatch reads as another option than the one that anybody would think of.
+# Beginnings that sbatch does not read as the option that anyone would expect, with that option.
 MISLEADING = {
     "acct": "account",
     "clust": "clusters",
@@ -47,11 +47,11 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
     for written, token in _shortened(block):
         found = {version: matches(written[2:], command, version) for version in job.versions.majors}
         if not all(found.values()):
-            continue  # an option that some releases do not have: option-too-new or removed-option
+            continue  # some releases do not have the option: option-too-new or removed-option report it
         start = text.span(token.start, token.end).start
         span = Span(start, start + len(written))
-        message, severity, name, safe = _explained(job, command, written, found)
-        if severity == "error" and name == "ntasks" and _is_the_same(block, token):
+        message, severity, name, safe = _explain(job, command, written, found)
+        if severity == "error" and name == "ntasks" and _is_on_one_node(block, token):
             severity = "warning"
         fix = None
         if name and job.source.slice(span) == written:
@@ -60,7 +60,7 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
 
 
 def _shortened(block: Directives) -> Iterator[tuple[str, Token]]:
-    """The long options that are not written in full; those of plugins have to be, to be known."""
+    """Long options that are not written in full, in order; those of plugins are only known in full."""
     found: dict[int, tuple[str, Token]] = {}
     oldest = table(block.command, block.versions.first).names
     for setting in block.settings:
@@ -73,8 +73,8 @@ def _shortened(block: Directives) -> Iterator[tuple[str, Token]]:
         yield found[start]
 
 
-def _is_the_same(block: Directives, token: Token) -> bool:
-    """Whether tasks per node are all of them: on one node, which one task is on in any case."""
+def _is_on_one_node(block: Directives, token: Token) -> bool:
+    """Whether tasks per node equal the total: on one node, where a single task runs in any case."""
     tasks = next((each for each in block.settings if each.token is token), None)
     if tasks is None:
         return False
@@ -85,7 +85,7 @@ def _is_the_same(block: Directives, token: Token) -> bool:
 def _is_full(block: Directives, setting: Setting, oldest: Collection[str]) -> bool:
     """Whether an option is written in full for all releases that know it.
 
-    Where only newer ones have it, older ones may have taken it for the beginning of a longer one.
+    Where only newer releases have it, older ones may have read it as the beginning of a longer name.
     """
     name = setting.written[2:]
     if setting.option is None or setting.option.name != name:
@@ -96,12 +96,12 @@ def _is_full(block: Directives, setting: Setting, oldest: Collection[str]) -> bo
     return all(len(options) != 1 or options[0].name == name for options in readings)
 
 
-def _explained(
+def _explain(
     job: Job, command: str, written: str, found: dict[str, list[Option]]
 ) -> tuple[str, str, str, bool]:
-    """The message and its severity, the name to write ('' for none), and whether that is the one that was meant.
+    """The message and its severity, the name to write ('' for none), and whether it is certain to be what was meant.
 
-    `found`: what each release may take the option for.
+    `found`: the options that each release may read it as.
     """
     first_read = {options[0].canonical: version for version, options in reversed(found.items()) if len(options) == 1}
     meanings = list(reversed(first_read))  # oldest first

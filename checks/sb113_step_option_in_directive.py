@@ -1,13 +1,13 @@
 """An option of srun in a directive: sbatch does not know it, and refuses the script.
 
-`--mpi`, `--cpu-bind`, `--label`, `--kill-on-bad-exit`, `--exact`, `--unbuffered`, `--pty` and their like say how a step
-is started. The job has no use for them: `sbatch: unrecognized option '--mpi=pmix'`. `--x11` is only warned about:
-before Slurm had it, a plugin added it to sbatch too.
+`--mpi`, `--cpu-bind`, `--label`, `--kill-on-bad-exit`, `--exact`, `--unbuffered`, `--pty` and the like say how a step
+is started. The job has no use for them: `sbatch: unrecognized option '--mpi=pmix'`. `--x11` is only a warning: before
+Slurm had it, a plugin added it to sbatch too.
 
 ## Fix
 
-Takes the option out of the directive and gives it to the srun of the script, where there is exactly one. Unsafe: the
-step runs differently from how it ran in a script without that line.
+Moves the option from the directive to the srun of the script, where there is exactly one. Unsafe: the step then runs
+differently than in a script without that line.
 
 ## References
 

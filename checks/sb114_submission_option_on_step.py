@@ -1,14 +1,14 @@
 """srun does not take this option of sbatch, and starts nothing.
 
-Both share most of their options, but what shapes the submission (`--array`, `--wrap`, `--requeue`, `--batch`,
-`--wait-all-nodes`) is sbatch's alone: `srun: unrecognized option '--array=1-4'`, and the step fails. `--wait` exists
-twice: sbatch's is a flag, srun's wants seconds, and takes the next word for them.
+Both share most of their options, but what controls the submission (`--array`, `--wrap`, `--requeue`, `--batch`,
+`--wait-all-nodes`) belongs to sbatch alone: `srun: unrecognized option '--array=1-4'`, and the step fails. `--wait`
+exists twice: for sbatch it is a flag, for srun it takes seconds, and the next word is read as those.
 
 Options that srun has in other releases (`--uid`, `--parsable`) are reported by removed-option and option-too-new.
 
 ## Fix
 
-None: a directive at the head of the script says it for the whole job, which may not be what was meant.
+None: a directive at the head of the script would set it for the whole job, which may not be what was meant.
 
 ## References
 
@@ -38,16 +38,14 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         advice = f"remove `{problem.written}`" if name == "wrap" else f"write it as #SBATCH --{name}"
         yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}", job.versions.worst(problem.versions))
     wait = step.option("wait")
-    if wait is None or wait.word == wait.value_word or wait.text is None or _is_number(wait.text):
+    if wait is None or wait.word == wait.value_word or wait.text is None:
+        return
+    if is_number(wait.text.strip().removeprefix("+").removeprefix("-")):
         return
     message = f"srun takes `{wait.text}` for the seconds of its own {wait.written}"
     advice = f"write {wait.written}{'=' if wait.written[:2] == '--' else ' '}SECONDS, or give the flag to sbatch"
     yield Finding(span_of(argv[wait.word]), f"{message}; {advice}")
 
-
-def _is_number(text: str) -> bool:
-    digits = text.strip().removeprefix("+").removeprefix("-")
-    return is_number(digits)
 
 
 CASES = [

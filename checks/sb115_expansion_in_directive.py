@@ -1,14 +1,14 @@
-"""A directive is no shell text: `$USER` stays `$USER`.
+"""A shell does not expand directives: `$USER` stays `$USER`.
 
 sbatch reads `#SBATCH` lines itself, long before a shell sees the script. `--output=$HOME/%j.out` is a path below a
-folder named `$HOME`; `--chdir=$HOME` lets the job run in /tmp; `--nodes=$N` is refused. A warning where the site
+folder named `$HOME`; `--chdir=$HOME` makes the job run in /tmp; `--nodes=$N` is refused. A warning where the site
 decides what follows, as for `--account=$ACCOUNT`, or where only a name or an address is wrong.
 
 ## Fix
 
 In `--output`, `--error` and `--input` sbatch has patterns of its own: `$USER` becomes `%u`, `$SLURM_JOB_ID` becomes
-`%j`, and so on. Safe: the pattern gives what the variable was meant to give. Other options have no patterns, and no
-fix.
+`%j`, and so on. Safe: the pattern gives the value that the variable was meant to give. Other options have no patterns,
+and no fix.
 
 ## References
 
@@ -29,12 +29,12 @@ CARD = Card(
     when=Written("expansion"),
 )  # fmt: skip
 
-# An expansion that does not end, and a value of them and other characters.
+# An expansion that does not end, and a value with complete expansions.
 OPEN = Regex(r"\$\([^()]*\Z|\$\{[^}]*\Z")
 CLOSED = Regex(r"(?:\$\([^()]{0,500}\)|\$\{[^}]{0,500}\}|`[^`]{0,500}`|[^\s`])*")
 HOME = Regex(r"[\"']?~(?:\w*/|[\"']?$)")
 TEXTS = ("comment", "extra")
-# What Slurm does not refuse everywhere, and no job fails of.
+# Options whose values Slurm does not refuse everywhere, and that make no job fail.
 UNCHECKED = (*TEXTS, "account", "job-name", "mail-user", "qos", "wckey")
 VARIABLE = Regex(r"\$\{?(\w+)\}?")
 PATTERNS = {
@@ -67,11 +67,11 @@ def check(job: Job) -> Iterator[Finding]:
         option = setting.option
         if setting.value_span is None or option is None or option.early or option.plugin not in (None, "pyxis"):
             continue
-        span = _whole(job, setting.value_span)
+        span = _whole_value(job, setting.value_span)
         raw = job.source.slice(span)
         found = [match.group(1) for match in EXPANSION.finditer(raw)]
         if setting.name in TEXTS:
-            found = [each for each in found if not is_number(each[1:])]  # a price
+            found = [each for each in found if not is_number(each[1:])]  # `$5` is a price
         if not found:
             if setting.name in PATHS and HOME.match(raw):
                 message = f"sbatch does not expand `~`{_effect(setting.name, '`~`')}; {_advice(setting.name)}"
@@ -87,12 +87,12 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             message = f"{message}; {_advice(setting.name)}"
         severity = "warning" if setting.name in UNCHECKED else None
-        # without a command it is the head of scripts that another program makes
+        # a script without a command is a header for scripts that another program generates
         yield Finding(span, message, severity if job.program.statements else "info", fix=fix)
 
 
-def _whole(job: Job, value: Span) -> Span:
-    """The value, and what a blank or a `#` in its expansion cuts off: `$(date +%F).out`, `${#list[@]}`."""
+def _whole_value(job: Job, value: Span) -> Span:
+    """The value with the rest of an expansion that a space or a `#` cuts off: `$(date +%F).out`, `${#list[@]}`."""
     raw = job.source.slice(value)
     if raw.count("`") % 2 == 0 and not OPEN.search(raw):
         return value
@@ -102,7 +102,7 @@ def _whole(job: Job, value: Span) -> Span:
 
 
 def _pattern(job: Job, raw: str) -> str | None:
-    """The value with sbatch's patterns for the variables; None where one of them has none."""
+    """The value with patterns of sbatch instead of variables; None where a variable has no pattern."""
     if "\\" in raw or "~" in raw[:2]:
         return None
     parts: list[str] = []

@@ -1,20 +1,20 @@
-"""An option is given twice in the option block: only the last one counts.
+"""An option is set twice in the option block: only the last one counts.
 
-sbatch reads all `#SBATCH` lines in order, and a later value replaces an earlier one without a word, also where it looks
-like a list (`--gres`, `--export`, `--licenses`). Several `--mail-type` lines did add up until 24.11; from 25.05 on only
-the last counts, so that after an upgrade mails fail to come. The same option given twice with the same value is only
+sbatch reads all `#SBATCH` lines in order, and a later value silently replaces an earlier one, even where it looks like
+a list (`--gres`, `--export`, `--licenses`). Several `--mail-type` lines did add up until 24.11; from 25.05 on only the
+last counts, so after an upgrade some mails are no longer sent. The same option set twice to the same value is only
 advice. Each component of a heterogeneous job has options of its own.
 
 ## Fix
 
-Several `--mail-type` become one list, which means the same to every release: safe. Removing an option that is given
-again with the same value is safe too. Where values differ, the fix removes the one that has no effect, or makes one
-list of things that differ: a guess, and so unsafe.
+Several `--mail-type` become one list, which means the same to every release: safe. Removing an option that is set again
+to the same value is safe too. Where values differ, the fix removes the one that has no effect, or merges different
+items into one list: a guess, and so unsafe.
 
 ## References
 
-sbatch(1); `arg_set_mail_type()` and its likes in src/common/slurm_opt.c, Slurm 20.11 to 26.05; CHANGELOG of 25.05;
-pyxis args.c, 0.11 to 0.24; seen on 22.05 and 26.05.
+sbatch(1); `arg_set_mail_type()` and the like in src/common/slurm_opt.c, Slurm 20.11 to 26.05; CHANGELOG of 25.05; pyxis
+args.c, 0.11 to 0.24; seen on 22.05 and 26.05.
 """
 
 import re
@@ -35,22 +35,22 @@ from sbatchlint.triggers import Written
 
 CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0", when=Written("again"))
 
-# Each of them counts.
+# Options whose settings all count.
 ADD_UP = frozenset(
     ("verbose", "quiet", "cpu-bind", "mem-bind", "container-mounts", "container-env", "container-unshare")
 )
-# pyxis refuses a second value that is another one (pyxis args.c, 0.11 to 0.24).
+# Options for which pyxis refuses a second, different value (pyxis args.c, 0.11 to 0.24).
 ONCE = frozenset(("container-image", "container-workdir", "container-name", "container-save"))
-# Values that are lists, so that a second one looks as if it were added.
+# Options whose values are lists, so that a second one looks as if it were appended.
 LISTS = frozenset(
     (
         "array", "cluster-constraint", "clusters", "constraint", "dependency", "exclude", "export", "gres", "licenses",
         "mail-user", "nodelist", "partition", "profile", "propagate", "reservation", "tres-per-task",
     )
 )  # fmt: skip
-# The job runs and is logged the same.
+# Options that change nothing about how the job runs and is logged.
 HARMLESS = frozenset(("comment", "job-name", "wckey"))
-# A comment that says that one of the lines stands in for the other.
+# A comment that says that one of the lines is an alternative to the other.
 ALTERNATIVE = Regex(
     r"\b(?:or|alternative(?:ly)?|instead|overrid\w*|overwrit\w*|replaces?|either|choose|pick|uncomment"
     r"|comment(?:ed)? out|default|fallback|switch)\b",
@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
     refused = {id(each.setting) for each in job.directives.refused if each.refusal.versions is None}
     for settings in _by_option(job.directives):
         last = settings[-1]
-        comment = _last_comment(string, settings[0].line.end, last.line.start)
+        alternative = _last_alternative(string, settings[0].line.end, last.line.start)
         templated = [match.start() for match in TEMPLATED.finditer(string, settings[0].line.end, last.line.start)]
         for setting in settings[:-1]:
             two_readings = setting.token.start == last.token.start  # of one word, in different releases
@@ -75,16 +75,16 @@ def check(job: Job) -> Iterator[Finding]:
             # a comment beside one of the lines, or above the second, may say that it replaces the other
             if templated and templated[-1] >= setting.line.end:
                 continue  # branches of a template
-            if comment <= setting.line.end and not any(_is_alternative(string, each) for each in (setting, last)):
+            if alternative <= setting.line.end and not any(_is_alternative(string, each) for each in (setting, last)):
                 yield _finding(job, job.directives, setting, settings)
                 if setting.name == "mail-type" and not _same_events(settings):
-                    break  # one list of all of them cures it
+                    break  # one list of all of them fixes it
     for block in command_lines(job):
-        yield from _of_command(job, block)
+        yield from _in_command(job, block)
 
 
-def _of_command(job: Job, block: Directives) -> Iterator[Finding]:
-    """Options that stand twice among a command's own words; one that is in a variable is there to be overridden."""
+def _in_command(job: Job, block: Directives) -> Iterator[Finding]:
+    """Findings on options that a command sets twice in its own words; one from a variable is meant to be overridden."""
     line = block.lines[0].span
     for settings in _by_option(block):
         written = [each for each in settings if line.start <= each.span.start < each.span.end <= line.end]
@@ -111,7 +111,7 @@ def _by_option(directives: Directives) -> Iterator[list[Setting]]:
 
 
 def _is_meant(job: Job, setting: Setting) -> bool:
-    """Whether the value is known, and what its author meant to write."""
+    """Whether the value is known, and is not a typo."""
     return setting.known and typo(job.directives, setting) is None
 
 
@@ -122,7 +122,7 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     related = [(last.span, "this one counts")]
     fix: Fix | None = Fix(f"remove the first {name}", removal(block, [setting]))
     if setting.name == "mail-type" and not _same_events(settings):
-        message, fix = _mail(block, settings, place)
+        message, fix = _mail_types(block, settings, place)
         return Finding(setting.span, message, related=related, fix=fix)
     if setting.name == "mail-type" or _meaning(setting) == _meaning(last):
         message = f"{name} is given again {place} with the same value; remove one of the two"
@@ -143,8 +143,8 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     return Finding(setting.span, message, severity, related, fix)
 
 
-def _mail(block: Directives, settings: Sequence[Setting], place: str) -> tuple[str, Fix | None]:
-    """Up to 24.11 the lists of several --mail-type add up."""
+def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> tuple[str, Fix | None]:
+    """The message and fix for several --mail-type, whose lists add up until 24.11."""
     majors = block.versions.majors
     adding = [each for each in majors if is_before(each, "25.05")]
     message = f"--mail-type is given again {place}"
@@ -177,7 +177,7 @@ def _same_events(settings: Sequence[Setting]) -> bool:
 
 
 def _one_list(setting: Setting, last: Setting) -> str | None:
-    """One list of both values, where they plainly name different things; None elsewhere."""
+    """One list of both values, where they clearly name different things; None elsewhere."""
     if last.name not in ("exclude", "export", "gres", "licenses"):
         return None
     items = [item for each in (setting, last) for item in (each.text or "").split(",")]
@@ -187,7 +187,7 @@ def _one_list(setting: Setting, last: Setting) -> str | None:
 
 
 def _meaning(setting: Setting) -> object:
-    """What a value says, so that `1:00:00` is `60`, and `4G` is `4096`."""
+    """The meaning of a value: `1:00:00` equals `60`, and `4G` equals `4096`."""
     kind = setting.option.kind if setting.option is not None else ""
     number = None
     if setting.text is not None and kind in ("time", "mem"):
@@ -201,8 +201,8 @@ def _is_alternative(string: str, setting: Setting) -> bool:
     return start >= 0 and ALTERNATIVE.search(string, start, setting.line.end) is not None
 
 
-def _last_comment(string: str, start: int, end: int) -> int:
-    """Where the last line of this range begins that says so; -1 without one."""
+def _last_alternative(string: str, start: int, end: int) -> int:
+    """The offset of the last comment line in the range that names an alternative; -1 without one."""
     lines = [match for match in _COMMENT_LINE.finditer(string, start, end) if ALTERNATIVE.search(match[0])]
     return lines[-1].start() if lines else -1
 

@@ -1,9 +1,9 @@
-"""An option that belongs on sbatch's command line stands in the script.
+"""An option that belongs on sbatch's command line is in the script.
 
 `--wrap`, `--help`, `--version`, `--quiet` and `--verbose` are accepted in a directive and do nothing. `--test-only`
-means that the script can never be submitted: sbatch prints an estimate and stops. `--uid` and `--gid` are for root,
-and refused for everybody else. `--parsable` and `--wait` do take effect, for whoever submits the script: that is said
-at the level of info.
+means that the script can never be submitted: sbatch prints an estimate and stops. `--uid` and `--gid` are for root, and
+refused for everybody else. `--parsable` and `--wait` do take effect, for whoever submits the script: that is reported
+as info.
 
 ## Fix
 
@@ -22,7 +22,7 @@ from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Options
 
-# What each does in a directive, and what to do instead; those that are not named here do nothing.
+# What an option does in a directive, and what to do instead; options that are not listed do nothing.
 EFFECTS = {
     "test-only": ("keeps the script from ever being submitted", "give it on the command line"),
     "uid": ("is for root, and sbatch refuses the script of anybody else", "remove it"),
@@ -43,22 +43,22 @@ def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
     found = [each for each in directives.settings if _is_misplaced(job, each)]
     for index, setting in enumerate(found):
-        # `-vvv` is one.
+        # `-vvv` gives one finding.
         if index and found[index - 1].token is setting.token and found[index - 1].name == setting.name:
             continue
         harmless = setting.name in HARMLESS
         instead = "give it on the command line" if setting.name in ("quiet", "verbose") else "remove it"
         does, instead = EFFECTS.get(setting.name, ("does nothing in a directive", instead))
-        # All of a line at once, so that the line goes with them.
+        # The fix removes all of a line at once, so that the line is removed with them.
         same = [each for each in found if each.line is setting.line and (each.name in HARMLESS) == harmless]
         title = "remove " + ", ".join(each.written for each in same)
         fix = Fix(title, removal(directives, same))
         severity = "info" if harmless else None
         last = setting
-        for other_setting in found[index + 1 :]:
-            if other_setting.token is not setting.token or other_setting.name != setting.name:
+        for other in found[index + 1 :]:
+            if other.token is not setting.token or other.name != setting.name:
                 break
-            last = other_setting
+            last = other
         span = Span(setting.span.start, last.span.end)
         yield Finding(span, f"{setting.written} {does}; {instead}", severity, fix=fix)
 

@@ -1,18 +1,18 @@
 """A value was left to be filled in: `<account>`, `your_partition`, `CHANGEME`, `HH:MM:SS`.
 
-Slurm takes it as it stands: `sbatch: error: Batch job submission failed: Invalid account or account/partition
-combination specified`, or mails go to `username@uni.edu`. Where a number belongs (`--nodes=NUM_NODES`), and behind a
-blank (`-A <project id>`), sbatch refuses the script. In the commands of the script the shell even takes
-`HF_HOME=<SHARED_FS>/cache` for two redirections: `SHARED_FS: No such file or directory`.
+Slurm takes it literally: `sbatch: error: Batch job submission failed: Invalid account or account/partition combination
+specified`, or mails go to `username@uni.edu`. Where a number belongs (`--nodes=NUM_NODES`), and after a space (`-A
+<project id>`), sbatch refuses the script. In the commands of the script the shell even reads
+`HF_HOME=<SHARED_FS>/cache` as two redirections: `SHARED_FS: No such file or directory`.
 
-In the words of commands too: a program, an image, a file to source or a folder that is still `/path/to/x`, `<image>`
-or `your_script.py` is not there, and what a program gets as its argument it takes literally.
+The same holds for the words of commands: a program, an image, a file to source or a folder that is still `/path/to/x`,
+`<image>` or `your_script.py` does not exist, and a program takes such an argument literally.
 
-Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are left alone; `{ nodes }` is none of them. In
-templates, examples and documentation it is only advice: what counts is the folder and the name of the script in its
-project, and what its first comments say. So it is with arguments such as `--data /path/to/data`. Whether an account or
-a QOS is checked depends on the site: a warning. No folder is refused as `--chdir`: the job then runs in /tmp.
-What the commands of a script get is one finding, on the first that makes one fail.
+Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are not reported; `{ nodes }` is not one of
+them. In templates, examples and documentation it is only advice: what counts is the folder and the name of the script
+in its project, and what its first comments say. The same goes for arguments such as `--data /path/to/data`. Whether an
+account or a QOS is checked depends on the site: a warning. Slurm refuses no folder as `--chdir`: the job then runs in
+/tmp. All placeholders in the commands of a script are one finding, on the first that makes a command fail.
 
 ## Fix
 
@@ -54,7 +54,7 @@ from sbatchlint.source.secrets import is_secret
 
 CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0", alone=True)
 
-# What becomes of a value that Slurm does not refuse for certain, by option; "error" where none is named here.
+# Severities for options whose values Slurm does not refuse for certain; all others are errors.
 SEVERITIES = {
     "account": "warning",
     "partition": "warning",  # the command line may name another
@@ -70,7 +70,7 @@ SEVERITIES = {
     "wckey": "info",
 }
 REFUSED = "Slurm refuses the job"
-DOES = {
+CONSEQUENCES = {
     "partition": REFUSED,
     "licenses": REFUSED,
     "clusters": REFUSED,
@@ -94,10 +94,10 @@ WANTED = {
     "qos": "a QOS of your site",
     "time": "the time that the job needs",
 }
-# `<SHARED_FS>` opens a file for reading, and the next word for writing. Written after `=`, `/` or `:` no redirection is
-# meant; behind a blank none is where nothing to write to follows (`cd <folder>`), or an option does (`<DIR> --lr 3`).
+# `<SHARED_FS>` opens a file for reading, and the next word for writing. After `=`, `/` or `:` no redirection is
+# meant; nor after a space where no file to write to follows (`cd <folder>`), or an option does (`<DIR> --lr 3`).
 IN_SHELL = Regex(
-    # The sign comes first, so that the rest of a text is passed by quickly.
+    # The `<` comes first, so that the search is fast.
     r"<(?:(?<=[=/:]<)[A-Za-z](?:[\w .-]*\w)?>"
     r"|(?<=[ \t]<)[A-Za-z](?:[\w .-]*\w)?>(?=[ \t]*(?:[;&|)\n]|\\\n|\Z|(?<=[ \t])(?:--?[A-Za-z]|[#<])))"
     r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
@@ -129,17 +129,17 @@ def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
             yield from _in_place_of_options(job, PositionalWords(job.directives, problem))
     redirected = list(_redirected(job))
     places = {each.span.start for each in redirected}
-    given = [each for each in _unfilled(job) if each.span.start not in places]
-    plain = [each for each in given if each.kind == "path" and each.use in ("argument", "environment")]
-    yield from _one_of([*redirected, *(_given(each) for each in given if each not in plain)])
-    if plain:
-        message = f"`{plain[0].text}` is a path from an example, and the program gets it as it stands; write your own"
-        others = [Finding(each.span, "", "info") for each in plain[1:]]
-        yield from _one_of([Finding(plain[0].span, message, "info"), *others])
+    unfilled = [each for each in _unfilled(job) if each.span.start not in places]
+    paths = [each for each in unfilled if each.kind == "path" and each.use in ("argument", "environment")]
+    yield from _one_of([*redirected, *(_in_word(each) for each in unfilled if each not in paths)])
+    if paths:
+        message = f"`{paths[0].text}` is a path from an example, and the program gets it as it stands; write your own"
+        others = [Finding(each.span, "", "info") for each in paths[1:]]
+        yield from _one_of([Finding(paths[0].span, message, "info"), *others])
 
 
 def _one_of(findings: list[Finding]) -> Iterator[Finding]:
-    """The worst of what the commands of a script get, for all of it: there may be dozens."""
+    """The worst of the findings, which stands for all of them: a script may have dozens."""
     if findings:
         first = min(findings, key=lambda each: ("error", "warning", "info").index(each.severity or "error"))
         others = list(dict.fromkeys(each.span for each in findings if each.span != first.span))
@@ -150,7 +150,7 @@ def _one_of(findings: list[Finding]) -> Iterator[Finding]:
 
 
 def _in_place_of_options(job: Job, words: PositionalWords) -> Iterator[Finding]:
-    """`#SBATCH <options>`."""
+    """The finding on `#SBATCH <options>`."""
     written = words.string[words.start : words.end]
     found = find_placeholder("", written) if words.setting is None else None
     if found is not None and found.kind == "blank":
@@ -170,7 +170,7 @@ def _in_value(
     if spanned is not None:
         left, right = spanned
         text = string[left:right]
-        # `{ name }`, with blanks, is of no template that a program fills in.
+        # `{ name }`, with spaces, is not from a template that a program fills in.
         if text[0] in "@_" or text[0] == "{" and text[1] not in BLANKS:
             return
     elif found is None:
@@ -180,29 +180,29 @@ def _in_value(
         yield Finding(job.directives.text.span(left, right), message, "info")
         return
     refused = right > end or any(each.setting is setting for each in job.directives.refused)
-    does = "Slurm refuses the script" if refused else DOES.get(setting.name, "Slurm takes it literally")
+    consequence = "Slurm refuses the script" if refused else CONSEQUENCES.get(setting.name, "Slurm takes it literally")
     wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
-    message = f"`{string[left:right]}` is a placeholder, and {does}; write {wanted}"
+    message = f"`{string[left:right]}` is a placeholder, and {consequence}; write {wanted}"
     yield Finding(job.directives.text.span(left, right), message, None if refused else SEVERITIES.get(setting.name))
 
 
 # --- placeholders in the words of commands -----------------------------------------------------------
 #
-# A word says that it was left to be filled in by its own form; what becomes of that, the command says that gets it.
+# The form of a word shows that it is a placeholder; the command decides what happens because of it.
 
-# Whether a word can be one at all, or a script can have any.
+# Signs of a placeholder, for a word and for a whole script.
 _SIGNS = Regex(r"<[A-Za-z]|path/to\b|(?i:your|change_?me|replace_?me|fill_?me|_here\b|fixme|todo|xxx)")
-_WORDS_OF_SIGNS = (
+_SIGN_STRINGS = (
     *("path/to", "your", "changeme", "change_me", "replaceme", "replace_me", "fillme", "fill_me", "_here", "fixme"),
     *("todo", "xxx"),
 )
-# `<name>`, alone or as a part of a path, an address or an option; no end tag, no `<|token|>`.
+# `<name>`, alone or as part of a path, an address or an option; not an end tag, nor `<|token|>`.
 _ANGLED = Regex(r"<[A-Za-z](?:[^<>\n|=\"'@]*[^<>\s|=\"'@/])?>")
-# A name of one small word is a mark in a text as often; so are these, which models read.
+# A lowercase word may just as well be a tag in a text; so may the special tokens of language models.
 _MARK = Regex(
     r"<(?:[a-z]+\d*|(?:start|end|begin|bos|eos|extra|mask|pad|unk|img|image|audio|video|tool|think|fim|im|IMG)[_-].*)>"
 )
-# What gives a value to an option or a variable of this name takes text of any kind.
+# Options and variables whose values may be any text.
 _TEXT_NAMES = Regex(
     r"(?i)(?:.*[-_.]|-*)(?:\w*tokens?|tags?|prompts?|templates?|stop|eos|bos|pad|mask|special|delimiters?|separators?|sep"
     r"|prefix|suffix|text|pattern|regexp?|format|message|title|description|comment|notes?|query|filter)"
@@ -224,17 +224,17 @@ _PARTS = Regex(r"[^/:=,@\s\"']+")
 
 _USES = {"source": "source", ".": "source", "cd": "folder", "pushd": "folder"}
 _INTERPRETERS = frozenset(("bash", "sh", "Rscript", "julia", "octave", "matlab"))
-# Behind such a word an unknown command, a profiler for instance, starts a program.
+# After such a word an unknown command, for example a profiler, starts a program.
 _STARTERS = frozenset(("srun", "mpirun", "mpiexec"))
-# Options of an interpreter that take the next word for themselves, and of a starter.
+# Options of interpreters and starters that take the next word as their value.
 _BEFORE_SCRIPT = frozenset(("-m", "-W", "-X", "-o", "-n", "-N", "-np", "-c"))
 
 
 class _Unfilled(NamedTuple):
-    """A placeholder that a command gets.
+    """A placeholder in a word of a command.
 
     `text`: as written, `span`: where. `kind`: `blank`, or `path` for `/path/to`. `use`: `run`, `source`, `folder`,
-    `image`, `login`: that fails; `argument`; `environment`: exported, for whoever reads it. `certain`: no test decides.
+    `image`, `login`: these fail; `argument`; `environment`: exported. `certain`: the command runs unconditionally.
     """
 
     text: str
@@ -246,7 +246,7 @@ class _Unfilled(NamedTuple):
 
 @once
 def _unfilled(job: Job) -> list[_Unfilled]:
-    """Each placeholder that a command of the script gets, by place, with the use of it that counts most."""
+    """The placeholders in the commands of the script, by place, each with its most important use."""
     if not job.is_shell or not _may_have_signs(_code(job)):
         return []
     found: dict[tuple[int, int], _Unfilled] = {}
@@ -256,8 +256,8 @@ def _unfilled(job: Job) -> list[_Unfilled]:
         certain, image = not command.context.conditional, _image(command)
         for field, use, owner in _fields(command):
             for kind, span, text in _in_field(field, owner):
-                pictured = any(each.start <= span.start and span.end <= each.end for each in image)
-                _keep(found, _Unfilled(text, span, kind, "image" if pictured else use, certain))
+                in_image = any(each.start <= span.start and span.end <= each.end for each in image)
+                _keep(found, _Unfilled(text, span, kind, "image" if in_image else use, certain))
     for assigned in job.assignments:
         if assigned.exported:
             for alternative in assigned.alternatives:
@@ -268,7 +268,7 @@ def _unfilled(job: Job) -> list[_Unfilled]:
 
 
 def _code(job: Job) -> str:
-    """What the words of commands can be made of: not of the comments above the first one."""
+    """The text that can become words of commands: without the comments above the first command."""
     text, statements = job.source.text, job.program.statements
     return text[job.span(statements[0].start, statements[0].end).start :] if statements and job.outer is None else text
 
@@ -276,7 +276,7 @@ def _code(job: Job) -> str:
 @lru_cache(maxsize=1)  # for all jobs in a file
 def _may_have_signs(text: str) -> bool:
     small = text.lower()
-    return any(map(small.__contains__, _WORDS_OF_SIGNS)) or _ANGLED.search(text) is not None
+    return any(map(small.__contains__, _SIGN_STRINGS)) or _ANGLED.search(text) is not None
 
 
 _ORDER = ("environment", "argument", "login", "image", "folder", "source", "run")
@@ -296,10 +296,10 @@ def _image(command: Invocation) -> Pieces:
 
 
 def _fields(command: Invocation) -> list[tuple[Pieces, str, str]]:
-    """The words of a command that name things: each with its use, and the option or variable whose value it is."""
+    """The words of a command that name things: each with its use, and the option whose value it is ('' for none)."""
     name, rest = command.name, command.spawn.command
     if not command.argv or command.calls_function or command.text is not None:
-        return []  # what is run in turn stands among the commands by itself
+        return []  # the command that it runs in turn is an invocation of its own
     if has_trait(name, "text") or name in BUILTINS and name not in _USES and name not in ("exec", "export"):
         return []
     words = command.argv if rest is None else command.argv[:rest]
@@ -320,7 +320,7 @@ def _fields(command: Invocation) -> list[tuple[Pieces, str, str]]:
 
 
 def _in_field(field: Pieces, owner: str) -> list[tuple[str, Span, str]]:
-    """The placeholders in a word: kind, place and text. `owner`: the option or the variable that has it for a value."""
+    """The placeholders in a word: kind, place and text. `owner`: the option or the variable whose value it is."""
     found: list[tuple[str, Span, str]] = []
     whole = shown_text(field)
     if not _has_signs(whole):
@@ -338,7 +338,7 @@ def _in_field(field: Pieces, owner: str) -> list[tuple[str, Span, str]]:
 
 @lru_cache(maxsize=4096)  # most scripts have the same words
 def _has_signs(word: str) -> bool:
-    return "\n" not in word and _SIGNS.search(word) is not None  # several lines are a text, or a program
+    return "\n" not in word and _SIGNS.search(word) is not None  # several lines are prose, or a program
 
 
 def _in_piece(piece: Piece, text: str, whole: str, at: int) -> list[tuple[str, Span, str]]:
@@ -352,7 +352,7 @@ def _in_piece(piece: Piece, text: str, whole: str, at: int) -> list[tuple[str, S
     found += [("path", _place(piece, *match.span()), match.group()) for match in _PATH.finditer(text)]
     for match in _PARTS.finditer(text):
         word = match.group()
-        # a word that goes on in what is not known is not this word
+        # next to an unknown part the word is longer than what is seen here
         begins = whole[: at + match.start()][-1:]
         ends = whole[at + match.end() :][:1]
         if (begins and begins not in "/:=,@ \"'") or (ends and ends not in "/:=,@ \"'") or " " in text.strip():
@@ -370,7 +370,7 @@ def _place(piece: Piece, start: int, end: int) -> Span:
 
 # --- in commands -------------------------------------------------------------------------------------
 
-# What happens to the command that gets a placeholder, and what to write.
+# What happens to a command with a placeholder, and what to write instead.
 USES = {
     "run": ("there is no such program", "write the one to run"),
     "source": ("there is no such file", "write the one to source"),
@@ -382,28 +382,25 @@ USES = {
 }
 
 
-def _given(found: _Unfilled) -> Finding:
-    """A placeholder that a command gets as a word."""
-    does, advice = USES[found.use]
+def _in_word(found: _Unfilled) -> Finding:
+    """The finding on a placeholder in a word of a command."""
+    consequence, advice = USES[found.use]
     fails = found.use not in ("argument", "environment")
     severity = "error" if fails and found.certain else "warning"
-    return Finding(found.span, f"`{found.text}` is a placeholder, and {does}; {advice}", severity)
+    return Finding(found.span, f"`{found.text}` is a placeholder, and {consequence}; {advice}", severity)
 
 
 def _redirected(job: Job) -> Iterator[Finding]:
-    """Where bash certainly reads a placeholder as redirections, also in a text that a shell reads again."""
+    """Findings where bash certainly reads a placeholder as redirections, also in a string that another shell runs."""
     string = job.text.string
     is_script = string.startswith("#!") or job.is_embedded or bool(job.directives.lines)
     if "<" not in string or not job.is_shell or not is_script or IN_SHELL.search(string) is None:
         return
-    seen: set[Span] = set()
     for text, program in programs(job):
         for span in _read_as_redirections(text, program):
-            if span not in seen:
-                seen.add(span)
-                written = job.source.slice(span)
-                message = f"`{written}` is a placeholder, but the shell reads redirections; write the value"
-                yield Finding(span, message)
+            written = job.source.slice(span)
+            message = f"`{written}` is a placeholder, but the shell reads redirections; write the value"
+            yield Finding(span, message)
 
 
 def _read_as_redirections(text: Text, program: Program) -> Iterator[Span]:
@@ -417,7 +414,7 @@ def _read_as_redirections(text: Text, program: Program) -> Iterator[Span]:
 
 
 def _in_error(string: str, program: Program, at: int) -> bool:
-    """Whether the place is one that the parser could not read, outside of quotes and comments as far as one can see."""
+    """Whether the parser could not read the place, which is outside of quotes and comments as far as its line shows."""
     if not any(start <= at < end for start, end in program.errors):
         return False
     line = string.rfind("\n", 0, at) + 1

@@ -1,15 +1,16 @@
-"""An option, or a value of one, that newer releases of Slurm have no more.
+"""An option, or a value of one, that newer releases of Slurm no longer have.
 
-A script from before an upgrade is refused after it: `sbatch: unrecognized option '--workdir=/tmp'`. `--workdir`
-became `--chdir`, `--share` became `--oversubscribe`; `--power` went in 24.05, the value of `--get-user-env` in 25.05,
-and srun's `--uid` and `--gid` in 23.02. Names that still work for now (`packjob`, `--pack-group`) are only pointed out.
+A script that worked before an upgrade is refused after it: `sbatch: unrecognized option '--workdir=/tmp'`. `--workdir`
+became `--chdir`, `--share` became `--oversubscribe`; `--power` was removed in 24.05, the value of `--get-user-env` in
+25.05, and srun's `--uid` and `--gid` in 23.02. Names that still work for now (`packjob`, `--pack-group`) are only
+pointed out.
 
-Which releases count is said by `slurm-version`.
+`slurm-version` says which releases count.
 
 ## Fix
 
-Writes the new name where Slurm renamed an option, and drops the value that `--get-user-env` no longer takes. Safe: it
-asks for the same. What was removed for good has no fix.
+Writes the new name where Slurm renamed an option, and removes the value that `--get-user-env` no longer takes. Safe: it
+means the same. An option that was removed for good has no fix.
 
 ## References
 
@@ -65,7 +66,7 @@ def _removed(job: Job, span: Span, missing: MissingOption) -> Finding:
 
 
 def _separators(job: Job) -> Iterator[Finding]:
-    """Lines between the components of a heterogeneous job that have the old name."""
+    """Findings on lines between the components of a heterogeneous job that use the old name."""
     text = job.directives.text
     for line in job.directives.lines:
         at = text.string.lower().find("packjob", line.words_start, line.end) if line.separator else -1
@@ -76,7 +77,7 @@ def _separators(job: Job) -> Iterator[Finding]:
 
 
 def _steps(job: Job) -> Iterator[Finding]:
-    """Names and values of srun's options that newer releases have given up."""
+    """Findings on names and values of srun options that newer releases have dropped."""
     ignoring = [version for version in job.versions.majors if not is_before(version, "24.11")]
     for step in job.steps:
         for option in step.all_options:

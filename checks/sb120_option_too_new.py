@@ -4,11 +4,11 @@
 release. `--requeue` takes a value, `expedite`, from 25.11 on; counts of several features (`--constraint="a*2&b*4"`)
 need brackets from 23.02 on. Other values that are too new are reported with the values that no release takes.
 
-Which releases the script has to run on is said by `slurm-version`; without it those from 22.05 to 26.05 count.
+`slurm-version` says which releases the script has to run on; without it those from 22.05 to 26.05 count.
 
 ## Fix
 
-None: what an option newer than the site's Slurm asks for cannot be said there.
+None: an older Slurm has no way to express what a newer option asks for.
 
 ## References
 
@@ -58,12 +58,12 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _new(job: Job, span: Span, message: str) -> Finding:
-    """An error where the site has said which releases it has, or none of all has it."""
+    """The finding: an error where the site has named its releases, or no release has the option."""
     return Finding(span, message, None if job.versions == DEFAULT else "error")
 
 
 def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
-    """What the releases without it do, and what to do."""
+    """What the releases without the option do, and what to do about it."""
     what = "refuses the script" if command == "sbatch" else "fails"
     if job.versions.suffix(versions):
         return f"an older {command} {what}; remove it, or set slurm-version if yours is new enough"

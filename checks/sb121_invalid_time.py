@@ -1,8 +1,8 @@
-"""sbatch does not take the time.
+"""sbatch does not accept the time.
 
 `Invalid --time specification`: nothing is submitted. A limit (`--time`, `--time-min`, `--delay-boot`) is minutes,
-`MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM` or `D-HH:MM:SS` in digits of any number, or `UNLIMITED`; it has no units, and
-days stand before a `-`. A moment (`--begin`, `--deadline`) is a word such as `tomorrow`, a date, a time of the day, or
+`MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM` or `D-HH:MM:SS` with any number of digits, or `UNLIMITED`; it has no units, and
+days come before a `-`. A moment (`--begin`, `--deadline`) is a word such as `tomorrow`, a date, a time of day, or
 `now+2hours`.
 
 ## Fix

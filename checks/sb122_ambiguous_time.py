@@ -1,11 +1,11 @@
-"""A limit of time that reads as hours and is minutes.
+"""A time limit that looks like hours, but is minutes.
 
 `--time=24:00` is 24 minutes: two fields are minutes and seconds, one field is minutes. The job is killed long before
-its end. Limits are rounded up to whole minutes; a limit of 0 is none, and a job without one never starts in a partition
-that has one.
+its end. Limits are rounded up to whole minutes; a limit of 0 means none, and a job without one never starts in a
+partition that has one.
 
-A warning where something says that hours were meant: a comment, or whole days for a job with GPUs or several nodes. A
-note where the form alone is doubtful.
+A warning where something suggests that hours were meant: a comment, or whole days for a job with GPUs or several nodes.
+A note where only the form is doubtful.
 
 ## Fix
 
@@ -36,25 +36,25 @@ CARD = Card(
     when=Options("time", "time-min"),
 )  # fmt: skip
 
-# A length of time in the comment beside the line, or above it.
+# A duration in the comment on the line, or above it.
 LENGTH = Regex(
     r"(?<![\w.:-])([0-9]+)(?:\.0+)?\s*(?:-\s*)?(hours?|hrs?|h|days?|d|minutes?|mins?|min|m)\b", re.ASCII | re.IGNORECASE
 )
 HOURS = Regex(r"(?<![\w:])(?:hours|hrs)\b|(?<![\w:])hh?:mm\b(?!:)", re.ASCII | re.IGNORECASE)
 IN_HOURS = Regex(r"\bin hours\b|\((?:hours|hrs)\)|^\W*(?:hours|hrs)\W*$", re.ASCII | re.IGNORECASE)
-# Whoever writes this knows that it is minutes.
+# A comment that shows that minutes were meant.
 IN_MINUTES = Regex(r"(?<![A-Za-z])min(?:ute)?s?\b|(?<![\w:])mm?:ss?\b", re.ASCII | re.IGNORECASE)
 MINUTES = Regex(r"(?<![\w:])(?:min(?:ute)?s?|mm?:ss?)\b|hh?:mm?:ss?|seconds?", re.ASCII | re.IGNORECASE)
 
-# Minutes of two weeks: few sites let a job run as long.
+# Minutes of two weeks: few sites let a job run that long.
 LONGEST = 14 * 24 * 60
-# Lengths that only people who count in hours write: one day, two, and so on.
+# Numbers that only make sense as hours: one day, two days, and so on.
 WHOLE_DAYS = frozenset({24, 36, 48, 72, 96, 120, 144, 168, 240})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    given = [each.text for each in job.directives.settings if each.name in ("time", "time-min")]
-    if not any(text and not _is_clear(text) for text in given):
+    limits = [each.text for each in job.directives.settings if each.name in ("time", "time-min")]
+    if not any(text and not _is_clear(text) for text in limits):
         return
     for setting, text in plain_limits(job, "time", "time-min"):
         limit = times.minutes(text)
@@ -83,7 +83,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1024)  # most scripts ask for one of the same few limits
 def _is_clear(text: str) -> bool:
-    """Whether a limit has hours, minutes and seconds, or days, and is no odd one, as most are; or none can be read."""
+    """Whether a limit is an ordinary one with days, or hours, minutes and seconds, or cannot be read."""
     days, dash, rest = text.rpartition("-")
     fields = rest.split(":")
     if times.minutes(text) is None or not all(map(is_number, (*fields, days if dash else "0"))):
@@ -93,7 +93,7 @@ def _is_clear(text: str) -> bool:
 
 
 def _seconds(days: int, fields: list[int], dashed: bool) -> int:
-    """Seconds of `M`, `M:S`, `H:M:S`, and behind days of `H`, `H:M` and `H:M:S`."""
+    """Seconds of `M`, `M:S` and `H:M:S`, or after days of `H`, `H:M` and `H:M:S`."""
     if not dashed and len(fields) < 3:
         fields = [0, *fields]
     hours, minutes, seconds = (*fields, 0, 0)[:3]
@@ -101,13 +101,13 @@ def _seconds(days: int, fields: list[int], dashed: bool) -> int:
 
 
 def _one_number(job: Job, setting: Setting, text: str, limit: int) -> Iterator[Finding]:
-    """`48`: minutes."""
-    number, remark = parse_integer(text), comment_on(job, setting)
+    """The finding on `48`, which is minutes."""
+    number, comment = parse_integer(text), comment_on(job, setting)
     instead = times.duration(number * 60)
-    evidence = _hours_in(remark, number, IN_HOURS)
+    evidence = _hours_in(comment, number, IN_HOURS)
     if evidence:
         instead = f"{number}:00:00"
-    elif IN_MINUTES.search(remark):
+    elif IN_MINUTES.search(comment):
         return
     elif number >= LONGEST and number % 3600 == 0:
         # Whole hours in seconds, as other schedulers count; as minutes it would be weeks.
@@ -117,17 +117,17 @@ def _one_number(job: Job, setting: Setting, text: str, limit: int) -> Iterator[F
 
 
 def _two_numbers(job: Job, setting: Setting, text: str, limit: int) -> Iterator[Finding]:
-    """`24:00`: minutes and seconds."""
+    """The finding on `24:00`, which is minutes and seconds."""
     number, second = text.split(":")
-    remark = comment_on(job, setting)
+    comment = comment_on(job, setting)
     hours = parse_integer(number)
-    evidence = _hours_in(remark, hours, HOURS) or _hours_by_themselves(job, setting, hours, second, remark)
-    if evidence or not IN_MINUTES.search(remark):
+    evidence = _hours_in(comment, hours, HOURS) or _hours_without_comment(job, setting, hours, second, comment)
+    if evidence or not IN_MINUTES.search(comment):
         yield _finding(job, setting, limit, evidence, f"{text}:00" if evidence else None)
 
 
 def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str | None) -> Finding:
-    """`instead`: what was meant, or without `evidence` another spelling of the same limit."""
+    """The finding on a limit. `instead`: what was meant, or without `evidence` another spelling of the same limit."""
     assert setting.value_span is not None
     gets = "1 minute" if limit == 1 else f"{limit} minutes"
     if instead is None:
@@ -142,22 +142,22 @@ def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str
     return Finding(setting.value_span, message, "warning" if evidence else "info", fix=fix)
 
 
-def _hours_in(remark: str, number: int, hours_meant: Regex) -> str:
-    """Why a remark says that this many hours were meant, the end of a sentence; '' where it does not."""
-    lengths = [(parse_integer(each[:9]), unit.lower()) for each, unit in LENGTH.findall(remark)]
+def _hours_in(comment: str, number: int, hours_meant: Regex) -> str:
+    """The end of a sentence that says why a comment means this many hours; '' where it does not."""
+    lengths = [(parse_integer(each[:9]), unit.lower()) for each, unit in LENGTH.findall(comment)]
     for length, unit in lengths:
         hours = length if unit[0] == "h" else length * 24 if unit[0] == "d" else -1
         if hours == number > 0:
             name = "hour" if unit[0] == "h" else "day"
             return f"the comment says {length} {name}{'' if length == 1 else 's'}"
-    if lengths or MINUTES.search(remark) or not hours_meant.search(remark):
+    if lengths or MINUTES.search(comment) or not hours_meant.search(comment):
         return ""
     return "the comment speaks of hours"
 
 
-def _hours_by_themselves(job: Job, setting: Setting, first: int, second: str, remark: str) -> str:
-    """Why the numbers alone, or what the job asks for, say that hours and minutes were meant; '' where they do not."""
-    if MINUTES.search(remark):
+def _hours_without_comment(job: Job, setting: Setting, first: int, second: str, comment: str) -> str:
+    """The end of a sentence that says why the numbers or the request of the job mean hours; '' where they do not."""
+    if MINUTES.search(comment):
         return ""
     if first == 0 and parse_integer(second):
         return "nobody asks for seconds"

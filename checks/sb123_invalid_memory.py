@@ -1,8 +1,8 @@
-"""sbatch does not take the amount of memory.
+"""sbatch does not accept the amount of memory.
 
 `Invalid --mem specification`: nothing is submitted. An amount (`--mem`, `--mem-per-cpu`, `--mem-per-gpu`, `--tmp`) is a
-whole number and one of K, M, G and T, behind which a B may stand; without a letter it is megabytes. Fractions, `GiB`,
-blanks and petabytes are refused.
+whole number and one of K, M, G and T, which a B may follow; without a letter it is megabytes. Fractions, `GiB`, spaces
+and petabytes are refused.
 
 ## Fix
 

@@ -1,8 +1,8 @@
 """Memory without a unit is megabytes.
 
 `--mem=4` asks for 4 MB, in which not even an interpreter starts: the job is killed at once. Reported are numbers below
-65, and numbers below 1024 where something says that gigabytes were meant: a comment, GPUs, or many CPUs. Tests of a few
-minutes are let off.
+65, and numbers below 1024 where something suggests that gigabytes were meant: a comment, GPUs, or many CPUs. Tests of a
+few minutes are not reported.
 
 ## Fix
 
@@ -33,7 +33,7 @@ CARD = Card(
 IN_MEGABYTES = Regex(r"(?i)\b[0-9]*\s*(?:mb|mib|megabytes?|megs?|mbytes?)\b|(?-i:\b[0-9]+\s*M\b)")
 IN_GIGABYTES = Regex(r"(?i)\b[0-9]*\s*(?:gb|gib|gigabytes?|gigs?|gbytes?)\b|(?-i:\b[0-9]+\s*G\b)")
 
-# Up to so many megabytes not even an interpreter starts; tests of a few minutes are let off.
+# Megabytes in which not even an interpreter starts, and minutes of a test that is not reported.
 TOO_LITTLE = 64
 TEST_MINUTES = 10
 
@@ -41,11 +41,11 @@ TEST_MINUTES = 10
 def check(job: Job) -> Iterator[Finding]:
     for setting, text in plain_limits(job, "mem", "mem-per-cpu", "mem-per-gpu"):
         size = sizes.megabytes(text) if is_number(text) else None
-        remark = comment_on(job, setting)
-        if size is None or not 0 < size < 1024 or setting.value_span is None or IN_MEGABYTES.search(remark):
+        comment = comment_on(job, setting)
+        if size is None or not 0 < size < 1024 or setting.value_span is None or IN_MEGABYTES.search(comment):
             continue
         request = request_of(job, setting)
-        evidence = _gigabytes_meant(setting, size, remark, request)
+        evidence = _gigabytes_meant(setting, size, comment, request)
         if not evidence and (size > TOO_LITTLE or _is_test(request)):
             continue
         message = f"memory without a unit is megabytes, so `{text}` is {size} MB"
@@ -57,9 +57,9 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(setting.value_span, f"{message}; write {size}G", fix=fix)
 
 
-def _gigabytes_meant(setting: Setting, size: int, remark: str, request: Request) -> str:
-    """Why gigabytes were meant, the end of a sentence; '' where nothing says so but the number."""
-    if IN_GIGABYTES.search(remark):
+def _gigabytes_meant(setting: Setting, size: int, comment: str, request: Request) -> str:
+    """The end of a sentence that says why gigabytes were meant; '' where only the number suggests it."""
+    if IN_GIGABYTES.search(comment):
         return "the comment says GB"
     if request.asks_for_gpus and setting.name != "mem-per-cpu":
         return "the job asks for GPUs"

@@ -1,14 +1,14 @@
-"""Slurm does not take the number.
+"""Slurm does not accept the number.
 
 `Invalid numeric value "4.0" for --ntasks.`, `"2x" is not a valid node count`: nothing is submitted. Numbers of tasks,
-CPUs and nodes are whole, at least 1 and in digits. `--nodes` takes ranges (`2-4`) and the suffixes k and m, and from
-23.02 on lists (`2,4,8`) and steps (`2-8:2`); lists of hosts need whole brackets (`node[1-4]`).
+CPUs and nodes are whole, at least 1 and written in digits. `--nodes` takes ranges (`2-4`) and the suffixes k and m, and
+from 23.02 on lists (`2,4,8`) and steps (`2-8:2`); lists of hosts need whole brackets (`node[1-4]`).
 
 Before 23.02, `--nodelist` must not name more hosts than `--nodes` allows.
 
 ## Fix
 
-None: which number is meant is rarely known.
+None: it is rarely known which number was meant.
 
 ## References
 
@@ -39,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _too_many_hosts(job: Job) -> Iterator[Finding]:
-    """Each `--nodelist` that names more hosts than the job may have nodes."""
+    """Findings on a `--nodelist` that names more hosts than the job may have nodes."""
     directives = job.directives
     versions = [version for version in job.versions.majors if is_before(version, "23.02")]
     for component in range(directives.components):

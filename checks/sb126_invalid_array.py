@@ -1,9 +1,9 @@
-"""The controller does not take the array.
+"""The controller does not accept the array.
 
 `Batch job submission failed: Invalid job array specification`. An array is a list of indexes and ranges, `1,3,5-9:2`,
 and may end in a limit of tasks that run at a time, `%4`. A range goes up, and its step is at least 1.
 
-A step behind the limit (`1-10%2:3`) is dropped without a word, and every index runs: a warning.
+A step after the limit (`1-10%2:3`) is silently dropped, and every index runs: a warning.
 
 ## Fix
 
@@ -37,7 +37,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _step_after_limit(job: Job) -> Iterator[Finding]:
-    """`1-10%2:3`, which Slurm reads as `1-10%2`: all 10 tasks run, and not every third of them."""
+    """The finding on `1-10%2:3`, which Slurm reads as `1-10%2`: all 10 tasks run, not every third."""
     for setting in job.directives.settings:
         if setting.name != "array" or not setting.text or typo(job.directives, setting) is not None:
             continue

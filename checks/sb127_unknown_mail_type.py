@@ -1,8 +1,8 @@
 """sbatch drops words of `--mail-type` that it does not know.
 
-`--mail-type=BEGIN,END,REQUE` is accepted, and no mail is ever sent on a requeue. Only where no word is known sbatch
-refuses the script: `Invalid --mail-type specification`. The words are BEGIN, END, FAIL, REQUEUE, INVALID_DEPEND,
-STAGE_OUT, TIME_LIMIT, TIME_LIMIT_90, TIME_LIMIT_80, TIME_LIMIT_50, ARRAY_TASKS, ALL (which holds no time limits) and
+`--mail-type=BEGIN,END,REQUE` is accepted, and no mail is ever sent on a requeue. Only where it knows none of the words,
+sbatch refuses the script: `Invalid --mail-type specification`. The words are BEGIN, END, FAIL, REQUEUE, INVALID_DEPEND,
+STAGE_OUT, TIME_LIMIT, TIME_LIMIT_90, TIME_LIMIT_80, TIME_LIMIT_50, ARRAY_TASKS, ALL (which includes no time limits) and
 NONE, in any case, separated by commas.
 
 ## Fix
@@ -42,7 +42,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _dropped_words(job: Job) -> Iterator[Finding]:
-    """Where sbatch takes a list of events, but not all of its words."""
+    """Findings where sbatch accepts a list of events, but ignores some of its words."""
     for setting in job.directives.settings:
         text = setting.text
         if setting.name != "mail-type" or not text or typo(job.directives, setting) is not None:
@@ -56,17 +56,17 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
             if instead is not None and whole is not None:
                 fix = Fix(f"write {instead}", [replacement(job.directives, setting, whole)])
             what = "is no mail event" if len(read.unknown) == 1 else "are no mail events"
-            message = f"{_named(read.unknown)} {what}, and sbatch drops such words without an error"
+            message = f"{_quoted(read.unknown)} {what}, and sbatch drops such words without an error"
             message = f"{message}; {EVENTS if instead is None else f'write {instead}'}"
             yield Finding(span_of_words(job.directives, setting, read.unknown), message, fix=fix)
         elif read.none:
             others = tuple(word for word in text.split(",") if word and word.upper() != "NONE")
             if others:
-                message = f"`NONE` turns all mail off, so none is sent for {_named(others)}; remove `NONE`"
+                message = f"`NONE` turns all mail off, so none is sent for {_quoted(others)}; remove `NONE`"
                 yield Finding(span_of_words(job.directives, setting, others), message)
 
 
-def _named(words: tuple[str, ...]) -> str:
+def _quoted(words: tuple[str, ...]) -> str:
     return " and ".join(f"`{word}`" for word in words)
 
 

@@ -1,8 +1,8 @@
-"""sbatch does not take the signal.
+"""sbatch does not accept the signal.
 
 `Invalid --signal specification`: nothing is submitted. The form is `[R|B:]SIGNAL[@SECONDS]`: the name of a signal, with
-SIG or without, or its number; then, behind an `@`, how many seconds before the end of the job it is sent, 0 to 65535,
-without a unit. Names that Slurm does not know (SEGV; before 23.11 also CHLD and PIPE) are given by number.
+SIG or without, or its number; then, after an `@`, how many seconds before the end of the job it is sent, 0 to 65535,
+without a unit. Signals whose names Slurm does not know (SEGV; before 23.11 also CHLD and PIPE) are written as numbers.
 
 ## Fix
 

@@ -1,11 +1,11 @@
-"""A dependency is refused, or means something else than it reads.
+"""A dependency is refused, or does not mean what it seems to.
 
 The controller answers `Batch job submission failed: Job dependency problem`, and nothing is submitted. A dependency is
 `singleton` or `TYPE:JOB[:JOB…]` with the types after, afterany, afterok, afternotok, aftercorr, afterburstbuffer and
 expand; several are joined by `,` (all) or `?` (any), which from 25.11 on cannot be mixed.
 
-A job id alone is the form of old, and means afterany: `afterok:1,2` is `afterok:1,afterany:2`, and the job starts even
-where job 2 failed.
+A job id alone is the old form, and means afterany: `afterok:1,2` is `afterok:1,afterany:2`, and the job starts even if
+job 2 failed.
 
 ## Fix
 
@@ -43,7 +43,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _bare_jobs(job: Job) -> Iterator[Finding]:
-    """`afterok:1,2`, which Slurm reads as `afterok:1,afterany:2`."""
+    """The finding on `afterok:1,2`, which Slurm reads as `afterok:1,afterany:2`."""
     for setting in job.directives.settings:
         text = setting.text
         if setting.name != "dependency" or not text or typo(job.directives, setting) is not None:

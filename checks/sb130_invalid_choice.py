@@ -1,17 +1,17 @@
-"""An option knows only certain words or forms, needs a value, or takes none.
+"""An option accepts only certain words or forms, needs a value, or takes none.
 
 `--exclusive=yes`, `--hint=no_multithread`, `--distribution=plane:4`, `--kill-on-invalid-dep=true`, `--gres=gpu:`:
-sbatch or the controller refuses the script, and nothing is submitted. Some forms are known from a later release on:
-`--gres=gpu=4` (23.11). `--wait=60` has a value too much. A `--job-name` that ends its line takes the next word of the
-block for its value: the job is called `--nodes=2`, and has no such option. Names that only the site knows (GRES,
-features, licences) are not judged.
+sbatch or the controller refuses the script, and nothing is submitted. Some forms exist only from a later release on:
+`--gres=gpu=4` (23.11). `--wait=60` has a needless value. A `--job-name` that ends its line takes the next word of the
+block as its value: the job is called `--nodes=2`, and has no such option. Names that only the site knows (GRES,
+features, licences) are not checked.
 
-Words of srun, sbatch and salloc on a command line are judged alike. Two options without a blank between them are one:
+Options of srun, sbatch and salloc on a command line are checked too. Two options without a space between them are one:
 `--container-image=train.sqsh--gres=gpu:8` names an image, and no GPUs are asked for.
 
 ## Fix
 
-Writes the word that was probably meant, or takes the value of an optional one away. A guess, and so unsafe.
+Writes the word that was probably meant, or removes the value from an option that takes none. A guess, and so unsafe.
 
 ## References
 
@@ -36,8 +36,9 @@ CARD = Card(
     when=Refused("choice", "resource") | Problems("missing-value", "unexpected-value") | Written("later", "glued"),
 )  # fmt: skip
 
-# Options whose value came or went with a release: their own checks report them.
+# An option within a value, without a space before it.
 GLUED = Regex(r"[^-\s,:=/]--([a-z][a-z-]+)(?==)")
+# Options whose value was added or removed in some release: their own checks report them.
 CHANGED = ("get-user-env", "requeue")
 
 
@@ -67,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _glued(job: Job, block: Directives) -> Iterator[Finding]:
-    """Options that are part of a value, as the blank in front of them is missing: `--output=log--gres=gpu:1`."""
+    """Findings on options that are part of a value, as a space is missing before them: `--output=log--gres=gpu:1`."""
     for setting in block.settings:
         match = None if not setting.value else GLUED.search(setting.value)
         if match is None or setting.value_span is None or find(match[1], block.command) is None:
@@ -104,7 +105,7 @@ def _refuses(job: Job, block: Directives) -> str:
 
 
 def _is_cut_off(block: Directives, problem: Problem) -> bool:
-    """Whether a fault of the line keeps the value from being read: a quote, an empty word, a `#` in front of it."""
+    """Whether a fault of the line keeps sbatch from reading the value: a quote, an empty word, a `#` before it."""
     line = problem.line
     if not line.tokens or line.tokens[-1] is not problem.token:
         return False

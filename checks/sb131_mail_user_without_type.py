@@ -1,11 +1,11 @@
-"""Nobody gets a mail: no event is named.
+"""No mail is sent: no event is named.
 
-`--mail-user` says to whom mail is sent; without `--mail-type` there is nothing to send. The other way round it works:
-mail goes to the user who submitted the job.
+`--mail-user` says who gets mail; without `--mail-type` there is nothing to send. The other way round it works: mail
+goes to the user who submitted the job.
 
 ## Fix
 
-Adds `--mail-type=END,FAIL` behind the directives. Unsafe: perhaps other events are wanted, or none.
+Adds `--mail-type=END,FAIL` after the directives. Unsafe: perhaps other events are wanted, or none.
 
 ## References
 
@@ -28,7 +28,7 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
-    # Events may be named by an option that is not read or not known, or in a comment.
+    # A directive that sbatch does not read or know, or a comment, may name events.
     if re.search(r"(?i)mail[-_ ]?type", directives.text.string):
         return
     foreign = directives.foreign
