@@ -1,22 +1,22 @@
 """The job works on GPUs, but asks for none.
 
 Without `--gpus-per-node`, `--gpus`, `--gres=gpu:N` or a similar option most clusters give a job no GPU, even in a
-partition that has them: CUDA_VISIBLE_DEVICES is unset, `torch.cuda.is_available()` is False, and the job dies or
+partition that has them: CUDA_VISIBLE_DEVICES is unset, `torch.cuda.is_available()` is False, and the job fails or
 trains on the CPUs. Some sites refuse such a job at submission.
 
-Reported where a command or variable of the script plainly uses GPUs and none is asked for in any form. Sites that hand
-out whole nodes need no such option (and some refuse it): a job with `--exclusive` or all memory of its nodes gets only
+Reported where a command or variable of the script clearly uses GPUs and no option requests any. Sites that allocate
+whole nodes need no such option (and some refuse it): a job with `--exclusive` or all memory of its nodes gets only
 advice (exclusive-without-gpus reports its steps), and `gpu-partitions` in the settings names partitions whose jobs get
-GPUs without asking.
+GPUs without a request.
 
 ## Fix
 
-Inserts `#SBATCH --gpus-per-node=N` where the launcher says how many workers it starts, or the settings how many GPUs a
-node has. Unsafe: the workers may share GPUs, and there are sites where any GPU option is refused.
+Inserts `#SBATCH --gpus-per-node=N` where the launcher says how many workers it starts, or the settings say how many
+GPUs a node has. Unsafe: the workers may share GPUs, and some sites refuse any GPU option.
 
 ## References
 
-sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES is unset where no GPU was asked for.
+sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES is unset where no GPU was requested.
 """
 
 from collections.abc import Iterator
@@ -37,14 +37,14 @@ def check(job: Job) -> Iterator[Finding]:
     for need in needs:
         option = f"--gpus-per-node={need.per_node or 'N'}"
         sign = need.signs[0]
-        given = "at many sites its steps then see none" if need.whole_nodes else "most clusters then give it none"
+        effect = "at many sites its steps then see none" if need.whole_nodes else "most clusters then give it none"
         write = f"write #SBATCH {option}" + ("" if need.per_node else ", with the number that it needs")
         whole = "component of the job" if job.request.heterogeneous else "job"
         advice = need.whole_nodes or not need.certain
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(
             need.place.span,
-            f"the {whole} asks for no GPU, but line {job.line(sign.span.start)} uses one ({sign.words}), and {given}; "
+            f"the {whole} asks for no GPU, but line {job.line(sign.span.start)} uses one ({sign.words}), and {effect}; "
             f"{write}",
             "info" if advice else "error" if job.site.gpus_required else "warning",
             related=[(each.span, each.words) for each in need.signs],

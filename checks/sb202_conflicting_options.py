@@ -3,15 +3,15 @@
 With `--mem` and `--mem-per-cpu` together sbatch stops: "--mem, --mem-per-cpu, and --mem-per-gpu are mutually
 exclusive." Other pairs are `--exclusive` with `--oversubscribe`, `--cpus-per-gpu` with `--cpus-per-task`, `--core-spec`
 with `--thread-spec`, `--bb` with `--bbf`, `--nodes` with `--distribution=arbitrary`, a `--segment` that does not divide
-the nodes, a deadline before the begin. `--hint` beside `--threads-per-core`, `--ntasks-per-core` or `-B` is dropped
-without a word.
+the nodes, a deadline before the begin. `--hint` beside `--threads-per-core`, `--ntasks-per-core` or `-B` is silently
+dropped.
 
 Which pairs are refused depends on the release: a finding names the releases, and is a warning where most releases of
-the range still take the pair. Requests for GPUs are gpu-request-conflict's.
+the range still accept the pair. gpu-request-conflict reports requests for GPUs.
 
 ## Fix
 
-Removes a `--hint` that sbatch drops. Safe: nothing changes. Which one of two other options was meant is not known.
+Removes a `--hint` that sbatch drops. Safe: nothing changes. For other pairs it is not known which option was meant.
 
 ## References
 
@@ -35,9 +35,9 @@ CARD = Card(
     ),
 )  # fmt: skip
 
-# Those of which one has to go.
+# Kinds of conflicts in which one of the options has to go.
 EXCLUSIVE = frozenset(("memory", "core-spec", "exclusive", "burst-buffer", "cpus-per-gpu", "tres-per-task"))
-# Why others do not go together, and what to do.
+# For other kinds, why the options conflict, and what to do.
 REASONS = {
     "arbitrary": ("this distribution takes its nodes from a list", "use --nodelist instead"),
     "arbitrary-without-nodes": ("this distribution needs a list of nodes", "name a node for each task with --nodelist"),
@@ -88,14 +88,14 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
 
 def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
     hint = next(each for each in conflict.settings if each.name == "hint")
-    rivals = [each for each in conflict.settings if each is not hint]
+    others = [each for each in conflict.settings if each is not hint]
     when = job.versions.suffix(conflict.ignored)
-    message = f"sbatch drops --hint beside {named(job, rivals, hint)}{when} without an error; remove one of them"
+    message = f"sbatch drops --hint beside {named(job, others, hint)}{when} without an error; remove one of them"
     fix = None
     if conflict.ignored == job.versions.majors:
         settings = job.directives.all("hint", hint.line.component)
         fix = Fix("remove --hint", removal(job.directives, settings), safe=True)
-    return Finding(hint.span, message, "warning", [(each.span, "this counts") for each in rivals], fix)
+    return Finding(hint.span, message, "warning", [(each.span, "this counts") for each in others], fix)
 
 
 CASES = [

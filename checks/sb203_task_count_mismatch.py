@@ -1,8 +1,8 @@
-"""The number of tasks is not the nodes times the tasks per node.
+"""The number of tasks is not the number of nodes times the tasks per node.
 
-`--ntasks` wins, and `--ntasks-per-node` becomes the most that a node may run. More tasks than that need more nodes than
-the job has: slurmctld refuses it with "Requested node configuration is not available". With fewer, some nodes run
-less than `--ntasks-per-node` says, which may well be meant; that is reported as information only.
+`--ntasks` wins, and `--ntasks-per-node` becomes the maximum for a node. More tasks than that need more nodes than the
+job has: slurmctld refuses it with "Requested node configuration is not available". With fewer, some nodes run fewer
+than `--ntasks-per-node` says, which may well be intended; that is only reported as info.
 
 ## Fix
 
@@ -28,9 +28,9 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for component, counts in enumerate(task_counts(job)):
-        given = [job.directives.last(name, component) for name in ("nodes", "ntasks", "ntasks-per-node")]
-        settings = [each for each in given if each is not None]
-        # With fewer tasks than nodes there are fewer nodes, which fewer-tasks-than-nodes reports.
+        last_settings = [job.directives.last(name, component) for name in ("nodes", "ntasks", "ntasks-per-node")]
+        settings = [each for each in last_settings if each is not None]
+        # Fewer tasks than nodes reduce the nodes, which fewer-tasks-than-nodes reports.
         if counts is None or len(settings) < 3 or counts.requested_nodes is None or counts.shrunk_from is not None:
             continue
         least, most = counts.requested_nodes

@@ -1,11 +1,11 @@
 """The job asks for more nodes than tasks, and gets as many nodes as tasks.
 
-sbatch says "can't run 1 processes on 4 nodes, setting nnodes to 1" and submits the smaller job. That is so for a single
-launcher as well, one that would start the rest over ssh or pdsh: the nodes for it are not there.
+sbatch says "can't run 1 processes on 4 nodes, setting nnodes to 1" and submits the smaller job. This also affects a
+single launcher that would start the rest over ssh or pdsh: the job does not have the nodes for it.
 
 ## Fix
 
-None: for so many nodes remove `--ntasks`, or set `--ntasks-per-node`; for so few tasks ask for fewer nodes.
+None: to keep the nodes remove `--ntasks`, or set `--ntasks-per-node`; to keep the tasks ask for fewer nodes.
 
 ## References
 

@@ -1,19 +1,19 @@
 """The GPU options of the job contradict each other.
 
 `--gres=gpu:4` and `--gpus-per-node=8` both say how many GPUs a node has. Since 26.05 sbatch refuses the two together,
-even with equal numbers; before, the number in `--gres` counted. `--ntasks-per-gpu` excludes `--ntasks-per-node`,
+even with equal numbers; before that, the number in `--gres` counted. `--ntasks-per-gpu` excludes `--ntasks-per-node`,
 `--gpus-per-task` and `--gpus-per-socket`. `--gpus-per-task` needs a number of tasks or of GPUs, `--gpus-per-socket`
-needs `--sockets-per-node`, `--mem-per-gpu` and `--cpus-per-gpu` need GPUs. And the numbers have to come out: `--gpus=8`
+needs `--sockets-per-node`, `--mem-per-gpu` and `--cpus-per-gpu` need GPUs. And the numbers have to match: `--gpus=8`
 with `--gpus-per-node=3` is refused, and so are fewer GPUs than nodes.
 
-srun in a job with `--gpus-per-node` takes that over, so that its own `--gres=gpu:1` is the second of the two.
+srun in a job with `--gpus-per-node` inherits that, so its own `--gres=gpu:1` is the second of the two.
 
-A finding names the releases that refuse the request. It is a warning where most of the range still take it as it is
-meant, and where the command line of sbatch may well add what is missing.
+A finding names the releases that refuse the request. It is a warning where most of the range still accept it as
+intended, and where the command line of sbatch may well add what is missing.
 
 ## Fix
 
-Where `--gres` and `--gpus-per-node` ask for the same, drops the GPUs from `--gres` and keeps a type that it names.
+Where `--gres` and `--gpus-per-node` ask for the same GPUs, removes them from `--gres` and keeps a type that it names.
 Safe: the job asks for the same GPUs.
 
 ## References
@@ -44,9 +44,9 @@ CARD = Card(
     ) | Written("foreign", "gpus") | StepOptions("gres"),
 )  # fmt: skip
 
-# Those of which one has to go.
+# Kinds of conflicts in which one of the options has to go.
 EXCLUSIVE = frozenset(("gres-twice", "tasks-per-gpu", "tres-per-task"))
-# Why others do not go together, and what to do.
+# For other kinds, why the options conflict, and what to do.
 DISAGREE = ("the numbers do not agree", "correct one of them")
 REASONS = {
     "cpus-without-gpus": ("a request for GPUs is missing", "ask for GPUs, or write --cpus-per-task"),
@@ -64,7 +64,7 @@ REASONS = {
     "typed-and-untyped": ("only some of the GPUs have a type", "name the type everywhere or nowhere"),
     "zero-before-others": ("a count of 0 stands before another count", "leave the part with 0 out"),
 }
-# What is missing in these may come from the command line of sbatch, unless the script goes into it itself.
+# Kinds in which the command line of sbatch may add what is missing, unless the script sets one of these options.
 MISSING = {
     "gpus-per-task": ("nodes", "nodelist"),
     "tasks-without-gpus": ("nodes", "nodelist"),
@@ -78,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
     for conflict in conflicts(job):
         if conflict.kind == "tres-per-task" and not conflict.setting("gpus-per-task"):
             continue
-        # Where the commands show what is missing, it is GPUs: gpus-not-requested reports them.
+        # Where the commands of the script use GPUs, gpus-not-requested reports that they are missing.
         if conflict.kind in WITHOUT_GPUS and gpu_need(job) is not None:
             continue
         if conflict.kind in EXCLUSIVE or conflict.kind in REASONS:
@@ -88,7 +88,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _steps(job: Job) -> Iterator[Finding]:
-    """Steps whose own --gres meets the GPUs per node of the job."""
+    """Findings on steps whose own --gres conflicts with the GPUs per node that they inherit."""
     for step in job.steps:
         gres, setting = step.option("gres"), step.request.setting("gpus-per-node")
         if gres is None or setting is None or not step.certain or step.in_other_job:
@@ -99,7 +99,7 @@ def _steps(job: Job) -> Iterator[Finding]:
             continue
         items = gres_items(text, job.versions.last)
         if isinstance(items, ResourceFault):
-            continue  # no release takes it, whatever stands beside it
+            continue  # no release accepts it, with or without the other option
         gpus = [each for each in items if each.name == "gpu"]
         own = ",".join(f"{each.type}:{each.count}" if each.type else str(each.count) for each in gpus)
         yield Finding(
@@ -123,7 +123,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
     reason, advice = REASONS.get(conflict.kind, ("", "keep one of them"))
     if equal is False:
         severity = "error"
-        message = f"{shown} ask for different GPUs{_unequal(conflict, when)}"
+        message = f"{shown} ask for different GPUs{_effect_of_difference(conflict, when)}"
     elif not conflict.refused:
         message = f"{shown} both say how many GPUs a node has, and --gres counts"
     elif conflict.kind in EXCLUSIVE:
@@ -136,14 +136,14 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
     return Finding(at.span, f"{message}; {advice}", severity, related, fix)
 
 
-def _unequal(conflict: Conflict, when: str) -> str:
+def _effect_of_difference(conflict: Conflict, when: str) -> str:
     if not conflict.refused:
         return ", and --gres counts"
     return f": sbatch refuses both{when}, and --gres counts before" if when else ", so sbatch refuses the script"
 
 
 def _ask_for_the_same(job: Job, gres: Setting, per_node: Setting) -> bool | None:
-    """Whether both ask for the same GPUs, a type that only one of them names taken for both; None for unknown."""
+    """Whether both ask for the same GPUs, where a type that only one names holds for both; None if unknown."""
     try:
         first, second = _gpus_in(job, gres), list(gpus_of(per_node.text, job.versions.last))
     except UnknownValue:
@@ -158,12 +158,12 @@ def _gpus_in(job: Job, gres: Setting) -> list[Item]:
 
 
 def _without_gres(job: Job, gres: Setting, per_node: Setting) -> Fix | None:
-    """Drops the GPUs from the only --gres, and keeps a type that only it names."""
+    """The fix that removes the GPUs from the only --gres, and keeps a type that only it names."""
     if len(job.directives.all("gres", gres.component)) > 1:
         return None
     gpus = _gpus_in(job, gres)
-    texts = {gpu.text for gpu in gpus}
-    rest = [part for part in (gres.text or "").split(",") if part and part.removeprefix("gres/") not in texts]
+    gpu_items = {gpu.text for gpu in gpus}
+    rest = [part for part in (gres.text or "").split(",") if part and part.removeprefix("gres/") not in gpu_items]
     edits: list[Edit] = [replacement(job.directives, gres, ",".join(rest))] if rest else removal(job.directives, [gres])
     if len(gpus) == 1 and gpus[0].type and gpus[0].type not in (per_node.text or ""):
         edits = [*edits, replacement(job.directives, per_node, f"{gpus[0].type}:{gpus[0].count}")]

@@ -1,20 +1,20 @@
-"""A step asks for GPUs, CPUs, memory or nodes that the job does not have, or waits for nodes on which it does not run.
+"""A step asks for GPUs, CPUs, memory or nodes that the job lacks, or waits for nodes on which it does not run.
 
 srun takes its resources from the job. `srun --gpus-per-node=8` in a job with four GPUs a node starts nothing: `Unable
-to create step: Invalid generic resource (gres) specification`; without `set -e` the script goes on as if it had run.
-The same happens to a step on one node of a job that asked for its GPUs in total: it inherits `--gpus=16`, and wants
-all sixteen on its one node. And torchrun with `--nnodes=2` in an `srun -N1` waits for a second node that nothing
-starts, until its rendezvous times out. `srun -n16` in a job of eight CPUs, and `srun -N2` in a job of one node, start
-nothing either, nor does a step of more components (`srun -n1 ./server : -n7 ./worker`) than the job has nodes, as each
-gets nodes of its own; where srun takes over the job's `--cpus-per-task` (not in 22.05 and 23.02), `srun -n8` in a job
-of one task with eight CPUs wants 64.
+to create step: Invalid generic resource (gres) specification`; without `set -e` the script continues as if it had run.
+The same happens to a step on one node of a job that requested its GPUs in total: it inherits `--gpus=16`, and wants all
+sixteen on its one node. And torchrun with `--nnodes=2` in an `srun -N1` waits for a second node that nothing starts,
+until its rendezvous times out. `srun -n16` in a job of eight CPUs, and `srun -N2` in a job of one node, start nothing
+either, nor does a step of more components (`srun -n1 ./server : -n7 ./worker`) than the job has nodes, as each gets
+nodes of its own; where srun inherits the job's `--cpus-per-task` (not in 22.05 and 23.02), `srun -n8` in a job of one
+task with eight CPUs wants 64.
 
-A job that asks for no GPU at all gets all of them at sites that hand out whole nodes: then it is a warning, and nothing
-is said of a job with `--exclusive`, nor of one that asks for nodes alone and starts more on them than one CPU can run.
+A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning. Jobs with
+`--exclusive` are not reported, nor jobs that request only nodes and start more on them than one CPU can run.
 
 ## Fix
 
-None: whether the step or the job is wrong is not written in the script.
+None: the script does not show whether the step or the job is wrong.
 
 ## References
 
@@ -27,10 +27,10 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.step_limits import TooManyGpus, too_many_gpus
 from sbatchlint.bash.values import Phase
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.gpus import FORMS
-from sbatchlint.job.request import fixed_nodes
+from sbatchlint.job.request import Request, fixed_nodes
 from sbatchlint.job.step_cpus import missing_cpus, too_much_memory
 from sbatchlint.job.steps import Step, missing_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
@@ -45,8 +45,8 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for candidate in job.steps:
-        gpus = too_many_gpus(job, candidate)
+    for step in job.steps:
+        gpus = too_many_gpus(job, step)
         if gpus is not None:
             yield _too_many_gpus(job, gpus)
     yield from _launchers_with_too_many_nodes(job)
@@ -59,53 +59,54 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _too_many_nodes(job: Job, step: Step) -> Finding | None:
-    """A step on more nodes than the job has; where there are fewer tasks, these count."""
+    """The finding on a step with more nodes than the job; where it has fewer tasks than nodes, those count."""
     option, request = step.option("nodes"), step.request
     if option is None:
         return None
-    asked, held = fixed_nodes(option.text), job_nodes(request)
-    if asked is None or held is None or step.in_other_job or not step.certain or request.heterogeneous:
+    requested, available = fixed_nodes(option.text), job_nodes(request)
+    if requested is None or available is None or step.in_other_job or not step.certain or request.heterogeneous:
         return None
     tasks = step.option("ntasks")
-    least = asked.minimum
+    least = requested.minimum
     if tasks is not None or request.has_option("ntasks"):
         number = whole(tasks.text) if tasks is not None else request.tasks
         if number is None:
             return None
         least = min(least, number)
-    setting = request.setting("nodes")
-    if least <= held:
+    if least <= available:
         return None
-    nodes = "one node" if held == 1 else f"{held} nodes"
-    has = f"the job has {nodes}"
-    has += ", unless sbatch is given --nodes" if setting is None else f" (line {job.line(setting.span.start)})"
-    return Finding(
-        option.span,
-        f"srun refuses `{option.as_written}`: {has}; write #SBATCH --nodes={asked.minimum}",
-        None if setting is not None else "warning",
-        related=[] if setting is None else [(setting.span, "what the job has")],
-    )
+    message = f"srun refuses `{option.as_written}`: {_available_nodes(job, request, available)}"
+    return _node_finding(option.span, f"{message}; write #SBATCH --nodes={requested.minimum}", request)
 
 
 def _too_many_components(job: Job, step: Step) -> Finding | None:
-    """A step whose components (`srun a : b`) want more nodes together than the job has."""
+    """The finding on a step whose components (`srun a : b`) together want more nodes than the job has."""
     found = missing_nodes(step)
     if found is None or step is not step.parts[-1]:
         return None
     if not any({"nodes", "ntasks"} & each.options.keys() for each in step.parts):
         return None
-    asked, held = found
-    setting = step.request.setting("nodes")
-    nodes = "one node" if held == 1 else f"{held} nodes"
-    has = f"the job has {nodes}"
-    has += ", unless sbatch is given --nodes" if setting is None else f" (line {job.line(setting.span.start)})"
-    return Finding(
-        step.place,
-        f"srun refuses these {len(step.parts)} components: each gets nodes of its own, {asked} in all, and {has}; "
-        f"write #SBATCH --nodes={asked}, or start each by an srun of its own",
-        None if setting is not None else "warning",
-        related=[] if setting is None else [(setting.span, "what the job has")],
+    requested, available = found
+    has = _available_nodes(job, step.request, available)
+    message = (
+        f"srun refuses these {len(step.parts)} components: each gets nodes of its own, {requested} in all, and {has}; "
+        f"write #SBATCH --nodes={requested}, or start each by an srun of its own"
     )
+    return _node_finding(step.place, message, step.request)
+
+
+def _available_nodes(job: Job, request: Request, available: int) -> str:
+    nodes, setting = "one node" if available == 1 else f"{available} nodes", request.setting("nodes")
+    source = ", unless sbatch is given --nodes" if setting is None else f" (line {job.line(setting.span.start)})"
+    return f"the job has {nodes}{source}"
+
+
+def _node_finding(span: Span, message: str, request: Request) -> Finding:
+    """The finding on too many nodes: a warning where the command line of sbatch may ask for more."""
+    setting = request.setting("nodes")
+    if setting is None:
+        return Finding(span, message, "warning")
+    return Finding(span, message, related=[(setting.span, "what the job has")])
 
 
 def _too_many_cpus(job: Job, step: Step) -> Finding | None:
@@ -138,7 +139,7 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
 
 
 def _too_much_memory(job: Job, step: Step) -> Finding | None:
-    """A step with more memory than its job has on a node: "Memory required by task is not available"."""
+    """The finding on a step that needs more memory on a node than its job has there."""
     found = too_much_memory(step)
     if found is None:
         return None
@@ -152,31 +153,31 @@ def _too_much_memory(job: Job, step: Step) -> Finding | None:
 
 
 def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
-    asked, held, setting = found.requested, found.available, found.setting
+    requested, available, setting = found.requested, found.available, found.setting
     if setting is None:
         option = {"job": "gpus", "task": "gpus-per-task"}.get(found.by, "gpus-per-node")
         message = f"the job asks for no GPU, so srun refuses `{found.words}`, unless the site hands out whole nodes"
-        return Finding(found.place, f"{message}; write #SBATCH --{option}={asked}", "warning")
+        return Finding(found.place, f"{message}; write #SBATCH --{option}={requested}", "warning")
     line = job.line(setting.span.start)
     if found.nodes is not None:
-        here, all_of_them = found.nodes
+        here, total = found.nodes
         return Finding(
             found.place,
-            f"srun fails: on {here} of the job's {all_of_them} nodes it inherits --gpus={asked} (line {line}), all "
+            f"srun fails: on {here} of the job's {total} nodes it inherits --gpus={requested} (line {line}), all "
             "GPUs of the job; write --gpus-per-node in the job, or --gpus in the srun",
             related=[(setting.span, "the total of all nodes")],
         )
     unit = " a node" if found.by == "node" else ""
     return Finding(
         found.place,
-        f"srun refuses `{found.words}`, as it asks for {asked} GPUs{unit} and the job has {held} (line {line}); ask "
-        f"for at most {held} here, or for {asked} in the job",
+        f"srun refuses `{found.words}`, as it asks for {requested} GPUs{unit} and the job has {available} (line {line})"
+        f"; ask for at most {available} here, or for {requested} in the job",
         related=[(setting.span, "what the job has")],
     )
 
 
 def _launchers_with_too_many_nodes(job: Job) -> Iterator[Finding]:
-    """Launchers whose step has fewer nodes than they wait for, and nothing else of the script starts the others."""
+    """Findings on launchers that wait for more nodes than their step has, where nothing else starts the others."""
     nodes = job.request.exact_nodes()
     if job.phase is not Phase.BATCH or not job.launches or nodes is None:
         return
@@ -185,22 +186,22 @@ def _launchers_with_too_many_nodes(job: Job) -> Iterator[Finding]:
         world = group[0]
         step, launcher = world.step, world.launcher
         if len(group) > 1 or step is None or world.mpi is not None or world.nodes is None or world.nodes >= nodes:
-            continue  # as large as the job: another fault
+            continue  # the step has all nodes of the job
         if not launcher.spawns or not world.certain:
             continue
-        asked = world.nodes_setting
-        if asked.least is None or asked.least <= world.nodes or launcher.standalone or world.starts_per_node != 1:
+        awaited = world.nodes_setting
+        if awaited.least is None or awaited.least <= world.nodes or launcher.standalone or world.starts_per_node != 1:
             continue
         if world.isolation not in ("", "part") or _has_companions(world, worlds):
             continue
-        place = launcher.span if asked.setting is None else place_of(launcher, asked.setting)
+        place = launcher.span if awaited.setting is None else place_of(launcher, awaited.setting)
         option = step.option("ntasks") or step.option("nodes")
         line = job.line(step.span.start)
         here = "one node" if world.nodes == 1 else f"{world.nodes} nodes"
         yield Finding(
             place,
-            f"{launcher.name} waits for {asked.least} nodes, but the srun of line {line} runs on {here}: the "
-            f"rendezvous times out; run the step on {asked.least} nodes, or tell {launcher.name} of {world.nodes}",
+            f"{launcher.name} waits for {awaited.least} nodes, but the srun of line {line} runs on {here}: the "
+            f"rendezvous times out; run the step on {awaited.least} nodes, or tell {launcher.name} of {world.nodes}",
             related=[] if option is None else [(option.span, f"makes it {here}")],
         )
 

@@ -1,15 +1,16 @@
 """A total of GPUs or tasks over several nodes may be split unevenly.
 
-`--gpus=8` on two nodes says nothing of each node: Slurm gave seven to one and one to the other. torchrun with
-`--nproc_per_node=4` then finds one GPU on the second node, and dies of `invalid device ordinal`. `--ntasks=16` on two
-nodes of eight GPUs likewise put fifteen tasks on one node and one on the other, two ranks to a GPU. Both work by luck
-where nodes are so small that the even split is the only one; a number of eight GPUs for each node is taken to be that.
+`--gpus=8` on two nodes does not say how many each node has: Slurm gave seven to one and one to the other. torchrun with
+`--nproc_per_node=4` then finds one GPU on the second node, and fails with `invalid device ordinal`. `--ntasks=16` on
+two nodes of eight GPUs likewise put fifteen tasks on one node and one on the other, two ranks to a GPU. Both work by
+luck where nodes are so small that the even split is the only one; eight GPUs for each node are assumed to be such a
+case.
 
 ## Fix
 
-Asks for the same number by node: `--gpus-per-node=4` in place of `--gpus=8`, `--ntasks-per-node=8` beside
-`--ntasks=16`. Safe where the total comes out even: the job asks for as many. Unsafe where the script reads
-SLURM_GPUS, or where steps count tasks of their own.
+Asks for the same number per node: `--gpus-per-node=4` in place of `--gpus=8`, `--ntasks-per-node=8` in addition to
+`--ntasks=16`. Safe where the total divides evenly: the job asks for as many. Unsafe where the script reads SLURM_GPUS,
+or where steps set their own number of tasks.
 
 ## References
 
@@ -34,9 +35,9 @@ CARD = Card(
     "SB207", "uneven-gpus", severity="warning", fix="sometimes", since="0.1.0", when=Options("gpus", "ntasks")
 )  # fmt: skip
 
-# Nodes with more GPUs than this are rare: so many for each node is all that they have.
+# Nodes with more GPUs than this are rare: a job with so many on each node has all of them.
 MOST_ON_A_NODE = 8
-# Other ways to say how many there are on each node, or how tasks are dealt to nodes.
+# Other options that set how many GPUs each node has, or how tasks are distributed over nodes.
 OF_GPUS = ("gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task", "ntasks-per-gpu")
 OF_TASKS = ("ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "distribution", "spread-job",
              "gpus-per-task", "tres-per-task", "overcommit", "mincpus", "exclusive", "use-min-nodes")  # fmt: skip
@@ -50,7 +51,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _uneven_gpus(job: Job) -> Iterator[Finding]:
-    """A total of GPUs that every node should have its equal part of."""
+    """The finding on a total of GPUs that should be split evenly over the nodes."""
     request = job.request
     total, nodes, setting = request.gpus.total, request.exact_nodes(), request.setting("gpus")
     if total is None or setting is None or nodes is None or not 1 < nodes < total:
@@ -60,7 +61,7 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
     each = total // nodes if total % nodes == 0 else None
     if each is not None and each in (MOST_ON_A_NODE, job.site.gpus_per_node):
         return
-    found = _who_wants_gpus(job, nodes, each)
+    found = _gpus_needed_per_node(job, nodes, each)
     if found is None:
         return
     place, wanted = found
@@ -83,10 +84,10 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
     )
 
 
-def _who_wants_gpus(job: Job, nodes: int, each: int | None) -> tuple[Span, int] | None:
-    """The first launcher of a fixed number of processes on each node, or a program of which each task wants a GPU.
+def _gpus_needed_per_node(job: Job, nodes: int, each: int | None) -> tuple[Span, int] | None:
+    """The first command that needs the same number of GPUs on each node: its place, and that number.
 
-    Where it stands, and how many GPUs it wants on each node.
+    It is a launcher of a fixed number of processes on each node, or a step with a task for each GPU.
     """
     for world in find_worlds(job):
         step, launcher = world.step, world.launcher
@@ -94,22 +95,22 @@ def _who_wants_gpus(job: Job, nodes: int, each: int | None) -> tuple[Span, int] 
             continue
         count = launcher.processes_per_task
         if isinstance(count, int) and count > 1 and (each is None or count == each) and world.starts_per_node == 1:
-            if _takes_what_the_job_has(step):
+            if _inherits_gpus(step):
                 return launcher.span, count
     for step in job.steps:
         tasks = step.tasks_per_node
-        if step.nodes == nodes and tasks is not None and tasks > 1 and tasks == each and _takes_what_the_job_has(step):
+        if step.nodes == nodes and tasks is not None and tasks > 1 and tasks == each and _inherits_gpus(step):
             if not is_repeatable_step(step):
                 return step.invocation.name_span, tasks
     return None
 
 
-def _takes_what_the_job_has(step: Step) -> bool:
+def _inherits_gpus(step: Step) -> bool:
     return step.certain and not any(name in step.options for name in ("gpus", *OF_GPUS))
 
 
 def _uneven_tasks(job: Job) -> Iterator[Finding]:
-    """A total of tasks that is one for each GPU of each node."""
+    """The finding on a total of tasks that gives one task for each GPU."""
     request = job.request
     tasks, nodes, setting = request.tasks, request.exact_nodes(), request.setting("ntasks")
     if tasks is None or setting is None or nodes is None or not 1 < nodes < tasks or tasks % nodes:

@@ -1,20 +1,20 @@
-"""An exclusive job that asks for no GPU has them all, but its steps see none.
+"""An exclusive job that requests no GPU has them all, but its steps see none.
 
 With `--exclusive` Slurm gives a job everything on its nodes, GPUs too, and the batch shell finds them all in
-CUDA_VISIBLE_DEVICES. A step however gets the GPUs that somebody asked for, and nobody did: under srun
+CUDA_VISIBLE_DEVICES. A step, however, gets only GPUs that were requested, and none were: under srun
 CUDA_VISIBLE_DEVICES is unset, and where the cluster constrains devices `torch.cuda.is_available()` is False, though
 `nvidia-smi` in the batch script shows eight GPUs.
 
-What says that a step uses GPUs: its launcher, program or options; and, where none of these tells, exported variables of
-NCCL, a variable that counts GPUs, or an image of NVIDIA's registry, unless all that runs in it prepares data.
+Signs that a step uses GPUs are its launcher, program or options; and, where these show nothing, exported variables of
+NCCL, a variable that counts GPUs, or an image of NVIDIA's registry, unless everything that runs in it prepares data.
 
 Advice only: clusters that do not manage their GPUs as GRES show them to every step, and some of those refuse a job that
-asks.
+requests them.
 
 ## Fix
 
-Asks for GPUs in the job, as many as the launcher starts workers. Unsafe: the number is a guess, and there are sites
-where any GPU option is refused.
+Requests as many GPUs for the job as the launcher starts workers. Unsafe: the number is a guess, and some sites refuse
+any GPU option.
 
 ## References
 

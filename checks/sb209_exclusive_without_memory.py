@@ -1,15 +1,15 @@
-"""An exclusive job gets whole nodes, and perhaps only a part of their memory.
+"""An exclusive job gets whole nodes, but perhaps only part of their memory.
 
-With `--exclusive` a job has all CPUs and GPUs of its nodes, but only the memory that it asked for. Where it asked for
-none it gets the site's default (`DefMemPerCPU`, `DefMemPerNode`), which may be far less than the node has: the job ends
-with an out-of-memory kill on a node that is otherwise empty. `--mem=0` asks for all memory.
+With `--exclusive` a job has all CPUs and GPUs of its nodes, but only the memory that it requested. Where it requested
+none, it gets the site's default (`DefMemPerCPU`, `DefMemPerNode`), which may be far less than the node has: the job
+ends with an out-of-memory kill on a node that is otherwise empty. `--mem=0` asks for all memory.
 
 Advice only: a site that sets no default, or does not count memory, gives all of it anyway.
 
 ## Fix
 
-Adds `--mem=0` behind the directives. Unsafe: some sites refuse a job that asks for all memory of a node, as the nodes
-differ or keep a part for themselves.
+Adds `--mem=0` after the directives. Unsafe: some sites refuse a job that requests all memory of a node, as the nodes
+differ or reserve some for themselves.
 
 ## References
 

@@ -1,12 +1,12 @@
-"""sbatch makes a task for each socket, core or thread that the job asks for.
+"""sbatch creates a task for each socket, core or thread that the job requests.
 
 With `--nodes` (or `-B`) and no number of tasks, it multiplies the nodes by `--sockets-per-node`, `--cores-per-socket`
 and `--threads-per-core`: `--nodes=1 --threads-per-core=2` is a job of two tasks, and a plain `srun ./a.out` starts the
-program twice. sbatch says so with `-v` only.
+program twice. sbatch reports this only with `-v`.
 
 ## Fix
 
-None: write the number of tasks that is meant, with `--ntasks` or `--ntasks-per-node`.
+None: set the intended number of tasks with `--ntasks` or `--ntasks-per-node`.
 
 ## References
 
@@ -31,8 +31,8 @@ def check(job: Job) -> Iterator[Finding]:
     for component, counts in enumerate(task_counts(job)):
         if counts is None or not counts.multiplied or counts.ntasks <= counts.min_nodes:
             continue
-        given = [job.directives.last(name, component) for name in FACTORS]
-        settings = sorted((each for each in given if each is not None), key=lambda each: each.option_span.start)
+        factors = [job.directives.last(name, component) for name in FACTORS]
+        settings = sorted((each for each in factors if each is not None), key=lambda each: each.option_span.start)
         if not settings:
             continue
         nodes = "1 node" if counts.min_nodes == 1 else f"{counts.min_nodes} nodes"

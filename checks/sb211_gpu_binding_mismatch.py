@@ -1,19 +1,19 @@
-"""Tasks see other GPUs than the program in them expects.
+"""Tasks do not see the GPUs that their program expects.
 
 `--gpus-per-task=1`, `--ntasks-per-gpu` and `--gpu-bind=single:1` show each task one GPU, GPU 0 for its program.
-torchrun with four processes in such a task, and a program that calls `set_device(LOCAL_RANK)`, then ask for GPUs
-that there are not: `CUDA error: invalid device ordinal`. A task that is alone on its node is bound since Slurm 25.11;
-before, `--gpu-bind` and a `--gpus-per-task` beside GPUs by node did nothing there.
+torchrun with four processes in such a task, and a program that calls `set_device(LOCAL_RANK)`, then use GPUs that do
+not exist: `CUDA error: invalid device ordinal`. A task that is alone on its node is bound since Slurm 25.11; before
+that, `--gpu-bind` and a `--gpus-per-task` in addition to GPUs per node had no effect there.
 
-The other way round, `srun --ntasks=4 --gres=gpu:1` gives four tasks of a node the same GPU, as `--gres` counts by node:
-NCCL ends with `Duplicate GPU detected`, or four ranks share the memory of one GPU while the others are idle.
+Conversely, `srun --ntasks=4 --gres=gpu:1` gives four tasks of a node the same GPU, as `--gres` counts per node: NCCL
+ends with `Duplicate GPU detected`, or four ranks share the memory of one GPU while the others are idle.
 
-A program that is told nothing but to be distributed is advice: most take the GPU of their local rank, not all.
+A program that only has an option to be distributed is advice: most, but not all, use the GPU of their local rank.
 
 ## Fix
 
 Shows each task all GPUs of its node (`--gpus-per-node=8` for eight tasks of one), or gives the one task of a launcher
-as many as it starts processes. Unsafe: the program may know about it.
+as many as it starts processes. Unsafe: the program may take this into account.
 
 ## References
 
@@ -51,7 +51,7 @@ CARD = Card(
     when=Options(*GPU_OPTIONS) | StepOptions(*GPU_OPTIONS),
 )  # fmt: skip
 
-# Options whose value is the index of a device, or a number on the node that programs use as one.
+# Options whose value is the index of a device, or a local rank that programs use as one.
 DEVICE_OPTION = Regex(
     r"-{1,2}(?:local[_-]?(?:rank|id)|gpu(?:[_-]?id)?|device(?:[_-]?id)?|cuda[_-]?device|rank[_-]?local)"
 )
@@ -80,7 +80,7 @@ def _bound_launchers(job: Job) -> Iterator[Finding]:
         if not isinstance(count, int) or count < 2 or not world.certain or is_duplicated(job, world.launch):
             continue
         if launcher.is_a("counts-all") and world.nodes_setting.number is None:
-            continue  # its number is that of all nodes
+            continue  # its number of processes counts all nodes
         reason = binding_reason(step)
         if reason is None:
             continue
@@ -108,7 +108,7 @@ def _bound_launchers(job: Job) -> Iterator[Finding]:
 
 
 def _with_value(job: Job, step: Step, name: str, number: int, other: str | None) -> Edit | None:
-    """An option, of the srun or the job, with another number, and under another name where that is given."""
+    """The edit that sets an option of the srun or the job to another number, and to the name `other` if given."""
     option = step.option(name)
     if option is not None:
         span = literal_span(option.value)
@@ -130,24 +130,23 @@ def _with_value(job: Job, step: Step, name: str, number: int, other: str | None)
     return Edit(setting.span, f"--{other}={number}") if setting.value_line is setting.line else None
 
 
-# --- programs that take a GPU by their number on the node, where each task sees just its own -----------
+# --- programs that choose a GPU by their local rank, where each task sees only its own -----------------
 
 
-class Taken(NamedTuple):
-    """How a program takes a GPU by its number on the node.
+class DeviceUse(NamedTuple):
+    """How a program chooses a GPU by its local rank.
 
-    `place`: what says so; `how`: in words; `sure`: the script says it, and it is not only usual; `consequence`: what
-    becomes of the tasks where each sees one GPU.
+    `place`: what shows it; `how`: in words; `certain`: the script says so, rather than just most programs doing so;
+    `consequence`: what happens to the tasks where each sees one GPU.
     """
 
     place: Span
     how: str
-    sure: bool = True
+    certain: bool = True
     consequence: str = "all tasks but the first die of `invalid device ordinal`"
 
 
 def _bound_ranks(job: Job) -> Iterator[Finding]:
-    seen: set[object] = set()
     for step in job.steps:
         reason = binding_reason(step)
         if reason is None or _has_launcher(job, step):
@@ -160,18 +159,17 @@ def _bound_ranks(job: Job) -> Iterator[Finding]:
             continue
         span, words = reason
         for invocation in step.program:
-            taken = _taken(job, invocation)
-            if taken is None or (span, taken.how) in seen:
+            use = _device_use(job, invocation)
+            if use is None:
                 continue
-            seen.add((span, taken.how))
             edit, instead = _all_visible(job, step, sharing)
-            line = job.line(taken.place.start)
+            line = job.line(use.place.start)
             yield Finding(
                 span,
-                f"`{words}` shows each task only one GPU, as GPU 0, but {taken.how} (line {line}): "
-                f"{taken.consequence}; write {instead}, or let each task take GPU 0",
-                "warning" if taken.sure else "info",
-                related=[(taken.place, taken.how)],
+                f"`{words}` shows each task only one GPU, as GPU 0, but {use.how} (line {line}): "
+                f"{use.consequence}; write {instead}, or let each task take GPU 0",
+                "warning" if use.certain else "info",
+                related=[(use.place, use.how)],
                 fix=None if edit is None else Fix("show each task all GPUs of its node", [edit]),
             )
 
@@ -180,67 +178,68 @@ def _has_launcher(job: Job, step: Step) -> bool:
     return any(launch.launcher.spawns for launch in job.launches_of(step))
 
 
-def _taken(job: Job, invocation: Invocation) -> Taken | None:
+def _device_use(job: Job, invocation: Invocation) -> DeviceUse | None:
     if not invocation.argv or invocation.context.restricted:
         return None
     for name in DEVICE_VARIABLES:
         value = _set_in_task(invocation, name)
-        if value is not None and _is_local_number(value):
+        if value is not None and _is_local_rank(value):
             hidden = "where the cluster hides other GPUs, all tasks but the first find none"
-            return Taken(value[0].span, f"{name}=$SLURM_LOCALID shows a task the GPU of its number", consequence=hidden)
+            how = f"{name}=$SLURM_LOCALID shows a task the GPU of its number"
+            return DeviceUse(value[0].span, how, consequence=hidden)
     if not is_python(invocation.argv[0]):
         return None
     local = _set_in_task(invocation, "LOCAL_RANK")
     if local is not None:
-        return Taken(local[0].span, "LOCAL_RANK is $SLURM_LOCALID") if _is_local_number(local) else None
+        return DeviceUse(local[0].span, "LOCAL_RANK is $SLURM_LOCALID") if _is_local_rank(local) else None
     for at, field in enumerate(invocation.argv):
         name, equals, _ = shown_text(field).partition("=")
         value = field if equals else invocation.argv[at + 1] if at + 1 < len(invocation.argv) else None
-        if DEVICE_OPTION.fullmatch(name) and value is not None and _is_local_number(value):
-            return Taken(Span(field[0].start, field[-1].end), f"{name} is $SLURM_LOCALID")
+        if DEVICE_OPTION.fullmatch(name) and value is not None and _is_local_rank(value):
+            return DeviceUse(Span(field[0].start, field[-1].end), f"{name} is $SLURM_LOCALID")
     sign = rank_sign(job, invocation)
     if sign is not None and sign.kind == "lightning" and (sign.devices or 0) > 1:
         how = f"Lightning looks for {sign.devices} devices in each task"
-        return Taken(sign.span, how, consequence="Lightning finds one and refuses to start")
+        return DeviceUse(sign.span, how, consequence="Lightning finds one and refuses to start")
     if sign is not None and sign.kind == "jax":
-        return Taken(sign.span, "JAX takes the GPU of its task's number")
+        return DeviceUse(sign.span, "JAX takes the GPU of its task's number")
     for field in invocation.argv:
         text = text_of(field)
         if text is not None and DISTRIBUTED.fullmatch(text):
             how = f"most programs with {text} take the GPU of their local rank"
-            return Taken(Span(field[0].start, field[-1].end), how, sure=False)
+            return DeviceUse(Span(field[0].start, field[-1].end), how, certain=False)
     return None
 
 
 def _set_in_task(invocation: Invocation, name: str) -> Pieces | None:
-    """The value that a command has for a variable, by `NAME=value command`, `env`, or an export of its shell."""
+    """The value of a variable for a command, from `NAME=value command`, `env`, or an export of its shell."""
     for variable, field in invocation.variables:
         if variable == name:
             return field
     return exported(invocation, name)
 
 
-def _is_local_number(value: Pieces) -> bool:
-    """Whether a value is the task's number on its node, and filled in by the task."""
+def _is_local_rank(value: Pieces) -> bool:
+    """Whether a value is the local rank of the task, expanded in the task."""
     found = [each for each in expansions(value) if each.name == "SLURM_LOCALID"]
     return any(each.phase is Phase.TASK for each in found)
 
 
 def _all_visible(job: Job, step: Step, sharing: StepGpus) -> tuple[Edit | None, str]:
-    """What shows each task all GPUs of its node: the edit, and in words."""
-    tasks, own = step.tasks_per_node, sharing.meant
+    """The edit that shows each task all GPUs of its node (None where not known), and the option to write."""
+    tasks, per_task = step.tasks_per_node, sharing.meant
     for name in ("gpu-bind", "tres-bind"):
         if name in step.options or step.request.has_option(name):
             return None, f"--{name}={'gres/gpu:' if name == 'tres-bind' else ''}none"
-    if tasks is None or own is None:
+    if tasks is None or per_task is None:
         return None, "--gpu-bind=none"
-    number = tasks * own
+    number = tasks * per_task
     if "gpus-per-task" in step.options and step.request.has_option("gpus-per-task"):
         return None, f"--gpus-per-node={number}"
     return _with_value(job, step, "gpus-per-task", number, "gpus-per-node"), f"--gpus-per-node={number}"
 
 
-# --- ranks that all see the same one GPU of their node -------------------------------------------------
+# --- ranks that all see the same GPU of their node -----------------------------------------------------
 
 
 def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
@@ -277,8 +276,8 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
     elif sign is None or option is not None:
         return None
     else:
-        given = [step.request.setting(name) for name in ("gpus-per-node", "gres", "gpus")]
-        setting = next((each for each in given if each is not None), None)
+        settings = map(step.request.setting, ("gpus-per-node", "gres", "gpus"))
+        setting = next((each for each in settings if each is not None), None)
         if setting is None:
             return None
         span, words = setting.span, job.source.slice(setting.span)

@@ -1,25 +1,24 @@
-"""The script sets which GPUs its programs see, though Slurm has done so already.
+"""The script sets which GPUs its programs see, although Slurm already does so.
 
-Slurm sets CUDA_VISIBLE_DEVICES to the GPUs that the job got. `export CUDA_VISIBLE_DEVICES=2` in a job with one GPU,
-left over from a workstation, names one that is not there: `No CUDA GPUs are available`; where the cluster does not hide
-the GPUs of others it names one that another job is using. A shorter list leaves GPUs idle that the job waited for, and
-one that the batch shell exports does not reach the tasks of an srun at all: Slurm sets the variable anew for each. A
-script that takes the GPUs which nvidia-smi shows as idle may take those of another job, and `$SLURM_JOB_GPUS` has the
-numbers of the node, which programs that see only the job's GPUs do not know.
+Slurm sets CUDA_VISIBLE_DEVICES to the GPUs of the job. `export CUDA_VISIBLE_DEVICES=2` in a job with one GPU, left over
+from a workstation, names one that does not exist: `No CUDA GPUs are available`; where the cluster does not hide the
+GPUs of others, it names one that another job is using. A shorter list leaves GPUs idle that the job waited for, and one
+that the batch shell exports does not reach the tasks of an srun at all: Slurm overwrites the variable for each. A
+script that picks the GPUs which nvidia-smi shows as idle may pick those of another job, and `$SLURM_JOB_GPUS` has the
+indices on the node, which mean nothing to programs that see only the job's GPUs.
 
-Nothing is said where each process is given its own GPU (in a loop, in the background, by several values), of an empty
-value, and of jobs with `--exclusive`.
+Not reported: a GPU for each process (in a loop, in the background, by several values), an empty value, and jobs with
+`--exclusive`.
 
 ## Fix
 
-Takes the line out. Safe where the value is all of the job's GPUs and only steps follow, as it changes nothing there,
-and where the job has one GPU and it is not that one; else unsafe, as a program may have been meant to see less.
+Removes the line. Safe where the value is all of the job's GPUs and only steps follow, as it changes nothing there, and
+where the job has one GPU and the value names another; otherwise unsafe, as a program may be meant to see fewer.
 
 ## References
 
-https://slurm.schedmd.com/gres.html; runs on Slurm 22.05 and 24.11, where the variable is set or unset anew
-for every task; CUDA stops reading at the first number that there is no GPU for;
-https://github.com/thuml/Time-Series-Library/issues/10
+https://slurm.schedmd.com/gres.html; runs on Slurm 22.05 and 24.11, which set or unset the variable for every task; CUDA
+stops reading at the first index without a GPU; https://github.com/thuml/Time-Series-Library/issues/10
 """
 
 import re
@@ -47,7 +46,7 @@ IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
 
 
 class Choice(NamedTuple):
-    """A literal list of GPUs that the batch shell sets, and the command for which alone it does."""
+    """A literal list of GPUs that the batch shell sets; `command`: the only command that gets it, if any."""
 
     name: str
     ids: tuple[int, ...]
@@ -59,10 +58,10 @@ class Choice(NamedTuple):
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is Phase.BATCH and not job.request.has_option("exclusive"):
         yield from _computed(job)
-    held = job.request.gpus_per_node()
-    if not held or job.request.heterogeneous or job.phase is not Phase.BATCH:
+    available = job.request.gpus_per_node()
+    if not available or job.request.heterogeneous or job.phase is not Phase.BATCH:
         return
-    yield from _all_in_tasks(job, held)
+    yield from _all_in_tasks(job, available)
     if job.request.has_option("exclusive"):
         return
     choices = {each.span: each for each in _choices(job)}
@@ -74,21 +73,21 @@ def check(job: Job) -> Iterator[Finding]:
         severity, safe = None, False
         if context.conditional:
             continue
-        if max(ids) >= held:
-            first = min(each for each in ids if each >= held)
-            has = "only GPU 0" if held == 1 else f"GPUs 0 to {held - 1}"
-            left = "no GPU" if ids[0] >= held else "fewer GPUs"  # CUDA stops at the first that there is not
+        if max(ids) >= available:
+            first = min(each for each in ids if each >= available)
+            has = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
+            left = "no GPU" if ids[0] >= available else "fewer GPUs"  # CUDA stops at the first that does not exist
             message = (
                 f"the job has {has}, but {name} names GPU {first}: programs find {left}, or those of another job; "
                 f"leave {name} to Slurm"
             )
-            safe = held == 1 and len(ids) == 1
+            safe = available == 1 and len(ids) == 1
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":
             continue
-        elif ids == tuple(range(held)):
-            message = f"Slurm itself sets {name} to the job's {held} GPUs, maybe by other numbers; remove this"
+        elif ids == tuple(range(available)):
+            message = f"Slurm itself sets {name} to the job's {available} GPUs, maybe by other numbers; remove this"
             severity, safe = "info", _only_steps(job)
-        elif set(ids) == set(range(held)) or choice.command is not None:
+        elif set(ids) == set(range(available)) or choice.command is not None:
             continue
         elif _only_steps(job):
             message = (
@@ -98,30 +97,30 @@ def check(job: Job) -> Iterator[Finding]:
             severity = "info" if _is_set_in_tasks(job, name) else None
         elif _works_in_batch_shell(job):
             message = (
-                f"{name} shows programs {number} of the job's {held} GPUs, and the others stay idle; leave it to "
+                f"{name} shows programs {number} of the job's {available} GPUs, and the others stay idle; leave it to "
                 f"Slurm, or ask for only {number}"
             )
         else:
             continue
         span = _line_of(job, choice)
-        safe = safe and len(re.findall(rf"(?<![A-Z_]){name}", job.source.text)) == 1  # it is read nowhere
+        safe = safe and len(re.findall(rf"(?<![A-Z_]){name}", job.source.text)) == 1  # nothing reads it
         fix = None if span is None else Fix(f"leave {name} to Slurm", [remove(span)], safe)
         yield Finding(choice.span, message, severity, fix=fix)
 
 
 def _computed(job: Job) -> Iterator[Finding]:
-    """GPUs that the batch shell picks itself: by numbers of the node, or those that it finds idle."""
+    """Findings on GPUs that the batch shell picks itself: by their indices on the node, or because they are idle."""
     if job.request.asks_for_gpus is False or not job.request.gpu_settings():
         return
     for assigned in job.assignments:
         if assigned.name not in DEVICE_VARIABLES or assigned.context.phase is not Phase.BATCH:
             continue
         fields = [field for each in assigned.alternatives for field in each.fields or ()]
-        sources = [one for field in fields for each in expansions(field) for one in each.all()]
+        sources = [source for field in fields for each in expansions(field) for source in each.all()]
         names = {each.name for each in sources}
         if names & {"SLURM_JOB_GPUS", "SLURM_STEP_GPUS"}:
             message = "these are numbers of the node, but where Slurm hides the GPUs of others programs count from 0"
-        elif any(_asks_for_idle(each.name) for each in sources) or names & _scanned(job):
+        elif any(_looks_for_idle_gpus(each.name) for each in sources) or names & _found_with_nvidia_smi(job):
             message = "Slurm has chosen the GPUs of this job: those that nvidia-smi finds idle may be another's"
         else:
             continue
@@ -129,43 +128,43 @@ def _computed(job: Job) -> Iterator[Finding]:
         yield Finding(assigned.span, f"{message}; leave {assigned.name} to Slurm", severity)
 
 
-def _asks_for_idle(text: str) -> bool:
+def _looks_for_idle_gpus(text: str) -> bool:
     return "nvidia-smi" in text and ("query" in text or "utilization" in text or "pids" in text)
 
 
 @once
-def _scanned(job: Job) -> set[str]:
-    """The variables that are set where nvidia-smi was asked."""
+def _found_with_nvidia_smi(job: Job) -> set[str]:
+    """Names of variables that are set under a condition on the output of nvidia-smi."""
     branches = ((each.name, branch) for each in job.assignments for branch, _ in each.context.guards)
     conditions = ((name, branch) for name, branch in branches if isinstance(branch, tuple) and branch[0] == "if")
-    return {name for name, branch in conditions if _asks_for_idle(str(branch[1]))}
+    return {name for name, branch in conditions if _looks_for_idle_gpus(str(branch[1]))}
 
 
-def _all_in_tasks(job: Job, held: int) -> Iterator[Finding]:
-    """Tasks that choose all GPUs, which they see anyway where nothing gives each its own."""
-    of_tasks = ("gpus-per-task", "gpu-bind", "ntasks-per-gpu", "tres-bind", "gpus", "gpus-per-node", "gres")
-    if job.request.has_any_option(of_tasks[:4]):
+def _all_in_tasks(job: Job, available: int) -> Iterator[Finding]:
+    """Findings on tasks that set all GPUs, which they see anyway where no option gives each its own."""
+    options = ("gpus-per-task", "gpu-bind", "ntasks-per-gpu", "tres-bind", "gpus", "gpus-per-node", "gres")
+    if job.request.has_any_option(options[:4]):
         return
     for command in job.invocations:
         step = enclosing_step(command.context) if command.phase is Phase.TASK else None
-        if step is None or any(name in step.options for name in of_tasks):
+        if step is None or any(name in step.options for name in options):
             continue
         for name, field in command.variables:
             span = span_of(field)
-            if name in DEVICE_VARIABLES and _ids(field) == tuple(range(held)):
-                yield Finding(span, f"each task sees all {held} GPUs of its node anyway; leave {name} out", "info")
+            if name in DEVICE_VARIABLES and _ids(field) == tuple(range(available)):
+                yield Finding(span, f"each task sees all {available} GPUs of its node anyway; leave {name} out", "info")
 
 
 @once
 def _is_set_in_tasks(job: Job, name: str) -> bool:
-    """Whether the tasks set it themselves, so that it does not matter what the batch shell set."""
+    """Whether the tasks set the variable themselves, so the value of the batch shell does not matter."""
     if any(each.name == name and each.context.phase is Phase.TASK for each in job.assignments):
         return True
     return any(name == own for each in job.invocations if each.phase is Phase.TASK for own, _ in each.variables)
 
 
 def _choices(job: Job) -> Iterator[Choice]:
-    """Every assignment of a literal list of numbers in the batch shell, also that before a command."""
+    """The assignments of literal GPU lists in the batch shell, including those before a command."""
     for assigned in job.assignments:
         if assigned.name in DEVICE_VARIABLES and assigned.context.phase is Phase.BATCH:
             if len(assigned.alternatives) == 1 and assigned.alternatives[0].fields is not None:
@@ -182,7 +181,7 @@ def _choices(job: Job) -> Iterator[Choice]:
 
 
 def _command(job: Job, span: Span) -> Invocation | None:
-    """The command before whose name an assignment stands."""
+    """The command with this assignment before its name."""
     for invocation in job.invocations:
         if invocation.variables and invocation.span.start <= span.start < invocation.name_span.start:
             return invocation
@@ -197,7 +196,7 @@ def _ids(field: Pieces) -> tuple[int, ...] | None:
     return tuple(map(parse_integer, text.split(","))) if IDS.fullmatch(text) else None
 
 
-# --- who sees it -----------------------------------------------------------------------------------------
+# --- which programs see it -------------------------------------------------------------------------------
 
 
 @once
@@ -224,7 +223,7 @@ def _works_in_batch_shell(job: Job) -> bool:
 
 
 def _line_of(job: Job, choice: Choice) -> Span | None:
-    """The line of an assignment that stands alone on it."""
+    """The line of an assignment, where it is alone on it."""
     if choice.command is not None:
         return None
     line = job.source.line_of(choice.span.start)

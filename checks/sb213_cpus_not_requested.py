@@ -1,13 +1,13 @@
-"""A job of several GPUs on a node asks for no CPUs, and gets one.
+"""A job with several GPUs on a node requests no CPUs, and gets one.
 
-`--gres=gpu:4` brings GPUs and nothing else: without a number of tasks, `--cpus-per-task` or `--cpus-per-gpu` the job
+`--gres=gpu:4` requests GPUs and nothing else: without a number of tasks, `--cpus-per-task` or `--cpus-per-gpu` the job
 has one task of one CPU on each node, and the memory that goes with it. Four training processes and all their data
 loaders share that core, and the GPUs wait. Sites may give CPUs with each GPU (DefCpuPerGPU), or whole nodes, as they
 often do for jobs of several nodes or of eight GPUs on a node: for these it is advice.
 
 ## Fix
 
-None: how many cores a GPU of the node has is not known here.
+None: how many cores the node has for each GPU is not known here.
 
 ## References
 
@@ -27,7 +27,7 @@ CARD = Card(
     when=Options("gres", "gpus", "gpus-per-node"), batch=True, certain=True,
 )  # fmt: skip
 
-# Options that grant CPUs, or leave their number to something else. `mem` does at sites with a MaxMemPerCPU.
+# Options that set the number of CPUs, or from which it follows: `mem` at sites with a MaxMemPerCPU.
 GRANTING = (
     "cpus-per-task", "cpus-per-gpu", "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "extra-node-info",
     "threads-per-core", "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket",
@@ -38,17 +38,17 @@ GRANTING = (
 def check(job: Job) -> Iterator[Finding]:
     worlds = find_worlds(job)
     if not job.request.heterogeneous:
-        yield from _of_request(job.request, job.steps, worlds)
+        yield from _one_cpu(job.request, job.steps, worlds)
         return
     by_component: dict[int, list[Step]] = {}
     for step in job.steps:
         if step.has_known_component and step.certain:
             by_component.setdefault(step.request.component, []).append(step)
     for steps in by_component.values():
-        yield from _of_request(steps[0].request, steps, [world for world in worlds if world.step in steps])
+        yield from _one_cpu(steps[0].request, steps, [world for world in worlds if world.step in steps])
 
 
-def _of_request(request: Request, steps: list[Step], worlds: Sequence[World]) -> Iterator[Finding]:
+def _one_cpu(request: Request, steps: list[Step], worlds: Sequence[World]) -> Iterator[Finding]:
     gpus = request.gpus_per_node()
     if gpus is None or gpus < 2 or request.has_any_option(GRANTING):
         return
@@ -56,13 +56,13 @@ def _of_request(request: Request, steps: list[Step], worlds: Sequence[World]) ->
     if counted and request.tasks_on_each_node() != 1:
         return
     if any("cpus-per-task" in step.options for step in steps):
-        return  # it counts on whole nodes
+        return  # the script expects whole nodes
     processes = [world.processes for world in worlds if world.starts_per_node == 1]
     most = max((each for each in processes if each is not None), default=1)
     settings = request.gpu_settings()
     if most < 2 or not settings:
         return
-    # Who takes several nodes, or as many GPUs as most nodes have, often gets whole nodes with all their CPUs.
+    # A job with several nodes, or as many GPUs as most nodes have, often gets whole nodes with all their CPUs.
     nodes = request.effective_nodes()
     whole = gpus >= 8 or nodes is not None and nodes.maximum > 1
     asks = "component of the job asks" if request.heterogeneous else "job asks"

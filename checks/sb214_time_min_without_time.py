@@ -1,12 +1,12 @@
 """`--time-min` without `--time`: the limit stays that of the partition.
 
-`--time-min` is the least time with which Slurm may start the job earlier than it could with all of its `--time`. It is
-no limit of its own: without `--time` the job asks for the partition's default, often its maximum, and waits for a gap
-of that length, or is ended by a default that is shorter than it needs.
+`--time-min` is the shortest limit that Slurm may set to start the job earlier than with its full `--time`. It is not a
+limit by itself: without `--time` the job gets the partition's default, often its maximum, and waits for a gap of that
+length, or a default that is shorter than it needs ends the job.
 
 ## Fix
 
-Writes `--time` in its place. Unsafe: perhaps a longer limit is wanted, and the least time beside it.
+Writes `--time` in its place. Unsafe: perhaps a longer limit is wanted, in addition to the shortest one.
 
 ## References
 
@@ -15,7 +15,7 @@ sbatch(1), --time-min; `_valid_job_part()` and `job_limits_check()` in src/slurm
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -26,14 +26,12 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    _directives, request = job.directives, job.request
-    setting = request.setting("time-min")
-    if setting is None or request.has_option("time"):
+    setting = job.request.setting("time-min")
+    if setting is None or job.request.has_option("time"):
         return
     fix = None
     if setting.written == "--time-min" and job.source.slice(setting.option_span) == setting.written:
-        name = Span(setting.option_span.start, setting.option_span.end)
-        fix = Fix("write --time", [replace(name, "--time")])
+        fix = Fix("write --time", [replace(setting.option_span, "--time")])
     message = "without --time, --time-min leaves the limit at the partition's default"
     yield Finding(setting.span, f"{message}; write --time, with --time-min as the least that will do", fix=fix)
 

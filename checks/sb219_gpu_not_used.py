@@ -1,10 +1,10 @@
-"""The job asks for GPUs, but no program of it uses any.
+"""The job requests GPUs, but none of its programs uses any.
 
-The GPUs are idle for the whole job, others wait for them, and the work runs on a few processors. It happens when a
-script is copied, and in PyTorch when the model is never moved to the GPU.
+The GPUs are idle for the whole job, other jobs wait for them, and the work runs on a few CPUs. It happens when a script
+is copied, and in PyTorch when the model is never moved to the GPU.
 
-Reported where all programs of the job lie beside the script and were read, with their own modules: nothing in them
-speaks of CUDA, a GPU or a device, and none of the packages that they import uses GPUs by itself.
+Reported where all programs of the job are next to the script and were read, with their own modules: nothing in them
+mentions CUDA, a GPU or a device, and none of the packages that they import uses GPUs by itself.
 
 ## Fix
 
@@ -32,8 +32,8 @@ CARD = Card(
     when=Options("gpus", "gpus-per-node", "gpus-per-task", "gres"), batch=True, homogeneous=True,
 )  # fmt: skip
 
-# Packages that find GPUs without being told.
-_FINDING = frozenset({"cupy", "numba", "xgboost", "lightgbm", "spacy", "timm", "gensim", "sklearn"})
+# Packages that find GPUs without an option.
+_USING_GPUS = frozenset({"cupy", "numba", "xgboost", "lightgbm", "spacy", "timm", "gensim", "sklearn"})
 _WORDS = ("cuda", "gpu", "device", "rocm", "xpu", "nvidia", "nvml", "backend", "subprocess", "ctypes", "system")
 # Commands that prepare a program's environment.
 _PREPARING = UTILITIES | programs_with("installs") | {"activate", "if"}
@@ -41,8 +41,7 @@ _PREPARING = UTILITIES | programs_with("installs") | {"activate", "if"}
 
 def check(job: Job) -> Iterator[Finding]:
     settings = job.request.gpu_settings()
-    request = job.request
-    if request.asks_for_gpus is not True or not settings:
+    if job.request.asks_for_gpus is not True or not settings:
         return
     programs: list[PythonProgram] = []
     others: list[Invocation] = []
@@ -53,10 +52,10 @@ def check(job: Job) -> Iterator[Finding]:
             others.append(command)
             continue
         program = python_program(job, command)
-        if program is None or _speaks_of_gpus(command) or not _is_blind(program):
-            return  # whatever it is, it may use them
+        if program is None or _shows_gpu_use(command) or not _uses_no_gpu(program):
+            return  # it may use GPUs
         programs.append(program)
-    if programs and not any(map(_speaks_of_gpus, others)):
+    if programs and not any(map(_shows_gpu_use, others)):
         name = programs[0].path
         yield Finding(
             settings[0].span,
@@ -64,15 +63,15 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
-def _speaks_of_gpus(command: Invocation) -> bool:
-    """Whether the words of a command show that it uses GPUs; a module may be loaded for nothing."""
+def _shows_gpu_use(command: Invocation) -> bool:
+    """Whether the words of a command show that it uses GPUs; a loaded module does not."""
     signs = () if command.name in ("module", "ml") else gpu_signs(command.argv)
     return any(sign.strength != PROCESSORS for sign in signs)
 
 
-def _is_blind(program: PythonProgram) -> bool:
-    """Whether a program certainly uses no GPU."""
-    return program.complete and program.foreign <= SERIAL - _FINDING and not program.mentions(*_WORDS)
+def _uses_no_gpu(program: PythonProgram) -> bool:
+    """Whether a program certainly does not use a GPU."""
+    return program.complete and program.foreign <= SERIAL - _USING_GPUS and not program.mentions(*_WORDS)
 
 
 CASES = [
