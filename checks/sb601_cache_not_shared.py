@@ -1,19 +1,19 @@
-"""A cache that all nodes need lies where each node has its own.
+"""A cache that all nodes need is in a folder that is separate on each node.
 
 NeMo and Megatron Bridge pack datasets once, on one node, below NEMO_HOME or NEMO_DATASETS_CACHE, and every node then
-reads the result: on a folder that only one node sees the others find nothing (`TypeError: 'NoneType' object is not an
-iterator`). /tmp and the local disks belong to one node each, and a path inside a container that no mount covers
-belongs to one container. Other caches are merely filled again on every node.
+reads the result: in a folder that only one node sees, the others find nothing (`TypeError: 'NoneType' object is not an
+iterator`). /tmp and the local disks belong to one node each, and a path inside a container that no mount covers belongs
+to one container. Other caches are only filled again on every node.
 
 The severity follows the variable: an error for NEMO_HOME and NEMO_DATASETS_CACHE, a warning for MODELSCOPE_CACHE and
-HF_DATASETS_CACHE, advice for those that cost only time (HF_HOME, UV_CACHE_DIR …). Options of programs count like
-variables: an error for Megatron's `--data-cache-path`, a warning for `--packing_cache`, advice for any other
-`--cache-dir`. A value that is only the default of
-`${NAME:-…}` is at most a warning. Which folders are shared can be said in the settings: `shared-paths`, `local-paths`.
+HF_DATASETS_CACHE, advice for those that only cost time (HF_HOME, UV_CACHE_DIR …). Program options count like variables:
+an error for Megatron's `--data-cache-path`, a warning for `--packing_cache`, advice for any other `--cache-dir`. A
+value that is only the default of `${NAME:-…}` is at most a warning. The settings `shared-paths` and `local-paths` say
+which folders are shared.
 
 ## Fix
 
-Where another cache of the script lies on shared storage, a folder beside it is offered. Unsafe: which folder is meant
+Where another cache of the script is on shared storage, a folder next to it is offered. Unsafe: which folder is meant
 cannot be known.
 
 ## References
@@ -34,7 +34,7 @@ from sbatchlint.job.programs import all_words
 from sbatchlint.programs import has_trait
 from sbatchlint.triggers import Steps, Variables
 
-# What goes wrong where each node has a cache of its own, by variable: how bad it is, and what happens.
+# By variable, the severity and the consequence where each node has its own cache.
 CACHES = {
     "NEMO_HOME": ("error", "what one node prepares there is missing on the others"),
     "NEMO_DATASETS_CACHE": ("error", "datasets that one node packs there are missing on the others"),
@@ -48,7 +48,7 @@ CACHES = {
     "UV_CACHE_DIR": ("info", "each node downloads and builds the packages again"),
     "PIP_CACHE_DIR": ("info", "each node downloads and builds the packages again"),
 }
-# The same of options; others of this kind cost only time.
+# The same by option; others of this kind only cost time.
 OPTIONS = {
     "data_cache_path": ("error", "the first rank builds the indexes there, and those of other nodes do not find them"),
     "packing_cache": ("warning", "what one node packs there is missing on the others"),
@@ -62,10 +62,10 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     steps = [step for step in job.steps if step.several_nodes]
-    told = bool(steps) and "cache" in all_words(job)
+    may_have_options = bool(steps) and "cache" in all_words(job)
     for step in steps:
         caches = list(cache_settings(step, job.site, CACHES))
-        if told:
+        if may_have_options:
             caches += cache_options(step, job.site)
         shared = {each.name for each in caches if each.location.kind == SHARED}
         for cache in caches:
@@ -76,10 +76,10 @@ def check(job: Job) -> Iterator[Finding]:
             severity, consequence = CACHES.get(cache.name) or OPTIONS.get(cache.name, _OTHERS)
             if cache.default and severity == "error":
                 severity = "warning"
-            path, beside = job.source.slice(cache.span), _beside_shared_cache(job, cache)
+            path, neighbour = job.source.slice(cache.span), _beside_shared_cache(job, cache)
             fix = None
-            if cache.name in CACHES and beside is not None and not cache.default and not set("$ ") & set(path):
-                fix = Fix("keep it beside the other cache", [replace(cache.span, beside)])
+            if cache.name in CACHES and neighbour is not None and not cache.default and not set("$ ") & set(path):
+                fix = Fix("keep it beside the other cache", [replace(cache.span, neighbour)])
             own = "is private to" if cache.location.kind == NODE_LOCAL else "lies in the container of"
             yield Finding(
                 cache.span,
@@ -92,7 +92,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_filled_on_nodes(job: Job, cache: CacheSetting) -> bool:
-    """Whether the script copies something into the folder on the nodes themselves."""
+    """Whether the script itself copies something into the folder on the nodes."""
     folder = key(cache.value)
     for command in job.invocations:
         if not has_trait(command.name, "copies") or command.context.parent is None and command.name != "sbcast":
@@ -103,7 +103,7 @@ def _is_filled_on_nodes(job: Job, cache: CacheSetting) -> bool:
 
 
 def _beside_shared_cache(job: Job, cache: CacheSetting) -> str | None:
-    """A folder beside another cache of the script that all nodes see, as it is written."""
+    """A folder next to another cache of the script that all nodes see, written like that; None where there is none."""
     for name in CACHES:
         value = exported(cache.command, name) if name != cache.name else None
         text = None if value is None else text_of(value)

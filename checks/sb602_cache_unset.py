@@ -1,15 +1,15 @@
-"""A cache that all nodes need is set nowhere, so that each container keeps its own.
+"""A cache that all nodes need is not set, so each container keeps its own.
 
 Without NEMO_HOME (or NEMO_DATASETS_CACHE) NeMo and Megatron Bridge prepare datasets below the home folder, which inside
-a container is the container's own on every node: what one node packs is missing on the others. With MODELSCOPE_CACHE
-unset each node of a swift job downloads for itself, and uv without UV_CACHE_DIR rebuilds its packages in every
-container and fills its root file system; these two cost time only, and are advice.
+a container is the container's own on every node: what one node packs is missing on the others. Without MODELSCOPE_CACHE
+each node of a swift job downloads its own copy, and uv without UV_CACHE_DIR rebuilds its packages in every container
+and fills the container's root file system; these two only cost time, and are advice.
 
-The variable may come from the environment from which the job is submitted; no script shows that.
+The variable may also come from the environment of the submitting shell, which the script does not show.
 
 ## Fix
 
-None: which folder all nodes see is known to you alone.
+None: only you know which folder all nodes see.
 
 ## References
 
@@ -43,7 +43,7 @@ FINETUNING = Regex(r"(?:^|[^a-z])(?:sft|peft|lora|dora|finetune|finetuning|fine_
 NEMO_PROGRAM = Regex(
     r"nemo(?!tron|[_-]?(?:automodel|rl|gym|curator|run))|megatron[._-]?bridge|run_recipe", re.IGNORECASE
 )
-# Data from elsewhere: its own folder, none at all, or conversations with pictures, which nothing packs.
+# Other data: a folder of its own, mock data, or conversations with images, which are not packed.
 OWN_DATA = Regex(r"dataset_root=|packed\w*path|dataset\.path=|mock|maker_name=|\bvlm?_", re.IGNORECASE)
 
 
@@ -69,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _unset_caches(job: Job, step: Step, command: Invocation, container: Container | None) -> Iterator[str]:
-    """Caches that a program of a step needs in common, and that the script does not name."""
+    """Caches that the program of a step needs to share, and that the script does not name."""
     line = " ".join(command.words)
     nemo = container is not None and _names(line.lower(), "nemo", "megatron", "run_rec")
     if step.several_nodes and nemo and NEMO_PROGRAM.search(line) and FINETUNING.search(line):
@@ -86,17 +86,17 @@ def _unset_caches(job: Job, step: Step, command: Invocation, container: Containe
 
 
 def _names(line: str, *parts: str) -> bool:
-    """Whether a line holds what the names of such programs have in common, before anything slow is asked of it."""
+    """Whether a line contains one of these parts of program names: a quick test before slower ones."""
     return any(part in line for part in parts)
 
 
 def _is_nemo(program: PythonProgram) -> bool:
-    """Whether a program beside the script uses NeMo or Megatron Bridge, or reads the variable itself."""
+    """Whether a program of the project uses NeMo or Megatron Bridge, or reads the variable itself."""
     return program.mentions("NEMO_HOME") or any(name.startswith(("nemo", "megatron")) for name in program.imports)
 
 
 def _is_named(command: Invocation, container: Container | None, *names: str) -> bool:
-    """Whether the script gives one of the variables, in whatever way."""
+    """Whether the script sets one of the variables in any way."""
     return any(
         is_set(command, name)
         or container is not None and name in container.passed

@@ -1,15 +1,15 @@
-"""A cache of compiled code lies on storage that several nodes share, and all of them write to it.
+"""A cache of compiled code is on shared storage, and several nodes write to it.
 
 Triton, torch.compile, PyTorch's C++ extensions, Numba and MIOpen compile on every node, and keep the result in a folder
-that TRITON_CACHE_DIR, TORCHINDUCTOR_CACHE_DIR, TORCH_EXTENSIONS_DIR and their like name. On a network file system the
-nodes replace each other's files: `OSError: [Errno 116] Stale file handle`, FileNotFoundError, a lock that nobody
-releases, a database that is locked. It happens at random, and more often the more nodes there are. Unlike caches of
-data, these are best kept on each node's own disk.
+named by TRITON_CACHE_DIR, TORCHINDUCTOR_CACHE_DIR, TORCH_EXTENSIONS_DIR and the like. On a network file system the
+nodes replace each other's files: `OSError: [Errno 116] Stale file handle`, FileNotFoundError, a lock that is never
+released, a locked database. It happens at random, and more often the more nodes there are. Unlike data caches, these
+are best kept on each node's own disk.
 
 ## Fix
 
-A folder below /tmp with the user and the job in its name. Unsafe: the folder may be there because it was filled
-beforehand, and /tmp may be small.
+Uses a folder below /tmp with the user and the job in its name. Unsafe: the shared folder may have been filled on
+purpose, and /tmp may be small.
 
 ## References
 
@@ -29,7 +29,7 @@ from sbatchlint.triggers import Variables
 
 VANISHING = "files vanish while another reads them"
 LOCKED = "SQLite files are locked and damaged"
-# What may go wrong where several nodes write into one folder, by variable: how bad it is, and what happens.
+# By variable, the severity and the consequence where several nodes write into one folder.
 COMPILE_CACHES = {
     "TRITON_CACHE_DIR": ("warning", VANISHING),
     "TRITON_HOME": ("warning", VANISHING),
@@ -47,7 +47,7 @@ CARD = Card(
     seen="Triton issues 2688 and 11512; PyTorch issue 173679; PrimeIntellect-ai/prime-rl pull request 2305",
 )  # fmt: skip
 
-# Variables that are the same in all tasks of a job.
+# Variables that have the same value in all tasks of a job.
 CONSTANT = frozenset({"HOME", "USER", "LOGNAME", "PWD", "SCRATCH", "WORK", "PROJECT", "SLURM_SUBMIT_DIR"})
 
 
@@ -80,7 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _differs(cache: CacheSetting) -> bool:
-    """Whether nodes or tasks have folders of their own, or are meant to, or nobody knows."""
+    """Whether nodes or tasks have, or may have, folders of their own."""
     if cache.location.per_node or cache.location.per_task:
         return True
     found = [piece.expansion for piece in cache.value if piece.expansion is not None and piece.text is None]

@@ -1,17 +1,17 @@
-"""What the job writes lands on one node's own disk, or in a container, where nobody finds it.
+"""The job writes output to a node's local disk or into a container, where it is lost.
 
-/tmp, /dev/shm and the local disks belong to one node each. A log with `#SBATCH --output=/tmp/…` lies on the first node
-of the job, which you cannot log in to afterwards and which often clears /tmp when the job ends. Of a checkpoint that
-all nodes write below /tmp each node keeps only what its own ranks wrote, so that it cannot be loaded again. Files below
-a folder of a container's image are gone with the container. And what the batch shell (or a script on the login node)
-puts into /tmp does not exist for tasks on other nodes.
+/tmp, /dev/shm and the local disks belong to one node each. A log with `#SBATCH --output=/tmp/…` is on the first node of
+the job, to which you cannot log in afterwards and which often clears /tmp when the job ends. When all nodes write a
+checkpoint below /tmp, each node keeps only what its own ranks wrote, so it cannot be loaded again. Files in a folder of
+the container's image are lost with the container. And what the batch shell (or a script on the login node) puts into
+/tmp does not exist for tasks on other nodes.
 
-A path is left alone where the script copies it to another place afterwards, or where it names the node. Which folders
-are local or shared can be said in the settings: `local-paths`, `shared-paths`.
+A path is not reported where the script copies it elsewhere afterwards, or where it contains the node's name. The
+settings `local-paths` and `shared-paths` say which folders are local or shared.
 
 ## Fix
 
-None: where the job's files belong is known to you alone.
+None: only you know where the job's files belong.
 
 ## References
 
@@ -55,7 +55,7 @@ CARD = Card(
     "SB604", "output-on-local-path", severity="warning", fix="never", since="0.1.0", whole_script=True,
 )  # fmt: skip
 
-# Programs for which such a name is a place to read from.
+# Programs that read from a folder with such an option.
 READERS = Regex(r"litgpt|lit_gpt")
 TRANSFERS = programs_with("copies", "stores", "packs") | {"globus", "hf", "huggingface-cli"}
 
@@ -87,7 +87,7 @@ def _logs(job: Job) -> Iterator[Finding]:
 
 def _log(job: Job, name: str, value: Pieces, step: Step | None) -> Iterator[Finding]:
     if shown_text(value)[:1] not in ("/", "~", "$", UNKNOWN_CHARACTER):
-        return  # it lies where the job was submitted
+        return  # it is in the folder where the job was submitted
     location = classify(value, job.site)
     index = -1 if step is None else step.invocation.index
     if location.kind == NODE_LOCAL and not _is_fetched(job, value, index):
@@ -100,7 +100,7 @@ def _log(job: Job, name: str, value: Pieces, step: Step | None) -> Iterator[Find
 
 
 def _is_fetched(job: Job, path: Pieces, index: int) -> bool:
-    """Whether something uses a path, or copies its folder, after the command of this index."""
+    """Whether something uses a path, or copies its folder, after the command with this index."""
     wanted = key(path)
     folder, _, name = wanted.rpartition("/")
     for command in job.invocations:
@@ -116,13 +116,13 @@ def _is_fetched(job: Job, path: Pieces, index: int) -> bool:
 
 
 def _may_be(path: str, pattern: str) -> bool:
-    """Whether a path can be a log's, whose name has Slurm's patterns (`%j`)."""
+    """Whether a path may match the name of a log with Slurm's patterns (`%j`)."""
     ending = re.split(r"%\w?", pattern)[-1]
     return path.startswith(pattern.partition("%")[0]) and (path.endswith(ending) or "*" in path)
 
 
 def _sources(command: Invocation) -> list[str]:
-    """What a command that copies takes, a whole folder for `FOLDER/*`."""
+    """The sources of a command that copies or packs, with `FOLDER/*` as the folder."""
     if command.name == "tar" and any(re.match(r"-?\w*x|--(?:extract|get)", each) for each in words(command)[:2]):
         return []
     packing = has_trait(command.name, "packs")
@@ -133,7 +133,7 @@ def _sources(command: Invocation) -> list[str]:
 
 
 def _results(job: Job) -> Iterator[Finding]:
-    """Those that are lost in every way in which their command may run."""
+    """Results that are lost in every way in which their command may run."""
     found: dict[tuple[Span, str], list[Finding | None]] = {}
     for command in commands_with_option(job, names_output) if _may_lose_results(job) else ():
         if command.children or command.text is not None or command.name in UTILITIES or command.phase is Phase.SUBMIT:
@@ -147,7 +147,7 @@ def _results(job: Job) -> Iterator[Finding]:
             result = _result(job, command, name, value)
             ways = found.setdefault((command.span, name), [])
             if result is not None or not from_submission(value[:1]):
-                ways.append(result)  # of `${DIR:-/tmp/x}` the default is what most runs get
+                ways.append(result)  # most runs get the default of `${DIR:-/tmp/x}`
     yield from (ways[0] for ways in found.values() if ways and ways[0] is not None and None not in ways)
 
 
@@ -161,7 +161,7 @@ def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding 
     container, step = container_of(command), enclosing_step(command.context)
     several = step is not None and bool(step.several_nodes)
     if container is None and not several:
-        return None  # the disk of the only node may be meant
+        return None  # with one node, its local disk may be meant
     relative = not key(value).startswith(("/", "${"))
     location = classify(value, job.site, container, _workdir(job, command, container) if relative else None)
     in_container = location.kind in (CONTAINER_LOCAL, IMAGE)
@@ -183,10 +183,10 @@ def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding 
 
 
 def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
-    """The options that say where a program writes, with their values."""
+    """The options that name a program's output, with their values."""
     argv = command.argv
     words = command.words
-    for number in [number for number, told in enumerate(map(names_output, words)) if told and number]:
+    for number in [number for number, word in enumerate(words) if number and names_output(word)]:
         text, equals, _ = words[number].partition("=")
         value = cut(argv[number], len(text) + 1, len(words[number])) if equals else None
         if value is None and not text.startswith("-"):
@@ -198,7 +198,7 @@ def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
 
 
 def _workdir(job: Job, command: Invocation, container: Container | None) -> Pieces | None:
-    """The folder in which a command runs, where the script says it."""
+    """The folder in which a command runs; None where the script does not show it."""
     for invocation in commands_before(job, command):
         if invocation.name in ("cd", "pushd") and len(invocation.argv) == 2:
             if (container_of(invocation) is None) == (container is None):
@@ -207,18 +207,18 @@ def _workdir(job: Job, command: Invocation, container: Container | None) -> Piec
 
 
 def _is_removed(container: Container | None) -> bool:
-    """Whether a container's files are gone when its command ends."""
+    """Whether a container's files are removed when its command ends."""
     if container is None or container.kind not in ("pyxis", "docker", "podman", "enroot"):
         return False
     if container.image is not None and not shown_text(container.image):
-        return False  # to be filled in, the mounts too
+        return False  # a placeholder, and so may the mounts be
     if container.name is not None or container.option("container-save", "name") is not None:
         return False
     return container.kind in ("pyxis", "enroot") or container.option("rm") is not None
 
 
 def _is_prepared(job: Job, path: Pieces, command: Invocation) -> bool:
-    """Whether the path is where the script put something on the nodes, to be read."""
+    """Whether the script put something under the path on the nodes before, to be read there."""
     wanted = key(path)
     copying = [each for each in job.invocations if each.index < command.index and each.name in TRANSFERS | ELSEWHERE]
     return any(
@@ -235,7 +235,7 @@ _MAKING = frozenset({"mkdir", "tee", "cp", "mv", "git"})
 
 
 class Made(NamedTuple):
-    """A file or folder that a shell makes for itself. `folder`: it is one, which a program may make for itself too."""
+    """A file or folder that a shell creates. `folder`: whether it is one, which a program may also create itself."""
 
     path: str
     name: str
@@ -246,7 +246,7 @@ class Made(NamedTuple):
 
 
 def _made_for_tasks(job: Job) -> Iterator[Finding]:
-    """What the batch shell makes on the first node, and tasks on other nodes are to find."""
+    """What the batch shell creates on the first node, and tasks on other nodes look for."""
     steps = [step for step in job.steps if step.several_nodes]
     made = _made(job, Phase.BATCH) if steps else []
     if not made and "mktemp" not in job.source.text:
@@ -267,7 +267,7 @@ def _made_for_tasks(job: Job) -> Iterator[Finding]:
 
 
 def _made_for_submitted(job: Job) -> Iterator[Finding]:
-    """What a script of the login node makes on that, and a job that it submits is to find."""
+    """What a script creates on the login node, and a job that it submits looks for."""
     sbatches = [each for each in commands_named(job, "sbatch") if each.phase is Phase.SUBMIT]
     if not sbatches:
         return
@@ -275,7 +275,7 @@ def _made_for_submitted(job: Job) -> Iterator[Finding]:
     if not made and "mktemp" not in job.source.text:
         return
     for command in (*sbatches, *(each for inner in job.submits for each in inner.invocations)):
-        # of an sbatch itself only the words for its script count, which stand behind that
+        # of an sbatch itself only the arguments of its script count, which come after it
         start = len(command.argv) if command.name == "sbatch" else 0
         if command.name == "sbatch" and command.spawn.command is not None:
             start = command.spawn.command + 1
@@ -289,7 +289,7 @@ def _made_for_submitted(job: Job) -> Iterator[Finding]:
 
 
 def _made(job: Job, phase: Phase) -> list[Made]:
-    """What a script's own shell makes on the disk of its node, in this phase."""
+    """What a script's own shell creates on the disk of its node, in this phase."""
     found: list[Made] = []
 
     def add(name: str, value: Pieces, index: int, *, folder: bool = False) -> None:
@@ -312,7 +312,7 @@ def _made(job: Job, phase: Phase) -> list[Made]:
             for field in fields:
                 add(command.name, field, command.index, folder=command.name == "mkdir")
         elif phase is Phase.BATCH:
-            continue  # data that is brought there is SB817's
+            continue  # staged data is for data-staged-on-one-node (SB817)
         elif command.name in ("cp", "mv") and len(fields) > 1:
             add(command.name, fields[-1], command.index)
         elif command.name == "git" and len(fields) > 2 and shown_text(fields[0]) == "clone":
@@ -321,13 +321,13 @@ def _made(job: Job, phase: Phase) -> list[Made]:
 
 
 def _by_mktemp(value: Pieces) -> Expansion | None:
-    """The `$(mktemp …)` with which a path begins."""
+    """The `$(mktemp …)` at the beginning of a path; None where there is none."""
     first = value[0].expansion if value else None
     return first if first is not None and any(command[:1] == ("mktemp",) for command in first.commands) else None
 
 
 def _used(job: Job, command: Invocation, made: list[Made], phase: Phase, start: int = 0) -> Iterator[Made]:
-    """What of it a command is to find."""
+    """The created files and folders that a command looks for."""
     if command.name in HANDLING:
         return
     fields = [(each, False) for field in opened(job, command)[start:] for each in values_in(field)]
@@ -344,7 +344,7 @@ def _used(job: Job, command: Invocation, made: list[Made], phase: Phase, start: 
         path = key(field)
         for folder in made:
             if folder.folder:
-                # a program makes the folders of its options itself, but the shell does not
+                # a program creates the folders named by its options itself, but the shell does not
                 found = under(path, folder.path) and (
                     written and path != folder.path or command.name in ("cd", "pushd")
                 )

@@ -1,13 +1,13 @@
-"""A variable names a cache by a name that newer releases have given up.
+"""A cache variable has an old name, which newer releases no longer read.
 
 Transformers 4 warns of TRANSFORMERS_CACHE (FutureWarning, in every rank), and Transformers 5 does not read it: models
-then go to the home folder, where the quota is small, or are looked for there in vain on a node without a network.
-HF_HOME is the folder for all that Hugging Face's libraries keep; HF_HUB_CACHE names just the folder of the models, as
+then go to the home folder, where the quota is small, or are not found there on a node without network access. HF_HOME
+is the folder for everything that Hugging Face's libraries keep; HF_HUB_CACHE names only the folder of the models, as
 TRANSFORMERS_CACHE did.
 
 ## Fix
 
-Writes HF_HUB_CACHE for the same folder, at every place of the script. Unsafe: other programs may read the old name.
+Writes HF_HUB_CACHE for the same folder, everywhere in the script. Unsafe: other programs may read the old name.
 
 ## References
 
@@ -48,14 +48,14 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             other = "leave it out, as `HF_HOME` is set" if "HF_HOME" in names else "`HF_HOME` for all such caches"
             message = f"`{old}` is an old name, which Transformers 5 does not read; write `{new}` instead, or {other}"
-        # another variable of the script may have the new name, or would get it too
+        # another variable of the script may already have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
         yield Finding(assignment.name_span, message, fix=None if taken else partial(_renamed, job, old, new))
 
 
 @once
 def _renamed(job: Job, old: str, new: str) -> Fix:
-    places = re.finditer(rf"{old}(?<!\w{old})\b", job.source.text)  # the word comes first, so that it is looked for
+    places = re.finditer(rf"{old}(?<!\w{old})\b", job.source.text)  # the literal first: a fast search
     return Fix(f"call it {new}", [replace(Span(found.start(), found.end()), new) for found in places])
 
 

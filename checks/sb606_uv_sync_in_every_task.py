@@ -1,18 +1,18 @@
 """Every task of a step installs packages, at the same time and into the same environment.
 
-`uv sync`, `pip install` and `uv pip install` in the text of a step run once in each of its tasks, and so does the sync
-with which a plain `uv run` begins. Eight tasks of a node then write one environment: a rank imports a package that
-another is just replacing (ModuleNotFoundError, a truncated file), and where the environment lies on storage that the
-nodes share, all nodes join in. A sleep in the other tasks is a guess at how long the one takes.
+`uv sync`, `pip install` and `uv pip install` in the command of a step run once in each of its tasks, and so does the
+sync with which a plain `uv run` begins. Eight tasks of a node then write one environment: a rank imports a package that
+another is replacing at that moment (ModuleNotFoundError, a truncated file), and where the environment is on shared
+storage, all nodes do so. A sleep in the other tasks only guesses how long the install takes.
 
-One task does it once, in a step before: `srun --nodes=1 --ntasks=1 uv sync`; the others start with
-`uv run --no-sync`. Where each node has an environment of its own, in a container or on a local disk, an install by one
-task per node is right, and merely takes its time.
+Let one task do it once, in a step before: `srun --nodes=1 --ntasks=1 uv sync`; the others start with `uv run
+--no-sync`. Where each node has its own environment, in a container or on a local disk, an install by one task per node
+is right, and only costs time.
 
 ## Fix
 
-Adds `--no-sync` to `uv run` where the script has run `uv sync` before. Safe: nothing is left to be synced. A `uv sync`
-is not moved: which step is to do it, and in which container, is for you to say.
+Adds `--no-sync` to `uv run` where the script has run `uv sync` before. Safe: nothing is left to sync. A `uv sync` is
+not moved: only you know which step should do it, and in which container.
 
 ## References
 
@@ -42,7 +42,7 @@ CARD = Card(
     when=Commands("uv", "pip*", "python*", "ipython*", "pypy*"),
 )  # fmt: skip
 
-# Loops in which the other tasks may wait for a sign.
+# Loops in which the other tasks may wait for a signal.
 WAITING = Regex(r"\b(?:while|until)\b")
 
 
@@ -77,7 +77,7 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
     if step is None or not (step.several_nodes or step.geometry.several):
         return None
     if command.context.restricted:
-        # `else sleep 10`: only the commands of the other tasks
+        # one task installs, and the others run `else sleep 10`
         if kind == "uv run" or not _others_sleep(job, command):
             return None
         return _finding(
@@ -126,7 +126,7 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
 
 
 def _finding(install: Install, step: Step, message: str, severity: str | None, fix: Fix | None = None) -> Finding:
-    """A finding at the words that say what is done: `uv sync`, `pip install`."""
+    """A finding at the words that name the action: `uv sync`, `pip install`."""
     command = install.command
     first, last, whole = span_of(command.argv[0]), span_of(command.argv[install.at]), command.span
     # a word may be written elsewhere: `PIP=pip3; srun $PIP install`
@@ -136,13 +136,13 @@ def _finding(install: Install, step: Step, message: str, severity: str | None, f
 
 
 def _warm_up(install: Install, installs: list[Install]) -> Invocation | None:
-    """What did the same before in one task: a step of one, or the batch shell, with the same image."""
+    """The command that did the same before with the same image, in a step of one task or the batch shell."""
     image = image_of(install.command)
-    for other_install in installs:
-        command = other_install.command
+    for earlier in installs:
+        command = earlier.command
         if command.index >= install.command.index:
             break
-        if image_of(command) != image or (other_install.kind == "pip install") != (install.kind == "pip install"):
+        if image_of(command) != image or (earlier.kind == "pip install") != (install.kind == "pip install"):
             continue
         step = enclosing_step(command.context)
         if command.phase is not Phase.TASK or step is not None and step.tasks == 1:
@@ -151,7 +151,7 @@ def _warm_up(install: Install, installs: list[Install]) -> Invocation | None:
 
 
 def _others_sleep(job: Job, command: Invocation) -> bool:
-    """Whether the other tasks merely sleep while one runs this command."""
+    """Whether the other tasks only sleep while one runs this command."""
     context = command.context
     text = None if context.parent is None else context.parent.text
     if text is not None and WAITING.search(text.string):
@@ -165,14 +165,14 @@ def _others_sleep(job: Job, command: Invocation) -> bool:
 
 
 def _no_sync(job: Job, install: Install, installs: list[Install]) -> Fix | None:
-    """`--no-sync` behind `uv run`, where the script has synced before, there or in one task."""
+    """The fix that adds `--no-sync` to `uv run`, where the script has run `uv sync` with the same image before."""
     command = install.command
     image = image_of(command)
     synced = any(
-        other_install.kind == "uv sync"
-        and other_install.command.index < command.index
-        and image_of(other_install.command) == image
-        for other_install in installs
+        earlier.kind == "uv sync"
+        and earlier.command.index < command.index
+        and image_of(earlier.command) == image
+        for earlier in installs
     )
     word = span_of(command.argv[install.at])
     if not synced or job.source.slice(word) != "run":
@@ -180,11 +180,11 @@ def _no_sync(job: Job, install: Install, installs: list[Install]) -> Fix | None:
     return Fix("keep uv run from syncing", [Edit(Span(word.end, word.end), " --no-sync")], safe=True)
 
 
-# --- where an environment lies ------------------------------------------------------------------------
+# --- the place of an environment ----------------------------------------------------------------------
 
 
 def _environment_place(job: Job, install: Install) -> Location:
-    """Where the environment lies that a command writes to, as far as the script tells."""
+    """The location of the environment that a command writes to, as far as the script shows."""
     command, site, uv = install.command, job.site, install.uv
     container = container_of(command)
     if install.kind != "uv sync" or uv is None:
@@ -197,7 +197,7 @@ def _environment_place(job: Job, install: Install) -> Location:
         found = classify(folder, site, container)
         if found.kind != UNKNOWN or container is not None:
             return found
-    # a project's own folder is where the job was submitted from, or one that the user keeps
+    # a project's own folder is the folder of submission, or another of the user's
     return Location(UNKNOWN) if container is not None else Location(SHARED, "the project's folder")
 
 

@@ -1,7 +1,7 @@
-"""torchrun is looked for on PATH, though the script keeps its packages in a uv project.
+"""The script starts torchrun from PATH, although its packages are in a uv project.
 
 The environment of a uv project is not on PATH unless it is activated: `uv run` puts it there for its own command only.
-A bare `torchrun` is then that of another environment (the image's, conda's base, a module), whose Python has another
+A bare `torchrun` then belongs to another environment (the image's, conda's base, a module), whose Python has another
 torch and none of the project's packages, or there is none at all: `torchrun: command not found`.
 
 ## Fix
@@ -29,9 +29,9 @@ CARD = Card(
     seen="https://docs.astral.sh/uv/concepts/projects/run/",
 )  # fmt: skip
 
-# With these uv makes an environment that is not the project's.
+# Options with which uv does not use the environment of the project in the working folder.
 OTHER = ("no-project", "isolated", "script", "project", "directory", "package", "help")
-# What puts tools on PATH, or changes PATH itself, in ways that are not followed.
+# Commands that change PATH in ways that are not followed here.
 LOADING = programs_with("software") | {"source", ".", "activate"}
 
 
@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_activated(job: Job, command: Invocation) -> bool:
-    """Whether a wrapper (`uv run`, `conda run`) or something before may have put other tools first on its PATH."""
+    """Whether a wrapper (`uv run`, `conda run`) or an earlier command may have put other tools first on its PATH."""
     if any(each.spawn.kind.endswith(" run") for each in command.ancestors()):
         return True
     if is_set(command, "PATH") or command.state.sourced:

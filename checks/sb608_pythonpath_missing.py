@@ -1,14 +1,14 @@
 """A training script of Megatron-LM is started without Megatron's folder on PYTHONPATH.
 
-Python looks for `megatron` beside the script that it runs, which serves `python 3rdparty/Megatron-LM/pretrain_gpt.py`;
-processes that this starts, and a package `megatron` that is installed with import hooks of its own, may find another
-one. `python -m pretrain_gpt` and `torchrun -m` look in the working folder instead: started elsewhere they end with
-ModuleNotFoundError.
+Python looks for `megatron` in the folder of the script that it runs, which is enough for `python
+3rdparty/Megatron-LM/pretrain_gpt.py` itself; processes that this starts may find another one, and so may an installed
+package `megatron` with its own import hooks. `python -m pretrain_gpt` and `torchrun -m` look in the working folder
+instead: started elsewhere, they end with ModuleNotFoundError.
 
 ## Fix
 
-Sets PYTHONPATH for the one command, where its path is written out. Safe: the folder is the script's own, which Python
-has on its path for this script already.
+Sets PYTHONPATH for this command, where its path is written out. Safe: it is the script's own folder, which Python
+already has on its path for this script.
 
 ## References
 
@@ -69,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _program(job: Job, command: Invocation) -> tuple[str, Pieces | None]:
-    """What Python is to run: how it is given (`script` or `module`), and the word."""
+    """What Python runs: its kind (`script` or `module`), and the word that names it."""
     launcher = job.launcher_of(command)
     if launcher is not None:
         return launcher.program_kind, None if launcher.program is None else launcher.argv[launcher.program]
@@ -78,7 +78,7 @@ def _program(job: Job, command: Invocation) -> tuple[str, Pieces | None]:
 
 
 def _is_on_path(command: Invocation) -> bool:
-    """Whether PYTHONPATH names Megatron's folder, or may."""
+    """Whether PYTHONPATH contains Megatron's folder, or may contain it."""
     variable = command.state.variables.get("PYTHONPATH")
     values = [] if variable is None else [field for way in variable.alternatives for field in way.fields or ()]
     values += [value for name, value in command.variables if name == "PYTHONPATH"]
@@ -91,7 +91,7 @@ def _is_on_path(command: Invocation) -> bool:
 
 
 def _is_elsewhere(job: Job, command: Invocation) -> bool:
-    """Whether a command certainly runs in another folder than Megatron's, and nothing was loaded that may have it."""
+    """Whether a command certainly does not run in Megatron's folder, and no module or environment may provide it."""
     folder = folder_of(job, command)
     last = "" if folder is None else shown_text(folder).rstrip("/").rpartition("/")[2]
     if not re.fullmatch(r"[\w.-]+", last, re.ASCII) or MEGATRON.search(last) is not None and "ridge" not in last:
@@ -100,7 +100,7 @@ def _is_elsewhere(job: Job, command: Invocation) -> bool:
 
 
 def _path_set(job: Job, command: Invocation, field: Pieces) -> Fix | None:
-    """PYTHONPATH before the command, where this is a statement of its own in the text that a task or the job runs."""
+    """The fix that sets PYTHONPATH before the command, where this is a statement of the script or a task's shell."""
     folder = job.source.slice(span_of(field)).rpartition("/")[0]
     dollar = _dollar(job, command)
     if dollar is None or not re.fullmatch(r"(?:\$\w+|\$\{\w+\}|[\w./-])+", folder) or command.variables:
@@ -110,7 +110,7 @@ def _path_set(job: Job, command: Invocation, field: Pieces) -> Fix | None:
 
 
 def _dollar(job: Job, command: Invocation) -> str | None:
-    """How a dollar is written for the shell that reads the command; None where that is not plain."""
+    """A dollar sign as written for the shell that reads the command; None where that is unclear."""
     parent = command.context.parent
     if parent is None:
         return "$"

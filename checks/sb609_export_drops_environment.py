@@ -1,16 +1,16 @@
-"""--export without ALL leaves the tasks without PATH, and without what the script exports.
+"""`--export` without ALL leaves the tasks without PATH, and without what the script exports.
 
-`--export=NAME=value` is the whole list of what is passed on, and not an addition to it: beside that the tasks get the
-variables of Slurm only. srun then finds no program by its name: `execve(): python: No such file or directory`; and a
-program with its path runs without what the script has exported. The same holds for `--export=NONE`.
+`--export=NAME=value` is the whole list of what is passed on, not an addition to it: apart from that the tasks only get
+Slurm's variables. srun then does not find a program by its name: `execve(): python: No such file or directory`; and a
+program with a path runs without what the script has exported. The same holds for `--export=NONE`.
 
-sbatch hands its own `--export` on to every srun of the job (SLURM_EXPORT_ENV), unless it is ALL. For the batch script
-itself it makes an environment as at a login, so that this one works, and only the steps fail.
+sbatch passes its own `--export` on to every srun of the job (SLURM_EXPORT_ENV), unless it is ALL. The batch script
+itself gets an environment like that of a login, so it works, and only the steps fail.
 
 ## Fix
 
-Writes `ALL,` in front of a list, or adds `--export=ALL` to the sruns of a job that has another one. Safe where the step
-cannot start as it is; unsafe where it only lacks variables.
+Writes `ALL,` before a list, or adds `--export=ALL` to the sruns of a job that has another one. Safe where the step
+cannot start as written; unsafe where it only lacks variables.
 
 ## References
 
@@ -46,9 +46,10 @@ NOTHING = ("NONE", "NIL")
 
 
 class Export(NamedTuple):
-    """What a step is told to pass on. `names`: of variables. `place`: of the words that say so.
+    """The part of the environment that a step passes on. `names`: of variables. `place`: of the words that set it.
 
-    `own`: they are the srun's. `at`: where its list begins, None where it is none, or where that is not known.
+    `own`: whether these are the srun's own. `at`: the offset of its list; None where there is no list, or its place is
+    unknown.
     """
 
     text: str
@@ -59,7 +60,7 @@ class Export(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """What the tasks of a step lack. `program`: one that is not found without PATH; '' where it is found."""
+    """What the tasks of a step lack. `program`: the one not found without PATH; '' where it is found."""
 
     step: Step
     export: Export
@@ -90,7 +91,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _export(step: Step) -> Export | None:
-    """What a step passes on, where that is a part of the environment; None where it is all, or not known."""
+    """The part of the environment that a step passes on; None where it is all, or unknown."""
     exports = exports_of(step)
     text = None if exports.value is None else text_of(exports.value)
     if exports.everything or exports.value is None or exports.span is None or not text or {'"', "'"} & set(text):
@@ -101,7 +102,7 @@ def _export(step: Step) -> Export | None:
 
 
 def _loss(job: Job, step: Step, export: Export) -> Loss | None:
-    """What a step lacks, where that is known to matter; None for one that runs in a container, with its environment."""
+    """What a step lacks, where that certainly matters; None in a container, which has its own environment."""
     command = step.invocation
     if not step.certain or step.command is None or step.container is not None or step.in_other_job:
         return None
@@ -126,13 +127,13 @@ def _loss(job: Job, step: Step, export: Export) -> Loss | None:
 
 @once
 def _first_loading(job: Job) -> Invocation | None:
-    """The first command that gives the script another environment."""
+    """The first command that changes the script's environment."""
     plain = (each for each in job.invocations if each.parent is None and not each.context.captured)
     return next((each for each in plain if _changes_environment(each)), None)
 
 
 def _changes_environment(command: Invocation) -> bool:
-    """Whether a command loads a module, or turns a conda environment on."""
+    """Whether a command loads a module, or activates a conda environment."""
     words = [text_of(field) for field in command.argv[:2]]
     if command.name in ("module", "ml") and len(words) > 1:
         return words[1] in ("load", "add") or command.name == "ml" and words[1] not in ("purge", "list", "unload")
@@ -195,7 +196,7 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
 
 
 def _of_sbatch(job: Job) -> Iterator[Finding]:
-    """Lists of nothing but values: they were meant as additions."""
+    """Findings for lists with nothing but values, which were meant as additions."""
     for block in option_blocks(job):
         if block.command != "sbatch":
             continue

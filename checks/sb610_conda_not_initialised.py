@@ -1,18 +1,18 @@
-"""`conda activate` runs in a shell that was not taught to: it fails, and the script goes on without the environment.
+"""`conda activate` fails in an uninitialised shell, and the script goes on without the environment.
 
-`conda activate` is a function, which `conda init` puts into `~/.bashrc`. A batch script does not read that file, and a
-program that a script starts (`srun bash -c "…"`) does not inherit functions. conda then says `CondaError: Run 'conda
-init' before 'conda activate'`, and what follows runs with the Python that happens to be in PATH.
+`conda activate` is a shell function, which `conda init` puts into `~/.bashrc`. A batch script does not read that file,
+and a program that a script starts (`srun bash -c "…"`) does not inherit functions. conda then prints `CondaError: Run
+'conda init' before 'conda activate'`, and what follows runs with the Python that happens to be in PATH.
 
-`source ~/.bashrc` is no remedy everywhere: on Debian and Ubuntu the file returns at once where the shell is not
-interactive, above what `conda init` wrote.
+`source ~/.bashrc` does not help everywhere: on Debian and Ubuntu the file returns at once in a shell that is not
+interactive, before what `conda init` wrote.
 
-Nothing is reported where a module of Python or conda is loaded, a file is read that is not known, or the shell is a
-login shell.
+Nothing is reported where a module of Python or conda is loaded, an unknown file is sourced, or the shell is a login
+shell.
 
 ## Fix
 
-Adds `eval "$(conda shell.bash hook)"` in front of it. Unsafe: conda must be in PATH.
+Adds `eval "$(conda shell.bash hook)"` before it. Unsafe: conda must be in PATH.
 
 ## References
 
@@ -43,7 +43,7 @@ CARD = Card(
 )  # fmt: skip
 
 PROVIDERS = Regex(r"(?i)conda|mamba|forge|python|pytorch|torch|tensorflow|jupyter|\bR\b|/r\b")
-TAUGHT = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)")
+DEFINING = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -56,8 +56,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if command.context.handler or container_of(command) is not None or command.calls_function:
             continue
-        personal, taught = _history(job, command)
-        if taught:
+        personal, may_be_defined = _history(job, command)
+        if may_be_defined:
             continue
         name = command.name
         hook = 'eval "$(conda shell.bash hook)"' if name == "conda" else f'eval "$({name} shell hook --shell bash)"'
@@ -75,16 +75,16 @@ def check(job: Job) -> Iterator[Finding]:
             command.span,
             f"nothing here defines the function that `{name} activate` needs, so it fails, and {ends}; "
             f"write `{hook}` before it",
-            fix=_taught(job, command, hook),
+            fix=_with_hook(job, command, hook),
         )
         return
 
 
 def _history(job: Job, command: Invocation) -> tuple[Invocation | None, bool]:
-    """The start file of the user's that the shell of a command read before, and whether it may know the function."""
+    """The user's start file that the shell of a command sourced before, and whether the function may be defined."""
     process = _process(command.context.shell)
-    around = [each for each in command.ancestors() if each.text is not None]
-    if around and any(re.match(r"-\w*[li]", shown_text(field)) for field in around[0].argv[1:]):
+    enclosing = [each for each in command.ancestors() if each.text is not None]
+    if enclosing and any(re.match(r"-\w*[li]", shown_text(field)) for field in enclosing[0].argv[1:]):
         return None, True
     personal = None
     for invocation in job.invocations[: command.index]:
@@ -107,7 +107,7 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, bool]:
 
 
 def _is_module(command: Invocation) -> bool:
-    """Whether a module is loaded that may bring conda, and its function, or is not known."""
+    """Whether a command loads a module that is unknown, or may provide conda and its function."""
     if command.name not in ("module", "ml", "spack", "uenv"):
         return False
     return any(
@@ -118,17 +118,17 @@ def _is_module(command: Invocation) -> bool:
 
 
 def _reads_conda(command: Invocation) -> bool:
-    return command.name in ("source", ".") and any(TAUGHT.search(word) for word in command.words[1:2])
+    return command.name in ("source", ".") and any(DEFINING.search(word) for word in command.words[1:2])
 
 
 def _process(shell: Shell) -> Shell:
-    """The process whose functions a shell has: a subshell has those of the shell around it."""
+    """The shell of the process: a subshell has the functions of the shell around it."""
     while shell.kind != "program" and shell.parent is not None:
         shell = shell.parent
     return shell
 
 
-def _taught(job: Job, command: Invocation, hook: str) -> Fix | None:
+def _with_hook(job: Job, command: Invocation, hook: str) -> Fix | None:
     line = job.source.line_of(command.span.start)
     spaces = job.source.text[line.start : command.span.start]
     if spaces.strip() or command.context.parent is not None or not has_trait(command.name, "conda"):

@@ -1,15 +1,15 @@
-"""conda, or a start file of the shell, is loaded under `set -u`: an unset variable there ends the job.
+"""conda or a start file of the shell is loaded under `set -u`, where an unset variable ends the job.
 
-`set -u` holds for every file that the shell reads. Scripts that packages put into a conda environment
-(`etc/conda/activate.d`), older releases of conda itself, and the start files of many systems (`/etc/bashrc` asks for
-BASHRCSOURCED) read variables that nobody set. The job then ends with `unbound variable` before it has begun, or begins
-to do so when a package is added.
+`set -u` applies to every file that the shell sources. Scripts that packages put into a conda environment
+(`etc/conda/activate.d`), older releases of conda itself, and the start files of many systems (`/etc/bashrc` tests
+BASHRCSOURCED) read variables that are not set. The job then ends with `unbound variable` before any work, or does so as
+soon as a package is added.
 
-Advice for conda, of which newer releases are careful; a warning for start files.
+Advice for conda, whose newer releases take care of this; a warning for start files.
 
 ## Fix
 
-Turns `set -u` off around these lines. Unsafe: what is loaded may have been written for it.
+Turns `set -u` off around these lines. Unsafe: the loaded files may rely on it.
 
 ## References
 
@@ -53,7 +53,7 @@ def _is_conda(command: Invocation) -> bool:
 
 
 def _without_nounset(job: Job, found: list[Invocation]) -> Fix | None:
-    """`set +u` in front of each run of lines with such commands, and `set -u` behind it."""
+    """The fix that puts `set +u` before each block of lines with such commands, and `set -u` after it."""
     rows = set()
     for command in found:
         line = job.source.line_of(command.span.start)

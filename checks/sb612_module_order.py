@@ -1,17 +1,17 @@
-"""A module is loaded where it does not help: before `module purge`, behind the program, or over an environment.
+"""A module is loaded in the wrong place: before `module purge`, after the program, or after an environment.
 
-`module purge` unloads everything, so what was loaded above it is gone again, and the job runs with the programs of the
-system or with none. A program that runs above its `module load` is another one, or is not found. And a module with a
-python of its own, loaded behind `conda activate` or a virtual environment, puts that python in front: the packages of
-the environment are not found, or other ones are.
+`module purge` unloads everything, so what was loaded above it is lost again, and the job runs with the system's
+programs or with none. A program that runs above its `module load` is another one, or is not found. And a module with
+its own python, loaded after `conda activate` or a virtual environment, puts that python first: the packages of the
+environment are not found, or others are.
 
-Reported is what the script's own shell does on every path: a purge behind loads with nothing in between that could use
-them; a program that runs, then the load of the module of its name, then the program again; a module of Python behind an
-activation that some python follows.
+Only what the script's own shell does on every path is reported: a purge after loads with nothing in between that could
+use them; a program that runs, then the load of the module with its name, then the program again; a Python module after
+an activation, followed by some python.
 
 ## Fix
 
-Moves `module purge` above the first load. Unsafe: perhaps the loads were to go. There is none for the other two.
+Moves `module purge` above the first load. Unsafe: the loads may have been meant to go. None for the other two.
 
 ## References
 
@@ -36,17 +36,17 @@ CARD = Card(
     when=Commands("module", "ml"), seen="module(1) of Environment Modules 5 and Lmod 8",
 )  # fmt: skip
 
-# Modules that bring a python, by the first part of their name.
+# Modules that provide a python, by the first part of their name.
 PYTHON = Regex(
     r"(?i)(?:cray-|intel-?|idp_?)?python[-\d.]*|(?:ana|mini)conda\w*|mini(?:forge|mamba)\w*|mambaforge\w*|conda\d*"
 )
 ENVIRONMENT = Regex(r"(?:.*/)?bin/activate")
 PYTHONS = frozenset(("python", "python3", "pip", "pip3", "torchrun", "accelerate", "deepspeed", "jupyter", "pytest"))
-# What needs no module and changes nothing that one brings.
+# Commands that need no module and do not change what one provides.
 HARMLESS = frozenset(
     ("mkdir", "date", "hostname", "cat", "ls", "rm", "cp", "whoami", "sleep", "uname", "nvidia-smi", "env")
 )
-# The first words of `ml` that are no modules.
+# First words of `ml` that are not modules.
 VERBS = frozenset(
     (
         *("purge", "unload", "rm", "del", "list", "avail", "av", "spider", "use", "unuse", "swap", "switch", "show"),
@@ -66,13 +66,13 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_own(command: Invocation) -> bool:
-    """Whether the script's shell waits for a command, and has what that sets: a pipeline keeps it for itself."""
+    """Whether the script's shell waits for a command, and keeps what it sets, unlike what a pipeline sets."""
     shell = command.context.shell
     return shell.kind == "script" or shell.awaiting.kind == "script" and command.name not in _SETTING
 
 
 def _loaded(command: Invocation) -> list[tuple[str, Span]]:
-    """The modules that a command loads, without their versions, with their places; none where a word is not known."""
+    """The modules that a command loads, without versions, with their places; none where a word is unknown."""
     if not has_trait(command.name, "module"):
         return []
     words = [(text_of(field), field) for field in command.argv[1:]]
@@ -95,7 +95,7 @@ def _is_purge(command: Invocation) -> bool:
 
 
 def _purged(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterator[Finding]:
-    """A purge that undoes the loads above it, which nothing has used."""
+    """Findings for a purge that undoes loads which nothing has used yet."""
     if not any(map(_is_purge, modules)):
         return
     loads: list[Invocation] = []
@@ -139,7 +139,7 @@ def _undone(job: Job, purge: Invocation, loads: list[Invocation]) -> Finding:
 
 
 def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterator[Finding]:
-    """A module that is loaded between two runs of the program of its name."""
+    """Findings for a module that is loaded between two runs of the program with its name."""
     loaded = [
         (command, module, span)
         for command in modules
@@ -148,7 +148,7 @@ def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterato
     ]
     names = {module.lower() for _, module, _ in loaded}
     runs: dict[str, list[Invocation]] = {}
-    for command in own if not names.isdisjoint(map(_plain, by_program(job))) else ():
+    for command in own if not names.isdisjoint(map(_without_version, by_program(job))) else ():
         name = _program(command)
         if name:
             runs.setdefault(name, []).append(command)
@@ -167,28 +167,28 @@ def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterato
 
 
 def _program(command: Invocation) -> str:
-    """The program that a command of the script runs, also by way of srun and the like; none in a container."""
+    """The program that a command of the script runs, also through srun and the like; '' in a container."""
     last = command
     while len(last.children) == 1 and container_of(last.children[0]) is None:
         last = last.children[0]
     name = last.name or ""
-    return "" if name in ("module", "ml", "which", "command", "type") else _plain(name)
+    return "" if name in ("module", "ml", "which", "command", "type") else _without_version(name)
 
 
-def _plain(name: str) -> str:
+def _without_version(name: str) -> str:
     """The name of a program without its version."""
     return name.rstrip("0123456789.").lower()
 
 
 def _loads_any(command: Invocation, before: Invocation) -> bool:
-    """Whether a command above another may have loaded something else that has the program."""
+    """Whether a command before another may have loaded something else that provides the program."""
     if command.index >= before.index:
         return False
     return command.name in ("module", "ml", "source", ".", "conda", "spack", "eval") and not _is_purge(command)
 
 
 def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterator[Finding]:
-    """A module with a python of its own that is loaded behind the activation of an environment."""
+    """Findings for a module with its own python that is loaded after the activation of an environment."""
     if not any(PYTHON.fullmatch(module) for command in modules for module, _ in _loaded(command)):
         return
     active: Invocation | None = None
@@ -217,7 +217,7 @@ def _sources_environment(command: Invocation) -> bool:
 
 
 def _python_follows(own: list[Invocation], command: Invocation) -> bool:
-    """Whether a program of Python runs behind a command, and no environment is turned on before it."""
+    """Whether a Python program runs after a command, before another environment is activated."""
     for invocation in own:
         if invocation.index > command.index:
             if is_activation(invocation) or sources_activate(invocation) or _sources_environment(invocation):

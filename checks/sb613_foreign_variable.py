@@ -1,15 +1,15 @@
-"""A variable of another batch system is read, which Slurm does not set.
+"""The script reads a variable of another batch system, which Slurm does not set.
 
 `$PBS_O_WORKDIR`, `$OAR_NODEFILE` and `$NSLOTS` are empty in a job of Slurm. `cd $PBS_O_WORKDIR` goes to the home
-folder, `cat $PBS_NODEFILE` reads an empty standard input, and a loop over a count of tasks runs not at all.
+folder, `cat $PBS_NODEFILE` reads an empty standard input, and a loop over the number of tasks does not run at all.
 
 Nothing is reported for a batch system whose variables the script tests somewhere, or sets itself: such a script is
-meant for several.
+meant for several systems.
 
 ## Fix
 
-The variable of Slurm with the same content. Safe: the other one is empty. Lists of nodes are files elsewhere, and there
-is no such file in Slurm.
+The Slurm variable with the same content. Safe: the other one is empty. None for node files, which Slurm does not
+provide.
 
 ## References
 
@@ -31,8 +31,8 @@ CARD = Card(
 )  # fmt: skip
 
 NAMES = Regex(r"(?:PBS|LSB|SGE|OAR|COBALT)_\w+|LS_SUBCWD|NSLOTS|PE_HOSTFILE")
-# What a job of Slurm has instead; '' where there is no variable for it.
-TWINS = {
+# The Slurm variables with the same content; '' for those without one.
+COUNTERPARTS = {
     "SLURM_SUBMIT_DIR": "PBS_O_WORKDIR LS_SUBCWD SGE_O_WORKDIR OAR_WORKDIR OAR_WORKING_DIRECTORY COBALT_CWD",
     "SLURM_JOB_ID": "PBS_JOBID LSB_JOBID OAR_JOB_ID OAR_JOBID COBALT_JOBID",
     "SLURM_JOB_NAME": "PBS_JOBNAME LSB_JOBNAME OAR_JOB_NAME",
@@ -44,14 +44,14 @@ TWINS = {
     "": "PBS_NODEFILE OAR_NODEFILE OAR_NODE_FILE OAR_FILE_NODES PE_HOSTFILE LSB_DJOB_HOSTFILE LSB_HOSTS LSB_MCPU_HOSTS"
     " COBALT_NODEFILE",
 }
-TWIN_OF = {name: twin for twin, names in TWINS.items() for name in names.split()}
+COUNTERPART_OF = {name: counterpart for counterpart, names in COUNTERPARTS.items() for name in names.split()}
 SYSTEMS = {"LSB": "LSF", "LS": "LSF", "SGE": "Grid Engine", "NSLOTS": "Grid Engine", "PE": "Grid Engine"}
 
 
 def check(job: Job) -> Iterator[Finding]:
     if not job.directives.settings:
         return
-    reads = [each for each in unprepared_reads_of(job, TWIN_OF.__contains__) if not each.context.conditional]
+    reads = [each for each in unprepared_reads_of(job, COUNTERPART_OF.__contains__) if not each.context.conditional]
     if not reads or unclear_sources(job):
         return
     known = {_system(name) for name in guarded_names(job) | assigned_names(job) if NAMES.fullmatch(name)}
@@ -66,12 +66,12 @@ def _system(name: str) -> str:
 
 
 def _finding(job: Job, read: VariableRead) -> Finding:
-    twin, printed = TWIN_OF[read.name], use_of(job, read).kind == "print"
+    counterpart, printed = COUNTERPART_OF[read.name], use_of(job, read).kind == "print"
     fix = None
     written = job.source.slice(read.span)
-    if twin and written in (f"${read.name}", f"${{{read.name}}}"):
-        fix = Fix(f"write ${twin}", [replace(read.span, written.replace(read.name, twin))], safe=True)
-    instead = f"write `${twin}`" if twin else 'Slurm has `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
+    if counterpart and written in (f"${read.name}", f"${{{read.name}}}"):
+        fix = Fix(f"write ${counterpart}", [replace(read.span, written.replace(read.name, counterpart))], safe=True)
+    instead = f"write `${counterpart}`" if counterpart else 'Slurm has `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
     return Finding(
         read.span,
         f"{read.name} is a variable of {_system(read.name)}, and empty in a job of Slurm; {instead}",

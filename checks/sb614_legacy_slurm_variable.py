@@ -1,15 +1,15 @@
-"""A variable of Slurm is read by an old name, which is kept for old scripts only.
+"""The script reads a Slurm variable by an old name that is kept only for old scripts.
 
-SLURM_JOBID, SLURM_NODELIST, SLURM_NNODES and SLURM_NPROCS are older names, which Slurm still sets beside the ones of
-today. They work, and may go. In the tasks of a step some of them speak of the step and not of the
-job, so that a line behaves otherwise where it is moved into one; the names of today say which they mean.
+SLURM_JOBID, SLURM_NODELIST, SLURM_NNODES and SLURM_NPROCS are older names, which Slurm still sets in addition to the
+current ones. They work, and may be removed. In the tasks of a step some of them describe the step and not the job, so a
+line behaves differently when it is moved into a step; the current names say which they mean.
 
-Nothing is said of tasks, of a name that the script sets itself, or where it is prepared for both names.
+Not reported: reads in tasks, names that the script sets itself, and scripts that handle both names.
 
 ## Fix
 
-Today's name, which holds the same text in the batch script. Safe; but not for SLURM_NPROCS without --ntasks, as some
-releases of 23.02 then set that one alone.
+The current name, which has the same value in the batch script. Safe, except for SLURM_NPROCS without --ntasks, as some
+releases of 23.02 then set only that one.
 
 ## References
 
@@ -27,14 +27,15 @@ from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.triggers import Variables
 
-TODAY = {
+CURRENT = {
     "SLURM_JOBID": "SLURM_JOB_ID",
     "SLURM_NODELIST": "SLURM_JOB_NODELIST",
     "SLURM_NNODES": "SLURM_JOB_NUM_NODES",
     "SLURM_NPROCS": "SLURM_NTASKS",
 }
 CARD = Card(
-    "SB614", "legacy-slurm-variable", severity="info", fix="always", since="0.1.0", when=Variables(*TODAY), batch=True,
+    "SB614", "legacy-slurm-variable", severity="info", fix="always", since="0.1.0", when=Variables(*CURRENT),
+    batch=True,
 )  # fmt: skip
 
 
@@ -42,30 +43,30 @@ def check(job: Job) -> Iterator[Finding]:
     known = assigned_names(job) | guarded_names(job)
     seen: set[Span] = set()
     for read in job.trace.reads:
-        today = TODAY.get(read.name)
-        if today is None or read.context.phase is not Phase.BATCH or read.variable is not None or read.span in seen:
+        new = CURRENT.get(read.name)
+        if new is None or read.context.phase is not Phase.BATCH or read.variable is not None or read.span in seen:
             continue
-        if not known.isdisjoint((read.name, today)):
+        if not known.isdisjoint((read.name, new)):
             continue
         seen.add(read.span)
         if _is_shown(job, read):
             continue
-        message = f"{read.name} is an old name, kept for old scripts; write `{today}`"
-        yield Finding(read.span, message, fix=partial(_renamed, job, read, today))
+        message = f"{read.name} is an old name, kept for old scripts; write `{new}`"
+        yield Finding(read.span, message, fix=partial(_renamed, job, read, new))
 
 
-def _renamed(job: Job, read: VariableRead, today: str) -> Fix | None:
+def _renamed(job: Job, read: VariableRead, new: str) -> Fix | None:
     written = job.source.slice(read.span)
     safe = read.name != "SLURM_NPROCS" or job.request.has_option("ntasks")
     for sign in ("${#", "${", "$", ""):
         if written.startswith(sign + read.name):
-            new = sign + today + written[len(sign + read.name) :]
-            return Fix(f"write {sign}{today}{'}' if '{' in sign else ''}", [replace(read.span, new)], safe)
+            renamed = sign + new + written[len(sign + read.name) :]
+            return Fix(f"write {sign}{new}{'}' if '{' in sign else ''}", [replace(read.span, renamed)], safe)
     return None
 
 
 def _is_shown(job: Job, read: VariableRead) -> bool:
-    """Whether a line prints the variable by its name: `echo "SLURM_NNODES: $SLURM_NNODES"`."""
+    """Whether a line prints the variable under its old name: `echo "SLURM_NNODES: $SLURM_NNODES"`."""
     line = job.source.slice(job.source.line_of(read.span.start))
     return re.search(rf"(?<![${{#\w]){read.name}\b", line) is not None and use_of(job, read).kind == "print"
 

@@ -1,16 +1,16 @@
-"""A job submits another one, which inherits numbers that are the first job's.
+"""A job submits another one, which inherits resource counts of the first job.
 
-sbatch hands on the variables of its environment, and those of Slurm in every case, also with `--export=NONE`. What the
-second job asks for replaces them; what it does not ask for stays as the first job left it, and srun takes it for its
-own options: SLURM_NTASKS=16 makes a step of 16 tasks in a job with room for one ("More processors requested than
-permitted"), SLURM_GPUS_PER_NODE asks for GPUs that the job has not ("Invalid generic resource (gres) specification"),
-and SLURM_MEM_PER_NODE beside `--mem-per-cpu` stops srun ("mutually exclusive").
+sbatch passes on the variables of its environment, and those of Slurm in every case, even with `--export=NONE`. What the
+second job requests replaces them; what it does not request stays as in the first job, and srun takes it for its own
+options: SLURM_NTASKS=16 requests a step of 16 tasks in a job with room for one ("More processors requested than
+permitted"), SLURM_GPUS_PER_NODE requests GPUs that the job does not have ("Invalid generic resource (gres)
+specification"), and SLURM_MEM_PER_NODE together with `--mem-per-cpu` stops srun ("mutually exclusive").
 
-Reported where the second job is known too: a heredoc, the text of `--wrap`, a file of the project.
+Reported where the second job can be read too: a heredoc, the command of `--wrap`, a file of the project.
 
 ## Fix
 
-`env -u NAME` in front of sbatch takes the variable out. Unsafe: the second job may count on it.
+Writes `env -u NAME` before sbatch, which removes the variable. Unsafe: the second job may rely on it.
 
 ## References
 
@@ -38,7 +38,7 @@ TASK_OPTIONS = (
     "ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core",
     "gpus-per-task", "tres-per-task",
 )  # fmt: skip
-# Options that srun reads from the environment, and what holds them there. `--gres` is none.
+# Options that srun reads from the environment, and their variables. `--gres` is not one of them.
 GPU_VARIABLES = {
     "gpus": ("SLURM_GPUS",),
     "gpus-per-node": ("SLURM_GPUS_PER_NODE",),
@@ -48,11 +48,11 @@ MEMORY_VARIABLES = {"mem": "SLURM_MEM_PER_NODE", "mem-per-cpu": "SLURM_MEM_PER_C
 
 
 class Inherited(NamedTuple):
-    """What a job inherits and should not: the variables, the step that reads them, and what becomes of it."""
+    """What a job inherits but should not: the variables, the step that reads them, and what the step then does."""
 
     names: tuple[str, ...]
     step: Step
-    said: str
+    fault: str
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -65,43 +65,43 @@ def check(job: Job) -> Iterator[Finding]:
     certain = outer.directives.certain and job.directives.certain and not job.directives.unread
     if not certain or outer.request.heterogeneous:
         return
-    taken_out = _taken_out(outer, command)
-    if taken_out is None:
+    removed = _removed_variables(outer, command)
+    if removed is None:
         return
     found = [each for each in (_tasks(job, outer), _gpus(job, outer), _memory(job, outer)) if each is not None]
-    for names, step, said in found:
-        left = [name for name in names if name not in taken_out and name not in command.state.variables]
-        if left and _reads(job, step):
-            remedy = f"env {' '.join(f'-u {name}' for name in left)} "
+    for names, step, fault in found:
+        remaining = [name for name in names if name not in removed and name not in command.state.variables]
+        if remaining and _reads(job, step):
+            remedy = f"env {' '.join(f'-u {name}' for name in remaining)} "
             exact = job.source.slice(command.name_span) == "sbatch"
             fix = Fix("take it out of the environment", [insert(command.name_span.start, remedy)])
             yield Finding(
                 command.name_span,
-                f"the new job inherits {left[0]} of this one, and its srun on line {job.line(step.span.start)} {said}; "
-                f"write `{remedy}sbatch`",
+                f"the new job inherits {remaining[0]} of this one, and its srun on line {job.line(step.span.start)} "
+                f"{fault}; write `{remedy}sbatch`",
                 related=[(step.span, "reads it")],
                 fix=fix if exact else None,
             )
 
 
-def _taken_out(outer: Job, command: Invocation) -> frozenset[str] | None:
-    """The variables that are taken out of the environment of a command; None where that is not known."""
+def _removed_variables(outer: Job, command: Invocation) -> frozenset[str] | None:
+    """The variables that are removed from the environment of a command; None where that is unknown."""
     found: set[str] = set()
     for ancestor in command.ancestors():
         if ancestor.spawn.cleared:
             return None
         found |= ancestor.spawn.dropped
-    return None if _tidies(outer, command) else frozenset(found)
+    return None if _may_change_variables(outer, command) else frozenset(found)
 
 
-def _tidies(job: Job, before: Invocation) -> bool:
-    """Whether a script changes variables of Slurm itself, or may do so, above a command."""
+def _may_change_variables(job: Job, before: Invocation) -> bool:
+    """Whether a script changes, or may change, Slurm's variables before a command."""
     return _first_change(job) < before.index
 
 
 @once
 def _first_change(job: Job) -> float:
-    """The number of the first command that may change variables of Slurm; -1 where an assignment does."""
+    """The index of the first command that may change Slurm's variables; -1 for an assignment, infinity for none."""
     if any(each.name.startswith("SLURM_") for each in job.assignments):
         return -1
     for number, command in enumerate(job.invocations):
@@ -113,15 +113,15 @@ def _first_change(job: Job) -> float:
 
 
 def _reads(job: Job, step: Step) -> bool:
-    """Whether an srun of the new job sees what that inherits."""
+    """Whether an srun of the new job sees the variables that the job inherits."""
     command = step.invocation
-    if command.phase is not Phase.BATCH or command.variables or _tidies(job, command):
+    if command.phase is not Phase.BATCH or command.variables or _may_change_variables(job, command):
         return False
     return not any(each.spawn.cleared or each.spawn.dropped for each in command.ancestors())
 
 
 def _step_without(job: Job, *options: str) -> Step | None:
-    """The first step of a job that has none of these options itself."""
+    """The first step of a job that sets none of these options itself."""
     return next((each for each in job.steps if not any(option in each.options for option in options)), None)
 
 

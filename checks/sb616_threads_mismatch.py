@@ -1,15 +1,15 @@
-"""A program is told to use more CPUs than Slurm gives it.
+"""A program is set to use more CPUs than Slurm allocates to it.
 
-Slurm binds a job to the CPUs that it asked for, and to one where it asks for none. `--num_workers 16` or
-`OMP_NUM_THREADS=32` there does not bring more: the threads take turns on the few, which is slower than as many threads
-as CPUs.
+Slurm binds a job to the CPUs that it requests, and to one if it requests none. `--num_workers 16` or
+`OMP_NUM_THREADS=32` does not add any: the threads compete for the few there are, which is slower than one thread per
+CPU.
 
-A warning from twice as many on; advice below that, and where the job asks for no CPUs at all, as partitions may give
-some for each GPU (DefCpuPerGPU) or whole nodes. Only numbers for one process are compared.
+A warning from twice as many on; advice below that, and where the job does not request CPUs at all, as partitions may
+add some for each GPU (DefCpuPerGPU) or allocate whole nodes. Only numbers for one process are compared.
 
 ## Fix
 
-None: more CPUs, or fewer threads. `$SLURM_CPUS_PER_TASK` keeps the two together.
+None: either more CPUs or fewer threads would do. `$SLURM_CPUS_PER_TASK` keeps the two equal.
 
 ## References
 
@@ -34,18 +34,18 @@ CARD = Card(
     batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
-# Options that say how many threads or workers one process makes.
+# Options for the number of threads or workers of one process.
 OPTION = Regex(
     r"-{1,2}(?:[a-z]+[-_.])*(?:num[-_]?workers|n[-_]?workers|workers|num[-_]?threads|n[-_]?threads|threads|n[-_]?jobs"
     r"|num[-_]proc|nproc|n[-_]?cpus?|cpus|n[-_]?cores?|cores|ncores)"
 )
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS")
-# Programs whose workers are jobs, nodes or servers' processes, and those that tell others of CPUs.
+# Programs whose workers are jobs, nodes or server processes, and programs that pass CPU counts to others.
 ELSEWHERE = Regex(
     r"ray|dask\S*|snakemake|nextflow|cromwell|srun|sbatch|salloc|mpirun|mpiexec|prun|gunicorn|uvicorn|docker|podman"
     r"|apptainer|singularity|deepspeed|accelerate|horovodrun|torchpack|parsl\S*|spark\S*|echo|printf|export|numactl"
 )
-# What bears on the CPUs of a job in ways that are not reckoned here.
+# Options that affect the CPUs of a job in ways that are not modelled here.
 UNCLEAR = (
     "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core", "extra-node-info",
     "cpus-per-gpu", "ntasks-per-core", "ntasks-per-socket", "ntasks-per-gpu",
@@ -63,13 +63,13 @@ def check(job: Job) -> Iterator[Finding]:
         step = enclosing_step(command.context)
         if command.children or command.context.captured or not command.argv or step is None and command.kind == "mpi":
             continue
-        asked = request.has_option("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
-        for words, span, number, of_job in _thread_setting(job, command, step, asked):
+        requested = request.has_option("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
+        for words, span, number, of_job in _thread_setting(job, command, step, requested):
             cpus = _cpus(job, step)
             if cpus is None or number <= max(cpus, 2) or _counts_others(command):
                 continue
             fewer = step.option("cpus-per-task") if of_job and step is not None else None
-            if fewer is not None and fewer.span is not None:  # whose number follows the job's, unlike the step's
+            if fewer is not None and fewer.span is not None:  # the value follows the job's number, not the step's
                 message = (
                     f"`{fewer.as_written}` gives a task {cpus} of the job's {number} CPUs, but `{words}` counts all of "
                     f"them; write `--cpus-per-task={number}`, or a lower number there"
@@ -77,14 +77,14 @@ def check(job: Job) -> Iterator[Finding]:
                 severity = "warning" if number >= 2 * cpus else "info"
                 yield Finding(fewer.span, message, severity, related=[(span, f"{number} here")])
                 continue
-            given = f"a task has {cpus} here" if asked else "a job that asks for no CPUs gets one"
+            available = f"a task has {cpus} here" if requested else "a job that asks for no CPUs gets one"
             remedy = f"ask for {number} with `--cpus-per-task`, or lower it"
-            severity = "warning" if asked and number >= 2 * cpus else "info"
-            yield Finding(span, f"`{words}` is more than there are CPUs: {given}; {remedy}", severity)
+            severity = "warning" if requested and number >= 2 * cpus else "info"
+            yield Finding(span, f"`{words}` is more than there are CPUs: {available}; {remedy}", severity)
 
 
 def _cpus(job: Job, step: Step | None) -> int | None:
-    """The CPUs that one process may use, at most; None where they are not known."""
+    """The maximum number of CPUs that one process may use; None where it is unknown."""
     request = job.request
     if step is not None:
         option = step.option("cpus-per-task")
@@ -92,24 +92,24 @@ def _cpus(job: Job, step: Step | None) -> int | None:
             return None
         if option is not None:
             return whole(option.text)
-    each = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
+    per_task = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
     tasks: int | None = 1
     if request.has_option("ntasks-per-node") or request.has_option("ntasks"):
         tasks = request.tasks_on_each_node() or request.tasks  # at most
-    if each is None or tasks is None:
+    if per_task is None or tasks is None:
         return None
     if step is not None and step.tasks_per_node:
-        return max(each, each * tasks // step.tasks_per_node)
-    return each * tasks
+        return max(per_task, per_task * tasks // step.tasks_per_node)
+    return per_task * tasks
 
 
 def _counts_others(command: Invocation) -> bool:
-    """Whether what a command is told to use are the CPUs of other processes than its own."""
+    """Whether the CPUs that a command names are for other processes than its own."""
     words = [command.words[0].rpartition("/")[2], *command.words[1:4]]
     return any(ELSEWHERE.fullmatch(word) for word in words)
 
 
-@lru_cache(maxsize=4096)  # programs are told the same options again and again
+@lru_cache(maxsize=4096)  # the same options occur again and again
 def _is_option(word: str) -> bool:
     """Whether a word, with a value or without, is an option that counts threads or workers."""
     return word[:1] == "-" and OPTION.fullmatch(word.partition("=")[0]) is not None
@@ -118,13 +118,13 @@ def _is_option(word: str) -> bool:
 def _thread_setting(
     job: Job, command: Invocation, step: Step | None, by_variable: bool
 ) -> Iterator[tuple[str, Span, int, bool]]:
-    """How many CPUs a command is told to use: the words, their place, the number, whether that is the job's own."""
+    """The CPUs that a command is set to use: the words, their place, the number, and whether it is the job's own."""
     argv, written = command.argv, command.words
     for at in [at for at, is_option in enumerate(map(_is_option, written)) if is_option]:
         field, (option, equals, _) = argv[at], written[at].partition("=")
         value: Pieces = () if at + 1 >= len(argv) else argv[at + 1]
         if equals:
-            value = tuple(each for each in field if each.expansion is not None) or field
+            value = tuple(piece for piece in field if piece.expansion is not None) or field
             text = (text_of(field) or "").partition("=")[2]
         else:
             text = text_of(value) or ""
@@ -134,7 +134,7 @@ def _thread_setting(
             shown = text or "$" + next((each.name for each in expansions(value)), "")
             yield f"{option}{equals or ' '}{shown}", span_of(field if equals else (*field, *value)), number, of_job
     if not by_variable or step is None and job.steps:
-        return  # what the batch shell runs beside its steps is not what the variable is for
+        return  # the variable is for the steps, not for what the batch shell itself runs
     if _is_tool(written[0].rpartition("/")[2]):
         return
     for variable in VARIABLES:
@@ -145,7 +145,7 @@ def _thread_setting(
 
 
 def _is_of_job(value: Pieces) -> bool:
-    """Whether a value is the number of CPUs that the batch shell has for itself."""
+    """Whether a value is the batch shell's own number of CPUs."""
     names = {(each.name, each.phase) for each in expansions(value)}
     return names in ({("SLURM_CPUS_ON_NODE", Phase.BATCH)}, {("SLURM_CPUS_PER_TASK", Phase.BATCH)})
 

@@ -1,13 +1,13 @@
-"""conda is looked for in the environment that happened to be active when the job was submitted.
+"""The script looks for conda in the environment that happened to be active at submission.
 
 CONDA_PREFIX is the prefix of the active environment, not that of conda: only the base environment has
-`etc/profile.d/conda.sh`. A job gets the variable of the submitting shell. With another environment active there, or
-none, the file is not found, `conda activate` fails, and the job goes on with the Python of the system, or ends there
-under `set -u` or `set -e`.
+`etc/profile.d/conda.sh`. A job inherits the variable of the submitting shell. With another environment active there, or
+none, the file is not found, `conda activate` fails, and the job goes on with the system's Python, or ends there under
+`set -u` or `set -e`.
 
 ## Fix
 
-`$(conda info --base)` in its place: unsafe, as it needs conda in PATH. The path of the installation is as good.
+Writes `$(conda info --base)` instead. Unsafe: it needs conda in PATH. The path of the installation works as well.
 
 ## References
 

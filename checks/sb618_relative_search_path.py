@@ -1,14 +1,14 @@
-"""A folder in a search path lacks its slash at the beginning, and leads somewhere else in every working folder.
+"""A folder in a search path lacks its leading slash, so it depends on the working folder.
 
-In `LD_LIBRARY_PATH=/opt/x/lib:usr/local/lib` the second folder is looked for below the folder that the program happens
-to run in. Libraries and programs of it are not found, or others are taken.
+In `LD_LIBRARY_PATH=/opt/x/lib:usr/local/lib` the second folder is looked up in the folder where the program happens to
+run. Its libraries and programs are not found, or others are used.
 
-Only a relative folder that begins like one of the root (`usr/`, `opt/`, or the first folder of another in the list),
-and stands beside absolute ones.
+Reported only for a relative folder that begins like one of the root (`usr/`, `opt/`, or the first folder of another in
+the list), and comes after others.
 
 ## Fix
 
-Adds the slash. Unsafe: from then on the folder is searched.
+Adds the slash. Unsafe: the folder is then searched.
 
 ## References
 
@@ -25,7 +25,7 @@ from sbatchlint.source.regex import Regex
 
 CARD = Card("SB618", "relative-search-path", severity="warning", fix="always", since="0.1.0", seen="a public script")
 
-# Names of lists that are searched; what else ends in PATH is one path or an address.
+# Names of search paths; other names that end in PATH hold one path or an address.
 _NAME = Regex(
     r"(?:(?:APPTAINER|SINGULARITY)ENV_)?(?:PREPEND_|APPEND_)?(?:PATH|(?:DY)?LD_(?:RUN_)?(?:LIBRARY_)?PATH|LIBRARY_PATH"
     r"|C(?:PLUS)?(?:_INCLUDE_)?PATH|PYTHONPATH|MANPATH|INFOPATH|MODULEPATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH|CLASSPATH)"
@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _lists(string: str, program: object) -> Iterator[tuple[int, int, str]]:
-    """The values of search paths: where they start and end, and their names."""
+    """The values of search paths: start, end, and the variable's name."""
     for assigned in nodes_of(program, Assignment):
         if assigned.name.endswith("PATH") and isinstance(assigned.value, Word) and _NAME.fullmatch(assigned.name):
             yield assigned.value.start, assigned.value.end, assigned.name
@@ -63,7 +63,7 @@ def _lists(string: str, program: object) -> Iterator[tuple[int, int, str]]:
 
 
 def _relative(string: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of a list that lack their slash."""
+    """The ranges of the folders in a list that lack their slash."""
     parts = [(found[0], found.span()) for found in _PART.finditer(string, start, end)]
     roots = {part.split("/")[1] for part, _ in parts if part.startswith("/") and "/" in part[1:]} - {""}
     if not roots:

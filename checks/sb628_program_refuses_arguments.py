@@ -1,13 +1,13 @@
-"""The program's own argument parser refuses the words that it is given.
+"""The program's own argument parser refuses the arguments that the script passes.
 
-The Python program lies beside the script, and its argparse parser is plain: every option is written where the parser is
-made, and nothing else reads the command line. An option that it does not know, a value that is missing or of the wrong
-kind, or one that is not among the choices ends the program with `error: …` and status 2 before any work is done; the
-job waited in the queue for that.
+The Python program is a file of the project, and its argparse parser is simple: every option is defined where the parser
+is created, and nothing else reads the command line. An unknown option, a missing value, or one of the wrong type or not
+among the choices ends the program with `error: …` and status 2 before any work is done; the job waited in the queue for
+nothing.
 
 ## Fix
 
-None: whether the script or the program is wrong is not written.
+None: nothing shows whether the script or the program is wrong.
 
 ## References
 
@@ -27,7 +27,7 @@ from sbatchlint.triggers import Commands, Launchers
 if TYPE_CHECKING:
     from sbatchlint.job.python.parser import PlainParser
 
-# Launchers that give a program its own words alone.
+# Launchers that add no arguments to those of the program.
 LAUNCHERS = ("torchrun", "accelerate")
 
 CARD = Card(
@@ -43,12 +43,12 @@ def check(job: Job) -> Iterator[Finding]:
         if words is not None:
             found.setdefault(command.span, []).append(_complaint(program, command, words))
     for complaints in found.values():
-        if complaints[0] is not None and None not in complaints:  # whichever words it gets
+        if complaints[0] is not None and None not in complaints:  # whichever arguments it gets
             yield Finding(*complaints[0])
 
 
 def _words(job: Job, invocation: Invocation) -> Sequence[Pieces] | None:
-    """The words of the program itself."""
+    """The arguments of the program itself; None where a launcher may add some."""
     launcher = job.launcher_of(invocation)
     if launcher is not None:
         return launcher.program_words[1:] if launcher.kind in LAUNCHERS else None
@@ -69,7 +69,7 @@ def _complaint(program: PythonProgram, invocation: Invocation, words: Sequence[P
         option = _option(field)
         if option is not None and not _knows(parser, option):
             return span_of(field), f"{_name(program)} has no option `{option}` ({where}), and ends at once"
-    # Where positional words may be several, the releases of Python deal them differently.
+    # Releases of Python distribute several positional arguments differently.
     if any(text_of(each) is None for each in words) or any(each.nargs in ("?", "*", "+") for each in parser.positional):
         return None
     try:
@@ -77,7 +77,7 @@ def _complaint(program: PythonProgram, invocation: Invocation, words: Sequence[P
     except Refused as refused:
         return _place(invocation, words, str(refused)), f"{_name(program)} refuses its arguments ({where}): {refused}"
     except SystemExit:
-        return None  # it prints its help or its version
+        return None  # it only prints its help or version
     return None
 
 
@@ -86,7 +86,7 @@ def _name(program: PythonProgram) -> str:
 
 
 def _option(field: Pieces) -> str | None:
-    """The name of a long option, where the word certainly is one."""
+    """The name of a long option; None where the word is not certainly one."""
     prefix = known_prefix(field)
     name, equals, _ = prefix.partition("=")
     certain = equals or text_of(field) is not None
@@ -99,10 +99,10 @@ def _knows(parser: "PlainParser", option: str) -> bool:
 
 
 def _place(invocation: Invocation, words: Sequence[Pieces], complaint: str) -> Span:
-    """The option or the word that is complained of, else the command's name."""
-    left_over = complaint.removeprefix("unrecognized arguments: ")
-    for field in words if left_over != complaint else ():
-        if left_over == text_of(field) or left_over.startswith(f"{text_of(field)} "):
+    """The option or argument that the complaint names, or else the command's name."""
+    unrecognized = complaint.removeprefix("unrecognized arguments: ")
+    for field in words if unrecognized != complaint else ():
+        if unrecognized == text_of(field) or unrecognized.startswith(f"{text_of(field)} "):
             return span_of(field)
     if complaint.startswith("argument "):
         names = complaint.removeprefix("argument ").partition(":")[0].split("/")
