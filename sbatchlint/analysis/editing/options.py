@@ -257,8 +257,11 @@ def remove_words(job: Job, span: Span) -> Edit | None:
         if text[start - 1] != "\n":
             return Edit(Span(start, end), "")
         line_end = text.find("\n", end)
-        if line_end >= 0 and text[end:line_end].strip(" \t") in ("\\", "\\\\"):
+        rest = text[end:line_end].strip(" \t")
+        if line_end >= 0 and rest in ("\\", "\\\\"):
             return Edit(Span(start, line_end + 1), "")
+        if line_end >= 0 and not rest:  # an element of an array: its line stays, blank
+            return Edit(Span(start, end), "")
     elif text[start - 1 : start] not in (*_CLOSING, "("):
         return None
     # the first word of its line, string or array: what stands before it stays
