@@ -1,4 +1,4 @@
-"""Writes the index of the checks into a wheel: the command `build_py` of pyproject.toml, which no run loads."""
+"""The setuptools command `build_py` (see pyproject.toml), which adds the index of the checks to a wheel."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from setuptools.command.build_py import build_py
 
-# The checks are read as they are in the wheel; -B, as what Python compiles from them does not belong there.
+# Reads the checks of the wheel; -B, because bytecode does not belong in it.
 _PROGRAM = "import json; from sbatchlint.card_index import FILE, read_cards; print(FILE, json.dumps(read_cards()))"
 
 

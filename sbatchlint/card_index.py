@@ -1,7 +1,7 @@
-"""The stages and triggers on the cards of all checks, known without loading the checks.
+"""The stages and triggers of all checks, without loading the checks.
 
-A wheel brings them in a file, which is written when the wheel is built (building.py). In a checkout they are read from
-the cards, and kept beside the bytecode for as long as no file of sbatchlint changes.
+A wheel contains them in a file that is written when the wheel is built (building.py). In a checkout they are read from
+the cards, and cached next to the bytecode until a file of sbatchlint changes.
 """
 
 import json
@@ -16,13 +16,14 @@ from sbatchlint.triggers import AnyOf, Trigger
 FILE = "checks.json"
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
-# The stage of a check, and the class and the words of each trigger of which one is enough.
+# The stage of a check, and the class and words of each trigger on its card.
 Row = tuple[str, list[list[str]]]
 
 
 class CardIndex:
-    """`optional`: the checks that run only where they are selected by their own code or name, as their stage is not
-    "stable"; `triggers`: those that the others have. Both by modules.
+    """The stages and triggers of the checks, by module.
+
+    `optional`: the checks whose stage is not "stable", so that they run only when selected by their own code or name.
     """
 
     def __init__(self, rows: dict[str, Row]) -> None:
@@ -38,26 +39,26 @@ def _trigger(rows: list[list[str]]) -> Trigger:
 @lru_cache(maxsize=1)
 def card_index() -> CardIndex:
     """The index of this installation."""
-    brought = os.path.join(_PACKAGE, FILE)
-    if not is_checkout() and os.path.exists(brought):
-        with open(brought, encoding="utf-8") as file:
+    packaged = os.path.join(_PACKAGE, FILE)
+    if not is_checkout() and os.path.exists(packaged):
+        with open(packaged, encoding="utf-8") as file:
             return CardIndex(json.load(file))
     current = state()
     path = os.path.join(_PACKAGE, "__pycache__", FILE)
     try:
         with open(path, encoding="utf-8") as file:
-            kept, rows = json.load(file)
+            cached, rows = json.load(file)
     except (OSError, ValueError):
-        kept, rows = None, {}
-    if current is None or kept != current:
+        cached, rows = None, {}
+    if current is None or cached != current:
         rows = read_cards()
         if current is not None:
-            _keep(path, current, rows)
+            _save(path, current, rows)
     return CardIndex(rows)
 
 
 def read_cards() -> dict[str, Row]:
-    """The rows of all checks, which this loads. One that cannot be loaded is left out, and so is asked in every run."""
+    """The rows of all checks, by module. A check that cannot be loaded is left out, so every run asks it."""
     registry = Registry(entries())
     rows = {}
     for entry in registry.entries:
@@ -70,7 +71,7 @@ def read_cards() -> dict[str, Row]:
     return rows
 
 
-def _keep(path: str, current: str, rows: dict[str, Row]) -> None:
+def _save(path: str, current: str, rows: dict[str, Row]) -> None:
     new = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -78,4 +79,4 @@ def _keep(path: str, current: str, rows: dict[str, Row]) -> None:
             json.dump((current, rows), file)
         os.replace(new, path)
     except OSError:
-        pass  # a checkout that others own: they are read again in the next run
+        pass  # a checkout owned by somebody else: the next run reads the cards again

@@ -1,4 +1,4 @@
-"""What a check imports: its card, its findings and fixes, its examples, and the job it looks at."""
+"""What checks import: the card, findings, fixes, examples and the job."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -43,17 +43,17 @@ class Option(NamedTuple):
 class Card(NamedTuple):
     """What is known of a check without running it.
 
-    `severity`: the worst it reports; a finding may be less. `fix`: whether findings have one: always, sometimes, never.
-    `stage`: "stable", or "preview" or "optional": those run only where they are selected by their own code or name.
-    `when`: what a script must have for it to have anything to say; None where it is always asked. A trigger that finds
-    commands, steps, launches or blocks of options may hand each of them to the check (`Trigger.asks`).
-    `batch`: it speaks of batch scripts only, not of other scripts that submit some. `certain`: only where nothing is
-    unclear about which options the directives set. `homogeneous`: not of heterogeneous jobs.
-    `whole_script`: it speaks of what is missing, so it is silent where the script was not looked at to its end.
-    `alone`: it judges a line or a command by itself, so that it speaks of a piece of a script (in a document) as well.
-    `always_shown`: it says what of the script was not looked at, so that not even --min-severity hides it.
-    `seen`: what the fault is known from, as a phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05"); needed
-    for a check that neither a real script nor a failure re-created from one has set off (tests/data/fired.txt).
+    `severity`: the highest it reports; a finding may have a lower one. `fix`: whether findings have one: always,
+    sometimes, never. `stage`: "stable", or "preview" or "optional", which run only when selected by their own code or
+    name. `when`: what a script must contain for the check to report anything; None for a check that always runs. A
+    trigger that finds commands, steps, launches or option blocks may pass each of them to the check (`Trigger.asks`).
+    `batch`: it applies to batch scripts only, not to scripts that submit them. `certain`: only if it is certain which
+    options the directives set. `homogeneous`: not to heterogeneous jobs.
+    `whole_script`: it reports something missing, so it is silent if the analysis stopped before the end of the script.
+    `alone`: it judges a line or a command by itself, so it also applies to a fragment of a script in a document.
+    `always_shown`: it reports what was not analysed, so not even --min-severity hides it.
+    `seen`: the evidence for the fault, as a phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05"); required
+    for a check that no real script and no re-created failure has triggered (tests/data/fired.txt).
     """
 
     code: str
@@ -74,10 +74,10 @@ class Card(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One fault at one place. `severity` None means the card's. Of several at one place, only the first is reported.
+    """A fault at one place; of several at the same place, only the first is reported.
 
-    `fix`: or what makes it, which is asked only where the finding is reported: for repairs that take long to prove.
-    `advice`: what makes the end of the message, where that hangs on such a repair; asked likewise.
+    `severity`: None for the card's. `fix`: the fix, or for one that is slow to prove a function that returns it, called
+    only if the finding is reported. `advice`: a function that returns the end of the message, called likewise.
     """
 
     span: Span
@@ -89,7 +89,7 @@ class Finding(NamedTuple):
 
 
 def corrected(span: Span, message: str, instead: str | None, edits: Sequence[Edit]) -> Finding:
-    """A finding on a value, with what to write instead where that is known; the fix is a guess."""
+    """A finding about a value, with what to write instead if that is known; its fix is unsafe."""
     if instead is None:
         return Finding(span, message)
     return Finding(span, f"{message}; write {instead}", fix=Fix(f"write {instead}", edits) if edits else None)
@@ -99,7 +99,7 @@ OPEN, CLOSE = "«", "»"
 
 
 class Example(NamedTuple):
-    """A script as the linter sees it, and the places marked in it."""
+    """An example without its marks, and the spans that were marked."""
 
     text: str
     spans: tuple[Span, ...]
@@ -112,7 +112,7 @@ def _dedent(text: str) -> str:
 
 
 def unmark(marked: str) -> Example:
-    """Takes the marks «…» out of a script; an example that begins with a newline or blanks is dedented."""
+    """The example in a script with marks «…»; the script is dedented."""
     text = _dedent(marked)
     parts: list[str] = []
     spans: list[Span] = []
@@ -135,7 +135,7 @@ def unmark(marked: str) -> Example:
 
 
 class _Case:
-    """What `Bad` and `Good` share: a script, the files beside it, the settings it is linted with, and a title."""
+    """The base of `Bad` and `Good`: a script, the files next to it, the settings it is linted with, and a title."""
 
     def __init__(
         self, string: str, files: Mapping[str, str] | None, settings: Mapping[str, object] | None, title: str
@@ -151,17 +151,17 @@ class _Case:
 
     @property
     def files(self) -> dict[str, Example]:
-        """The files beside the script, by their paths from the script's folder."""
+        """The files next to the script, by their paths relative to it."""
         return {path: unmark(text) for path, text in self._files.items()}
 
 
 class Bad(_Case):
-    """A script with the fault: it is reported at the marked places, and nowhere else.
+    """A script with the fault, which is reported at the marked places and nowhere else.
 
-    `files`: what lies beside the script, {"lib/env.sh": "export PORT=29500"}; the script itself is `job.sh`. What is
-    found in one of them is marked there.
-    `fixed`: what `--fix` makes of it; `unsafe_fixed`: what `--fix --unsafe-fixes` makes of it (None: no such fix).
-    `severity`: of the finding, where it is not the card's. `missed`: a known limit, not reported yet.
+    `files`: the files next to the script, {"lib/env.sh": "export PORT=29500"}, with marks where something is reported
+    in them; the script itself is `job.sh`.
+    `fixed`: the result of `--fix`; `unsafe_fixed`: the result of `--fix --unsafe-fixes`; None for no such fix.
+    `severity`: that of the findings, None for the card's. `missed`: a known limitation, not reported yet.
     `settings`: keys as in the configuration file, for instance {"site": {"shared-paths": ["/data"]}}.
     """
 
@@ -193,7 +193,7 @@ class Bad(_Case):
 
 
 class Good(_Case):
-    """A script without the fault: this check says nothing. `flagged`: a known false alarm. The rest as for `Bad`."""
+    """A script without the fault, for which nothing is reported. `flagged`: a known false alarm. Otherwise as `Bad`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Reads configuration files: where they are, how they extend one another, and how tables are merged."""
+"""Reading of configuration files: how they extend one another, and how their tables are merged."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -13,23 +13,23 @@ _VERSION = Regex(r"\d\d\.\d\d(?:-\d\d\.\d\d)?")
 
 
 class Layer(NamedTuple):
-    """A table of settings, and where it stands: the path of a file as it is shown."""
+    """A table of settings and its origin: the path of its file as shown to the user."""
 
     origin: str
     table: dict[str, object]
 
 
 def read_configuration(path: str, required: bool = False) -> dict[str, object] | None:
-    """The table of a file, checked and merged with those it extends; None for a pyproject.toml without a part for us.
+    """The validated table of a file, merged with those it extends; None for a pyproject.toml without `tool.sbatchlint`.
 
-    `required`: the user named the file, so it must have one. Raises `InputError` where it is invalid.
+    `required`: the user named the file, so it must have a table. Raises `InputError` if it is invalid.
     """
     layers = read_layers(path, required)
     return None if layers is None else merge_tables(layer.table for layer in layers)
 
 
 def read_layers(path: str, required: bool = False) -> list[Layer] | None:
-    """As `read_configuration`: the tables before they are merged, what is extended first."""
+    """The tables that `read_configuration` merges, the extended ones first."""
     return _read(path, required, ())
 
 
@@ -68,12 +68,12 @@ def _read(path: str, required: bool, chain: tuple[str, ...]) -> list[Layer] | No
 
 
 def joins(key: str) -> bool:
-    """Whether the lists of this key are joined where one file extends another, and do not replace one another."""
+    """Whether a list under this key is appended to that of the extended file, rather than replacing it."""
     return key.startswith("extend-") or key == "ignore"
 
 
 def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
-    """Merges two tables: `above` replaces values of `below`, but adds to `ignore`, to `extend-` lists and to tables."""
+    """The table in which `above` replaces the values of `below`, but adds to `ignore`, `extend-` lists and tables."""
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
@@ -86,12 +86,12 @@ def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str
     return merged
 
 
-# Python takes the square of its parts for a key with dots, in time and in memory.
+# tomllib needs time and memory quadratic in the number of parts of a dotted key.
 _LONG_KEY = Regex(rb"(?<![\w\"'-])[\w\"'-]+(?:[ \t]*\.[ \t]*[\w\"'-]+){64}")
 
 
 def parse(data: bytes, shown: str) -> dict[str, object]:
-    """Parses TOML. Raises `InputError`, which says where it is invalid."""
+    """The table of a TOML document. Raises `InputError` if it is invalid."""
     import tomllib  # heavy, and many runs have no configuration
 
     if _LONG_KEY.search(data) is not None:
@@ -100,19 +100,19 @@ def parse(data: bytes, shown: str) -> dict[str, object]:
         return tomllib.loads(data.decode())
     except UnicodeDecodeError:
         raise InputError(f"{shown}: is not UTF-8") from None
-    except (ValueError, RecursionError) as error:  # also where it holds a number of more digits than Python reads
+    except (ValueError, RecursionError) as error:  # also for a number with more digits than Python converts
         raise InputError(f"{shown}: is not valid TOML: {error}") from None
 
 
 def parse_pair(text: str) -> dict[str, object]:
-    """The table of one `KEY=VALUE` of the command line. Raises `InputError` where it is invalid."""
+    """The table of one `KEY=VALUE` of the command line. Raises `InputError` if it is invalid."""
     table = parse(text.encode("utf-8", "surrogateescape"), f"--config '{text}'")
     check_table(table, f"--config '{text}'")
     return table
 
 
 def merge_tables(tables: Iterable[Mapping[str, object]]) -> dict[str, object]:
-    """Merges tables; later ones win."""
+    """The merged table, in which later tables win."""
     merged: dict[str, object] = {}
     for table in tables:
         merged = _merge(merged, table)
@@ -120,7 +120,7 @@ def merge_tables(tables: Iterable[Mapping[str, object]]) -> dict[str, object]:
 
 
 def check_table(table: Mapping[str, object], where: str) -> None:
-    """Raises `InputError` for the first unknown key or value of the wrong kind."""
+    """Raises `InputError` for the first unknown key or value of the wrong type."""
     if not table:
         return
     from sbatchlint.keys import first_problem  # heavy, and many runs have no configuration

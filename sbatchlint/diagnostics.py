@@ -1,4 +1,4 @@
-"""What is found in a file, as reports, `--fix` and the cache see it. Imports nothing of what finds it."""
+"""Findings as reports, `--fix` and the cache see them; imports nothing of the analysis."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from sbatchlint.source.text import Source, Span
 
 
 class Fix(NamedTuple):
-    """A repair: what it does, in a few words; its edits; `safe` as the design defines it."""
+    """A fix: what it does, in a few words; its edits; and whether `--fix` applies it without `--unsafe-fixes`."""
 
     title: str
     edits: Sequence[Edit]
@@ -16,17 +16,17 @@ class Fix(NamedTuple):
 
 
 class Related(NamedTuple):
-    """Another place that belongs to a finding."""
+    """A place related to a finding."""
 
     span: Span
     label: str
 
 
 class Diagnostic(NamedTuple):
-    """A finding as reports and `--fix` see it; its fix is safe only where the engine agrees.
+    """A finding as reports and `--fix` see it; its fix is safe only if the engine agrees.
 
-    `reached`: for a finding in a file that the script reads or starts, the place that led there, as `path:row`.
-    `always_shown`: whatever the settings say of its severity.
+    `reached`: for a finding in a file that the script reads or starts, the place that does so, as `path:row`; else "".
+    `always_shown`: shown whatever `--min-severity` says.
     """
 
     code: str
@@ -43,7 +43,7 @@ class Diagnostic(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """An exception inside sbatchlint; `where`: a check's name, or "the reader"."""
+    """An exception inside sbatchlint; `where`: the name of a check, or "the reader"."""
 
     path: str
     where: str

@@ -1,6 +1,6 @@
-"""The scripts inside a document: each is looked at and repaired by itself, and what is said of it gets its place there.
+"""Linting and fixing of the scripts in a document: each by itself, with places translated to those of the document.
 
-So a repair of a document changes characters of its scripts alone, and is proven as that of a script is.
+So a fix only changes characters of the scripts, and is proven like the fix of a script.
 """
 
 import re
@@ -16,7 +16,7 @@ from sbatchlint.source.documents import Snippet, snippets
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source
 
-# A line that shows a form, and no value: `<account>`, `[INSERT NAME]`, `...`, `option=value`, two directives.
+# A line that shows syntax instead of a value: `<account>`, `[INSERT NAME]`, `...`, `option=value`, two directives.
 _SAMPLE = re.compile(
     r"<[A-Za-z][^<>\n|]*[^<>\s|]>|<[A-Za-z]>|\[[A-Z][A-Za-z _-]{3,}\]|\.{3}|…"
     r"|(?<![\w-])(?:option|argument|value|directive)s?(?:[_ ]?name)?\b|#SBATCH\b.*#SBATCH\b"
@@ -24,7 +24,7 @@ _SAMPLE = re.compile(
 
 
 def inspect_document(source: Source, settings: Settings) -> Inspection:
-    """The findings in all scripts of a document, by place."""
+    """The findings in all scripts of a document, in order."""
     diagnostics: list[Diagnostic] = []
     faults: list[Fault] = []
     syntax_errors = ignored = cost = 0
@@ -39,9 +39,9 @@ def inspect_document(source: Source, settings: Settings) -> Inspection:
 
 
 def _placed(found: Diagnostic, snippet: Snippet, settings: Settings) -> Diagnostic:
-    """A finding in a snippet, as one in its document.
+    """A finding in a snippet, with its places in the document.
 
-    A line with something left to be filled in is advice. So is what an example leaves out that works without it.
+    It is reduced to advice if the line has a placeholder, or if it warns of something that an example may leave out.
     """
     severity = found.severity
     if found.code not in settings.severities and severity != "info":
@@ -61,7 +61,7 @@ def _placed(found: Diagnostic, snippet: Snippet, settings: Settings) -> Diagnost
 
 
 def fix_document(source: Source, settings: Settings, unsafe: bool = False, first: Inspection | None = None) -> Fixed:
-    """Applies the fixes in each script of a document; see `fix_source`."""
+    """The document after the fixes in each of its scripts; see `fix_source`."""
     found = snippets(source)
     texts = [each.text for each in found]
     changed: list[tuple[int, Fixed, list[Edit] | None]] = []
@@ -73,7 +73,7 @@ def fix_document(source: Source, settings: Settings, unsafe: bool = False, first
         refused.extend(Refused(_placed(each.diagnostic, snippet, settings), each.reason) for each in fixed.refused)
         if fixed.applied:
             changed.append((number, fixed, snippet.rewriting(fixed.source.text)))
-    # all at once, or each by itself where one of them makes the document another one
+    # all at once; each by itself if one of them changes where the scripts of the document are
     kept = changed if _holds(source, texts, changed) else [each for each in changed if _holds(source, texts, [each])]
     for item in changed:
         if item not in kept:
@@ -85,7 +85,7 @@ def fix_document(source: Source, settings: Settings, unsafe: bool = False, first
 
 
 def _holds(source: Source, texts: list[str], changed: list[tuple[int, Fixed, list[Edit] | None]]) -> bool:
-    """Whether a document has these scripts, and the others as they were, once it was edited so."""
+    """Whether the edited document contains these scripts, and the others unchanged."""
     expected, edits = list(texts), []
     for number, fixed, rewriting in changed:
         if rewriting is None:

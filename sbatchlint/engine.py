@@ -1,4 +1,4 @@
-"""A file in, its findings out."""
+"""Runs the selected checks on a file."""
 
 import re
 from collections.abc import Iterable
@@ -24,16 +24,19 @@ from sbatchlint.triggers import IgnoreComments, Index
 _COMMENT = Regex(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
 
 
-# To evaluate so many characters for a proof takes about as long as a statement with all that checks ask of it.
+# The cost of a run is counted in statements with all that checks ask of them. One costs about as much as evaluating
+# this many characters for a proof,
 _PROVED_FOR_A_STATEMENT = 8
-# And so does reading so many, where nothing can be evaluated.
+# or as reading this many that cannot be evaluated.
 _READ_FOR_A_STATEMENT = 16
 
 
 class Inspection(NamedTuple):
-    """The findings in a file. `syntax_errors`: how many ranges the shell parser could not read; `ignored`: how many
-    findings comments of the script switch off; `cost`: what it took, in about as many times what a statement takes;
-    `is_cut`: whether what stands behind some statement was not looked at."""
+    """The findings in a file.
+
+    `syntax_errors`: how many ranges the shell parser could not parse. `ignored`: how many findings are suppressed by
+    comments. `cost`: about how many statements would cost as much. `is_cut`: whether the analysis stopped early.
+    """
 
     diagnostics: list[Diagnostic]
     syntax_errors: int
@@ -46,7 +49,7 @@ class Inspection(NamedTuple):
 def lint_source(source: Source, settings: Settings, faults: list[Fault] | None = None) -> list[Diagnostic]:
     """The findings in a file, sorted by position.
 
-    An exception inside a check is added to `faults`, and the other checks still run; without that list it is raised.
+    An exception in a check is appended to `faults`, and the other checks still run; without that list it is raised.
     """
     inspection = inspect(source, settings, raising=faults is None)
     if faults is not None:
@@ -55,7 +58,7 @@ def lint_source(source: Source, settings: Settings, faults: list[Fault] | None =
 
 
 def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspection:
-    """Builds the job of a file and gathers what the selected checks find in it."""
+    """The findings of the selected checks in a file."""
     try:
         job = Job.from_source(source, settings.site)
     except Exception as error:
@@ -74,12 +77,12 @@ def trigger_index() -> Index:
 
 @lru_cache(maxsize=1)
 def _late() -> frozenset[str]:
-    """The checks of the comments that switch others off, which run after them."""
+    """The checks of the ignore comments, which run after all others."""
     return frozenset(name for name, trigger in card_index().triggers.items() if isinstance(trigger, IgnoreComments))
 
 
 def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = False) -> Inspection:
-    """What the selected checks find in a job that was built of this file."""
+    """The findings of the selected checks in the job of this file."""
     run = _Run(job, source, settings, raising)
     silent = run.untriggered() | _late()
     diagnostics = run.ask(entry for entry in run.entries if entry.module not in silent)
@@ -92,7 +95,7 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
 
 
 class _Run:
-    """The selected checks over a job and those that it submits; exceptions in them are kept in `faults`, or raised."""
+    """The selected checks on a job and those it submits; their exceptions are collected in `faults`, or raised."""
 
     def __init__(self, job: Job, source: Source, settings: Settings, raising: bool) -> None:
         self.job = job
@@ -104,59 +107,57 @@ class _Run:
         self.faults: list[Fault] = []
 
     def untriggered(self) -> frozenset[str]:
-        """The modules of checks whose triggers do not hold, so that they are not even loaded."""
+        """The modules of the checks whose triggers do not hold, so that they need not be loaded."""
         try:
             index = trigger_index()
             return index.names.difference(*map(index.holding, self.jobs))
         except Exception as error:
-            self._keep("the triggers", error)
+            self._record("the triggers", error)
             return frozenset()
 
     def ask(self, entries: Iterable[Entry]) -> list[Diagnostic]:
-        """What these checks find."""
+        """The findings of these checks."""
         prepared = _prepared(self.settings)
         found: list[Diagnostic] = []
         for entry in entries:
             try:
                 found += _diagnostics(prepared[entry], self.jobs, self.source, self.settings)
             except Exception as error:
-                self._keep(entry.name, error)
+                self._record(entry.name, error)
         return without_secrets(found)
 
-    def _keep(self, where: str, error: Exception) -> None:
+    def _record(self, where: str, error: Exception) -> None:
         if self.raising:
             raise error
         self.faults.append(_fault(self.source, where, error))
 
     def has_ignore_comments(self, diagnostics: list[Diagnostic]) -> bool:
-        """Whether a comment in the script, or in a file beside it with findings, may switch checks off."""
+        """Whether the script, or an included file with findings, may contain an ignore comment."""
         texts = [self.source.text, *(each.source.text for each in diagnostics if each.reached)]
         return any(COMMENT_MARK in text for text in texts)
 
     def apply_ignores(self, diagnostics: list[Diagnostic]) -> tuple[list[Diagnostic], int]:
-        """The findings that no comment switches off, with those about the comments; and how many are switched off."""
+        """The findings that no comment suppresses, with those about the comments; and how many are suppressed."""
         from sbatchlint.ignores import apply_ignores  # few scripts have such comments
 
         ran = frozenset(entry.code for entry in self.entries)
         applied = apply_ignores(self.source, diagnostics, ran)
         self.job.ignores, self.job.unused_ignores = applied.comments, applied.unused
-        # What these say can be ignored, too.
+        # The findings about comments can be suppressed, too.
         triggers = card_index().triggers
         late = [entry for entry in self.entries if entry.module in _late()]
-        said = self.ask(entry for entry in late if any(map(triggers[entry.module].holds, self.jobs)))
-        last = apply_ignores(self.source, said, frozenset())
+        late_findings = self.ask(entry for entry in late if any(map(triggers[entry.module].holds, self.jobs)))
+        last = apply_ignores(self.source, late_findings, frozenset())
         return applied.kept + last.kept, applied.ignored + last.ignored
 
     def cost(self, diagnostics: list[Diagnostic]) -> int:
-        """What the run took, in about as many times what a statement takes."""
+        """About how many statements would cost as much as the run."""
         evaluated = sum(each.limits.work for each in self.jobs) + self.job.proved // _PROVED_FOR_A_STATEMENT
         return evaluated + len(diagnostics) + len(self.source.text) // _READ_FOR_A_STATEMENT
 
 
 class _Prepared:
-    """A check, loaded, with its options where it has any and the severity that the settings give it."""
-
-    __slots__ = ("arguments", "card", "check", "run", "severity")
+    """A loaded check, with its options if it has any, and the severity set by the settings, None for its own."""
 
     def __init__(self, check: Check, settings: Settings) -> None:
         self.check = check
@@ -165,13 +166,13 @@ class _Prepared:
         self.arguments = (settings.options(check),) if check.card.options else ()
         self.severity = settings.severities.get(check.entry.code)
 
-    def looks_at(self, job: Job, source: Source) -> bool:
-        """Whether the card lets the check speak of a job."""
+    def applies_to(self, job: Job, source: Source) -> bool:
+        """Whether, by its card, the check applies to a job."""
         card = self.card
         if card.whole_script and job.limits.exhausted:
             return False
         if source.is_fragment and not card.alone and job.outer is None:
-            return False  # what is not written there may stand elsewhere; a script that it submits is whole
+            return False  # what is missing may be elsewhere in the document; a submitted script is complete
         return not (
             card.batch and job.phase is not Phase.BATCH
             or card.certain and not job.directives.certain
@@ -179,7 +180,7 @@ class _Prepared:
         )  # fmt: skip
 
     def level(self, finding: Finding, job: Job) -> str:
-        """The severity of a finding: what the settings say, or the check; of a script that is not finished, advice."""
+        """The severity of a finding: that of the settings, or the check's, which is advice in an unfinished script."""
         if self.severity is not None:
             return self.severity
         level = finding.severity or self.card.severity
@@ -187,7 +188,7 @@ class _Prepared:
 
 
 class _AllPrepared(dict[Entry, _Prepared]):
-    """The checks that were asked for so far."""
+    """The checks used so far, which are loaded on first use."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -204,10 +205,10 @@ def _prepared(settings: Settings) -> _AllPrepared:
 
 
 def _diagnostics(prepared: _Prepared, jobs: list[Job], source: Source, settings: Settings) -> Iterable[Diagnostic]:
-    """What a check finds in these jobs: at each place what it says first, as several jobs may hold the same script."""
+    """The findings of a check in these jobs: the first at each place, since jobs may share a script."""
     found: dict[Span, Diagnostic] = {}
     for job in jobs:
-        if not prepared.looks_at(job, source):
+        if not prepared.applies_to(job, source):
             continue
         for finding in prepared.run(job, *prepared.arguments):
             if finding.span in found:
@@ -221,7 +222,7 @@ def _diagnostics(prepared: _Prepared, jobs: list[Job], source: Source, settings:
 
 
 def _completed(finding: Finding, shown: bool) -> Finding:
-    """A finding with the fix and the end of the message that it leaves to be worked out, where it is shown."""
+    """The finding with its deferred fix and the deferred end of its message, which are computed only if it is shown."""
     if finding.advice is not None and shown:
         finding = finding._replace(message=f"{finding.message}; {finding.advice()}")
     if callable(finding.fix):
@@ -230,14 +231,14 @@ def _completed(finding: Finding, shown: bool) -> Finding:
 
 
 def _is_wanted(entry: Entry, path: str, settings: Settings) -> bool:
-    """Whether a check reports findings in a file beside the script: the settings may exclude the file or the check."""
+    """Whether a check reports findings in an included file: the settings may exclude the file or the check."""
     return not settings.excluded(path, False) and entry in settings.checks(path)
 
 
 def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, str]:
-    """A finding in the offsets of the file in which it is, that file, and where the script led to it ("" for itself).
+    """A finding with offsets in its own file, that file, and the place that includes it ("" for the script itself).
 
-    Related places in a third file are left out, and so is a fix that changes more than the script itself.
+    Related places in a third file are dropped, and so is a fix that changes another file than the script.
     """
     if not workspace.has_included_files:
         return finding, workspace.own, ""
@@ -272,7 +273,7 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
         if not 0 <= start <= end <= size:
             raise ValueError(f"span {start}:{end} lies outside of the file ({size} characters)")
     if fix is not None and len(fix.edits) > 1:
-        in_order(fix.edits)  # a fix whose edits overlap is a fault of its check, and of no report
+        in_order(fix.edits)  # raises if the edits overlap: a fault of the check
     if fix is not None and may_have_slots(source.text) and _fills_in(source.text, fix):
         fix = None
     if fix is not None and fix.safe and drops_comment(source.text, fix):
@@ -293,18 +294,18 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
 
 
 def _with_dots(text: str) -> str:
-    """A text with dots for what is not known."""
+    """A text with an ellipsis for each unknown part."""
     return text.replace(UNKNOWN_CHARACTER, "…") if UNKNOWN_CHARACTER in text else text
 
 
 def without_secrets(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The findings with redacted texts, and without fixes that write a secret: reports show these, too."""
+    """The findings with redacted texts, and without fixes that write a secret, since reports show fixes, too."""
     texts: list[str] = []
     for diagnostic in diagnostics:
         texts.append(diagnostic.message)
         texts += [related.label for related in diagnostic.related]
         texts += [edit.content for edit in diagnostic.fix.edits] if diagnostic.fix is not None else ()
-    together = "\n\n".join(texts)  # nearly always there is none in all of them
+    together = "\n\n".join(texts)  # nearly always without a secret
     return diagnostics if redacted(together) == together else [*map(_without_secrets, diagnostics)]
 
 
@@ -317,7 +318,7 @@ def _without_secrets(found: Diagnostic) -> Diagnostic:
 
 
 def _fills_in(text: str, fix: Fix) -> bool:
-    """Whether a fix writes where a program is to fill something in."""
+    """Whether a fix overwrites a slot that a program is to fill in."""
     from sbatchlint.source.templates import slots  # few files have any
 
     for (start, end), content in fix.edits:
@@ -338,11 +339,11 @@ def drops_comment(text: str, fix: Fix) -> bool:
         for match in _COMMENT.finditer(text, line, span.end):
             if match.end() <= span.start:
                 continue
-            gone = text[max(match.start(), span.start) : match.end()]
-            if COMMENT_MARK in gone:
-                continue  # it was meant for us
-            words = re.findall(r"\w+", gone.lower())
-            if re.match(r"#\s*\w+\s+-", gone):
+            comment = text[max(match.start(), span.start) : match.end()]
+            if COMMENT_MARK in comment:
+                continue  # it addresses sbatchlint
+            words = re.findall(r"\w+", comment.lower())
+            if re.match(r"#\s*\w+\s+-", comment):
                 del words[0]  # a directive whose magic word is misspelled
             if not kept.issuperset(words):
                 return True
@@ -350,7 +351,7 @@ def drops_comment(text: str, fix: Fix) -> bool:
 
 
 def _fault(source: Source, where: str, error: Exception) -> Fault:
-    from traceback import format_exception  # heavy, and rare: an error of our own
+    from traceback import format_exception  # heavy, and rarely needed
 
     shown = " ".join(f"{type(error).__name__}: {error}".split())
     return Fault(source.path, where, shown, "".join(format_exception(error)))

@@ -1,7 +1,7 @@
-"""Applies fixes: they are chosen and applied in rounds, and proven by checking the result again.
+"""Applies fixes in rounds, and proves each round by linting the result.
 
-A fix is taken back when its finding is still there afterwards, when it brings an error that was not there before, or
-when bash can no longer parse what it could parse before.
+A fix is reverted if its finding remains, if it introduces a new error, or if bash no longer parses a script that it
+parsed before.
 """
 
 import os
@@ -19,20 +19,20 @@ from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
 MAX_ROUNDS = 200
-# Each round looks at the whole file again. Of one that takes long, fixes that these cost too much stay findings, and of
-# one that takes twice as long, and was not looked at to its end, all of them; see `Inspection`.
+# Each round lints the whole file again. When the rounds have cost this much together, the remaining findings are not
+# fixed; nor is anything in a file that costs twice as much by itself and was not analysed to its end.
 MOST_COST = 1 << 15
 
 
 class Refused(NamedTuple):
-    """A fix that was taken back, and why."""
+    """A fix that was reverted, and why."""
 
     diagnostic: Diagnostic
     reason: str
 
 
 class Fixed(NamedTuple):
-    """A file after its fixes. `applied` holds the findings that are gone, each as it stood when it was fixed."""
+    """A file after its fixes. `applied`: the findings that were fixed, each as it was before its fix."""
 
     source: Source
     applied: list[Diagnostic]
@@ -50,9 +50,9 @@ Accept = Callable[[Diagnostic], bool]
 
 
 def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: Inspection | None = None) -> Fixed:
-    """Applies the fixes of the reported findings until none is left; writes nothing.
+    """The file after the fixes of all reported findings; nothing is written.
 
-    `unsafe`: also the fixes that encode a guess. `first`: what `inspect` said of the file, where it is known already.
+    `unsafe`: also unsafe fixes. `first`: the inspection of the file, None if it is not known yet.
     """
 
     def accepted(diagnostic: Diagnostic) -> bool:
@@ -82,7 +82,7 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
         if not reason and after.source.text in before:
             reason = "it would undo what another fix did"
         if reason and len(batch) > 1:
-            most = len(batch) // 2  # one of them is to blame: half of them, until it is found
+            most = len(batch) // 2  # one of them is to blame: halve the batch until it is found
             continue
         most = 0
         if reason:
@@ -98,9 +98,9 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
 
 
 def _choose(diagnostics: Iterable[Diagnostic], accepted: Accept, banned: set[tuple[str, int]]) -> list[Diagnostic]:
-    """The findings whose fixes are applied in one round, in the order of the file: no two of them touch."""
+    """The findings to fix in one round, in the order of the file; their edits do not touch each other."""
     chosen: list[Diagnostic] = []
-    taken: list[Span] = []  # what they change, sorted
+    taken: list[Span] = []  # the spans of their edits, sorted
     for diagnostic in diagnostics:
         if diagnostic.fix is None or not accepted(diagnostic) or (diagnostic.name, diagnostic.span.start) in banned:
             continue
@@ -112,7 +112,7 @@ def _choose(diagnostics: Iterable[Diagnostic], accepted: Accept, banned: set[tup
 
 
 def _is_taken(span: Span, taken: Sequence[Span]) -> bool:
-    """Whether an edit of a place would touch others, or insert where they do."""
+    """Whether an edit of this span would touch one of the others, or insert at its start."""
     at = bisect_left(taken, (span.start, 0))
     before, after = taken[max(at - 1, 0) : at], taken[at : at + 1]
     return any(each.end > span.start for each in before) or any(
@@ -121,7 +121,7 @@ def _is_taken(span: Span, taken: Sequence[Span]) -> bool:
 
 
 def _edits(batch: Iterable[Diagnostic], source: Source) -> list[Edit]:
-    """The edits of several findings, sorted, with the newline style of the file."""
+    """The edits of several fixes, sorted, with the newlines of the file."""
     found = []
     for diagnostic in batch:
         for edit in diagnostic.fix.edits if diagnostic.fix else ():
@@ -133,18 +133,16 @@ def _edits(batch: Iterable[Diagnostic], source: Source) -> list[Edit]:
 
 
 class OffsetMap:
-    """Maps the offsets of a text to those in the text after some edits, which are sorted."""
-
-    __slots__ = ("_edits", "_moved", "_starts")
+    """Maps offsets of a text to offsets in the text after these sorted edits."""
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         self._edits = edits
         self._starts = [each.span.start for each in edits]
         grown = (len(content) - (end - start) for (start, end), content in edits)
-        self._moved = list(accumulate(grown, initial=0))  # by how much the edits before each move what follows
+        self._moved = list(accumulate(grown, initial=0))  # for each edit, how far the edits before it move text
 
     def offset(self, at: int, after: bool = True) -> int:
-        """The new offset of a place; one at which text was inserted comes to stand `after` it, or before."""
+        """The new offset of a place; `after`: whether a place at an insertion ends up after the inserted text."""
         number = max(bisect_left(self._starts, at) - 1, 0)
         for (start, end), content in self._edits[number : bisect_right(self._starts, at)]:
             if start == end == at and not after:
@@ -156,7 +154,7 @@ class OffsetMap:
 
 
 def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_State, str]:
-    """The file after a round, and why the round must be taken back: "" where it need not."""
+    """The file after a round, and why the round must be reverted; "" if it need not."""
     edits = _edits(batch, state.source)
     try:
         text = apply(state.source.text, edits)
@@ -179,14 +177,14 @@ def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_S
 
 
 def _with_same_end(before: Source, text: str) -> str:
-    """The new text, ending in a newline if and only if the file did: an edit may have moved a line to its end."""
+    """The new text, ending in a newline if and only if the file did: an edit may have moved another line to the end."""
     if text and before.text and text.endswith("\n") != before.text.endswith("\n"):
         return text + before.newline if before.text.endswith("\n") else text.removesuffix("\n").removesuffix("\r")
     return text
 
 
 def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Diagnostic], offsets: OffsetMap) -> str:
-    """Why a round must be taken back: a finding stays, or an error is new; "" where neither is so."""
+    """Why a round must be reverted: a finding remains, or an error is new; "" if neither."""
     old = Counter(each.name for each in before)
     gone = Counter(each.name for each in batch)
     new = Counter(each.name for each in after)
@@ -210,7 +208,7 @@ def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Dia
 
 
 class _Places:
-    """The places of findings by the check, sorted, so that a few near one are looked at and not all."""
+    """The places of findings by check, sorted, to find those near a place without looking at all."""
 
     def __init__(self, findings: Iterable[Diagnostic]) -> None:
         self._spans: dict[str, list[Span]] = {}
@@ -220,7 +218,7 @@ class _Places:
             self._longest[finding.name] = max(self._longest.get(finding.name, 0), finding.span.end - finding.span.start)
 
     def touching(self, name: str, start: int, end: int) -> int:
-        """How many of the findings of a check touch a place."""
+        """How many findings of a check touch a place."""
         spans = self._spans.get(name, [])
         first = bisect_left(spans, (start - self._longest.get(name, 0), 0))
         return sum(_touch(each, start, end) for each in spans[first : bisect_left(spans, (end + 1, 0))])
@@ -231,8 +229,8 @@ def _touch(span: Span, start: int, end: int) -> bool:
 
 
 def bash_parses(source: Source) -> bool:
-    """Whether `bash -n`, which runs nothing, accepts the text; False also where there is no bash."""
-    from subprocess import DEVNULL, TimeoutExpired, run  # heavy, and few runs of `--fix` find something to fix
+    """Whether `bash -n`, which runs nothing, accepts the file; False also without a bash."""
+    from subprocess import DEVNULL, TimeoutExpired, run  # heavy, and rarely needed
 
     environment = {name: value for name, value in os.environ.items() if name not in ("BASH_ENV", "ENV", "SHELLOPTS")}
     environment["LC_ALL"] = "C"
@@ -252,15 +250,15 @@ def bash_parses(source: Source) -> bool:
 
 
 def unified_diff(before: Source, after: Source, path: str) -> str:
-    """The change as `diff -u` writes it; every line ends in a newline."""
-    from difflib import unified_diff as lines_of_diff  # heavy, and only `--diff` wants it
+    """The change as a unified diff, in which every line ends in a newline."""
+    from difflib import unified_diff as lines_of_diff  # heavy, and only needed by `--diff`
 
     lines = lines_of_diff(_lines(before.text), _lines(after.text), path, path)
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text with their ends: only a line feed ends one."""
+    """The lines of a text with their newlines; only a line feed ends a line."""
     parts = text.split("\n")
     lines = [part + "\n" for part in parts[:-1]]
     return lines + ([parts[-1]] if parts[-1] else [])

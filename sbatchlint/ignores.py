@@ -1,10 +1,10 @@
-"""Takes out the findings that comments of the script switch off, and writes such comments.
+"""Suppresses findings by ignore comments, and writes such comments.
 
-A comment at the end of a line, or alone above it, speaks of the whole command of that line: its continued lines, its
-strings over several lines and its heredocs, between which no comment can stand. One that stands alone speaks also of
-the comments that follow it: `# SBATCH --time=1` is one.
+A comment at the end of a line, or on its own line above it, applies to the whole command of that line: its continued
+lines, multi-line strings and heredocs, which cannot contain comments. A comment on its own line also applies to the
+comments that follow it, such as `# SBATCH --time=1`.
 
-One in a heredoc or a string counts as well, as that may be a program, but is not found fault with: it may be anything.
+A comment in a heredoc or a string counts as well, since that may be a program, but is never reported itself.
 """
 
 from bisect import bisect_right
@@ -23,12 +23,12 @@ from sbatchlint.source.ignores import VERBS, IgnoreComment, Selector, ignore_com
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
 
-# A code or a name of several words; a single word may be one of the reason that is given.
+# A code or a hyphenated name; a single word may belong to the reason.
 _BARE_NAME = Regex(r"[\s:=,(\[\]]*(?P<name>(?i:SB\d{3}|[a-z]+(?:-\w+)+)(?![\w-]))[\])]?")
 _BETWEEN = Regex(r"[\s;]+")
 
 
-# Of more rows than these a comment is said to speak of many.
+# A comment that applies to more rows than this is not listed by row.
 _MANY = 50
 
 
@@ -40,9 +40,9 @@ class Rows(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """What is left of the findings, how many are ignored, the comments of the script, and their idle selectors.
+    """The findings that are not suppressed, how many are, the comments of the script, and their unused selectors.
 
-    `comments` and `unused`: without those in a text that need not be a script.
+    `comments` and `unused`: without those in heredocs and strings.
     """
 
     kept: list[Diagnostic]
@@ -52,7 +52,10 @@ class Applied(NamedTuple):
 
 
 def apply_ignores(source: Source, found: list[Diagnostic], ran: frozenset[str]) -> Applied:
-    """Takes out what the comments of this file, and of those it includes, ignore. `ran`: codes of checks that ran."""
+    """The findings after applying the comments of this file and of those it includes.
+
+    `ran`: the codes of the checks that ran.
+    """
     files: dict[str, _ByRow] = {}
     used: set[Span] = set()
     kept = []
@@ -60,15 +63,15 @@ def apply_ignores(source: Source, found: list[Diagnostic], ran: frozenset[str]) 
         path = diagnostic.source.path if diagnostic.reached else ""
         if path not in files:
             files[path] = _ByRow(ignored_rows(diagnostic.source if diagnostic.reached else source))
-        switching = [
+        selectors = [
             selector
             for comment, rows in files[path].near(diagnostic)
-            for selector in _switching(comment, rows, diagnostic)
+            for selector in _matching_selectors(comment, rows, diagnostic)
         ]
-        if not switching:
+        if not selectors:
             kept.append(diagnostic)
         elif not diagnostic.reached:
-            used.update(selector.span for selector in switching)
+            used.update(selector.span for selector in selectors)
     own = files[""].comments if "" in files else ignored_rows(source)
     texts = _texts(source) if own else []
     own = [each for each in own if not any(text.start <= each[0].span.start < text.end for text in texts)]
@@ -83,11 +86,11 @@ def apply_ignores(source: Source, found: list[Diagnostic], ran: frozenset[str]) 
 
 
 class _ByRow:
-    """Comments by the rows of which they speak, those that speak of many apart: most findings are near few of them."""
+    """Comments by the rows they apply to, those of many rows separately."""
 
     def __init__(self, comments: list[tuple[IgnoreComment, Rows]]) -> None:
         self.comments = comments
-        self._wide: dict[str, list[tuple[IgnoreComment, Rows]]] = {}  # by the code that they switch off
+        self._wide: dict[str, list[tuple[IgnoreComment, Rows]]] = {}  # by the code they suppress
         self._by_row: dict[int, list[tuple[IgnoreComment, Rows]]] = {}
         for comment in comments:
             first, last = comment[1]
@@ -99,7 +102,7 @@ class _ByRow:
                     self._by_row.setdefault(row, []).append(comment)
 
     def near(self, diagnostic: Diagnostic) -> list[tuple[IgnoreComment, Rows]]:
-        """Those that may speak of the rows of a finding."""
+        """The comments that may apply to the rows of a finding."""
         source, span = diagnostic.source, diagnostic.span
         first, last = source.row(span.start), source.row(max(span.end - 1, span.start))
         if last - first >= _MANY:
@@ -110,8 +113,8 @@ class _ByRow:
         ]
 
 
-def _switching(comment: IgnoreComment, rows: Rows, diagnostic: Diagnostic) -> list[Selector]:
-    """The selectors of a comment on these rows that switch a finding off."""
+def _matching_selectors(comment: IgnoreComment, rows: Rows, diagnostic: Diagnostic) -> list[Selector]:
+    """The selectors of a comment, which applies to these rows, that suppress a finding."""
     source, span = diagnostic.source, diagnostic.span
     if source.row(span.start) > rows.last or source.row(max(span.end - 1, span.start)) < rows.first:
         return []
@@ -119,7 +122,7 @@ def _switching(comment: IgnoreComment, rows: Rows, diagnostic: Diagnostic) -> li
 
 
 def ignored_rows(source: Source) -> list[tuple[IgnoreComment, Rows]]:
-    """The comments of a file, with the rows of which each speaks; rows (1, 0) where it speaks of none."""
+    """The comments of a file with the rows they apply to; rows (1, 0) for none."""
     comments = [_resolved(source, comment) for comment in ignore_comments(source)]
     commands = Commands(source) if comments else None
     following = _next_rows(source) if comments else []
@@ -148,7 +151,7 @@ def ignored_rows(source: Source) -> list[tuple[IgnoreComment, Rows]]:
 
 
 def _texts(source: Source) -> list[Span]:
-    """What bash takes for text and not for comments: heredocs and strings. A script that is to be submitted is none."""
+    """The heredocs and strings with a comment mark, which bash takes for text; without those that are batch scripts."""
     spans = []
     for word in nodes_of(_parsed(source), Word):
         if "#SBATCH" not in source.text[word.start : word.end]:
@@ -169,7 +172,7 @@ def _resolved(source: Source, comment: IgnoreComment) -> IgnoreComment:
 
 
 def _meant(source: Source, comment: IgnoreComment) -> tuple[Span, str] | None:
-    """The list that a comment should have: codes and names that stand behind its verb without brackets around them."""
+    """The intended list of a comment whose codes or names follow its verb without brackets; None for other comments."""
     start = at = comment.verb_span.end
     names: list[str] = []
     while match := _BARE_NAME.match(source.text, at, comment.span.end):
@@ -191,7 +194,7 @@ def _with_codes(selector: Selector) -> Selector:
 
 
 def _next_rows(source: Source) -> list[int]:
-    """For each row the next one that is neither blank nor a comment, itself without one; a directive is no comment."""
+    """For each row, the next one that is neither blank nor a comment (a directive is not one); itself without one."""
     found = list(range(source.rows + 1))
     following = 0
     for row in range(source.rows, 0, -1):
@@ -203,7 +206,7 @@ def _next_rows(source: Source) -> list[int]:
 
 
 class Commands:
-    """Which rows belong to one command."""
+    """The rows of each command."""
 
     def __init__(self, source: Source) -> None:
         program = _parsed(source)
@@ -220,14 +223,14 @@ class Commands:
         self._firsts = [rows.first for rows in self._rows]
 
     def rows(self, row: int) -> Rows:
-        """The rows of the command to which a row belongs; the row alone where it belongs to none."""
+        """The rows of the command that a row belongs to; the row alone if it belongs to none."""
         index = bisect_right(self._firsts, row) - 1
         known = self._rows[index] if index >= 0 else Rows(0, 0)
         return known if row <= known.last else Rows(row, row)
 
 
 def with_ignores(source: Source, found: Iterable[Diagnostic], reason: str) -> Source:
-    """The file with comments that ignore these findings, each alone above the command of which it speaks."""
+    """The file with comments that suppress these findings, each on its own line above the command it applies to."""
     commands = Commands(source)
     names: dict[int, set[str]] = {}
     for diagnostic in found:
@@ -255,14 +258,14 @@ def with_ignores(source: Source, found: Iterable[Diagnostic], reason: str) -> So
         indentation = text[: len(text) - len(text.lstrip())]
         verb = "ignore"
         at = line.start
-        if row == 1 and text.startswith("#!"):  # nothing can stand above it
+        if row == 1 and text.startswith("#!"):  # nothing can be above it
             verb, at = "ignore-file", source.full_line(1).end
-        said = f"{indentation}# sbatchlint: {verb}[{listed}] {reason}".rstrip()
-        edits.append(Edit(Span(at, at), said + source.newline))
+        line_added = f"{indentation}# sbatchlint: {verb}[{listed}] {reason}".rstrip()
+        edits.append(Edit(Span(at, at), line_added + source.newline))
     return source.with_text(apply(source.text, edits))
 
 
 def _is_continued(source: Source, row: int) -> bool:
-    """Whether a row ends in a backslash that continues it."""
+    """Whether a row ends in a backslash that continues the line."""
     line = source.slice(source.line(row)).rstrip("\r")
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1 and not line.lstrip().startswith("#")

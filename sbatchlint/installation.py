@@ -1,4 +1,4 @@
-"""The files of this sbatchlint, and whether they changed since something was worked out from them."""
+"""The state of the files of this installation, for caches that depend on them."""
 
 import os
 import sys
@@ -8,12 +8,12 @@ from importlib.util import find_spec
 import sbatchlint
 from sbatchlint.registry import folder as folder_of_checks
 
-# A file that was written so shortly ago may be written again without looking newer.
+# Seconds after writing a file within which another write may not change its time.
 _JUST_NOW = 2
 
 
 def state() -> str | None:
-    """Version, Python, size and time of each file, also of what reads Markdown; None if one was just written."""
+    """The versions, and the size and time of each file, also of the Markdown parser; None if one was just written."""
     parts: list[object] = [sbatchlint.__version__, sys.version]
     newest = 0
     folders = [os.path.dirname(os.path.abspath(sbatchlint.__file__)), folder_of_checks()]

@@ -1,4 +1,4 @@
-"""The keys of a configuration, their types and what they mean; imported only where a configuration is read."""
+"""The keys of a configuration, with types and descriptions; imported only when a configuration is read."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
@@ -8,7 +8,7 @@ from msgspec.structs import fields
 
 from sbatchlint.registry import did_you_mean
 
-# What mypy and msgspec both read: a key that is not set stays UNSET, so that the schema takes no null for it.
+# Read by both mypy and msgspec. A key that is not set stays UNSET, so that the schema does not allow null for it.
 Level = Literal["info", "warning", "error"]
 Vendor = Literal["nvidia", "amd", "intel"]
 
@@ -89,7 +89,7 @@ class Configuration(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=
 
 
 class Key(NamedTuple):
-    """A key: the type of its values, without what stands for "not set", and what it means."""
+    """A key: the type of its values, without UNSET, and its description."""
 
     type: Any
     help: str
@@ -109,7 +109,7 @@ SITE_KEYS = keys(Site)
 
 
 def kind(type_: Any) -> str:
-    """What a value of this type is: "a list of texts", "info, warning or error"."""
+    """A type as a phrase: "a list of texts", "info, warning or error"."""
     origin, arguments = get_origin(type_), get_args(type_)
     if origin is Annotated:
         return kind(arguments[0])
@@ -120,7 +120,7 @@ def kind(type_: Any) -> str:
 
 
 def first_problem(table: Mapping[str, object]) -> str:
-    """What is wrong with a configuration, with the path of the key; "" for a valid one."""
+    """The first problem of a configuration, with the path of its key; "" for a valid one."""
     try:
         convert(table, Configuration)
     except ValidationError:
@@ -129,7 +129,7 @@ def first_problem(table: Mapping[str, object]) -> str:
 
 
 def _wrong_in(table: Mapping[str, object], known: Mapping[str, Key], prefix: str) -> str:
-    """msgspec names neither the value nor, in a table of free keys, the key; so the first wrong one is looked for."""
+    """The first problem of a table; msgspec names neither the value nor, in a table of arbitrary keys, the key."""
     for name, value in table.items():
         if name not in known:
             elsewhere = f" (did you mean 'site.{name}'?)" if not prefix and name in SITE_KEYS else ""
@@ -160,5 +160,5 @@ def _is_valid(value: object, expected: Any) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it."""
+    """A value as shown in a message."""
     return str(value).lower() if isinstance(value, bool) else repr(value)

@@ -1,56 +1,56 @@
-"""The programs that scripts call, and what each of them does: its traits.
+"""The programs that scripts call, and their traits: what each of them does.
 
-To teach sbatchlint a program, add its name to the row with its traits, or a row. A program is named without its
-folder. Rows stand below a heading of their kind, by their first name.
+To teach sbatchlint a program, add its name, without a folder, to the row with its traits, or add a row. Rows are sorted
+by their first name below a heading.
 """
 
 from functools import cache
 
-# What the traits mean. A program has a trait whichever way it is called; what depends on its options is for the asker.
+# What the traits mean. A trait does not depend on the options of the program; callers have to look at these themselves.
 TRAITS = {
-    "minor": "prints, looks around, prepares the shell or tidies up; no job is there for that",
-    "stages": "brings data and programs to where they are needed: the work of a job that does nothing else",
-    "quick": "is done at once",
-    "repeatable": "means the same however often a node runs it",
-    "looks": "prints, looks or waits, and changes nothing",
-    "monitors": "looks on while others work, and is meant to be ended with the job",
+    "minor": "prints, inspects, sets up the shell or cleans up; never the purpose of a job",
+    "stages": "stages data or software: the purpose of a job that does nothing else",
+    "quick": "finishes at once",
+    "repeatable": "has the same effect however often it runs on a node",
+    "looks": "prints, inspects or waits, and changes nothing",
+    "monitors": "monitors others while they work, and is meant to end with the job",
     "copies": "copies, fetches or unpacks files",
-    "places": "takes the place where the rest goes as its last word",
+    "places": "takes its destination as the last word",
     "stores": "is the client of an object store",
     "packs": "packs files into one, or compresses them",
     "installs": "installs software",
     "conda": "manages environments of conda",
     "container": "starts, builds or enters containers",
-    "shell": "runs a script of the shell",
-    "screen": "wants a screen and somebody before it",
+    "shell": "runs shell scripts",
+    "screen": "is interactive",
     "module": "manages environment modules",
-    "loads": "loads software by its name",
-    "software": "puts software on the path of the shell",
-    "patient": "is a filter whose status says nothing of what it reads",
-    "choosy": "is a filter that fails, or stops what writes into it, though nothing is wrong",
-    "answers": "answers or prepares: it may fail though nothing is wrong",
-    "tells": "tells somebody something, or does nothing",
-    "text": "takes words that are text, and no names of things",
-    "opens": "opens every file that it is given",
-    "files": "handles files, and says which of them it could not",
-    "node": "tells something about its node: its name, its addresses, its devices",
-    "kills": "ends processes, or steps",
+    "loads": "loads software by name",
+    "software": "puts software on the PATH of the shell",
+    "patient": "is a filter whose exit status does not depend on its input",
+    "choosy": "is a filter that may fail, or stop reading, although nothing is wrong",
+    "answers": "tests or prepares something: it may fail although nothing is wrong",
+    "tells": "informs somebody, or does nothing",
+    "text": "takes words that are text, not names of files or commands",
+    "opens": "opens every file among its arguments",
+    "files": "handles files, and reports those that it could not handle",
+    "node": "prints facts about its node: name, addresses, devices",
+    "kills": "ends processes or steps",
     "repeats": "runs a command for each of its inputs",
-    "connects": "opens a connection to the address that it is given",
-    "serves": "serves until it is ended",
+    "connects": "connects to the address among its arguments",
+    "serves": "is a server that runs until it is ended",
     "slurm": "is a command of Slurm",
-    "asks-slurm": "asks the controller of Slurm, or its database",
+    "asks-slurm": "queries slurmctld or slurmdbd",
     "remote": "runs a command on other machines",
-    "spreads": "starts work on other nodes, or hands it to daemons there",
-    "mpi": "starts its program as MPI's ranks over the nodes",
-    "reaches": "is a kind of launchers whose one start reaches all nodes",
-    "torch": "is a kind of launchers of PyTorch itself",
-    "joins": "is a kind of launchers that make one world of the nodes on which they are started",
-    "ranks": "is a kind of launchers for one node, unless they are told of more, that tell their processes their ranks",
-    "per-gpu": "is a kind of launchers that start a process for each GPU",
-    "counts-all": "is a kind of launchers that are told the processes of all nodes together",
-    "collective": "is a kind of launchers whose processes all wait for one that is gone",
-    "prints": "prints its words, and does nothing else",
+    "spreads": "starts work on other nodes, or passes it to daemons there",
+    "mpi": "starts its program as MPI ranks over the nodes",
+    "reaches": "is a kind of launcher of which one start reaches all nodes",
+    "torch": "is a kind of launcher of PyTorch itself",
+    "joins": "is a kind of launcher that joins the nodes on which it is started into one world",
+    "ranks": "is a kind of launcher for one node, unless more are set, that sets the ranks of its processes",
+    "per-gpu": "is a kind of launcher that starts a process per GPU",
+    "counts-all": "is a kind of launcher whose number of processes is that of all nodes together",
+    "collective": "is a kind of launcher whose processes all wait for one that is gone",
+    "prints": "prints its words and does nothing else",
 }
 
 PROGRAMS = {
@@ -65,7 +65,7 @@ PROGRAMS = {
     "swift": "ranks collective",
     "torch.distributed.launch torchrun": "torch joins ranks per-gpu collective",
     "torchpack": "reaches per-gpu",
-    # Programs that start others: on other nodes, as ranks, one after the other
+    # Programs that start others: on other nodes, as ranks, one after another
     "aprun ibrun jsrun orterun prun": "spreads mpi",
     "blaunch clush dsh parallel-ssh pdsh psh pssh rsh": "remote spreads",
     "charmrun dask dask-mpi dshbak flux greasy horovodrun paramrun parsl prsync ray spark-submit": "spreads",
@@ -133,7 +133,7 @@ PROGRAMS = {
     "tar": "stages repeatable copies packs opens files",
     "unzip": "stages copies opens files",
     "zip": "stages packs files",
-    # What prints, looks and waits
+    # Programs that print, inspect and wait
     ": free true": "minor quick repeatable looks tells",
     "[ test": "minor quick repeatable looks answers",
     "[[": "minor quick looks answers",
@@ -164,7 +164,7 @@ PROGRAMS = {
     "sync": "minor repeatable looks",
     "tr": "minor quick repeatable looks patient text files",
     "wc": "minor quick repeatable looks opens files",
-    # Filters, and what handles files
+    # Filters, and programs that handle files
     ". source": "minor repeatable answers opens",
     "annotate-output col lbzip2 lz4 pbzip2 pv rotatelogs ts unbuffer": "patient",
     "banner figlet fmt mawk notify-send yq zenity": "text",
@@ -201,7 +201,7 @@ PROGRAMS = {
     # Compilers, builders and other clients
     "aria2c az cargo cmake g++ gcc gfortran hsi htar icc icpc ifort make mcopy meson mpic++ mpicc mpicxx": "stages",
     "mpif77 mpif90 ninja npm nvfortran svn unpigz": "stages",
-    # Everything else that is minor: the shell's own commands, what looks at a node, what tidies up
+    # All other minor programs: shell builtins, inspection of a node, clean-up
     "ack activate mountpoint umount": "answers",
     "alias declare exit jobs readonly return seff shift shopt times trap typeset": "minor quick",
     "arch arp bind builtin cal clear clinfo command compgen complete compopt dig dirs dmesg dot du enable": "minor",

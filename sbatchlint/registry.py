@@ -1,6 +1,6 @@
-"""Finds the checks by the names of their files, and loads only those that are asked for.
+"""The checks, found by the names of their files and loaded on demand.
 
-`sb401_early_task_variable.py` is the check SB401, `early-task-variable`. Nothing is imported to know that.
+`sb401_early_task_variable.py` is the check SB401, `early-task-variable`.
 """
 
 import os
@@ -22,9 +22,7 @@ DOCUMENTATION = "https://github.com/sbatchlint/sbatchlint/blob/main/docs/checks/
 
 
 class Group:
-    """A family of checks: those whose codes begin with `prefix`."""
-
-    __slots__ = ("name", "prefix", "summary")
+    """A group of checks: those whose codes begin with `prefix`."""
 
     def __init__(self, prefix: str, name: str, summary: str) -> None:
         self.prefix = prefix
@@ -47,9 +45,7 @@ GROUPS = (
 
 
 class Entry:
-    """A check as its file name tells it."""
-
-    __slots__ = ("code", "module", "name")
+    """The code, name and module of a check, as given by its file name."""
 
     def __init__(self, code: str, name: str, module: str) -> None:
         self.code = code
@@ -62,9 +58,7 @@ class Entry:
 
 
 class Check:
-    """A loaded check. `run` takes the job, and the options as a mapping where the card declares any."""
-
-    __slots__ = ("card", "entry", "module", "run")
+    """A loaded check. `run` takes the job, and a mapping of options if the card declares any."""
 
     def __init__(self, entry: Entry, card: "Card", run: "Callable[..., Iterable[Finding]]", module: ModuleType) -> None:
         self.entry = entry
@@ -86,7 +80,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
 def is_checkout() -> bool:
-    """Whether this is the project's own tree, where the checks lie beside the package, and not in it."""
+    """Whether this is a checkout of the project, where the checks are next to the package instead of in it."""
     return not os.path.isdir(os.path.join(_PACKAGE, "checks"))
 
 
@@ -108,33 +102,33 @@ def _import(module: str) -> ModuleType:
     from importlib import import_module
 
     if PACKAGE not in sys.modules:
-        # One way for a checkout and an installation: the package is its folder, wherever that is.
+        # The same for a checkout and an installation: the package is its folder, wherever that is.
         package = ModuleType(PACKAGE)
         package.__path__ = [folder()]
         sys.modules[PACKAGE] = package
     return import_module(f"{PACKAGE}.{module}")
 
 
-def _asking(module: ModuleType) -> "Callable[..., Iterable[Finding]]":
-    """The `check` of a module, or what asks its `check_command` or the like for each that the trigger finds."""
+def _run_of(module: ModuleType) -> "Callable[..., Iterable[Finding]]":
+    """The `check` of a module, or what calls its `check_command` or the like for each thing that the trigger finds."""
     if hasattr(module, "check"):
         check: Callable[..., Iterable[Finding]] = module.check
         return check
     for trigger in module.CARD.when.parts:
         if hasattr(module, trigger.asks or "check"):
-            return partial(_ask_for_each, trigger.found, getattr(module, trigger.asks))
+            return partial(_check_each, trigger.found, getattr(module, trigger.asks))
     raise AttributeError(f"{module.__name__} has neither `check` nor a function that its trigger asks")
 
 
-def _ask_for_each(
-    find: "Callable[[Job], Iterable[object]]", ask: "Callable[..., Iterable[Finding]]", job: "Job", *options: object
+def _check_each(
+    find: "Callable[[Job], Iterable[object]]", check: "Callable[..., Iterable[Finding]]", job: "Job", *options: object
 ) -> "Iterable[Finding]":
     for found in find(job):
-        yield from ask(job, found, *options)
+        yield from check(job, found, *options)
 
 
 class Registry:
-    """The checks there are, sorted by code."""
+    """All checks, sorted by code."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = tuple(sorted(entries, key=attrgetter("code")))
@@ -142,11 +136,11 @@ class Registry:
         self._loaded: dict[str, Check] = {}
 
     def find(self, key: str) -> Entry | None:
-        """The check with this code or name, in any case of letters."""
+        """The check with this code or name, case-insensitively; None without one."""
         return self._by_key.get(key.strip().lower().replace("_", "-"))
 
     def select(self, selector: str) -> tuple[Entry, ...]:
-        """The checks of a code, a name, a prefix of codes, a group or `ALL`. Raises `InputError` for anything else."""
+        """The checks selected by a code, a name, a prefix of codes, a group or `ALL`. Raises `InputError` otherwise."""
         key = selector.strip()
         if key.upper() == "ALL":
             return self.entries
@@ -164,7 +158,7 @@ class Registry:
         raise InputError(f"unknown check '{selector}'{self.suggestion(key)}")
 
     def specificity(self, selector: str) -> int:
-        """0 for `ALL`, then the length of the prefix, 9 for one check: a closer selector wins over a wider one."""
+        """0 for `ALL`, the length of a prefix, 9 for one check: the more specific selector wins."""
         key = selector.strip()
         if key.upper() == "ALL":
             return 0
@@ -173,14 +167,14 @@ class Registry:
         return 3 if any(key.lower() == group.name for group in GROUPS) else len(key)
 
     def suggestion(self, key: str) -> str:
-        """` (did you mean …?)`, or nothing."""
+        """` (did you mean …?)` for the nearest code, name or group; "" without one."""
         near = self.nearest(key)
         return f" (did you mean '{near}'?)" if near else ""
 
     def nearest(self, key: str) -> str:
-        """The code, name or group that is most like a word; empty where none is.
+        """The code, name or group most similar to a word; "" without one.
 
-        Codes that differ by a digit mean different things: only letters are read as the digits that they look like.
+        Codes that differ in a digit are unrelated, so only letters that look like digits are replaced.
         """
         if re.fullmatch(r"(?i)sb[\doil]{3}", key.strip()):
             code = "SB" + key.strip()[2:].lower().translate(str.maketrans("oil", "011"))
@@ -189,11 +183,11 @@ class Registry:
         return near.upper() if near.startswith("sb") else near
 
     def load(self, entry: Entry) -> Check:
-        """Imports a check. Whatever its file raises comes through."""
+        """The loaded check. Exceptions of its module propagate."""
         check = self._loaded.get(entry.module)
         if check is None:
             module = _import(entry.module)
-            check = self._loaded[entry.module] = Check(entry, module.CARD, _asking(module), module)
+            check = self._loaded[entry.module] = Check(entry, module.CARD, _run_of(module), module)
         return check
 
     def load_all(self) -> tuple[Check, ...]:
@@ -201,20 +195,20 @@ class Registry:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that is most like another one; empty where none is."""
+    """The known word most similar to another one; "" without one."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, list(known), n=1, cutoff=0.6)), "")
 
 
 def did_you_mean(word: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """` (did you mean 'select'?)` for the nearest known word, or nothing."""
+    """` (did you mean 'select'?)` for the nearest known word; "" without one."""
     near = nearest(word, known)
     return f" (did you mean '{shown(near)}'?)" if near else ""
 
 
 def entries() -> list[Entry]:
-    """The checks whose files lie in the folder, in no order."""
+    """The checks in the folder, in no particular order."""
     found = map(parse_file_name, os.listdir(folder()))
     return [entry for entry in found if entry is not None]
 

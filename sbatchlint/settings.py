@@ -1,7 +1,7 @@
 """The settings that apply to a path, from configuration files and the command line.
 
 `[tool.sbatchlint]` in pyproject.toml, or the top level of sbatchlint.toml or .sbatchlint.toml. The nearest file wins;
-`extend = "path"` reads another one first. The command line stands above both.
+`extend = "path"` reads another one first. The command line overrides both.
 """
 
 import os
@@ -21,10 +21,10 @@ Table = Mapping[str, object]
 
 
 class Overrides(NamedTuple):
-    """What the command line sets; None and empty values set nothing.
+    """The settings of the command line; None and empty values set nothing.
 
     `configuration`: the file of `--config`; `pairs`: its KEY=VALUE forms, merged into one table.
-    `ignores`: whether comments of scripts may switch checks off.
+    `ignores`: whether comments of scripts can suppress findings.
     """
 
     select: tuple[str, ...] | None = None
@@ -42,10 +42,9 @@ class Overrides(NamedTuple):
 class Settings:
     """The settings of the files below `root`.
 
-    `selected`: the checks that run; `named`: the codes of those that were selected by their own code or name, whose
-    advice is shown. `origin`: the configuration file, None without one.
-    `baseline`: the file of one; None without.
-    `ignores`: whether comments of scripts count. `fingerprint`: a text that is the same for the same settings.
+    `selected`: the checks that run; `named`: the codes of those selected by their own code or name, whose advice is
+    shown. `origin`: the configuration file, None without one. `baseline`: the path of the baseline, None without one.
+    `ignores`: whether comments of scripts can suppress findings. `fingerprint`: equal for equal settings.
     """
 
     def __init__(self, table: Table, overrides: Overrides, root: str, origin: str | None = None) -> None:
@@ -77,7 +76,7 @@ class Settings:
 
     @classmethod
     def of_table(cls, table: Table | None = None, select: Sequence[str] | None = None) -> "Settings":
-        """The settings that a configuration file with this table gives. Raises `InputError` where it is invalid."""
+        """The settings of a configuration file with this table. Raises `InputError` if it is invalid."""
         chosen = None if select is None else tuple(select)
         checked = dict(table or {})
         check_table(checked, "settings")
@@ -95,13 +94,13 @@ class Settings:
         return tuple(entry for entry in self.selected if entry.code not in ignored)
 
     def options(self, check: Check) -> dict[str, object]:
-        """The options of a check: those that the configuration sets, and the card's defaults."""
+        """The options of a check: those of the configuration, and the card's defaults."""
         options = {option.name: option.default for option in check.card.options}
         options.update(self._options.get(check.entry.name, {}))
         return options
 
     def shows(self, code: str, severity: str) -> bool:
-        """Whether a finding is reported: advice (info) only for a check that was selected by name, or if asked for."""
+        """Whether a finding is reported; advice (info) only of checks selected by name or with --min-severity info."""
         return LEVELS.index(severity) >= LEVELS.index(self.min_severity) or code in self.named
 
     def fails(self, severity: str) -> bool:
@@ -112,14 +111,14 @@ class Settings:
         return os.path.relpath(os.path.abspath(path), os.path.abspath(self.root)).replace(os.sep, "/")
 
     def includes(self, path: str) -> bool:
-        """Whether the scripts in a document are read although nobody named it."""
+        """Whether a document is linted even if it is not named on the command line."""
         if not self.include:
             return False
         relative = self._relative(path)
         return not relative.startswith("../") and matches(self.include, relative)
 
     def excluded(self, path: str, is_folder: bool) -> bool:
-        """Whether a path found in a folder is left out."""
+        """Whether a path found in a folder is excluded."""
         if self.exclude is None and os.path.basename(path) in DEFAULT_EXCLUDE:
             return True
         patterns = (*(self.exclude or ()), *self.extend_exclude)
@@ -130,7 +129,7 @@ class Settings:
 
 
 def matches(patterns: Sequence[str], relative: str) -> bool:
-    """Whether a path, relative to where the patterns stand, matches one of them as a line of .gitignore would."""
+    """Whether a path, relative to the folder of the patterns, matches one of them by the rules of .gitignore."""
     return ignore_spec(patterns).match_file(relative)
 
 
@@ -164,7 +163,7 @@ def _resolve(selector: str, where: str) -> tuple[Entry, ...]:
 def _layer(
     chosen: set[str], select: Iterable[str] | None, extend: Iterable[str], ignore: Iterable[str], where: str
 ) -> None:
-    """Adds and removes checks, wide selectors first, so that the most specific one decides."""
+    """Adds checks to `chosen` and removes others, wide selectors first, so that the most specific one decides."""
     steps = [(registry().specificity(selector), 0, selector) for selector in (*(select or ()), *extend)]
     steps += [(registry().specificity(selector), 1, selector) for selector in ignore]
     if select is not None:
@@ -178,14 +177,15 @@ def _layer(
 
 
 def _select(table: Table, overrides: Overrides, where: str) -> tuple[tuple[Entry, ...], frozenset[str]]:
-    """The checks that run, and the codes of those that were selected by their own code or name."""
+    """The checks that run, and the codes of those selected by their own code or name."""
     chosen = {entry.code for entry in registry().entries}
     select = _texts(table, "select")
     extend = _texts(table, "extend-select") or ()
     _layer(chosen, select, extend, _texts(table, "ignore") or (), where)
     _layer(chosen, overrides.select, overrides.extend_select, overrides.ignore, "")
-    asked = (*(overrides.select if overrides.select is not None else select or ()), *extend, *overrides.extend_select)
-    named = frozenset(entry.code for each in asked if (entry := registry().find(each)) is not None)
+    selectors = overrides.select if overrides.select is not None else select or ()
+    selectors = (*selectors, *extend, *overrides.extend_select)
+    named = frozenset(entry.code for each in selectors if (entry := registry().find(each)) is not None)
     optional = card_index().optional
     running = (entry for entry in registry().entries if entry.module not in optional or entry.code in named)
     return tuple(entry for entry in running if entry.code in chosen), named
@@ -198,7 +198,7 @@ def _options(table: Table, where: str) -> dict[str, dict[str, object]]:
         if entry is None:
             raise InputError(f"{where}checks: unknown check '{key}'{registry().suggestion(key)}")
         known = {option.name: option for option in registry().load(entry).card.options}
-        given = found.setdefault(entry.name, {})
+        options = found.setdefault(entry.name, {})
         for name, setting in value.items() if isinstance(value, Mapping) else ():
             at = f"{where}checks.{entry.name}"
             if name not in known:
@@ -210,7 +210,7 @@ def _options(table: Table, where: str) -> dict[str, dict[str, object]]:
                 expected = {"str": "text", "bool": "true or false", "int": "a number", "tuple": "a list"}
                 kind = type(default).__name__
                 raise InputError(f"{at}.{name}: must be {expected.get(kind, kind)}, not {setting!r}")
-            given[name] = setting
+            options[name] = setting
     return found
 
 
@@ -239,8 +239,8 @@ def _site(table: Table, overrides: Overrides, where: str) -> Site:
 
 
 def _listed(path: str, where: str) -> tuple[str, ...]:
-    """The options in a saved `sbatch --help`. Raises `InputError` where the file is missing or holds another text."""
-    from sbatchlint.slurm.plugin_help import NoHelp, options_of_help  # rare: few name such a file
+    """The plugin options in a saved `sbatch --help`. Raises `InputError` if the file is missing or not such a help."""
+    from sbatchlint.slurm.plugin_help import NoHelp, options_of_help  # rarely needed
 
     relative = os.path.relpath(path)
     shown = path if relative.startswith("..") else relative
@@ -253,14 +253,14 @@ def _listed(path: str, where: str) -> tuple[str, ...]:
 
 
 def _is_before_sbatch_support(pyxis: str) -> bool:
-    """Whether this version of pyxis has no options for sbatch: they came with 0.12."""
+    """Whether this version of pyxis is older than 0.12, which added options to sbatch."""
     parts = pyxis.strip().removeprefix("v").split(".")[:2]
     numbers = [parse_integer(part) for part in parts if is_number(part)]
     return len(numbers) == 2 and (numbers[0], numbers[1]) < (0, 12)
 
 
 class Resolver:
-    """Finds the settings of each path; reads each configuration file once."""
+    """The settings of each path; each configuration file is read once."""
 
     def __init__(self, overrides: Overrides) -> None:
         self.overrides = overrides
@@ -274,10 +274,10 @@ class Resolver:
             self._fixed = self._default()
 
     def __reduce__(self) -> "tuple[type[Resolver], tuple[Overrides]]":
-        return (Resolver, (self.overrides,))  # a worker process reads the files it needs itself
+        return (Resolver, (self.overrides,))  # each worker process reads the files it needs
 
     def settings(self, path: str) -> Settings:
-        """The settings of a file. Raises `InputError` where its configuration is invalid."""
+        """The settings of a file. Raises `InputError` if its configuration is invalid."""
         if self._fixed is not None:
             return self._fixed
         return self._of_folder(os.path.dirname(os.path.abspath(path)))

@@ -1,8 +1,8 @@
-"""Triggers: what a script must have for a check to have anything to say.
+"""Triggers: what a script must contain for a check to report anything.
 
-A card names one (`when=Steps()`), or several of which one is enough (`when=Options("array") | Refused("array")`). A
-check is not even imported for a script that lacks it. Each is exact over facts that the job has anyway, and none reads
-the script's text. A trigger silences nothing: the tests run every case with the triggers off and on.
+A card names one (`when=Steps()`), or several of which one suffices (`when=Options("array") | Refused("array")`). A
+check is not even imported for a script without it. Triggers only look at facts that the job has anyway, never at the
+text of the script. A trigger must not lose findings: the tests run every case with triggers on and off.
 """
 
 from functools import lru_cache
@@ -44,25 +44,25 @@ __all__ = [
 
 
 class Trigger:
-    """A property of a job; `words` narrow it down, and none mean any.
+    """A property of a job; `words` narrow it down, no words mean any.
 
-    `SLURM_*` stands for all words with that beginning, `*_KEY` for all with that end.
+    `SLURM_*` stands for all words with that prefix, `*_KEY` for all with that suffix.
     """
 
     __slots__ = ("words",)
 
     asks = ""
-    """The function of a check that is asked once for each thing that the trigger finds; none for most triggers."""
+    """The function of a check that is called for each thing that the trigger finds; "" for most triggers."""
 
     def __init__(self, *words: str) -> None:
         self.words = words
 
     def found(self, job: "Job") -> "Iterable[object]":
-        """What the trigger finds in a job, for the function that it asks."""
+        """What the trigger finds in a job, for the function named by `asks`."""
         raise NotImplementedError
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
-        """The words that fit a job; None is one that is not known."""
+        """The words of this kind that a job has; None for an unknown one."""
         raise NotImplementedError
 
     def holds(self, job: "Job") -> bool:
@@ -73,7 +73,7 @@ class Trigger:
 
     @property
     def parts(self) -> "tuple[Trigger, ...]":
-        """The triggers of which one is enough: itself, but for `AnyOf`."""
+        """The triggers of which one suffices: itself, except for `AnyOf`."""
         return (self,)
 
     def __or__(self, other: "Trigger") -> "AnyOf":
@@ -85,7 +85,7 @@ class Trigger:
 
 
 def is_like(word: str | None, pattern: str) -> bool:
-    """Whether a pattern, with a `*` at one end, fits a word."""
+    """Whether a pattern, with a `*` at one end, matches a word."""
     if word is None or "*" not in pattern:
         return False
     return word.startswith(pattern[:-1]) if pattern[-1] == "*" else word.endswith(pattern[1:])
@@ -140,9 +140,9 @@ class Launchers(Trigger):
 
 
 class Commands(Trigger):
-    """A command of one of these names is run, by whichever shell or wrapper; unknown names count for none.
+    """A command with one of these names is run, by any shell or wrapper; unknown names do not count.
 
-    The folder need not be known: `$VENV/bin/pip` is pip. For `check_command` it must be.
+    Its folder need not be known: `$VENV/bin/pip` is pip. For `check_command` it must be.
     """
 
     __slots__ = ()
@@ -167,7 +167,7 @@ class Containers(Trigger):
 
 
 class Variables(Trigger):
-    """A variable of one of these names is assigned, read, or set for a command; its letters may be of any case."""
+    """A variable with one of these names, in upper or lower case, is assigned, read, or set for a command."""
 
     __slots__ = ()
 
@@ -178,9 +178,9 @@ class Variables(Trigger):
 
 
 class Options(Trigger):
-    """One of these options is set for the job (by its canonical name).
+    """One of these options (by canonical name) is set for the job.
 
-    Be it by a directive, one of PBS or LSF, or on the command line of its own sbatch.
+    It may be set by a directive, also of PBS or LSF, or on the command line of the job's sbatch.
     """
 
     __slots__ = ()
@@ -193,15 +193,14 @@ class Options(Trigger):
 
 
 class Written(Trigger):
-    """The option block, or the options of srun, sbatch or salloc on a command line, are written in one of these ways.
+    """The directives, or the options of srun, sbatch or salloc on a command line, are written in one of these ways.
 
-    `comment`: text behind a `#` on a directive's line; `comments`: other comment lines among the directives; `dropped`:
-    words that sbatch leaves out, or `hetjob`; `quoted`: a word with quotes or backslashes; `equals`: a word with a `=`
-    where none belongs; `dashes`: a word with one dash and more than a letter, or with three; `short`: a long option
-    that is not written in full; `foreign`: directives of PBS or LSF; `plugin`: an option that a plugin adds; `again`:
-    an option that is given twice; `glued`: a value with `--` inside; `later`: a value on a later line than its option;
-    `expansion`: a value with a `$`, a backquote or a `~` at its beginning; `gpus`: `--gres` beside `--gpus-per-node`,
-    or a list in one of these.
+    `comment`: text after a `#` on the line of a directive; `comments`: other comment lines among the directives;
+    `dropped`: words that sbatch drops, or `hetjob`; `quoted`: a word with quotes or backslashes; `equals`: a word with
+    a misplaced `=`; `dashes`: a word with one dash and several letters, or with three dashes; `short`: an abbreviated
+    long option; `foreign`: directives of PBS or LSF; `plugin`: an option added by a plugin; `again`: an option that is
+    set twice; `glued`: a value that contains `--`; `later`: a value on a later line than its option; `expansion`: a
+    value with a `$`, a backquote or a leading `~`; `gpus`: `--gres` together with `--gpus-per-node`, or a list in one.
     """
 
     __slots__ = ()
@@ -254,13 +253,13 @@ def _ways_of_settings(settings: "Sequence[Setting]") -> "Iterator[str]":
             yield "glued"
     if len({each.name for each in settings}) < len(settings):
         yield "again"
-    given = [each for each in settings if each.name in ("gres", "gpus-per-node")]
-    if len({each.name for each in given}) > 1 or any("," in (each.value or "") for each in given):
+    gpu_settings = [each for each in settings if each.name in ("gres", "gpus-per-node")]
+    if len({each.name for each in gpu_settings}) > 1 or any("," in (each.value or "") for each in gpu_settings):
         yield "gpus"
 
 
 class StepOptions(Trigger):
-    """An srun has one of these options among its own (by its canonical name). `check_step` is asked for all steps."""
+    """An srun has one of these options (by canonical name). `check_step` is called for all steps."""
 
     __slots__ = ()
 
@@ -274,7 +273,7 @@ class StepOptions(Trigger):
 
 
 class Problems(Trigger):
-    """sbatch or an srun meets a problem of one of these kinds when it reads its options (`Problem.kind`)."""
+    """sbatch or an srun finds a problem of one of these kinds in its options (`Problem.kind`)."""
 
     __slots__ = ()
 
@@ -284,10 +283,7 @@ class Problems(Trigger):
 
 
 class Refused(Trigger):
-    """Slurm refuses the value of an option, of the job's or on a command line, by a rule of one of these kinds.
-
-    See `Refusal.kind`.
-    """
+    """Slurm refuses the value of an option, of the job or on a command line (`Refusal.kind`: one of these)."""
 
     __slots__ = ()
 
@@ -296,7 +292,7 @@ class Refused(Trigger):
 
 
 class Unread(Trigger):
-    """A directive stands where sbatch does not read it any more."""
+    """A directive comes after the first command, so sbatch does not read it."""
 
     __slots__ = ()
 
@@ -305,7 +301,7 @@ class Unread(Trigger):
 
 
 class NoGpus(Trigger):
-    """The job certainly asks for no GPUs, or is heterogeneous, so that each component asks for its own."""
+    """The job certainly requests no GPUs, or is heterogeneous, so that each component has its own request."""
 
     __slots__ = ()
 
@@ -314,7 +310,7 @@ class NoGpus(Trigger):
 
 
 class Shebang(Trigger):
-    """The first line names one of these interpreters; "" stands for a script that names none."""
+    """The first line names one of these interpreters; "" for a script without one."""
 
     __slots__ = ()
 
@@ -324,7 +320,7 @@ class Shebang(Trigger):
 
 
 class IgnoreComments(Trigger):
-    """The file has comments that switch checks off. Such a check runs after all others."""
+    """The file has ignore comments. Checks with this trigger run after all others."""
 
     __slots__ = ()
 
@@ -333,7 +329,7 @@ class IgnoreComments(Trigger):
 
 
 class SyntaxErrors(Trigger):
-    """The parser met text that is no program of the shell."""
+    """The shell parser found a syntax error."""
 
     __slots__ = ()
 
@@ -342,7 +338,7 @@ class SyntaxErrors(Trigger):
 
 
 class Submitted(Trigger):
-    """The job is a batch script inside another script: a heredoc, a generated file, the text of `--wrap`."""
+    """The job is a batch script inside another script: a heredoc, a generated file, the string of `--wrap`."""
 
     __slots__ = ()
 
@@ -351,7 +347,7 @@ class Submitted(Trigger):
 
 
 class Index:
-    """Triggers by what they want, so that a job is asked once for all of a kind. `names`: whose triggers they are."""
+    """Triggers by class, so that each class is evaluated once for a job. `names`: the checks that have triggers."""
 
     def __init__(self, triggers: "Mapping[str, Trigger]") -> None:
         self.names = frozenset(triggers)
@@ -363,19 +359,19 @@ class Index:
                 self._kinds[type(part)].add(name, part)
 
     def holding(self, job: "Job") -> set[str]:
-        """The names of the triggers that hold for a job."""
+        """The names of the checks whose triggers hold for a job."""
         return set().union(*(kind.holding(job) for kind in self._kinds.values()))
 
 
 class _Kind:
-    """The names of the triggers of one class, by their words; `any`: of those without words."""
+    """The names of the checks with triggers of one class, by their words; `any`: of those without words."""
 
     def __init__(self, example: Trigger) -> None:
         self.example = example
         self.any: list[str] = []
         self.exact: dict[str | None, list[str]] = {}
         self.patterns: dict[str, list[str]] = {}
-        self.like = lru_cache(maxsize=4096)(self._like)  # most scripts name the same variables
+        self.like = lru_cache(maxsize=4096)(self._like)  # most scripts use the same variables
 
     def add(self, name: str, trigger: Trigger) -> None:
         if not trigger.words:
@@ -395,5 +391,5 @@ class _Kind:
         return names
 
     def _like(self, word: str | None) -> tuple[str, ...]:
-        """The names of those that want words like this one."""
+        """The names of the checks with a pattern that matches this word."""
         return tuple(name for pattern, names in self.patterns.items() if is_like(word, pattern) for name in names)
