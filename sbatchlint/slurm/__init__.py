@@ -1,1 +1,1 @@
-"""What Slurm knows: options, values, versions, environment, and the reading of directives."""
+"""A model of Slurm: options, values, releases, environment, and the reading of directives."""

@@ -1,9 +1,8 @@
 """Reads the option block of a batch script as sbatch does (`_opt_batch_script()`, src/sbatch/opt.c, 20.11 to 26.05).
 
 The words of all directive lines of a component make one argument vector; reading stops at the first line that is
-neither blank nor a comment. Where releases differ, the newest of the range counts, and what holds only in some of them
-says so.
-All spans are of the file.
+neither blank nor a comment. Where releases differ, the newest of the range counts; settings and problems that exist
+only in some of them are marked with these. All spans are offsets in the file.
 """
 
 from bisect import bisect_left, bisect_right
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN", "DirectiveLine", "Directives", "Problem", "Refused", "Setting", "StopLine", "read_directives"]
 
-# Options that begin anew in each component of a heterogeneous job (`reset_each_pass`, src/common/slurm_opt.c 26.05).
+# Options that are reset for each component of a heterogeneous job (`reset_each_pass`, src/common/slurm_opt.c 26.05).
 _RESET = (
     "bb consolidate-segments constraint contiguous core-spec cores-per-socket cpu-freq cpus-per-gpu cpus-per-task"
     " distribution exclusive external extra-node-info gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket"
@@ -37,7 +36,7 @@ RESET_PER_COMPONENT = frozenset(_RESET.split())
 
 
 def carries_over(name: str) -> bool:
-    """Whether an option of one component of a heterogeneous job counts for the later ones too."""
+    """Whether an option of one component of a heterogeneous job also applies to the later ones."""
     return name not in RESET_PER_COMPONENT
 
 
@@ -47,14 +46,14 @@ _component = attrgetter("component")
 class Directives:
     """The option block of a script, as read.
 
-    `lines`: the directive lines that are read; `unread`: those behind `stop`, the line that ended the reading.
-    `settings`: in order. `problems`: in the order in which sbatch meets them; it gives up at the first. `certain`:
-    whether there can be no other options than these: no unknown words, nothing left out.
-    `cut`: the first line that is not read, as there are too many; None where all are.
-    `components`: how many a heterogeneous job has; 1 for others. `overriding`: what the command line of its own sbatch
-    sets, where a script shows it. `appended_at`: where options are added for the text of a --wrap; None otherwise.
-    `command`: who reads it, sbatch but for words of a command line (`job.command_lines`); `in_job`: it is an srun of a
-    job that runs, so that slurmctld never sees what concerns allocations.
+    `lines`: the directive lines that are read; `unread`: those after `stop`, the line that ended the reading.
+    `settings`: in order. `problems`: in the order in which sbatch finds them; it exits at the first. `certain`: whether
+    there can be no other options: no unknown words, nothing dropped.
+    `cut`: the first line that is not read because there are too many; None if all are read.
+    `components`: those of a heterogeneous job; 1 for other jobs. `overriding`: the options on the command line of the
+    job's sbatch, if a script shows it. `appended_at`: where to add options for the string of a --wrap; else None.
+    `command`: who reads the options, sbatch except on a command line (`job.command_lines`); `in_job`: they are those of
+    an srun in a running job, so slurmctld never sees options for allocations.
     """
 
     def __init__(self, string: Readable, versions: Range, extra: tuple[str, ...], reading: Reading) -> None:
@@ -80,7 +79,7 @@ class Directives:
 
     @cached_property
     def refused(self) -> tuple[Refused, ...]:
-        """The settings whose values Slurm refuses, in order. Values that are not known are not among them."""
+        """The settings whose values Slurm refuses, in order; those with unknown values are not included."""
         found: list[Refused] = []
         for setting in self.settings:
             if setting.value is None or setting.option is None or setting.option.early or not setting.known:
@@ -96,7 +95,7 @@ class Directives:
 
     @cached_property
     def foreign(self) -> "Foreign | None":
-        """What sbatch reads in the script's #PBS or #BSUB lines, after all others; None without such lines."""
+        """The #PBS or #BSUB directives, which sbatch reads after all others; None without such lines."""
         string = self.text.string
         if "#PBS" not in string and "#BSUB" not in string or self.last("ignore-pbs") is not None:
             return None
@@ -106,7 +105,7 @@ class Directives:
 
     @property
     def has_comments(self) -> bool:
-        """Whether there are other comments than `#SBATCH` lines where these are read, or a line that may be one."""
+        """Whether there are comments other than `#SBATCH` lines among these, or a line after them that may be one."""
         string = self.text.string
         stop = len(string) if self.stop is None else self.stop.start
         others = string.count("#", 0, stop) - len(self.lines) - string.startswith("#!")
@@ -114,7 +113,7 @@ class Directives:
         return bool(others) or old or "SBATCH" in string[stop : stop + 40]
 
     def all(self, name: str, component: int = 0) -> list[Setting]:
-        """Every setting of an option that reaches this component, in order."""
+        """All settings of an option that apply to this component, in order."""
         found = self._by_name.get(name, [])
         if self.components == 1:
             return found[:]
@@ -122,7 +121,7 @@ class Directives:
         return found[start : bisect_right(found, component, key=_component)]
 
     def settings_for(self, component: int = 0, version: str | None = None) -> list[Setting]:
-        """Every setting that reaches this component, in order; only those that hold in `version` where it is named."""
+        """All settings that apply to this component, in order; with `version` only those of that release."""
         found = self.settings
         if self.components > 1:
             own = found[bisect_left(found, component, key=_component) : bisect_right(found, component, key=_component)]
@@ -130,7 +129,7 @@ class Directives:
         return [each for each in found if version is None or each.versions is None or version in each.versions]
 
     def last(self, name: str, component: int = 0) -> Setting | None:
-        """The setting of an option that counts."""
+        """The setting of an option that takes effect; None if it is not set."""
         found = self.all(name, component) if name in self._by_name else ()
         return found[-1] if found else None
 
@@ -139,17 +138,17 @@ class Directives:
         return name in self._by_name
 
     def read_line(self, line: DirectiveLine) -> tuple[list[Setting], bool]:
-        """The options of one line taken by itself, for a line that is not read; and whether sbatch would take them."""
+        """The options of a line by itself, for a line that is not read; and whether sbatch would accept them."""
         words = [(line, token) for token in line.tokens]
         settings, problems, _ = parse_words(self.text, words, line.component, self.versions.majors, self.extra)
         return settings, not problems and line.fault is None
 
 
 def read_directives(text: Readable, versions: tuple[str, str] = DEFAULT, extra: Sequence[str] = ()) -> Directives:
-    """Reads the option block of a script.
+    """The option block of a script.
 
-    `text`: the script (bash.values.Text). `versions`: first and last major release of interest. `extra`: long options
-    that the site's plugins add (see `getopt.parse`).
+    `text`: the script (bash.values.Text). `versions`: the first and last major release of interest. `extra`: long
+    options that plugins of the site add (see `getopt.parse`).
     """
     within = Range(*versions)
     site = tuple(extra)

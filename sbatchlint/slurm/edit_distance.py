@@ -1,13 +1,13 @@
-"""How far two words are apart."""
+"""The edit distance of two words."""
 
-# Nobody asks for the exact distance of words whose lengths differ by as much.
+# From this difference in length on, the exact distance does not matter.
 FAR = 3
 
 
 def edit_distance(first: str, second: str) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours between two words.
+    """The number of insertions, deletions, substitutions and swaps of adjacent letters between two words.
 
-    Where their lengths differ by `FAR` or more it is that difference: there are no fewer.
+    If their lengths differ by `FAR` or more, the difference of their lengths, which is a lower bound.
     """
     if abs(len(first) - len(second)) >= FAR:
         return abs(len(first) - len(second))

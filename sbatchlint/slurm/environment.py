@@ -1,4 +1,4 @@
-"""The environment that Slurm makes: which variables exist in which phase, in which release, and by which options.
+"""The environment that Slurm sets: which variables exist in which phase and release, and by which options.
 
 Read from setup_env(), env_array_for_job() and env_array_for_step() of Slurm's src/common/env.c, from
 src/slurmctld/job_scheduler.c and src/interfaces/gres.c (20.11 to 26.05), and compared with the environments of live
@@ -22,14 +22,14 @@ _PREFIXES = ("SLURM_", "SLURMD_")
 
 
 class Entry(NamedTuple):
-    """What Slurm does with one variable.
+    """A variable that Slurm sets.
 
     `batch`, `task`: the releases in which the batch shell or a task may have it. `when`, `task_when`: on which
-    condition: `always`; `options` (one of `options` was given); `gpus` (the job or step has some); `array`; `het`;
-    `requeue`; `maybe` (the site decides it, or no rule is known). `varies`: `task` or `node`, what it differs between;
-    "" where all tasks of a step have the same. `value`: what the batch shell has, where that can be said: `0`,
-    `first node` (the first node's own), `nodes`, `tasks` (the job's numbers), `option NAME` (its text as given).
-    `twin`: what the batch shell has in its place.
+    condition: `always`; `options` (one of `options` is set); `gpus` (the job or step has some); `array`; `het`;
+    `requeue`; `maybe` (the site decides, or no rule is known). `varies`: `task` or `node` if it differs between these;
+    "" if all tasks of a step have the same. `value`: the value in the batch shell, if that is known: `0`,
+    `first node` (that of the first node), `nodes`, `tasks` (the numbers of the job), `option NAME` (the value as set).
+    `twin`: the variable that the batch shell has instead.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
     @property
     def option(self) -> str | None:
-        """The option whose text it holds."""
+        """The option whose value it holds; None for other variables."""
         return self.value.removeprefix("option ") if self.value.startswith("option ") else None
 
 
@@ -75,7 +75,7 @@ def variables() -> Mapping[str, Entry]:
 
 
 def find(name: str) -> Entry | None:
-    """The variable of this name; one of a component of a heterogeneous job stands for itself."""
+    """The variable of this name, also that of one component of a heterogeneous job; None for an unknown name."""
     for group in _GROUPS:
         before, found, _ = name.partition(group)
         if found:
@@ -86,9 +86,9 @@ def find(name: str) -> Entry | None:
     return variables().get(name)
 
 
-@lru_cache(maxsize=1024)  # several checks ask about each name that nobody sets
+@lru_cache(maxsize=1024)  # several checks look up each unset name
 def glued_to(name: str) -> str | None:
-    """The variable whose name runs on into other text, as in `SLURM_JOB_ID_` and `SLURM_JOB_ID_run`."""
+    """The variable whose name runs into following text, as in `SLURM_JOB_ID_` and `SLURM_JOB_ID_run`; else None."""
     if find(name) is not None:
         return None
     for end in range(len(name) - 1, 0, -1):
@@ -102,13 +102,13 @@ def glued_to(name: str) -> str | None:
 
 @cache
 def known_names() -> frozenset[str]:
-    """Every name that Slurm sets or reads anywhere, and those that sites commonly add."""
+    """All names that Slurm sets or reads anywhere, and those that sites commonly add."""
     read = {name for option in all_options() for names in option.environment.values() for name in names}
     return frozenset({*variables(), *_data()["others"], *read})
 
 
 class Misspelling(NamedTuple):
-    """The name that was probably meant by one that Slurm does not set; `certain`: nothing else is near."""
+    """The probable intention behind a name that Slurm does not set; `certain`: no other name is near."""
 
     meant: str
     certain: bool
@@ -116,7 +116,7 @@ class Misspelling(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def misspelling_of(name: str) -> Misspelling | None:
-    """What an unknown name of a Slurm variable was probably meant to be; None for known names and for strange ones."""
+    """The variable probably meant by an unknown name; None for known names and for those that are near no variable."""
     if not name.startswith(_PREFIXES):
         prefix, _, rest = name.partition("_")
         meant = f"SLURM_{rest}"
@@ -143,15 +143,15 @@ def misspelling_of(name: str) -> Misspelling | None:
 
 
 def is_plain_misspelling(name: str, misspelling: Misspelling) -> bool:
-    """Whether the two differ by underscores and one letter, so that nobody can have meant a name of their own."""
+    """Whether the names differ only by underscores and one letter, so that it cannot be the user's own variable."""
     return misspelling.certain and edit_distance(_plain(name), _plain(misspelling.meant)) <= 1
 
 
 def _plain(name: str) -> str:
-    """A name without what people forget: underscores."""
+    """A name without its prefix and its underscores, which people forget."""
     return name.partition("_")[2].replace("_", "")
 
 
 def _may_be_near(first: str, second: str, limit: int) -> bool:
-    """Whether the distance of two names may be so small, by their lengths and letters: a change swaps one for one."""
+    """Whether two names may be within this distance, by their lengths and letters."""
     return abs(len(first) - len(second)) <= limit and len(set(first) ^ set(second)) <= 2 * limit

@@ -1,27 +1,27 @@
 """glibc's getopt_long, as sbatch, srun and salloc call it.
 
-The optstring begins with `+`: the first word that is no option ends the options. Unique prefixes of long options count,
-an exact name wins over longer ones, spellings of one option are not ambiguous; a required value may be the next word,
-whatever it looks like, an optional one must be glued on. (glibc posix/getopt.c; Slurm slurm_option_table_create.)
+The optstring begins with `+`: the first word that is not an option ends the options. Unique prefixes of long options
+count, an exact name wins over longer ones, spellings of one option are not ambiguous; a required value may be the next
+word, whatever it looks like, an optional one must be attached. (glibc posix/getopt.c; Slurm slurm_option_table_create.)
 
-Words may hold `UNKNOWN`, a character that stands for a part that is not known: a value that holds it is not known, a
-word that begins with it is skipped and makes the result uncertain.
+Words may contain `UNKNOWN`, a character that stands for an unknown part: a value that contains it is unknown, a word
+that begins with it is skipped and makes the result uncertain.
 """
 
 from collections.abc import Sequence
 
 from sbatchlint.slurm.options import Meaning, Option, letter_meanings, meanings, plugin_options
 
-# The same character as bash.values.UNKNOWN_CHARACTER; the shell package is no concern of this one.
+# The same character as bash.values.UNKNOWN_CHARACTER; this package does not import that one.
 UNKNOWN = "\ue000"
 
 
 class ParsedOption:
-    """One option that was given.
+    """An option on a command line.
 
     `name`: its canonical long name. `written`: as written, `-N` or `--node`. `value`: None for an option without one.
-    `word`: the index of its word, `start`: where it begins in that word (in a cluster such as `-vN2`, the letter).
-    `value_word`, `value_start`: the word in which the value stands and where it begins there; None without a value.
+    `word`: the index of its word, `start`: its offset in that word (that of the letter in a cluster such as `-vN2`).
+    `value_word`, `value_start`: the index of the word with the value and its offset there; None without a value.
     `versions`: the releases for which this holds, None for all. `option`: its row; None for one known by name only.
     """
 
@@ -43,7 +43,7 @@ class ParsedOption:
 
     @property
     def separate(self) -> bool:
-        """Whether the value is a word of its own."""
+        """Whether the value is a separate word."""
         return self.value_word is not None and self.value_word != self.word
 
 
@@ -51,8 +51,8 @@ class OptionFault:
     """A word that getopt refuses.
 
     `kind`: `unknown-option`, `ambiguous-option`, `missing-value` or `unexpected-value`. `written`: the option without
-    its value. `message`: what getopt says. `candidates`: long names that an ambiguous one may stand for, or the one
-    that it is. `versions`: the releases that refuse it, None for all.
+    its value. `message`: that of getopt. `candidates`: the long names that an ambiguous one may stand for, or that of
+    the option. `versions`: the releases that refuse it, None for all.
     """
 
     __slots__ = ("candidates", "kind", "message", "start", "versions", "word", "written")
@@ -71,10 +71,11 @@ class OptionFault:
 
 
 class Parsed:
-    """`rest`: the index of the first word that is no option (the command of an srun), or how many words there are.
+    """The result of parsing a command line.
 
-    `ended`: whether `--` ended the options. `uncertain`: whether unknown words or options may hide other options, or
-    may have moved `rest`.
+    `rest`: the index of the first word that is not an option (the command of an srun), or the number of words.
+    `ended`: whether `--` ended the options. `uncertain`: whether unknown words or options may hide other options or
+    affect `rest`.
     """
 
     __slots__ = ("ended", "options", "problems", "rest", "uncertain")
@@ -101,17 +102,16 @@ def parse(
     extra: Sequence[str] = (),
     start: int = 0,
 ) -> Parsed:
-    """Parses the arguments of a command; `words` without the command's own name.
+    """The parsed arguments of a command; `words` are without the name of the command.
 
-    `versions`: the major releases of interest. `extra`: long options that the site adds: `NAME`, `NAME=` (needs a
-    value), `NAME[=]` (may have one). `start`: the index of the first word to look at.
+    `versions`: the major releases of interest. `extra`: long options that the site adds: `NAME`, `NAME=` (requires a
+    value), `NAME[=]` (may have one). `start`: the index of the first word to parse.
     """
-    parser = _Parser(words, command, tuple(versions), extra)
-    return parser.run(start)
+    return _Parser(words, command, tuple(versions), extra).run(start)
 
 
 def site_option(text: str) -> tuple[str, str]:
-    """Name and argument of an entry of `extra`; a bare name may or may not take a value: `any`."""
+    """The name of an entry of `extra`, and its argument: `required`, `optional`, or `any` for a bare name."""
     name = text.strip().lstrip("-")
     if name.endswith("[=]"):
         return name[:-3], "optional"
@@ -121,7 +121,7 @@ def site_option(text: str) -> tuple[str, str]:
 
 
 def site_names(texts: Sequence[str]) -> frozenset[str]:
-    """The names of such entries."""
+    """The names of such entries of `extra`."""
     return frozenset(site_option(text)[0] for text in texts)
 
 
@@ -171,16 +171,16 @@ class _Parser:
         self.problems.append(OptionFault(kind, written, index, start, message, candidates, versions))
 
     def long(self, index: int, word: str) -> int:
-        """Reads a word that begins with `--`; gives the index after what it took."""
+        """Reads a word that begins with `--`; returns the index after it and its value."""
         name, equals, value = word[2:].partition("=")
         written = word[: 2 + len(name)]
         if UNKNOWN in name:
             self.uncertain = True
             return index + 1
-        given = value if equals else None
+        attached = value if equals else None
         at = len(written) + 1
         if name in self.extra:
-            return self.take_site_option(index, name, written, given)
+            return self.take_site_option(index, name, written, attached)
         used = 1
         known = False
         for meaning in meanings(name, self.command, self.versions):
@@ -195,18 +195,18 @@ class _Parser:
                     self.fault("unknown-option", written, index, 0, message, meaning)
                 continue
             known = True
-            if given is not None:
+            if attached is not None:
                 if meaning.argument == "none":
                     message = f"option '--{option.name}' doesn't allow an argument"
                     self.fault("unexpected-value", written, index, 0, message, meaning, (option.name,))
                 else:
-                    self.add(meaning, option, written, given, index, 0, index, at)
+                    self.add(meaning, option, written, attached, index, 0, index, at)
             elif meaning.argument == "required":
                 used = self.take_next(meaning, option, written, index, 0)
             else:
                 self.add(meaning, option, written, None, index, 0, None, None)
-        if not known and given is None:
-            # Whether the next word belonged to it is not known.
+        if not known and attached is None:
+            # The next word may or may not be its value.
             self.uncertain = True
         return index + used
 
@@ -241,14 +241,14 @@ class _Parser:
             if last:
                 return index + used
             if not known:
-                # What follows the letter is as likely its value as more letters.
+                # The rest may be its value or more letters.
                 self.uncertain = True
                 return index + 1
             at += 1
         return index + 1
 
     def take_next(self, meaning: Meaning, option: Option, written: str, index: int, start: int) -> int:
-        """Gives an option the next word as its value; how many words were used."""
+        """Takes the next word as the value of an option; returns how many words were used."""
         if index + 1 < len(self.words):
             self.add(meaning, option, written, self.words[index + 1], index, start, index + 1, 0)
             return 2
@@ -271,7 +271,7 @@ class _Parser:
                 if argument == "any":
                     self.uncertain = True
                 value, value_word, value_start, used = following, index + 1, 0, 2
-        known = plugin_options().get(name)  # the site says how it takes values, we know whose it is
+        known = plugin_options().get(name)  # the site says how it takes values; the table, which plugin adds it
         self.options.append(ParsedOption(name, written, value, index, 0, value_word, value_start, None, known))
         return index + used
 

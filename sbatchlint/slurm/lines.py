@@ -1,7 +1,7 @@
-"""Directive lines, and the words that sbatch takes out of them.
+"""Directive lines, and the words that sbatch reads in them.
 
-Follows `get_argument()` and `_opt_batch_script()` of Slurm's src/sbatch/opt.c; what changed between releases is said
-where it matters. Offsets count characters of the text that is read; spans are of the file.
+Follows `get_argument()` and `_opt_batch_script()` of Slurm's src/sbatch/opt.c; differences between releases are noted
+where they matter. Offsets are those of the text that is read; spans are those of the file.
 """
 
 from typing import NamedTuple, Protocol
@@ -14,9 +14,9 @@ MAGIC = ("#SBATCH", "#SLURM")
 # isspace() of the C locale; it does not count a no-break space.
 BLANKS = " \t\v\f\r"
 
-# A template's placeholder stands for something that is not known here.
+# A placeholder of a template, which stands for something unknown.
 TEMPLATED = Regex(r"\{\{.{0,500}?\}\}+|\{%.{0,500}?%\}|\{#.{0,500}?#\}|<%.{0,500}?%>")
-# What stands alone in a line and may be filled in with directives; the control lines of Mako.
+# A placeholder on its own line, which may become directives; control lines of Mako.
 _ALONE = Regex(
     r"@@?[A-Za-z_]\w*@@?|__[A-Z][A-Z0-9_]*__|%%[\w-]+%%|\{[A-Za-z_]\w*\}|\$\{?[A-Za-z_]\w*\}?"
     r"|%[ \t]*(?:(?:if|elif|for)\b.*:|else:|endif|endfor)"
@@ -27,7 +27,7 @@ _INLINE_END = Regex(r"[ \t]*(?:(?:\{%[-+]?\s*end\w*\s*[-+]?%\}|<%-?\s*(?:end|\})
 
 
 class Readable(Protocol):
-    """A text whose characters lead back to the file: a whole file, or a script inside one."""
+    """A text whose offsets map to the file: a whole file, or a script inside one."""
 
     @property
     def string(self) -> str: ...
@@ -39,7 +39,7 @@ class Readable(Protocol):
 
 
 class Token(NamedTuple):
-    """A word as sbatch gets it. `positions`: where each character stands; None where they stand side by side."""
+    """A word as sbatch reads it. `positions`: the offset of each character; None if they are contiguous."""
 
     text: str
     start: int
@@ -47,20 +47,20 @@ class Token(NamedTuple):
     positions: tuple[int, ...] | None = None
 
     def offset(self, index: int) -> int:
-        """Where character `index` stands; the end of the word for the index after its last character."""
+        """The offset of character `index`; the end of the word for the index after its last character."""
         if index >= len(self.text):
             return self.end
         return self.start + index if self.positions is None else self.positions[index]
 
     def part(self, index: int) -> tuple[int, int]:
-        """The range in which the text from character `index` on is written, quotes around it included."""
+        """The range of the text from character `index` on, with enclosing quotes."""
         if index == 0 or self.positions is None:
             return self.start + index, self.end
         return self.positions[index - 1] + 1, self.end
 
 
 class LineFault:
-    """Why sbatch rejects a line: `unmatched-quote` or `leading-colon`, with what it says."""
+    """Why sbatch rejects a line: `unmatched-quote` or `leading-colon`, with its message."""
 
     def __init__(self, kind: str, start: int, end: int, message: str) -> None:
         self.kind = kind
@@ -70,12 +70,12 @@ class LineFault:
 
 
 class DirectiveLine:
-    """One line that begins with the magic word.
+    """A line that begins with the magic word.
 
     `span`: without its newline, `full`: with it. `words_start`: the offset after the magic word. `comment`: the
     trailing comment from its `#` on, None without one. `component`: of a heterogeneous job, from 0; -1 for a line
-    that sbatch does not read. `separator`: a `#SBATCH hetjob` line. `dropped`: text after an empty word, which sbatch
-    leaves out.
+    that sbatch does not read. `separator`: a `#SBATCH hetjob` line. `dropped`: the text after an empty word, which
+    sbatch drops; None without one.
     """
 
     def __init__(self, string: Readable, magic: str, start: int, end: int, full_end: int, component: int) -> None:
@@ -103,7 +103,7 @@ class DirectiveLine:
 
     @property
     def offset(self) -> int:
-        """Where the line begins in the file."""
+        """The offset of the line in the file."""
         return self.span.start
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class DirectiveLine:
 
 
 class Words:
-    """The words of a line, where its comment begins, where what sbatch ignores begins, and why reading failed."""
+    """The words of a line, the offsets of its comment and of the part that sbatch drops, and why reading failed."""
 
     def __init__(
         self, tokens: tuple[Token, ...], comment: int | None, dropped: int | None, fault: LineFault | None
@@ -123,7 +123,7 @@ class Words:
 
 
 def magic_of(string: str, start: int) -> str | None:
-    """The magic word with which the line at `start` begins."""
+    """The magic word at the beginning of the line at `start`; None without one."""
     for magic in MAGIC:
         if string.startswith(magic, start):
             return magic
@@ -131,7 +131,7 @@ def magic_of(string: str, start: int) -> str | None:
 
 
 def separator_at(string: str, at: int, end: int) -> bool:
-    """Whether the word `hetjob` (or `packjob`, any case) stands here (releases since 21.08)."""
+    """Whether the word `hetjob` or `packjob`, in any case, is at this offset (releases since 21.08)."""
     for word in ("hetjob", "packjob"):
         after = at + len(word)
         if string[at:after].lower() == word and (after >= end or string[after] in BLANKS):
@@ -140,9 +140,9 @@ def separator_at(string: str, at: int, end: int) -> bool:
 
 
 def read_words(string: str, start: int, end: int, escaped_space: bool = True, strict_separator: bool = True) -> Words:
-    """Splits the characters from `start` to `end` into words.
+    """The words between `start` and `end`.
 
-    `escaped_space`: a backslash joins a space to the word (since 24.05; before, the word ends there).
+    `escaped_space`: a backslash makes a space part of the word (since 24.05; before, the word ends there).
     `strict_separator`: a word `hetjob` ends the line (since 21.08).
     """
     tokens: list[Token] = []
@@ -168,14 +168,14 @@ def read_words(string: str, start: int, end: int, escaped_space: bool = True, st
         if not token.text:
             if string[at] == "#":
                 return Words(tuple(tokens), at, None, None)
-            # An empty word ends the line: get_argument() gives NULL for it as for the end.
+            # An empty word ends the line: get_argument() returns NULL for it as at the end.
             return Words(tuple(tokens), None, token.end, None)
         tokens.append(token)
         at = token.end
 
 
 def _word(string: str, start: int, end: int, escaped_space: bool) -> tuple[Token, int | None]:
-    """One word, and the offset of a quote that is not closed."""
+    """One word, and the offset of an unclosed quote, None without one."""
     characters: list[str] = []
     positions: list[int] = []
     quote = ""
@@ -223,7 +223,7 @@ def _word(string: str, start: int, end: int, escaped_space: bool) -> tuple[Token
 
 
 def inline_directive(string: str, start: int, end: int) -> tuple[int, int] | None:
-    """Where a directive begins and ends in a line that begins with statements of a template; None without one."""
+    """The start and end of a directive in a line that begins with template statements; None without one."""
     if string[start:end].lstrip(BLANKS)[:2] not in ("{%", "<%"):
         return None
     found = _INLINE.match(string, start, end)
@@ -234,10 +234,10 @@ def inline_directive(string: str, start: int, end: int) -> tuple[int, int] | Non
 
 
 def template_end(string: str, first: int, end: int) -> int | None:
-    """Where reading continues after a line that holds only statements of a template, or only what is not known.
+    """Where reading continues after a line of only template statements or unknown text; None for other lines.
 
-    `first`, `end`: the line from its first character that is not whitespace. A comment or statement of a template may
-    span several lines. None for any other line.
+    `first`, `end`: the line from its first non-whitespace character. A template comment or statement may span several
+    lines.
     """
     if string[first] not in "{<@_%$" + UNKNOWN:
         return None

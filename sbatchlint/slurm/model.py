@@ -1,4 +1,4 @@
-"""The result of reading an option block: settings, problems, and the line that ended it. Spans are in the file."""
+"""The result of reading an option block: settings, problems, and the line that ended it. Spans are of the file."""
 
 from typing import NamedTuple
 
@@ -10,9 +10,10 @@ from sbatchlint.source.text import Span
 
 
 class StopLine(NamedTuple):
-    """The line that ended the reading. `offset`: its first character other than whitespace; `start`: the line.
+    """The line that ended the reading.
 
-    Both count in the text. `certain`: False where the line begins with an unknown text, which may be no command at all.
+    `start`: its offset in the text that is read; `offset`: that of its first non-whitespace character in the file.
+    `certain`: False if the line begins with unknown text, which may not be a command.
     """
 
     span: Span
@@ -22,12 +23,12 @@ class StopLine(NamedTuple):
 
 
 class Setting:
-    """One option in the block.
+    """An option in the block.
 
-    `name`: its canonical long name; `written`: as written (`-N`, `--node`). `value`: None for an option without one; it
-    holds `UNKNOWN` where a part is unknown. `span`: option and value; `option_span`: the option alone, without `=`;
-    `value_span`: the value with its quotes, None without one. `value_line`: the line of the value, maybe after
-    the option's. `plugin`: the SPANK plugin that adds it, `site` for one of the site's options, None for Slurm's own.
+    `name`: its canonical long name; `written`: as written (`-N`, `--node`). `value`: None for an option without one,
+    with `UNKNOWN` for unknown parts. `span`: option and value; `option_span`: the option alone, without `=`;
+    `value_span`: the value with its quotes, None without one. `value_line`: the line of the value, which may be after
+    that of the option. `plugin`: the SPANK plugin that adds it, `site` for one of the site's options, None for Slurm's.
     `versions`: the releases that read it so, None for all.
     """
 
@@ -70,39 +71,39 @@ class Setting:
 
     @property
     def known(self) -> bool:
-        """Whether the value is literal (or there is none)."""
+        """Whether the value is known, or there is none."""
         return self.value is None or UNKNOWN not in self.value
 
     @property
     def text(self) -> str | None:
-        """The value where it is known."""
+        """The value; None if it is unknown or there is none."""
         return self.value if self.known else None
 
     @property
     def shown(self) -> str:
-        """The option in full for a message, with its value where that is known and short."""
+        """The option in full for a message, with its value if that is known and short."""
         if self.text is None or len(self.text) > 30:
             return f"--{self.name}"
         return f"`--{self.name}={self.text}`"
 
     @property
     def as_written(self) -> str:
-        """Option and value as one would write them: `--ntasks=4`, `-n 4`."""
+        """The option and its value as one would write them: `--ntasks=4`, `-n 4`."""
         return f"{self.written}{'=' if self.written.startswith('--') else ' '}{self.value or ''}"
 
     @property
     def separate(self) -> bool:
-        """Whether the value is a word of its own."""
+        """Whether the value is a separate word."""
         return self.value_token is not None and self.value_token is not self.token
 
 
 class ForeignSetting(NamedTuple):
     """An option of sbatch that a foreign directive sets.
 
-    `name`: its canonical long name (`umask` has none: PBS's `-W umask=` alone sets it). `value`: as sbatch's option
-    takes it, None for an option without one; it holds UNKNOWN where a part is unknown. `span`: where it comes from, the
-    whole option or an item of `-l` such as `walltime=1:00:00`. `joins`: how it combines with an earlier value of the
-    option: with a comma after it (`before`) or in front of it (`behind`), or not at all (''). `versions`: None for all.
+    `name`: its canonical long name; only PBS's `-W umask=` sets `umask`. `value`: as for sbatch's option, None for an
+    option without one, with UNKNOWN for unknown parts. `span`: the foreign option, or an item of `-l` such as
+    `walltime=1:00:00`. `joins`: whether an earlier value of the option comes `before` it or `behind` it, with a comma,
+    or is replaced (''). `versions`: None for all.
     """
 
     name: str
@@ -115,11 +116,11 @@ class ForeignSetting(NamedTuple):
 
     @property
     def text(self) -> str | None:
-        """The value where it is known."""
+        """The value; None if it is unknown or there is none."""
         return None if self.value is None or UNKNOWN in self.value else self.value
 
     def applied_to(self, value: str | None) -> str | None:
-        """The value of the option, given its earlier value."""
+        """The resulting value of the option, which had this value before."""
         if not self.joins or not value:
             return self.value
         return f"{value},{self.value}" if self.joins == "before" else f"{self.value},{value}"
@@ -129,9 +130,9 @@ class Problem(NamedTuple):
     """An error for which sbatch refuses the script.
 
     `kind`: `unknown-option`, `ambiguous-option`, `missing-value`, `unexpected-value`, `stray-word`, `unmatched-quote`
-    or `leading-colon`. `message`: what sbatch says. `written`: the option or word. `candidates`: the long names that an
+    or `leading-colon`. `message`: that of sbatch. `written`: the option or word. `candidates`: the long names that an
     abbreviation matches. `versions`: the releases that refuse it, None for all.
-    `value_token`: the next word of the line, where it plainly is the value of an unknown option.
+    `value_token`: the next word of the line if it is plainly the value of an unknown option.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """The options of sbatch, srun and salloc, by release.
 
-Read from `common_options[]` of Slurm's src/common/slurm_opt.c (20.11 to 26.05) by tools/build_options.py; options that
-SPANK plugins add are data too (data/plugins.json), because they are legal where the plugin is installed.
+Extracted from `common_options[]` of Slurm's src/common/slurm_opt.c (20.11 to 26.05) by tools/build_options.py; options
+of known SPANK plugins are data too (data/plugins.json), because they are valid where the plugin is installed.
 """
 
 import json
@@ -27,9 +27,9 @@ COMMANDS = ("sbatch", "srun", "salloc")
 class Option:
     """One row of Slurm's table.
 
-    `name`: the long name without dashes. `letter`: the short form or None. `commands`: which commands take it, in which
-    releases. `alias_of`: the name that counts for a second spelling. `early`: accepted and without effect in a script's
-    directive (sbatch's early pass). `kind`: the grammar of its value. `plugin`: the SPANK plugin that adds it, or None.
+    `name`: the long name without dashes. `letter`: the short form or None. `commands`: the commands that have it, with
+    the releases. `alias_of`: for a second spelling, the canonical name. `early`: accepted in a directive without effect
+    (sbatch's early pass). `kind`: the grammar of its value. `plugin`: the SPANK plugin that adds it, or None.
     `environment`: by command, the variables that set it.
     """
 
@@ -53,7 +53,7 @@ class Option:
 
     @property
     def canonical(self) -> str:
-        """The name under which its value is kept."""
+        """The long name of which this is a spelling."""
         return self.alias_of or self.name
 
     def argument(self, version: str) -> str:
@@ -70,7 +70,7 @@ class Option:
 
 @cache
 def all_options() -> tuple[Option, ...]:
-    """Every option of Slurm's own, in the order of its table. `wait` occurs twice, of sbatch and of srun."""
+    """All options of Slurm itself, in the order of its table. `wait` occurs twice, for sbatch and for srun."""
     rows = _load("options.json")["options"]
     return tuple([Option(row) for row in rows if "name" in row])
 
@@ -87,9 +87,7 @@ def plugin_options() -> Mapping[str, Option]:
 
 
 class Table:
-    """The options of one command in one release, by long name (in the table's order) and by letter."""
-
-    __slots__ = ("_sorted", "letters", "names")
+    """The options of one command in one release, by long name (in the order of Slurm's table) and by letter."""
 
     def __init__(self, names: Mapping[str, Option], letters: Mapping[str, Option]) -> None:
         self.names = names
@@ -97,14 +95,14 @@ class Table:
         self._sorted = sorted(names)
 
     def may_be_short(self, name: str) -> bool:
-        """Whether one of the long names begins so."""
+        """Whether this is a prefix of a long name."""
         at = bisect_left(self._sorted, name)
         return at < len(self._sorted) and self._sorted[at].startswith(name)
 
 
 @cache
 def table(command: str, version: str) -> Table:
-    """The option table of `sbatch`, `srun` or `salloc` in a major release."""
+    """The options of `sbatch`, `srun` or `salloc` in a major release."""
     names: dict[str, Option] = {}
     letters: dict[str, Option] = {}
     for option in all_options():
@@ -116,7 +114,7 @@ def table(command: str, version: str) -> Table:
 
 
 def find(name: str, command: str = "sbatch", version: str = MAJORS[-1]) -> Option | None:
-    """The option with exactly this long name, of Slurm or of a known plugin."""
+    """The option with exactly this long name, of Slurm or of a known plugin; None without one."""
     option = table(command, version).names.get(name)
     if option is None:
         option = plugin_options().get(name)
@@ -126,10 +124,10 @@ def find(name: str, command: str = "sbatch", version: str = MAJORS[-1]) -> Optio
 
 
 def matches(name: str, command: str, version: str) -> list[Option]:
-    """What glibc's getopt_long takes a long name for: one option, or all candidates of an ambiguous abbreviation.
+    """The option that glibc's getopt_long finds for a long name, or all candidates if it is ambiguous; else empty.
 
-    An exact name wins; abbreviations of spellings of one option are not ambiguous. Plugin options count only when they
-    are written in full: which plugins a site has is not known. Empty: no such option.
+    An exact name wins; spellings of one option are not ambiguous. Plugin options count only when written in full,
+    because it is not known which plugins a site has.
     """
     options = table(command, version)
     exact = options.names.get(name)
@@ -148,7 +146,7 @@ def matches(name: str, command: str, version: str) -> list[Option]:
 
 @lru_cache(maxsize=1024)
 def accepting_commands(written: str) -> Mapping[str, tuple[str, ...]]:
-    """Which commands take this option, and in which releases; abbreviations count, unknown plugins do not."""
+    """The commands that have this option, with the releases; abbreviations count, unknown plugins do not."""
     found: dict[str, tuple[str, ...]] = {}
     for command in ("sbatch", "srun", "salloc"):
         if written.startswith("--"):
@@ -161,10 +159,10 @@ def accepting_commands(written: str) -> Mapping[str, tuple[str, ...]]:
 
 
 class Meaning(NamedTuple):
-    """What a written option is in some releases.
+    """What an option as written means in some releases.
 
-    `option`: None when it is unknown or ambiguous; then `candidates` holds the long names it may stand for.
-    `argument`: none, required or optional. `versions`: None for all that were asked for.
+    `option`: None if it is unknown or ambiguous; then `candidates` has the long names it may stand for.
+    `argument`: none, required or optional. `versions`: None for all releases of interest.
     """
 
     option: Option | None
@@ -184,7 +182,7 @@ def _grouped(found: Iterable[tuple[str, Option | None, str, tuple[str, ...]]]) -
 
 @lru_cache(maxsize=4096)
 def meanings(name: str, command: str, versions: tuple[str, ...]) -> tuple[Meaning, ...]:
-    """What the long name (perhaps abbreviated) means, in order of releases; one entry when all agree."""
+    """What a long name, maybe abbreviated, means, in the order of releases; one entry if they all agree."""
     found: list[tuple[str, Option | None, str, tuple[str, ...]]] = []
     for version in versions:
         options = matches(name, command, version)
@@ -197,7 +195,7 @@ def meanings(name: str, command: str, versions: tuple[str, ...]) -> tuple[Meanin
 
 @lru_cache(maxsize=1024)
 def letter_meanings(letter: str, command: str, versions: tuple[str, ...]) -> tuple[Meaning, ...]:
-    """The same for the letter of a short option."""
+    """What the letter of a short option means, in the order of releases; one entry if they all agree."""
     found: list[tuple[str, Option | None, str, tuple[str, ...]]] = []
     for version in versions:
         option = table(command, version).letters.get(letter)

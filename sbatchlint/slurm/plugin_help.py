@@ -1,8 +1,8 @@
-"""The options that plugins add, as `sbatch --help` lists them.
+"""The options that plugins add, as listed by `sbatch --help`.
 
 `spank_print_options()` of Slurm's src/common/spank.c (22.05 to 26.05; plugstack.c before) prints them in the middle of
-the help, behind a heading of their own: an option's name, `=` and what its argument is called, and an explanation that
-may go on for several lines or begin on the next one.
+the help, below a heading of their own: the name of an option, `=` and the name of its argument, and an explanation that
+may continue for several lines or begin on the next one.
 """
 
 import re
@@ -16,14 +16,14 @@ _ANY_HELP = Regex(r"^\s+(?:-\w,\s+)?--(?:partition|job-name|nodes)\b", re.MULTIL
 
 
 class NoHelp(ValueError):
-    """A text is not what `sbatch --help` prints."""
+    """The text is not the output of `sbatch --help`."""
 
 
 def options_of_help(text: str) -> tuple[str, ...]:
-    """The options of the plugins' part, as `getopt.site_option` reads them; empty where no plugin adds one.
+    """The options in the section of plugins, in the form that `getopt.site_option` reads; empty without any.
 
-    The help does not tell whether `--name=ARG` or `--name=[ARG]` may do without a value: a bare `name`, as for
-    `--name`; `--name[=ARG]` does (`name[=]`). Raises `NoHelp` for a text that is no help of sbatch.
+    The help does not tell whether the value of `--name=ARG` or `--name=[ARG]` is required: they become a bare `name`,
+    as does `--name`; `--name[=ARG]` becomes `name[=]`. Raises `NoHelp` for a text that is not a help of sbatch.
     """
     lines = text.splitlines()
     start = next((number for number, line in enumerate(lines, 1) if line.strip() == HEADING), None)
@@ -39,7 +39,7 @@ def options_of_help(text: str) -> tuple[str, ...]:
             optional = (option["argument"] or "").startswith("[=")
             found[option["name"] + ("[=]" if optional else "")] = None
         elif line.strip() == "":
-            # A blank line ends the part, or stands before an option whose name is too long for its column.
+            # A blank line ends the section, or precedes an option whose name is too long for its column.
             following = lines[number + 1] if number + 1 < len(lines) else ""
             if _OPTION.match(following) is None:
                 break

@@ -1,6 +1,6 @@
-"""Reads the option block of a script, once for all releases that split it into the same words.
+"""Reading of the option block of a script, once for all releases that split it into the same words.
 
-Follows `_opt_batch_script()` of src/sbatch/opt.c, 20.11 to 26.05; see `directives` for what comes of it.
+Follows `_opt_batch_script()` of src/sbatch/opt.c, 20.11 to 26.05; see `directives` for the result.
 """
 
 import re
@@ -21,12 +21,12 @@ from sbatchlint.slurm.model import Problem, Setting, StopLine
 from sbatchlint.slurm.versions import Range, is_before
 from sbatchlint.source.text import Span
 
-# Directive lines are read until they have so many characters together.
+# Directive lines are read until they have this many characters together.
 MOST_CHARACTERS = 1 << 17
 
 
 class Reading:
-    __slots__ = ("certain", "components", "cut", "lines", "problems", "settings", "stop", "unread")
+    """The option block as some releases read it; the attributes are those of `Directives`."""
 
     def __init__(
         self, lines: list[DirectiveLine], unread: list[DirectiveLine], stop: StopLine | None, settings: list[Setting],
@@ -43,7 +43,7 @@ class Reading:
 
 
 def read(text: Readable, within: Range, extra: tuple[str, ...]) -> Reading:
-    """The reading of the newest release, with what holds only in some of them marked as such."""
+    """The reading of the newest release, in which settings and problems of only some releases are marked with these."""
     blocks = [list(majors) for majors in _classes(text.string, within)]
     readings = [_read(text, tuple(majors), extra) for majors in blocks]
     reading = readings[-1]
@@ -53,7 +53,7 @@ def read(text: Readable, within: Range, extra: tuple[str, ...]) -> Reading:
 
 
 def _classes(string: str, versions: Range) -> list[list[str]]:
-    """The releases, oldest first, grouped by how they would split this script into words."""
+    """The releases, oldest first, grouped by how they split this script into words."""
     escapes = "\\ " in string
     lowered = versions.first == "20.11" and ("hetjob" in string.lower() or "packjob" in string.lower())
     if not escapes and not lowered:
@@ -66,7 +66,7 @@ def _classes(string: str, versions: Range) -> list[list[str]]:
 
 
 def _merge(new: Reading, new_versions: tuple[str, ...], old: Reading, old_versions: tuple[str, ...]) -> Reading:
-    """The newer reading, with what holds only in one of the two marked as such."""
+    """The newer reading, in which settings and problems of only one of the two are marked with its releases."""
 
     def narrow(versions: tuple[str, ...] | None, to: tuple[str, ...]) -> tuple[str, ...]:
         return to if versions is None else tuple(each for each in versions if each in to)
@@ -170,12 +170,12 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Re
 
 
 def _fill(text: Readable, line: DirectiveLine, escaped_space: bool, strict: bool) -> bool:
-    """Reads the words of a line; whether it begins another component."""
+    """Sets the words of a line; returns whether it begins another component."""
     string = text.string
     start, end = line.words_start, line.end
     separates = False
     if not strict:
-        # 20.11: the word anywhere in the line, which is then blanked out.
+        # 20.11: the word anywhere in the line, which is then overwritten with spaces.
         blanked = re.sub(r"(?i)hetjob|packjob", lambda found: " " * len(found.group()), string[start:end], count=1)
         if blanked != string[start:end]:
             separates = True
@@ -194,7 +194,7 @@ def _fill(text: Readable, line: DirectiveLine, escaped_space: bool, strict: bool
 
 
 def _unread(text: Readable, at: int, escaped_space: bool, strict: bool) -> list[DirectiveLine]:
-    """The lines from `at` on that begin with `#SBATCH` in column 0."""
+    """The lines from `at` on that begin with `#SBATCH`."""
     string = text.string
     found: list[DirectiveLine] = []
     room = MOST_CHARACTERS
@@ -222,7 +222,7 @@ def parse_words(
     text: Readable, words: _Words, component: int, majors: tuple[str, ...], extra: tuple[str, ...],
     command: str = "sbatch",
 ) -> tuple[list[Setting], list[Problem], bool]:  # fmt: skip
-    """Settings and problems of one argument vector, and whether they are all there can be."""
+    """The settings and problems of one argument vector, and whether there can be no others."""
     settings: list[Setting] = []
     problems: list[Problem] = []
     certain = True
@@ -231,17 +231,17 @@ def parse_words(
     while True:
         parsed = parse(strings, command, majors, extra, at)
         certain = certain and not parsed.uncertain
-        settings.extend([_setting(text, words, given, component) for given in parsed.options])
+        settings.extend([_setting(text, words, option, component) for option in parsed.options])
         problems.extend([_problem(text, words, fault) for fault in parsed.problems])
         at = parsed.rest
         if at >= len(words):
             return settings, problems, certain
-        # sbatch gives up here; what follows is read on all the same, for what the script plainly meant.
+        # sbatch exits here; the rest is read as well, because it shows what the script is meant to set.
         line, token = words[at]
         if problems and problems[-1].kind == "unknown-option" and problems[-1].token is words[at - 1][1]:
             unknown = problems[-1]
             if unknown.line is line and "=" not in words[at - 1][1].text and not parsed.ended:
-                # The value of the option, as far as anybody can tell.
+                # Presumably the value of the option.
                 problems[-1] = unknown._replace(value_token=token)
                 at += 1
                 continue
@@ -259,35 +259,35 @@ def _is_option(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" or word.startswith(UNKNOWN)
 
 
-def _setting(text: Readable, words: _Words, given: ParsedOption, component: int) -> Setting:
-    line, token = words[given.word]
-    cluster = given.start > 0
-    first = token.offset(given.start) if given.start > 1 else token.start
-    if given.value_word is None or given.value_word != given.word:
-        last = token.end if not cluster or given.start + 1 >= len(token.text) else token.offset(given.start) + 1
+def _setting(text: Readable, words: _Words, parsed: ParsedOption, component: int) -> Setting:
+    line, token = words[parsed.word]
+    cluster = parsed.start > 0
+    first = token.offset(parsed.start) if parsed.start > 1 else token.start
+    if parsed.value_word is None or parsed.value_word != parsed.word:
+        last = token.end if not cluster or parsed.start + 1 >= len(token.text) else token.offset(parsed.start) + 1
     else:
         last = token.end
     value_line: DirectiveLine | None = None
     value_token: Token | None = None
     value_span: Span | None = None
-    value_start = given.value_start or 0
+    value_start = parsed.value_start or 0
     option_last = last
     end = last
-    if given.value_word is not None:
-        value_line, value_token = words[given.value_word]
+    if parsed.value_word is not None:
+        value_line, value_token = words[parsed.value_word]
         start, stop = value_token.part(value_start)
-        if value_start and value_token.positions is not None and not _same(text.string, start, stop, given.value):
+        if value_start and value_token.positions is not None and not _same(text.string, start, stop, parsed.value):
             start = value_token.start
         value_span = text.span(start, stop)
         if value_token is token:
-            option_last = token.offset(value_start - 1) + (0 if given.written.startswith("--") else 1)
+            option_last = token.offset(value_start - 1) + (0 if parsed.written.startswith("--") else 1)
         elif value_line is line:
             end = value_token.end
-    plugin = "site" if given.option is None else given.option.plugin
+    plugin = "site" if parsed.option is None else parsed.option.plugin
     return Setting(
-        given.name,
-        given.written,
-        given.value,
+        parsed.name,
+        parsed.written,
+        parsed.value,
         first,
         end,
         option_last,
@@ -296,17 +296,17 @@ def _setting(text: Readable, words: _Words, given: ParsedOption, component: int)
         value_line,
         component,
         plugin,
-        given.versions,
-        given.option,
+        parsed.versions,
+        parsed.option,
         token,
-        given.start,
+        parsed.start,
         value_token,
         value_start,
     )
 
 
 def _same(string: str, start: int, end: int, value: str | None) -> bool:
-    """Whether these characters alone are read as the value: no quote reaches into them from before."""
+    """Whether these characters by themselves are read as the value, so that no earlier quote extends into them."""
     words = read_words(string, start, end, strict_separator=False)
     if not value:
         return not words.tokens and words.fault is None

@@ -9,21 +9,21 @@ from sbatchlint.source.edits import Edit, insert, remove
 from sbatchlint.source.regex import Regex
 
 _PLAIN_VALUE = Regex(r"[^\s\"'\\#]+")
-# A comment that would come alive at the start of a line.
+# A comment that would become a directive at the start of a line.
 _LIVE_COMMENT = Regex(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
 
 
 def quote(value: str) -> str:
-    """A value as a directive must write it to reach sbatch unchanged."""
+    """A value as written in a directive to reach sbatch unchanged."""
     if _PLAIN_VALUE.fullmatch(value):
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def insertion(directives: Directives, options: str, component: int = 0) -> Edit:
-    """Adds a line `#SBATCH options` after the last one of a component, or else after the shebang.
+    """The edit that adds a line `#SBATCH options` after the last one of a component, or else after the shebang.
 
-    For the string of `sbatch --wrap` the options are added to that command.
+    For the string of `sbatch --wrap` it adds the options to that command.
     """
     if directives.appended_at is not None:
         return insert(directives.appended_at, f" {options}")
@@ -43,7 +43,7 @@ def insertion(directives: Directives, options: str, component: int = 0) -> Edit:
 
 
 def replacement(directives: Directives, setting: Setting, value: str) -> Edit:
-    """Gives a setting another value, quoted as sbatch needs it, or the shell that runs sbatch with it."""
+    """The edit that gives a setting another value, quoted for sbatch, or for the shell on a command line."""
     if setting in directives.overriding:
         from shlex import quote as shell_quote  # rarely needed
 
@@ -62,11 +62,11 @@ def replacement(directives: Directives, setting: Setting, value: str) -> Edit:
 
 
 def removal(directives: Directives, settings: Iterable[Setting | Problem]) -> list[Edit]:
-    """Takes settings, or options that were refused, out.
+    """The edits that remove settings or refused options.
 
-    A line of which nothing is left goes with its newline; its comment stays as a line.
+    A line without other words is removed with its newline; its comment stays as a line.
     """
-    # By line, and by word of it, the characters to go (as indexes into the word).
+    # By line and word, the indexes of the characters to remove.
     lines: dict[int, tuple[DirectiveLine, dict[Token, set[int]]]] = {}
 
     def take(line: DirectiveLine, token: Token, indexes: range) -> None:
@@ -91,7 +91,7 @@ def removal(directives: Directives, settings: Iterable[Setting | Problem]) -> li
 
 
 def _is_gone(token: Token, taken: set[int]) -> bool:
-    """Whether nothing is left of a word, or only the dash of its short options."""
+    """Whether nothing of a word is left, or only the dash of its short options."""
     return (
         len(taken) == len(token.text) or token.text[0] == "-" and 0 not in taken and len(taken) == len(token.text) - 1
     )

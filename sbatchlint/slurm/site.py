@@ -1,17 +1,17 @@
-"""What the settings say of the site on which the job will run (`[tool.sbatchlint.site]`)."""
+"""The facts about the site that the settings provide (`[tool.sbatchlint.site]`)."""
 
 from typing import NamedTuple
 
 
 class Site(NamedTuple):
-    """Facts that no script tells. None, and empty tuples: not said.
+    """Facts about a site that a script does not show; None and empty tuples mean unknown.
 
-    `shared_paths`, `local_paths`: folders that all nodes see, or that each node has for itself.
-    `gpus_required`: jobs without a GPU request are refused or get none. `gpu_partitions`: partitions whose jobs get
-    GPUs without asking. `pyxis_in_sbatch`: whether sbatch takes pyxis options. `container_home_mounted`: whether
-    enroot mounts the home folder when no option says so. `plugin_options`: further options of the site's SPANK plugins;
-    `plugins_listed`: whether they are all there are, because sbatch itself listed them. `unset`: variables that jobs
-    are taken not to get from where they are submitted, `@` for arguments; no setting says so.
+    `shared_paths`, `local_paths`: folders shared by all nodes, or local to each node.
+    `gpus_required`: whether jobs without a GPU request are refused or get none. `gpu_partitions`: partitions whose jobs
+    get GPUs without a request. `pyxis_in_sbatch`: whether sbatch has pyxis options. `container_home_mounted`: whether
+    enroot mounts the home folder by default. `plugin_options`: further options of the site's SPANK plugins;
+    `plugins_listed`: whether these are all, because they come from sbatch itself. `unset`: variables that jobs are
+    assumed not to inherit from the submission, `@` for arguments; not a setting.
     """
 
     shared_paths: tuple[str, ...] = ()

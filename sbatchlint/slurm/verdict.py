@@ -1,10 +1,10 @@
-"""What sbatch of one release does with a batch script, as far as the script alone decides it.
+"""Whether sbatch of one release accepts a batch script, as far as that depends on the script alone.
 
-The order is sbatch's own, so that the message is the one it stops with: the file (src/sbatch/sbatch.c,
+The order is that of sbatch, so that the message is the one it exits with: the file (src/sbatch/sbatch.c,
 `_get_script_buffer()`), then for each component of a heterogeneous job its words, its options one by one, the
-directives of other schedulers, what the options make together (src/sbatch/opt.c, `_opt_verify()`) and the description
-of the job (src/common/slurm_opt.c, `slurm_opt_create_job_desc()`); then, again for each component, what slurmctld
-refuses at any site. Read in 20.11 to 26.05, run on 22.05, 23.11, 24.11 and 26.05.
+directives of other schedulers, the options together (src/sbatch/opt.c, `_opt_verify()`) and the description of the job
+(src/common/slurm_opt.c, `slurm_opt_create_job_desc()`); then, again for each component, what slurmctld refuses at any
+site. Read in 20.11 to 26.05, run on 22.05, 23.11, 24.11 and 26.05.
 """
 
 from collections.abc import Iterator
@@ -21,15 +21,15 @@ from sbatchlint.slurm.script_file import refusals as file_refusals
 from sbatchlint.slurm.versions import holds_in, is_before
 
 FILE, OPTION, VERIFY, CONTROLLER = "file", "option", "verify", "controller"
-# What sbatch meets before it looks at any option of a component: words that it cannot split.
+# Problems that sbatch finds before it looks at any option of a component: words that it cannot split.
 _WORDS = ("unmatched-quote", "leading-colon")
 
 
 class Verdict(NamedTuple):
-    """`accepted`: None where the script alone does not decide it, because it holds something unknown.
+    """Whether a script is accepted, None if it contains something unknown.
 
-    `message`: what Slurm says where it refuses the script, without `sbatch: error: `; None otherwise. `stage`: who
-    refuses it: `file`, `option` and `verify` are sbatch's, `controller` is slurmctld's; None where nobody does.
+    `message`: that of Slurm, without `sbatch: error: `, if it refuses the script; else None. `stage`: who refuses it:
+    sbatch (`file`, `option`, `verify`) or slurmctld (`controller`); None if nobody does.
     """
 
     accepted: bool | None
@@ -38,10 +38,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(directives: Directives, version: str) -> Verdict:
-    """What sbatch of this release does with the script.
-
-    What only a site decides is not judged: its plugins, partitions, accounts, limits.
-    """
+    """The verdict of this release on the script, which ignores what a site decides: plugins, partitions, limits."""
     for message, stage in _refusals(directives, version):
         return Verdict(False, message, stage)
     test_only = directives.last("test-only")
@@ -52,7 +49,7 @@ def verdict(directives: Directives, version: str) -> Verdict:
 
 
 def _refusals(directives: Directives, version: str) -> Iterator[tuple[str, str]]:
-    """What is refused, first things first: the message and the stage."""
+    """The message and stage of each refusal, in the order of sbatch."""
     for message in file_refusals(directives.text.whole, version):
         yield message, FILE
     late: list[tuple[int, int, str]] = []
@@ -65,7 +62,7 @@ def _refusals(directives: Directives, version: str) -> Iterator[tuple[str, str]]
 def _of_component(
     directives: Directives, component: int, version: str, late: list[tuple[int, int, str]]
 ) -> Iterator[tuple[str, str]]:
-    """What sbatch refuses; what slurmctld would refuse goes to `late`, with its place in the order."""
+    """The refusals of sbatch; those of slurmctld are appended to `late`, with their place in the order."""
     options = [
         (0 if problem.kind in _WORDS else 1, problem.span.start, problem.message)
         for problem in directives.problems
@@ -83,7 +80,7 @@ def _of_component(
             if setting.component == component:
                 options.append((1, setting.option_span.start, refusal.message))
         elif last.get(setting.name) is not setting or dropped and setting.name == "hint":
-            # Of several only the last one is looked at then, and none that sbatch has dropped.
+            # By then only the last of several settings is left, and none that sbatch has dropped.
             continue
         elif setting.name == "nodes" and refusal.stage == CONTROLLER and _has_other_nodes(values, version):
             continue
@@ -110,14 +107,14 @@ def _of_component(
 
 
 def _has_other_nodes(values: Values, version: str) -> bool:
-    """Whether a job that asks for no nodes has some: before 23.02 those of a list, since 26.05 one for each task."""
+    """Whether a job that requests 0 nodes gets some: before 23.02 those of a list, since 26.05 one for each task."""
     return (
         is_before(version, "23.02") and "nodelist" in values or not is_before(version, "26.05") and "ntasks" in values
     )
 
 
 def _is_certain(directives: Directives, component: int) -> bool:
-    """Whether the options of a component are known; sbatch has done with it before it meets faults of later ones."""
+    """Whether the options of a component are known; sbatch finishes it before it finds faults of later ones."""
     if directives.certain:
         return True
     faulty = [problem.line.component for problem in directives.problems]
@@ -125,8 +122,8 @@ def _is_certain(directives: Directives, component: int) -> bool:
     return known and bool(faulty) and component < min(faulty)
 
 
-# Where in the order of `conflicts.clashes` sbatch looks at the value of an option: most of them where it verifies
-# the options, generic resources when it describes the job.
+# The place of an option's value in the order of `conflicts.clashes`: most are looked at when sbatch verifies the
+# options, generic resources when it describes the job.
 _PLACES = {"hint": 110, "exclude": 115, "nodelist": 116, "ntasks": 117, "cpus-per-task": 118, "nodes": 119}
 _PROPAGATE, _DESCRIPTION = 190, 205
 _RESOURCES = ("gpus", "gpus-per-node", "gres", "gpus-per-socket", "gpus-per-task", "tres-per-task")

@@ -40,17 +40,17 @@ class Range(NamedTuple):
         return is_before(self.last, version)
 
     def suffix(self, versions: Iterable[str] | None) -> str:
-        """For which releases of the range something holds: ` before 23.02`; '' for all of them, or None."""
+        """The releases of the range for which something holds, as in ` before 23.02`; '' for None or all of them."""
         told = "" if versions is None else describe(versions, self.majors)
         return f" {told}" if told else ""
 
     def in_brackets(self, versions: Iterable[str] | None) -> str:
-        """The same in brackets: ` (before 23.02)`, or ''."""
+        """The same in parentheses: ` (before 23.02)`, or ''."""
         told = self.suffix(versions)
         return f" ({told[1:]})" if told else ""
 
     def worst(self, versions: Iterable[str] | None) -> str:
-        """The severity of what is an error in some releases: a warning where others of the range are not concerned."""
+        """`error` if something fails in all releases of the range, `warning` if only in some."""
         return "warning" if self.suffix(versions) else "error"
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ DEFAULT = Range("22.05", "26.05")
 
 
 def parse_range(text: str) -> Range:
-    """Reads `23.11`, `23.11.4` or `22.05-26.05`. Raises ValueError."""
+    """The range written as `23.11`, `23.11.4` or `22.05-26.05`. Raises ValueError otherwise."""
     first, dash, last = text.partition("-")
     found = Range(major(first), major(last if dash else first))
     if is_before(found.last, found.first):
@@ -74,7 +74,7 @@ def parse_range(text: str) -> Range:
     return found
 
 
-# Before which releases something was asked to be: where answers may change. See `answers`.
+# The releases that `is_before` was called with: where answers may change. See `answers`.
 _asked: set[str] = set()
 
 
@@ -84,21 +84,21 @@ def is_before(version: str, other: str) -> bool:
 
 
 def holds_in(versions: tuple[str, ...] | None, version: str) -> bool:
-    """Whether what holds in these releases (None: in all) holds in this one."""
+    """Whether something that holds in these releases, None for all, holds in this one."""
     return versions is None or version in versions
 
 
 def is_release(version: str, other: str) -> bool:
-    """Whether a release is this one, and no other."""
+    """Whether a release is exactly this one."""
     _asked.update(MAJORS[_INDEX[other] : _INDEX[other] + 2])
     return version == other
 
 
 def answers(question: Callable[[str], Answer], versions: Iterable[str]) -> Iterator[tuple[str, Answer]]:
-    """The answer to a question about each of some releases.
+    """Each of these releases with the answer to a question about it.
 
-    It is asked once for all releases that it cannot tell apart, so it has to tell them apart by `is_before` and
-    `is_release` alone, and must not remember what it was asked earlier.
+    The question is asked once for all releases that it cannot distinguish. So it must distinguish them only by
+    `is_before` and `is_release`, and must not depend on earlier questions.
     """
     answer: Answer
     first = end = 0  # the releases of the last answer
@@ -121,7 +121,7 @@ def answers(question: Callable[[str], Answer], versions: Iterable[str]) -> Itera
 
 @cache
 def expand(text: str) -> frozenset[str]:
-    """The releases of a list as the data files write it: `all`, `23.02-26.05`, `20.11-23.02,24.05-26.05`."""
+    """The releases of a list in the data files: `all`, `23.02-26.05`, `20.11-23.02,24.05-26.05`."""
     if text == "all":
         return frozenset(MAJORS)
     found: set[str] = set()
@@ -131,7 +131,7 @@ def expand(text: str) -> frozenset[str]:
 
 
 def shorten(versions: Iterable[str]) -> str:
-    """The reverse of `expand`."""
+    """A list of releases as in the data files; the inverse of `expand`."""
     chosen = sorted({_INDEX[version] for version in versions})
     if len(chosen) == len(MAJORS):
         return "all"
@@ -147,7 +147,7 @@ def shorten(versions: Iterable[str]) -> str:
 def describe(versions: Iterable[str], within: Iterable[str] = MAJORS) -> str:
     """Releases in words: `before 23.02`, `from 24.05 on`, `in 23.11`, `from 22.05 to 23.11`; '' for all of `within`.
 
-    `within`: the releases that matter; those outside of it are not told apart.
+    `within`: the releases of interest.
     """
     chosen = {_INDEX[version] for version in versions}
     domain = sorted(_INDEX[version] for version in within)
