@@ -1,23 +1,23 @@
-"""A log is opened in a folder that does not exist yet.
+"""A log file is to be opened in a folder that does not exist yet.
 
 Slurm opens the files of `--output` and `--error` before the script runs, so a `mkdir -p logs` in the script comes too
-late. From 23.02 on Slurm makes missing folders itself. Before that the job fails at once (JobLaunchFailure, exit code
-0:53), the script never starts, and there is no log that would say why; a folder named after the job (`logs/%j/`) can
-never be there in time. A path that ends in `/` fails in all releases: Slurm wants a file.
+late. From 23.02 on Slurm creates missing folders itself. Before that the job fails at once (JobLaunchFailure, exit code
+0:53), the script never starts, and there is no log to say why; a folder named after the job (`logs/%j/`) can never
+exist in time. A path that ends in `/` fails in all releases: Slurm needs a file name.
 
-The shell has the same trouble: in `srun … | tee logs/run.log` tee opens its file long before a task of that step runs
-`mkdir -p logs`, and with `> logs/run.log` bash does not even start the command. The folder of srun's own `--output` is
-made from 23.02 on, too.
+The shell has the same problem: in `srun … | tee logs/run.log` tee opens its file long before a task of that step runs
+`mkdir -p logs`, and with `> logs/run.log` bash does not even start the command. From 23.02 on srun also creates the
+folder of its own `--output`.
 
-A folder that merely is not beside the script, nor in the folders of the project above it, is advice, as the job may be
-submitted from somewhere else; for the output of a step a warning. Which releases count is said
-by `slurm-version`.
+A folder that is only missing next to the script, and in the project's folders above it, is advice, as the job may be
+submitted from somewhere else; for the output of a step it is a warning. The setting `slurm-version` says which releases
+count.
 
 ## Fix
 
-Puts `mkdir -p` before the command whose file cannot be opened. Safe: the script makes the same folder later anyway. For
-a path that ends in `/`, a file name is added; unsafe, since it is a guess. What a directive needs before the job starts
-is nothing that the script can do.
+Puts `mkdir -p` before the command whose file cannot be opened. Safe: the script creates the same folder later anyway.
+For a path that ends in `/`, a file name is added; unsafe, since it is a guess. None for what a directive needs before
+the job starts, as the script comes too late for that.
 
 ## References
 
@@ -61,15 +61,15 @@ CARD = Card(
     seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
-# Patterns with another value in each job: no folder named by them is there before it.
+# Patterns with a different value in each job: a folder named by one cannot exist before the job.
 _LETTERS_OF_JOB = frozenset("jJAS")
-# What no earlier run had: of a `date` only what names a day of a year.
+# Values that no earlier run had: of `date` only those that name a day of a year.
 _RANDOM = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM", "EPOCHSECONDS", "EPOCHREALTIME"})
 _NEW_DAY = Regex(r"%-?[scFDxN]|(?=.*%[-^]?[mbBh])(?=.*%-?[de])|%-?j")
 _OF_ANOTHER_DAY = Regex(r"-[a-zA-Z]*[drf]|--(?:date|reference|file)")
-# What has another value in each job.
+# Values that differ in each job.
 _OF_JOB = Regex(r"\$\{(?:SLURM_(?:JOB_?ID|ARRAY_JOB_ID)|\$\((?:date|mktemp)\b)")
-# What no path of a log has, unless sbatch is not the first to read it.
+# Characters that a log path only has if something fills them in before sbatch reads it.
 _FILLED_IN = Regex(r"[$~{}<>`\\]|\A(?:none|/dev/.*)\Z")
 _WORD = Regex(r"(?:\"[^\"\n]*\"?|[\w./${}:@%+,=-]+)$")
 _PLAIN = Regex(r"(?:[\w./:@%+,=-]|\$\{\w+\}|\$\w+|\$\$)+")
@@ -85,7 +85,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _old(job: Job) -> tuple[str, ...]:
-    """The releases that make no folders."""
+    """The releases that do not create folders."""
     return tuple(version for version in job.versions.majors if is_before(version, "23.02"))
 
 
@@ -136,7 +136,7 @@ def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
 
 
 def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> Finding | None:
-    """What is to be said of the folder of a log, before Slurm 23.02."""
+    """The finding on the folder of a log before Slurm 23.02; None where the folder may exist."""
     span, when = setting.value_span or setting.span, job.versions.suffix(old)
     of_job = _part_of_each_job(folder)
     if of_job is not None:
@@ -172,7 +172,7 @@ def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:
 
 
 def _logs_of_submits(job: Job) -> Iterator[Finding]:
-    """The logs that are named by the options of an sbatch, in a script that submits."""
+    """Findings on the logs named by options of sbatch, in a script that submits jobs."""
     commands = commands_named(job, "sbatch")
     if not commands:
         return
@@ -202,7 +202,7 @@ def _logs_of_submits(job: Job) -> Iterator[Finding]:
 
 
 def _of_heredoc(job: Job, setting: Setting, old: tuple[str, ...]) -> Finding | None:
-    """The same where the outer script writes the folder's name into the directive."""
+    """The finding on a folder whose name the outer script writes into the directive."""
     submission, token = job.submission, setting.value_token
     command = None if submission is None else submission.command
     if submission is None or job.outer is None or command is None or token is None:
@@ -214,16 +214,16 @@ def _of_heredoc(job: Job, setting: Setting, old: tuple[str, ...]) -> Finding | N
 
 
 def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Iterator[Finding]:
-    """A folder with a name that was not there before, which nobody makes before the job is submitted."""
+    """The finding on a folder with a new name, which nothing creates before the job is submitted."""
     path = posixpath.dirname(shown_text(value))
-    fresh = next((each for each in expansions(cut(value, 0, len(path))) if _is_new(each)), None)
-    folder = None if fresh is None else resolved(job, command, posixpath.dirname(key(value)))
-    if fresh is None or folder is None or may_be_there(job, folder, command.index, command.index):
+    new_part = next((each for each in expansions(cut(value, 0, len(path))) if _is_new(each)), None)
+    folder = None if new_part is None else resolved(job, command, posixpath.dirname(key(value)))
+    if new_part is None or folder is None or may_be_there(job, folder, command.index, command.index):
         return
     if is_started_by_maker(job):
         return
     old = _old(job)
-    shown = fresh.name if fresh.name.startswith("$(") else f"${fresh.name}"
+    shown = new_part.name if new_part.name.startswith("$(") else f"${new_part.name}"
     message = (
         f"nothing makes this folder, whose name is new by `{shown}`, and Slurm{job.versions.suffix(old)} does not:"
     )
@@ -235,12 +235,12 @@ def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Ite
 
 
 def _part_of_each_job(folder: str) -> str | None:
-    """The first part of a folder's name that another job has otherwise."""
+    """The first pattern in a folder's name that differs in each job; None where there is none."""
     return next((folder[use.start : use.end] for use in patterns.found(folder) if use.letter in _LETTERS_OF_JOB), None)
 
 
 def _is_new(expansion: Expansion) -> bool:
-    """Whether an expansion gives a string that no earlier run had: a day or a moment, or a random name."""
+    """Whether an expansion has a value that no earlier run had: a date, a time or a random name."""
     if expansion.name in _RANDOM:
         return True
     for words in expansion.commands:
@@ -270,7 +270,7 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
         folder = opening.folder
         if folder in seen:
             continue
-        if not has_makers and opening.is_option and _is_made_by_nobody(job, opening):
+        if not has_makers and opening.is_option and _is_never_made(job, opening):
             seen.add(folder)
             message = (
                 f"srun{job.versions.suffix(_old(job))} makes no folder `{folder}`, and where it is missing the step"
@@ -281,13 +281,13 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
         if maker is None or may_be_there(job, folder, opening.start, maker.index):
             continue
         if maker.phase is Phase.BATCH and maker.context.shell.kind == "pipeline" and container_of(maker) is None:
-            continue  # it may be quicker
+            continue  # it may be faster
         seen.add(folder)
         yield _too_early(job, opening, maker)
 
 
-def _is_made_by_nobody(job: Job, opening: Opening) -> bool:
-    """Whether the folder of a step's output is not in the project, and nothing is seen that could make it."""
+def _is_never_made(job: Job, opening: Opening) -> bool:
+    """Whether the folder of a step's output is not in the project, and nothing is known that could create it."""
     folder = opening.folder
     if folder.startswith(("/", "${", "..")) or "$" in folder or not project_folders(job) or is_announced(job, folder):
         return False
@@ -295,7 +295,7 @@ def _is_made_by_nobody(job: Job, opening: Opening) -> bool:
 
 
 def _too_early(job: Job, opening: Opening, maker: Invocation) -> Finding:
-    """A file that is opened before its folder is made."""
+    """The finding on a file that is opened before its folder is created."""
     folder = opening.folder
     certain = _OF_JOB.search(folder) is not None and not opening.command.context.conditional
     certain = certain and (not opening.is_option or job.versions.all_before("23.02"))
@@ -319,7 +319,7 @@ def _too_early(job: Job, opening: Opening, maker: Invocation) -> Finding:
 
 
 def _fix(job: Job, opening: Opening) -> Fix | None:
-    """Makes the folder on a line of its own before the statement."""
+    """The fix that creates the folder on a line before the statement."""
     file = job.source.text
     word = _WORD.search(job.source.slice(opening.span))
     raw = "" if word is None else re.sub(r"\A--\w+=", "", word.group().strip('"')).rpartition("/")[0]

@@ -1,16 +1,16 @@
 """All tasks of a job array write one log.
 
-Each task of an array is a job with a log of its own, and opens that at its start. Where the name is the same for all,
-every task empties the file in which others are writing, and what they print then lands anywhere in it: of most tasks
-nothing is left to say why they failed. With `--open-mode=append` nothing is lost, but the lines of all tasks are mixed.
+Each task of an array is a job of its own, and opens its log when it starts. Where the name is the same for all, every
+task truncates the file to which others are writing, and their output ends up anywhere in it: for most tasks nothing is
+left to show why they failed. With `--open-mode=append` nothing is lost, but the lines of all tasks are mixed.
 
-`%a` is the index of a task, `%A` the job id of the array that squeue shows. `%j` makes names that differ too, but its
-numbers are those of each task as a job, which are shown nowhere else: that is advice. `%b`, the index modulo 10, is
-known from 24.11 on, and stands for ten logs at most.
+`%a` is the index of a task, `%A` the job id of the array that squeue shows. `%j` makes the names differ too, but its
+number is the job id of each task, which is shown nowhere else: that is advice. `%b`, the index modulo 10, exists from
+24.11 on, and gives ten logs at most.
 
 ## Fix
 
-Puts `%A_%a` into the name, or `%a` where `%A` stands there already. Safe, unless the script names the log elsewhere.
+Puts `%A_%a` into the name, or `%a` where it already contains `%A`. Safe, unless the script names the log elsewhere.
 
 ## References
 
@@ -41,7 +41,7 @@ CARD = Card(
     batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
-# What differs between the tasks of an array; `%b` only between those of another last digit.
+# Patterns that differ between the tasks of an array; `%b` only if the last digit of the index does.
 _OWN = frozenset("ajJS")
 _ARRAY_ID = Regex(r"%[0-9]*A")
 _JOB_ID = Regex(r"%[0-9]*[jJ]")
@@ -53,14 +53,14 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if not (request.has_option("output") or request.has_option("error")):
         return
-    asked = indexes(request.array)
-    if asked is None or asked.tasks < 2:
-        # Perhaps an array by the command line.
+    array = indexes(request.array)
+    if array is None or array.tasks < 2:
+        # The command line may make it an array.
         if request.has_option("array") or not any(read.name == "SLURM_ARRAY_TASK_ID" for read in job.trace.reads):
             return
         if not shows_array(job):
             return
-        asked = None
+        array = None
     if any(map(_redirects_output, by_program(job).get("exec", ()))):
         return
     by_path: dict[str, list[Setting]] = {}
@@ -68,9 +68,9 @@ def check(job: Job) -> Iterator[Finding]:
         by_path.setdefault(path, []).append(setting)
     numbered: list[Setting] = []
     for path, settings in by_path.items():
-        shared = tuple(each for each in job.versions.majors if not _differs(path, each, asked))
+        shared = tuple(each for each in job.versions.majors if not _differs(path, each, array))
         if shared:
-            yield _clobbered(job, asked, shared, path, settings)
+            yield _clobbered(job, array, shared, path, settings)
         elif not patterns.uses(path, "a") and (patterns.uses(path, "j") or patterns.uses(path, "J")):
             numbered += settings
     if numbered:
@@ -82,29 +82,29 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _clobbered(
-    job: Job, asked: Indexes | None, shared: tuple[str, ...], path: str, settings: list[Setting]
+    job: Job, array: Indexes | None, shared: tuple[str, ...], path: str, settings: list[Setting]
 ) -> Finding:  # fmt: skip
     instead = _with_index(path)
     when = job.versions.suffix(shared)
     mode = (job.request.value("open-mode") or "").lower()
     if mode.startswith("a"):
         severity, happens = "info", f"the lines of all tasks of the array are mixed in `{path}`{when}"
-    elif asked is None:
+    elif array is None:
         severity = "warning"
         happens = f"submitted with --array, all tasks write `{path}`{when}, and each empties it at its start"
-    elif asked.throttle == 1:
+    elif array.throttle == 1:
         severity = "warning"
         happens = f"each task of the array empties `{path}`{when}, so only the log of the last one is left"
     else:
         severity = job.versions.worst(shared)
-        happens = f"all {asked.tasks} tasks of the array write `{path}`{when}, and each empties it at its start"
+        happens = f"all {array.tasks} tasks of the array write `{path}`{when}, and each empties it at its start"
     message = f"{happens}; write `{instead}`"
     span = settings[0].value_span or settings[0].span
     return Finding(span, message, severity, fix=_fix(job, settings, [instead] * len(settings)))
 
 
 def _redirects_output(command: Invocation) -> bool:
-    """Whether the script sends all further output into a file of its own: `exec > run_$SLURM_ARRAY_TASK_ID.log`."""
+    """Whether the script redirects all further output to a file of its own: `exec > run_$SLURM_ARRAY_TASK_ID.log`."""
     return (
         command.name == "exec"
         and len(command.argv) == 1
@@ -112,24 +112,24 @@ def _redirects_output(command: Invocation) -> bool:
     )
 
 
-def _differs(path: str, version: str, asked: Indexes | None) -> bool:
-    """Whether tasks of an array have logs of different names in a release."""
+def _differs(path: str, version: str, array: Indexes | None) -> bool:
+    """Whether the tasks of an array have different log names in a release."""
     used = {use.letter for use in patterns.found(path)} & patterns.letters(version)
-    return bool(used & _OWN) or "b" in used and asked is not None and asked.maximum - asked.minimum < 10
+    return bool(used & _OWN) or "b" in used and array is not None and array.maximum - array.minimum < 10
 
 
 def _with_index(path: str) -> str:
-    """The name with what differs for each task, in front of its ending."""
-    path = path.replace("\\", "")  # one alone keeps Slurm from reading any pattern
+    """The path with the index of the task before its suffix."""
+    path = path.replace("\\", "")  # a single one keeps Slurm from expanding any pattern
     if patterns.uses(path, "a"):
         return path
     folder, name = posixpath.split(path)
     if _ARRAY_ID.search(name):
         return posixpath.join(folder, _ARRAY_ID.sub("%A_%a", name))
     own = "%a" if _ARRAY_ID.search(folder) else "%A_%a"
-    stem, ending = posixpath.splitext(name)
-    joint = "" if not stem or stem[-1] in "-_." else "_"
-    return posixpath.join(folder, f"{stem}{joint}{own}{ending}")
+    stem, suffix = posixpath.splitext(name)
+    separator = "" if not stem or stem[-1] in "-_." else "_"
+    return posixpath.join(folder, f"{stem}{separator}{own}{suffix}")
 
 
 def _with_index_for_number(path: str) -> str:
@@ -138,7 +138,7 @@ def _with_index_for_number(path: str) -> str:
 
 def _fix(job: Job, settings: list[Setting], instead: list[str]) -> Fix:
     edits = [replacement(job.directives, each, text) for each, text in zip(settings, instead, strict=True)]
-    # Whoever looks for a log by its name would not find it any more.
+    # What looks for a log by its old name would not find it.
     paths = [each.text or "" for each in settings]
     elsewhere = any(_is_named_elsewhere(job, each, paths.count(each)) for each in paths)
     reads = any(_JOB_ID.search(each) for each in paths) and any(each.name in _IDS for each in job.trace.reads)
@@ -153,7 +153,7 @@ def _is_named_elsewhere(job: Job, path: str, times: int) -> bool:
 
 
 def _is_name(word: str, parts: list[str]) -> bool:
-    """Whether a word holds a name of these parts, whatever stands between them."""
+    """Whether a word contains a name with these parts, whatever is between them."""
     if len(parts) == 1:
         return re.search(rf"(?<![\w.-]){re.escape(parts[0])}(?![\w.-])", word) is not None
     first = re.search(rf"(?<![\w.-]){re.escape(parts[0])}", word)

@@ -1,14 +1,14 @@
-"""The name of a log asks for the index of an array, and the job is none.
+"""The name of a log contains the index of an array task, but the job is not an array.
 
-`%a` is the index of an element of a job array. In a job that is no array it is no number that anybody would want:
-`run_%A_%a.out` becomes `run_4711_4294967294.out`. Whatever looks for the log by its name does not find it.
+`%a` is the index of a task of a job array. In a job that is not an array it is a meaningless number: `run_%A_%a.out`
+becomes `run_4711_4294967294.out`. Whatever looks for the log by its name does not find it.
 
-Nothing is reported where the script reads SLURM_ARRAY_TASK_ID, or something beside it shows that it is submitted with
---array. `%A` alone is the job's id then, and does no harm.
+Nothing is reported where the script reads SLURM_ARRAY_TASK_ID, or a file of the project shows that it is submitted with
+--array. `%A` alone is then the job's id, and does no harm.
 
 ## Fix
 
-Writes `%j`, the job's id, or drops `%a` where that stands there already. Unsafe: the array may come from the command
+Writes `%j`, the job's id, or drops `%a` where the name already has an id. Unsafe: the array may come from the command
 line.
 
 ## References

@@ -1,11 +1,12 @@
-"""Every run of the script writes one log, and begins it anew.
+"""Every run of the script writes to the same log, and overwrites it.
 
-With `--output=train.log` the next job empties the log of the last one, and two jobs that run at the same time write
-over each other's lines. `%j` is the number of the job, `%x` its name. The same goes for `| tee train.log` behind the
-work of the job. Sites may set the default to appending (`JobFileAppend`), and then the runs stand one after the other.
+With `--output=train.log` the next job truncates the log of the last one, and two jobs that run at the same time
+overwrite each other's lines. `%j` is the id of the job, `%x` its name. The same goes for `| tee train.log` after the
+work of the job. Sites may set the default to appending (`JobFileAppend`), and then the log contains one run after the
+other.
 
-Advice only: some want just the last run's log. Not reported where the script itself reads the log, with
-`--open-mode=append`, and where the name of the job is in that of the log and may come from the command line. Arrays
+Advice only: some want to keep just the last run's log. Not reported where the script itself reads the log, with
+`--open-mode=append`, and where the log's name contains the job's name, which may come from the command line. Arrays
 have a check of their own (SB702).
 
 ## Fix
@@ -41,9 +42,9 @@ CARD = Card(
     when=Options("output", "error") | Commands("tee"), seen="public scripts", batch=True, certain=True,
 )  # fmt: skip
 
-# What differs from job to job.
+# Patterns that differ from job to job.
 _OWN = frozenset("jJAaS")
-# Variables with the same value in every run, as far as they bear on names of files.
+# Variables in file names with the same value in every run.
 _FIXED = frozenset({"HOME", "USER", "SLURM_SUBMIT_DIR", "SLURM_JOB_NAME", "SCRATCH", "WORK", "PROJECT", "PWD"})
 
 
@@ -53,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.request.has_option("array"):
         return
     found = [*_logs_of_job(job), *(_logs_of_work(job) if job.is_shell else ())]
-    if found and not may_be_array(job):  # that asks files, and comes last
+    if found and not may_be_array(job):  # this reads files, so it comes last
         yield from found
 
 
@@ -66,14 +67,14 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
             continue
         letters = {use.letter for use in patterns.found(path)}
         if "x" in letters and not job.request.has_option("job-name"):
-            return  # the name may come from the command line, another one each time
+            return  # the name may come from the command line, a different one each time
         if _OWN & letters or _is_read(job, path):
-            return  # one of both is there for every run, or somebody wants just these names
+            return  # one of the two logs is kept for every run, or these very names are needed
         found.append(setting)
     if not found:
         return
     first = found[0]
-    instead = [_with_number(each.text or "") for each in found]
+    instead = [_with_job_id(each.text or "") for each in found]
     edits = [replacement(job.directives, each, text) for each, text in zip(found, instead, strict=True)]
     yield Finding(
         first.value_span or first.span,
@@ -82,10 +83,10 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
     )
 
 
-def _with_number(path: str) -> str:
+def _with_job_id(path: str) -> str:
     folder, name = posixpath.split(path.replace("\\", ""))
-    stem, ending = posixpath.splitext(name)
-    return posixpath.join(folder, f"{stem}{'' if not stem or stem[-1] in '-_.' else '-'}%j{ending}")
+    stem, suffix = posixpath.splitext(name)
+    return posixpath.join(folder, f"{stem}{'' if not stem or stem[-1] in '-_.' else '-'}%j{suffix}")
 
 
 def _is_read(job: Job, path: str) -> bool:
@@ -95,11 +96,11 @@ def _is_read(job: Job, path: str) -> bool:
 
 
 def _logs_of_work(job: Job) -> Iterator[Finding]:
-    for ran in job.pipelines if "tee" in by_program(job) else ():
-        if len(ran.elements) < 2:
+    for run in job.pipelines if "tee" in by_program(job) else ():
+        if len(run.elements) < 2:
             continue
-        command = next((each for each in ran.elements[-1] if each.name == "tee" and not each.kind), None)
-        if command is None or not _is_work(job, ran):
+        command = next((each for each in run.elements[-1] if each.name == "tee" and not each.kind), None)
+        if command is None or not _is_work(job, run):
             continue
         if any(word[:1] == "-" for word in command.words[1:]) or command.context.may_repeat:
             continue
@@ -127,8 +128,8 @@ def _logs_of_work(job: Job) -> Iterator[Finding]:
             return
 
 
-def _is_work(job: Job, ran: PipelineRun) -> bool:
-    return any(weight(job, each) >= Weight.PROGRAM for element in ran.elements[:-1] for each in element)
+def _is_work(job: Job, run: PipelineRun) -> bool:
+    return any(weight(job, each) >= Weight.PROGRAM for element in run.elements[:-1] for each in element)
 
 
 CASES = [

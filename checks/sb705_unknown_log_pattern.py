@@ -1,13 +1,13 @@
-"""The name of a log has a pattern that Slurm does not know, and keeps it as it is.
+"""The name of a log has a pattern that Slurm does not know and therefore keeps unchanged.
 
-`--output=run-%Y%m%d.log` makes a file of just this name, with its percent signs: Slurm has no dates, and a letter that
-it does not know is left alone without a word. Where that letter was to make the names differ, every job writes one
-file. All releases know `%A %a %J %j %N %n %s %t %u %x` and `%%`; `%b` came with 24.11, `%r` and `%S` with 25.11. Case
-counts. A backslash that reaches Slurm turns all patterns of the name off.
+`--output=run-%Y%m%d.log` creates a file with exactly this name, percent signs included: Slurm has no patterns for
+dates, and silently keeps a letter that it does not know. Where that letter was meant to make the names differ, every
+job writes to the same file. All releases know `%A %a %J %j %N %n %s %t %u %x` and `%%`; `%b` came with 24.11, `%r` and
+`%S` with 25.11. Case counts. A backslash that reaches Slurm disables all patterns of the name.
 
 ## Fix
 
-None: what was meant is often not known.
+None: what was meant is often unclear.
 
 ## References
 
@@ -33,7 +33,7 @@ CARD = Card(
 
 _NAMES = ("output", "error", "input")
 _STREAMS = frozenset(_NAMES)
-# What was probably meant: other cases, and the letters of squeue, LSF and host lists.
+# What was probably meant: letters in the other case, and those of squeue, LSF and host lists.
 _MEANT = {"X": "%x", "U": "%u", "T": "%t", "I": "%a", "i": "%j", "h": "%N", "H": "%N", "B": "%b"}
 # Words whose first letter is a pattern.
 _WORD = Regex(
@@ -78,9 +78,9 @@ def _letters_known(path: str) -> bool:
     return any(use.letter in patterns.LETTERS for use in patterns.found(path))
 
 
-@lru_cache(maxsize=1024)  # many scripts give the same names
+@lru_cache(maxsize=1024)  # many scripts use the same names
 def _may_be_wrong(path: str, versions: tuple[str, ...]) -> bool:
-    """Whether there is something to say of a path: it is asked before how it is written."""
+    """Whether a path may have a finding: a quick test before its exact text is looked up."""
     if "%" not in path or not patterns.expands(path):
         return "%" in path
     return bool(patterns.unknown(path, versions)) or _WORD.search(path) is not None
@@ -88,8 +88,8 @@ def _may_be_wrong(path: str, versions: tuple[str, ...]) -> bool:
 
 def _paths(job: Job) -> Iterator[tuple[str, Span]]:
     for name in _NAMES if job.directives.certain else ():
-        given = job.request.setting(name)
-        if given is not None and _may_be_wrong(given.text or "", job.versions.majors):
+        setting_in_effect = job.request.setting(name)
+        if setting_in_effect is not None and _may_be_wrong(setting_in_effect.text or "", job.versions.majors):
             for setting, path in plain_paths(job, name):
                 yield path, setting.value_span or setting.span
     for step in job.steps:

@@ -1,15 +1,15 @@
-"""A job that may be requeued empties its log when it starts again.
+"""A job that may be requeued truncates its log when it starts again.
 
-Slurm opens the log anew for each start of a job, and by default it is truncated: of the run that was preempted, or that
-asked for its own requeue, nothing is left, the reason why it ended included. Sites may set the default to appending
+Slurm opens the log again for each start of a job, and truncates it by default: nothing is left of a run that was
+preempted or requeued itself, not even the reason why it ended. Sites may set the default to appending
 (`JobFileAppend`).
 
-Reported where the script itself asks for requeueing: by `--requeue` or, as advice, by `scontrol requeue`. Not where
-`--open-mode` says what is wanted, or where the name of the log holds the number of restarts (`%r`, from 25.11 on).
+Reported where the script itself requests requeueing: by `--requeue` or, as advice, by `scontrol requeue`. Not reported
+where `--open-mode` is set, or where the name of the log contains the number of restarts (`%r`, from 25.11 on).
 
 ## Fix
 
-Adds `--open-mode=append` behind the directives. Safe: it only keeps what was written before.
+Adds `--open-mode=append` after the directives. Safe: it only keeps what was written before.
 
 ## References
 
@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
     if span is not None:
         fix = Fix("add --open-mode=append", [insertion(job.directives, "--open-mode=append", 0)], safe=True)
         message = "when the job is requeued, Slurm empties its log and what it wrote before is lost"
-        severity = "info" if setting is None else None  # the script chose the moment, and what it ran is over
+        severity = "info" if setting is None else None  # the script chose the moment, when its work was over
         yield Finding(span, f"{message}; add --open-mode=append", severity, fix=fix)
 
 

@@ -1,16 +1,16 @@
-"""The folder of `--chdir` is not there when the job starts, and the job runs in /tmp.
+"""The folder of `--chdir` does not exist when the job starts, so the job runs in /tmp.
 
-Slurm does not look for the folder when the job is submitted. On the node it tries to go there, and where that fails it
-says so in the log, goes to /tmp and starts the script all the same. What the script reads by a relative path is not
-found, and what it writes is left on one node's own disk; the job may well end as COMPLETED.
+Slurm does not check the folder when the job is submitted. On the node it tries to change to it, and if that fails, it
+says so in the log, changes to /tmp and starts the script anyway. What the script reads by a relative path is not found,
+and what it writes is left on one node's local disk; the job may well end as COMPLETED.
 
-`--chdir` has no patterns: `%j` and `%x` stay as they are, and a folder of that name is hardly there. A `mkdir` in the
-script comes too late. A folder that merely is not beside the script, nor in the folders of the project above it, is
-advice: the job may be submitted from elsewhere, or somebody makes the folder before.
+`--chdir` has no patterns: `%j` and `%x` stay unchanged, and a folder with that name is unlikely to exist. A `mkdir` in
+the script comes too late. A folder that is only missing next to the script, and in the project's folders above it, is
+advice: the job may be submitted from elsewhere, or the folder may be created before.
 
 ## Fix
 
-None: make the folder before sbatch is called, or go there in the script: `mkdir -p DIR && cd DIR`.
+None: create the folder before you call sbatch, or in the script: `mkdir -p DIR && cd DIR`.
 
 ## References
 
@@ -59,7 +59,7 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
         return
     maker = next((each for each in job.invocations if each.name == "mkdir" and _makes(operands(each), folder)), None)
     if maker is not None and not maker.context.handler:
-        if may_be_made_beside(job, folder) if folder.startswith("/") else _is_there(job, folder):
+        if may_be_made_beside(job, folder) if folder.startswith("/") else _may_exist(job, folder):
             return
         yield Finding(
             span,
@@ -68,7 +68,7 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
             "warning",
             related=[(maker.span, "runs after that")],
         )
-    elif not folder.startswith("/") and project_folders(job) and not _is_there(job, folder):
+    elif not folder.startswith("/") and project_folders(job) and not _may_exist(job, folder):
         yield Finding(
             span,
             f"without `{folder}` the job does not fail, but runs in /tmp; run `mkdir -p {folder}` before sbatch",
@@ -77,14 +77,14 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
 
 
 def _makes(paths: list[str], folder: str) -> bool:
-    """Whether mkdir makes a folder; of a whole path one below it may be made although it is there."""
+    """Whether mkdir with these operands creates a folder; an absolute one only if it is an operand itself."""
     if folder.startswith("/"):
         return folder in paths
     return any(under(each, start + folder) for each in paths for start in ("", "${SLURM_SUBMIT_DIR}/"))
 
 
-def _is_there(job: Job, folder: str) -> bool:
-    """Whether a folder is beside the script, as far as that is known, or something beside it makes it."""
+def _may_exist(job: Job, folder: str) -> bool:
+    """Whether a folder is known to be in the project, or a file of the project creates it."""
     project = project_folders(job)
     if any(os.path.abspath(each).endswith(os.sep + folder) for each in project):
         return True

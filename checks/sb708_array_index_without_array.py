@@ -1,24 +1,24 @@
-"""The indexes of a job array and the list or file that they choose from do not fit, or there is no array.
+"""The indexes of a job array do not fit the list or file they select from, or there is no array.
 
-`${FILES[$SLURM_ARRAY_TASK_ID]}` counts from 0. With `--array=1-10` and a list of ten the first entry is never used, and
-the last task gets an empty one; with more tasks than entries every further task starts with an empty word, on its own
-allocation. Lists grow and shrink, and the range of the directive is forgotten.
+`${FILES[$SLURM_ARRAY_TASK_ID]}` counts from 0. With `--array=1-10` and a list of ten entries the first one is never
+used, and the last task gets an empty one; with more tasks than entries every further task starts with an empty value,
+on its own allocation. Lists grow and shrink, and the range of the directive is forgotten.
 
-Lines of a file are counted from 1: with `--array=0-9` the first task gets nothing from
-`sed -n "${SLURM_ARRAY_TASK_ID}p" list` (sed ends with an error), from `awk NR==$SLURM_ARRAY_TASK_ID` and from
-`head -n $SLURM_ARRAY_TASK_ID list | tail -n 1`. Of a file beside the script the lines are counted.
+Lines of a file are counted from 1: with `--array=0-9` the first task gets nothing from `sed -n
+"${SLURM_ARRAY_TASK_ID}p" list` (sed ends with an error), from `awk NR==$SLURM_ARRAY_TASK_ID` and from `head -n
+$SLURM_ARRAY_TASK_ID list | tail -n 1`. Lines are counted if the file is part of the project.
 
-Where a range is shorter than the list, and where the work is divided by SLURM_ARRAY_TASK_COUNT, which is another number
-when only some tasks are submitted again, that is advice.
+Advice where a range is shorter than the list, and where the work is divided by SLURM_ARRAY_TASK_COUNT, which changes
+when only some tasks are submitted again.
 
-Without `--array` SLURM_ARRAY_TASK_ID is empty: `${FILES[$SLURM_ARRAY_TASK_ID]}` is the first entry, and
-`sed -n "${SLURM_ARRAY_TASK_ID}p" list` prints all lines. As the array may come from the command line, that is advice.
+Without `--array` SLURM_ARRAY_TASK_ID is empty: `${FILES[$SLURM_ARRAY_TASK_ID]}` is the first entry, and `sed -n
+"${SLURM_ARRAY_TASK_ID}p" list` prints all lines. As the array may come from the command line, this is advice.
 
-Nothing is reported where the script compares something with the length of the list, or tests the entry.
+Nothing is reported where the script reads the length of the list, or tests the entry.
 
 ## Fix
 
-The range that fits the list, where it is a single one: unsafe, since the list may be what is wrong.
+Writes the range that fits the list, where it is a single range. Unsafe: the list may be what is wrong.
 
 ## References
 
@@ -56,15 +56,15 @@ _NAME = Regex(r"\$\{?([A-Za-z_]\w*)\}?")
 _SUM = Regex(r"\$\(\((.*)\)\)")
 _RANGE = Regex(r"([0-9]{1,7})-([0-9]{1,7})(%[0-9]+)?")
 _GLOB = Regex(r"[*?[]")
-# What stands for "no entry", to count from 1.
+# First entries that only serve to count from 1.
 _FILLER = Regex(r"(?i)|0|[-_.x]|none|null|n/?a|zero|dummy|skip|unused|empty|placeholder")
 _MOST_STEPS, _MOST_BYTES = 4, 1 << 20
 
 
 class Choice(NamedTuple):
-    """A list of which every task takes one entry. `subscript`: the expression for it; `read`: where it is taken.
+    """A list from which each task selects one entry. `subscript`: the expression for it; `read`: where it is read.
 
-    `first`: its first entry, None where that is not known. `alone`: nothing else reads the list.
+    `first`: the first entry of the list, None where it is unknown. `alone`: whether nothing else reads the list.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Choice(NamedTuple):
 
 
 class _Names:
-    """The variables of an expression, as one task of the array has them."""
+    """The values of variables of an expression in one task of the array."""
 
     def __init__(self, job: Job, task: int, depth: int = 0) -> None:
         self.job, self.task, self.depth = job, task, depth
@@ -99,7 +99,7 @@ class _Names:
 
 
 def _value(job: Job, text: str, task: int, depth: int = 0) -> int | None:
-    """What an index is in one task; None where that is not known."""
+    """The value of an index in one task; None where it is unknown."""
     inner = _SUM.fullmatch(text.strip())
     plain = _NAME.sub(r"\1", text if inner is None else inner[1])
     if "$" in plain or "`" in plain:
@@ -111,7 +111,7 @@ def _value(job: Job, text: str, task: int, depth: int = 0) -> int | None:
 
 
 class Line(NamedTuple):
-    """A command that takes of a file the line that the index says."""
+    """A command that reads the line of a file with the number of the index."""
 
     command: Invocation
 
@@ -120,12 +120,12 @@ class Line(NamedTuple):
         return shown_text(self.command.argv[-1])
 
     def number(self, job: Job, task: int) -> int | None:
-        """Which line it is in one task; None where that is not known."""
-        words = [_filled(job, field, task) for field in self.command.argv[1:]]
-        return _LINE[self.command.name or ""](words)
+        """The number of the line in one task; None where it is unknown."""
+        words = [_expanded(job, field, task) for field in self.command.argv[1:]]
+        return _LINE_NUMBER[self.command.name or ""](words)
 
     def length(self, job: Job) -> int | None:
-        """How many lines the file has, where it lies beside the script."""
+        """The number of lines of the file; None where it is not in the project, or too large."""
         path = job.beside.path(self.command, self.command.argv[-1]) if self.command.name != "head" else None
         data = None if path is None else lookups.read(path, _MOST_BYTES)
         if data is None or len(data) == _MOST_BYTES:
@@ -133,8 +133,8 @@ class Line(NamedTuple):
         return data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
 
 
-def _filled(job: Job, field: Pieces, task: int) -> str | None:
-    """A word as one task has it."""
+def _expanded(job: Job, field: Pieces, task: int) -> str | None:
+    """A word with the values of one task; None where one is unknown."""
     found = ""
     for piece in field:
         value = piece.text if piece.text is not None else _value(job, job.source.slice(piece.span), task)
@@ -152,19 +152,19 @@ def _of_sed(words: list[str | None]) -> int | None:
 
 
 def _of_awk(words: list[str | None]) -> int | None:
-    given: dict[str, str] = {}
+    variables: dict[str, str] = {}
     script = None
     for previous, word in zip(["", *words], words, strict=False):
         if word is None:
             return None
         if previous == "-v" or word[:2] == "-v" and len(word) > 2:
             name, _, value = word.removeprefix("-v").partition("=")
-            given[name] = value
+            variables[name] = value
         elif word[:1] != "-" and previous != "-F":
             script = word
             break
     match = None if script is None else _RECORD.match(script)
-    number = "" if match is None else given.get(match[1], match[1])
+    number = "" if match is None else variables.get(match[1], match[1])
     return parse_integer(number) if number.isdecimal() else None
 
 
@@ -177,15 +177,15 @@ _PRINTED = Regex(r"\s*(\d{1,7})\s*(?:p|\{\s*p;?\s*(?:q;?)?\s*\}|p;\s*\1q)\s*")
 _KEPT = Regex(r"\s*(?:(\d{1,7})\s*q\s*;\s*d|(\d{1,7})\s*!\s*d)\s*")
 _RECORD = Regex(r"\s*F?NR\s*==\s*(\w{1,40})\s*(?:\{|$)")
 _HEAD = Regex(r"-(?:n\s*)?(\d{1,7})$")
-_LINE = {"sed": _of_sed, "awk": _of_awk, "gawk": _of_awk, "mawk": _of_awk, "head": _of_head}
+_LINE_NUMBER = {"sed": _of_sed, "awk": _of_awk, "gawk": _of_awk, "mawk": _of_awk, "head": _of_head}
 
 
 def check(job: Job) -> Iterator[Finding]:
     setting = job.request.setting("array")
-    asked = None if setting is None else indexes(setting.text)
-    if setting is not None and asked is not None:
-        found = (_unfit(job, setting, asked, choice) for choice in _choices(job))
-        lines = (_no_line(job, setting, asked, line) for line in _lines(job))
+    array = None if setting is None else indexes(setting.text)
+    if setting is not None and array is not None:
+        found = (_unfit_range(job, setting, array, choice) for choice in _choices(job))
+        lines = (_no_line(job, setting, array, line) for line in _lines(job))
         finding = next((each for each in (*found, *lines) if each is not None), None)
         if finding is not None:
             yield finding
@@ -195,7 +195,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _choices(job: Job) -> Iterator[Choice]:
-    """The lists from which the tasks take an entry each, where their length is known."""
+    """The lists of known length from which each task selects an entry."""
     reads = {(each.name, each.span): each for each in job.trace.reads}
     for text, program in programs(job):
         found = nodes_of(program, Parameter)
@@ -221,25 +221,25 @@ def _choices(job: Job) -> Iterator[Choice]:
                 yield Choice(parameter.name, len(fields), subscript, read, first, alone)
 
 
-def _unfit(job: Job, setting: Setting, asked: Indexes, choice: Choice) -> Finding | None:
+def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> Finding | None:
     if _ID not in choice.subscript and not any(_ID in job.source.slice(each.span) for each in job.assignments):
         return None
-    first, last = (_value(job, choice.subscript, each) for each in (asked.minimum, asked.maximum))
-    if first is None or last is None or first == last and asked.tasks > 1 or first < 0:
+    first, last = (_value(job, choice.subscript, each) for each in (array.minimum, array.maximum))
+    if first is None or last is None or first == last and array.tasks > 1 or first < 0:
         return None
-    if last - first != asked.maximum - asked.minimum:
+    if last - first != array.maximum - array.minimum:
         return None
-    shift = asked.minimum - first
+    shift = array.minimum - first
     if last < choice.length:
-        return _too_short(setting, asked, choice, first, last)
+        return _too_short(setting, array, choice, first, last)
     span = setting.value_span or setting.span
     good = f"{shift}-{choice.length - 1 + shift}"
     single = _RANGE.fullmatch(setting.text or "")
-    missing = asked.maximum - max(asked.minimum, choice.length + shift) + 1
+    missing = array.maximum - max(array.minimum, choice.length + shift) + 1
     if single is None:
         many = "the last ones"
     else:
-        many = f"{missing} tasks" if missing > 1 else f"task {asked.maximum}"
+        many = f"{missing} tasks" if missing > 1 else f"task {array.maximum}"
         good += single[3] or ""
     fix = None
     if single is not None and job.source.slice(span) == setting.text:
@@ -255,10 +255,10 @@ def _unfit(job: Job, setting: Setting, asked: Indexes, choice: Choice) -> Findin
     )
 
 
-def _too_short(setting: Setting, asked: Indexes, choice: Choice, first: int, last: int) -> Finding | None:
-    """Entries of a list that no task takes, which may be on purpose."""
+def _too_short(setting: Setting, array: Indexes, choice: Choice, first: int, last: int) -> Finding | None:
+    """The finding on entries that no task selects, which may be intended."""
     single = _RANGE.fullmatch(setting.text or "")
-    if single is None or asked.tasks < 2 or not choice.alone:
+    if single is None or array.tasks < 2 or not choice.alone:
         return None
     if first == 0 and last < choice.length - 1:
         unused = f"{last + 1} to {choice.length - 1}" if choice.length - last > 2 else f"{last + 1}"
@@ -266,7 +266,7 @@ def _too_short(setting: Setting, asked: Indexes, choice: Choice, first: int, las
         unused = "0"
     else:
         return None
-    good = f"{asked.minimum - first}-{asked.minimum - first + choice.length - 1}{single[3] or ''}"
+    good = f"{array.minimum - first}-{array.minimum - first + choice.length - 1}{single[3] or ''}"
     return Finding(
         setting.value_span or setting.span,
         f"`{choice.name}` has {choice.length} entries, counted from 0, and no task takes {unused}; "
@@ -277,7 +277,7 @@ def _too_short(setting: Setting, asked: Indexes, choice: Choice, first: int, las
 
 
 def _by_count(job: Job) -> Iterator[Finding]:
-    """Work that is divided by the number of tasks, which is another one when some of them are submitted again."""
+    """The finding on work divided by the number of tasks, which changes when only some are submitted again."""
     tests = [each.span for each in job.invocations if each.name in TESTS]
     for read in unprepared_reads(job):
         if read.name != "SLURM_ARRAY_TASK_COUNT" or read.context.conditional or use_of(job, read).kind in _HARMLESS:
@@ -293,8 +293,8 @@ def _by_count(job: Job) -> Iterator[Finding]:
 
 
 def _lines(job: Job) -> Iterator[Line]:
-    """The commands that take a line of a file by the index, where nothing looks whether there is one."""
-    commands = [each for each in job.invocations if each.name in _LINE and len(each.argv) > 2]
+    """The commands that read a line of a file by the index, unless a test shows that there may be none."""
+    commands = [each for each in job.invocations if each.name in _LINE_NUMBER and len(each.argv) > 2]
     if not commands or any(each.name in TESTS and _reads_index(each) for each in job.invocations):
         return
     for command in commands:
@@ -312,26 +312,26 @@ def _reads_index(command: Invocation) -> bool:
     return any(each.name == _ID for field in command.argv for each in expansions(field))
 
 
-def _no_line(job: Job, setting: Setting, asked: Indexes, line: Line) -> Finding | None:
-    """What is to be said of an array whose tasks take a line of a file each."""
-    first, last = (line.number(job, each) for each in (asked.minimum, asked.maximum))
-    if first is None or last is None or last - first != asked.maximum - asked.minimum:
+def _no_line(job: Job, setting: Setting, array: Indexes, line: Line) -> Finding | None:
+    """The finding on an array in which each task reads a line of a file; None where all lines exist."""
+    first, last = (line.number(job, each) for each in (array.minimum, array.maximum))
+    if first is None or last is None or last - first != array.maximum - array.minimum:
         return None
     span = setting.value_span or setting.span
-    shift = asked.minimum - first
+    shift = array.minimum - first
     single = _RANGE.fullmatch(setting.text or "")
     row = job.line(line.command.span.start)
-    have = line.length(job)
+    length = line.length(job)
     if first == 0:
-        last_index = asked.maximum + 1 if have is None else have + shift
+        last_index = array.maximum + 1 if length is None else length + shift
         good = f"{shift + 1}-{last_index}"
-        task = f"task {asked.minimum}"
+        task = f"task {array.minimum}"
         message = f"{line.command.name} counts lines from 1, so {task} of this array gets none on line {row}"
         severity = None
-    elif have is not None and 0 < have < last and first <= have:
-        good = f"{asked.minimum}-{have + shift}"
-        missing = f"{last - have} tasks get" if last - have > 1 else f"task {asked.maximum} gets"
-        message = f"`{line.name}` has {have} lines, so {missing} none on line {row}"
+    elif length is not None and 0 < length < last and first <= length:
+        good = f"{array.minimum}-{length + shift}"
+        missing = f"{last - length} tasks get" if last - length > 1 else f"task {array.maximum} gets"
+        message = f"`{line.name}` has {length} lines, so {missing} none on line {row}"
         severity = "warning"
     else:
         return None

@@ -1,19 +1,19 @@
-"""All tasks of a job array do the same work: nothing in the job asks which of them it is.
+"""All tasks of a job array do the same work, as nothing in the job reads the task's index.
 
-Each task of an array runs the whole script. Where neither the script nor what it runs reads SLURM_ARRAY_TASK_ID, all of
-them do the same at the same time, and mostly write the same files.
+Each task of an array runs the whole script. Where neither the script nor its programs read SLURM_ARRAY_TASK_ID, all
+tasks do the same at the same time, and usually write the same files.
 
-A warning where what the job runs is known: Python programs beside the script whose modules could all be read, and which
-look neither at their environment nor at anything else that differs. A program that is not known may ask for the index
-itself: that is advice.
+A warning where the job's programs are known: Python programs of the project whose modules could all be read, and which
+read neither their environment nor anything else that differs. Advice for unknown programs, which may read the index
+themselves.
 
-Not reported: an array whose tasks run one after the other (`%1`), as long runs are continued from their checkpoints;
-a script that gives its programs anything else that differs between tasks, such as the job's id, a random number or the
+Not reported: an array whose tasks run one after the other (`%1`), as long runs are continued this way from checkpoints;
+a script that passes its programs anything else that differs between tasks, such as the job's id, a random number or the
 time; and workers that take their work from a queue.
 
 ## Fix
 
-None: give each task its part by `$SLURM_ARRAY_TASK_ID`, or take --array away.
+None: select each task's part by `$SLURM_ARRAY_TASK_ID`, or remove --array.
 
 ## References
 
@@ -43,39 +43,39 @@ CARD = Card(
 _INDEX = Regex(r"ARRAY_(?:TASK|JOB)")
 _IN_ANY_CASE = Regex(r"(?i)array_?task_?id")
 _DIRECTIVE = Regex(r"(?m)^#SBATCH.*")
-# Variables and commands that tell the tasks of an array from each other.
+# Variables and commands by which the tasks of an array may differ.
 _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "RANDOM", "SRANDOM", "$", "BASHPID", "HOSTNAME", "EPOCHSECONDS"})
-_TELLING = frozenset({"date", "mktemp", "uuidgen", "shuf", "hostname", "squeue", "scontrol", "ls", "find"})
+_VARYING = frozenset({"date", "mktemp", "uuidgen", "shuf", "hostname", "squeue", "scontrol", "ls", "find"})
 _QUEUE = Regex(
     r"(?i)(?:^|[\W_])(?:agents?|workers?|clients?|runners?|celery|dask\w*|optuna|queue|consumer|engine)(?:[\W_]|$)"
 )
 _FILE = Regex(r"[\w./-]*\w\.[A-Za-z]\w{0,3}")
-# What a Python program may know of itself.
+# Names in Python programs that may make tasks differ.
 _IDENTITY = ("array", "environ", "getenv", "random", "seed", "time", "subprocess", "glob", "exists", "lock")
 _MOST_BYTES = 1 << 18
 
 
 def check(job: Job) -> Iterator[Finding]:
-    asked = several_elements(job)
-    if asked is None or asked.throttle == 1 or not job.is_shell:
+    array = several_elements(job)
+    if array is None or array.throttle == 1 or not job.is_shell:
         return
     setting = job.request.setting("array")
-    if setting is None or _speaks_of_index(job.source.text):
+    if setting is None or _names_index(job.source.text):
         return
     works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
     if not works or any(is_unclear_source(each, personal=False) for each in job.invocations):
         return
-    if any(not has_trait(each.name, "prints") and _tells(each) for each in job.invocations):
+    if any(not has_trait(each.name, "prints") and _differs_between_tasks(each) for each in job.invocations):
         return
-    judged = [_asks(job, each) for each in works]
-    if True in judged:
+    known = [_reads_index(job, each) for each in works]
+    if True in known:
         return
     span = setting.value_span or setting.span
     related = [(works[0].name_span, "every task runs it")]
-    if None in judged:
+    if None in known:
         yield Finding(
             span,
-            f"all {asked.tasks} tasks of this array do the same, unless {_name(works[judged.index(None)])} asks for "
+            f"all {array.tasks} tasks of this array do the same, unless {_name(works[known.index(None)])} asks for "
             "SLURM_ARRAY_TASK_ID itself; pass it on",
             "info",
             related=related,
@@ -83,14 +83,14 @@ def check(job: Job) -> Iterator[Finding]:
     else:
         yield Finding(
             span,
-            f"all {asked.tasks} tasks of this array do the same, as nothing asks for SLURM_ARRAY_TASK_ID; use it, or "
+            f"all {array.tasks} tasks of this array do the same, as nothing asks for SLURM_ARRAY_TASK_ID; use it, or "
             "take --array away",
             related=related,
         )
 
 
-def _speaks_of_index(text: str) -> bool:
-    """Whether a script names the index of its tasks, in other lines than its directives."""
+def _names_index(text: str) -> bool:
+    """Whether a script names the index of its tasks outside its directives."""
     for found in _INDEX.finditer(text):
         if not text.startswith("#SBATCH", text.rfind("\n", 0, found.start()) + 1):
             return True
@@ -98,24 +98,24 @@ def _speaks_of_index(text: str) -> bool:
 
 
 def _name(command: Invocation) -> str:
-    """What one would call the program that a command runs."""
+    """The name by which a message calls the program of a command."""
     files = [word for field in command.argv[1:4] if _FILE.fullmatch(word := shown_text(field))]
     return files[0] if files else command.name or "its program"
 
 
-def _tells(command: Invocation) -> bool:
-    """Whether a command is given something that differs between the tasks, or works on what a queue has."""
+def _differs_between_tasks(command: Invocation) -> bool:
+    """Whether a command gets something that differs between the tasks, or takes its work from a queue."""
     fields = [*command.argv, *(value for _, value in command.variables), *(to.target or () for to in command.redirects)]
     for expansion in (each for field in fields for each in expansions(field)):
-        if expansion.name in _OWN or any(words and words[0] in _TELLING for words in expansion.commands):
+        if expansion.name in _OWN or any(words and words[0] in _VARYING for words in expansion.commands):
             return True
     if command.name == "flock":
         return True
     return any(_QUEUE.search(word) for word in command.words[:4])
 
 
-def _asks(job: Job, command: Invocation) -> bool | None:
-    """Whether a program asks which task it is; None where that is not known."""
+def _reads_index(job: Job, command: Invocation) -> bool | None:
+    """Whether a program may find out which task it is; None where that is unknown."""
     program = python_program(job, command)
     if program is not None:
         if program.mentions(*_IDENTITY):

@@ -1,28 +1,28 @@
-"""The job ends COMPLETED although its work failed: another command's exit status is the script's.
+"""The job ends COMPLETED although its work failed, as the script returns another command's exit status.
 
-The state of a job is the exit status of its script, and that is the one of the last command. `srun … | tee log` ends
-with the status of `tee`, and `srun …` followed by `echo done` with that of `echo`: Slurm shows COMPLETED 0:0,
-`--dependency=afterok` starts the next job, and nobody looks. `set -e` alone does not help in a pipeline.
+The state of a job follows from the exit status of its script, which is that of the last command. `srun … | tee log`
+ends with the status of `tee`, and `srun …` followed by `echo done` with that of `echo`: Slurm shows COMPLETED 0:0,
+`--dependency=afterok` starts the next job, and nobody notices. `set -e` alone does not help in a pipeline.
 
-Reported is the first command of the job's work, of those that weigh most, whose failure no longer shows once the
-script has ended: another command follows, or a pipeline ends with a filter, or a test of the status does nothing about
-a failure. Work is what does not only print, look around, prepare or tidy up. It is an advice only where work that comes
-later still decides how the job ends, where the last command needs a file that the work should have written (`./solver
--o result.h5; ls result.h5`), and where the status is ignored on purpose (`|| true`).
+Reported is the first of the most important commands of the job's work whose failure does not show in the script's exit
+status: another command follows, a pipeline ends with a filter, or a test of the status does nothing about a failure.
+Commands that only print, inspect, prepare or clean up do not count as work. Only advice where later work still decides
+how the job ends, where the last command needs a file that the work should have written (`./solver -o result.h5; ls
+result.h5`), and where the status is ignored on purpose (`|| true`).
 
-Nothing is reported where the script ends by a failure (`set -e`, `|| exit`, a trap for ERR), keeps the status and uses
-it, or looks at the results and ends with a status of its own.
+Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap for ERR), where the script keeps the
+status and uses it, or where it checks the results and ends with a status of its own.
 
-Also reported is a script that gives up, with a message, before its work, and ends with 0: `echo "no input"; exit`. The
-same is a branch that prints an error, or none at all where each machine has one, and behind which nothing runs:
-`else echo "unknown machine"; fi`.
+Also reported is a script that gives up with a message before its work, and ends with 0: `echo "no input"; exit`. The
+same goes for a branch that prints an error, or is missing where each machine has one, when nothing runs after it: `else
+echo "unknown machine"; fi`.
 
 ## Fix
 
 For a pipeline: `set -o pipefail` before the first command. Safe where no other pipeline's status matters and the filter
 reads to its end (a `grep` that finds nothing, or a `head` that stops early, would fail it too), unsafe otherwise. None
-where that alone changes nothing. For the end of the script: keeps the status and ends with it. Unsafe, as a job that
-fails may start other things.
+where that alone changes nothing. For the end of the script: keeps the status and ends with it. Unsafe, as a failed job
+may trigger other things.
 
 ## References
 
@@ -55,11 +55,11 @@ CARD = Card(
     "SB710", "exit-status-lost", severity="warning", fix="sometimes", since="0.1.0", whole_script=True,
 )  # fmt: skip
 
-# Ways to lose a status that somebody may want, or after which the job may still fail.
+# Ways to lose a status that may be intended, or after which the job may still fail.
 _MINOR = frozenset({"ignored", "iterations"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
 _SHOWING = frozenset({"cat", "grep", "head", "tail"})
-# Wrappers that start many commands, and have a status of their own.
+# Wrappers that start many commands, and return a status of their own.
 _REPEATERS = programs_with("repeats")
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
@@ -76,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
         lost = [*found.lost, *(Loss(each, Weight.PROGRAM, "trap", trap.span, False) for each in decisive)]
     last = found.last
     if last is not None and last.name == "wait" and len(last.argv) == 2 and is_number(text_of(last.argv[1]) or ""):
-        return  # which fails in any case (SB820)
+        return  # this fails in any case (SB820)
     if lost:
         yield _worst(job, found, lost)
     if trap is None:
@@ -90,12 +90,12 @@ def _error_lines(job: Job) -> Iterator[str]:
 
 
 def _is_placeholder(line: str) -> bool:
-    """Whether bash cannot read a line only as long as nobody has filled it in."""
+    """Whether a line is a syntax error only because of a placeholder in it."""
     return _PLACEHOLDER.search(line) is not None
 
 
 def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
-    """The finding on the loss that matters most, the first one of these."""
+    """The finding on the first of the losses that matter most."""
     ranked = [(_rank(job, found, each), each) for each in lost]
     best = max(rank for rank, _ in ranked)
     main = next(each for rank, each in ranked if rank == best)
@@ -133,7 +133,7 @@ def _cancels_itself(found: ExitStatuses) -> bool:
 
 
 def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
-    """How much a loss matters: whether it is worth a warning, and what is lost."""
+    """How much a loss matters: whether it deserves a warning, and the weight of the lost work."""
     later = _decides_later(job, loss)
     decided = later is not None and not loss.errexit and loss.how != "overwritten"
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
@@ -142,7 +142,7 @@ def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
 
 
 def _is_shown(job: Job, loss: Loss) -> bool:
-    """Whether the log of the work is printed behind it; or the shell of a task waits for more than this work."""
+    """Whether the work's log is printed after it, or the shell of a task waits for more than this work."""
     command = loss.command
     if command.context.parent is not None and job.source.slice(loss.by) == "wait":
         return True
@@ -154,7 +154,7 @@ def _is_shown(job: Job, loss: Loss) -> bool:
 
 
 def _decides_later(job: Job, loss: Loss) -> Invocation | None:
-    """Work that comes later, whenever this does, and whose failure the job shows, in its shell or the script's."""
+    """Later work, in the same shell or the script's, that always runs after this and decides how the job ends."""
     command = loss.command
     decisive = _decisive(job)
     for work in chain(decisive.get(command.context.parent, []), decisive.get(None, [])):
@@ -167,7 +167,7 @@ def _decides_later(job: Job, loss: Loss) -> Invocation | None:
 
 @once
 def _decisive(job: Job) -> dict[Invocation | None, list[Invocation]]:
-    """The decisive work by the command whose program it stands in, None for the script itself; the last one first."""
+    """The decisive work by the command whose program contains it (None for the script itself), the last one first."""
     found: dict[Invocation | None, list[Invocation]] = {}
     for command in reversed(exit_statuses(job).decisive):
         found.setdefault(command.context.parent, []).append(command)
@@ -175,19 +175,19 @@ def _decisive(job: Job) -> dict[Invocation | None, list[Invocation]]:
 
 
 def _branches(command: Invocation) -> set[object]:
-    """The branches that a command stands in; other guards tell which of its possible words it has."""
+    """The branches that contain a command; other guards are about alternatives for its words."""
     return {guard for guard in command.guards if isinstance(guard[0], tuple) and guard[0][0] in ("if", "case")}
 
 
 def _place(job: Job, loss: Loss) -> Span:
-    """The word that names the work; of a group in a pipeline, the filter behind it."""
+    """The word that names the work; for a group in a pipeline, the filter after it."""
     if loss.filter is not None and not _is_element(job, loss):
-        return loss.filter.name_span  # of a group
+        return loss.filter.name_span  # the work is in a group
     return _word(job, loss)
 
 
 def _word(job: Job, loss: Loss) -> Span:
-    """The word that names the work: srun, or the program that wrappers such as `nice` start in the end."""
+    """The word that names the work: srun, or the program that wrappers such as `nice` finally start."""
     command = loss.command
     named = [each for each in command.descendants() if each.name == "srun"] or [_unwrapped(command)]
     for invocation in (named[0], command):
@@ -219,7 +219,7 @@ def _is_element(job: Job, loss: Loss) -> bool:
 
 
 def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
-    """`exit`s before the work that follow on a message of an error, and give 0."""
+    """The finding on calls of `exit` with 0 after an error message, before the work."""
     end = max((each.index for each in found.work), default=0)
     places: dict[Span, tuple[Invocation, Invocation]] = {}  # a function may be called more than once
     for command in by_program(job).get("exit", ()):
@@ -228,18 +228,18 @@ def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     if not places:
         return
     message, first = next(iter(places.values()))
-    given = "0" if len(first.argv) > 1 else f"the status of `{message.name}`, which is 0"
+    status = "0" if len(first.argv) > 1 else f"the status of `{message.name}`, which is 0"
     plain = [each for each in places if job.source.slice(each) in ("exit", "exit 0")]
     yield Finding(
         first.span,
-        f"the job gives up here, but ends with {given}, so it is COMPLETED; write `exit 1`",
+        f"the job gives up here, but ends with {status}, so it is COMPLETED; write `exit 1`",
         related=[(message.span, "the message"), *((each, "here, too") for each in [*places][1:])][:4],
         fix=Fix("exit 1", [replace(each, "exit 1") for each in plain], safe=False) if plain else None,
     )
 
 
 def _gives_up(message: Invocation, command: Invocation) -> bool:
-    """Whether an `exit` with 0 follows on a message of an error, in a branch."""
+    """Whether an `exit` with 0 follows an error message, in a branch."""
     context = command.context
     if context.handler or context.captured or context.parent is not None or context.shell.depth:
         return False
@@ -252,7 +252,7 @@ def _gives_up(message: Invocation, command: Invocation) -> bool:
 
 
 def _doing_nothing(found: ExitStatuses) -> Iterator[Finding]:
-    """Branches in which no work is done."""
+    """Findings on branches without any work."""
     for end in dead_ends(found):
         if end.message:
             message = "where this is printed, nothing runs and the job is COMPLETED; write `exit 1` behind it"
@@ -267,7 +267,7 @@ def _doing_nothing(found: ExitStatuses) -> Iterator[Finding]:
 
 
 def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int) -> tuple[str, Fix | None]:
-    """What to say of a loss, and its repair."""
+    """The message on a loss, and its fix."""
     name = f"`{job.source.slice(_word(job, loss))}`"
     many = f" (and {others} more)" if others else ""
     leave = "`set -e` near the top" if not found.risky else "`|| exit` behind each" if others else "`|| exit` behind it"
@@ -322,7 +322,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int) -> tuple[str
 
 
 def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> str:
-    """With which status the script ends instead."""
+    """The part of a message that says with which status the script ends instead."""
     last = found.last
     if last is None or last.index <= loss.command.index:
         return f"line {job.line(loss.by.start)} replaces its status"
@@ -335,7 +335,7 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> str:
 
 
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:
-    """What to say of a status that is lost in a pipeline: pipefail alone helps only where something looks at it."""
+    """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
     begin = f"the pipeline has the status of `{filter_name}`, so a failure of {name}{many} goes unseen; "
     if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
@@ -349,10 +349,10 @@ def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str
 
 
 def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
-    """`set -o pipefail` before the first command, or the comment above it."""
+    """The fix that puts `set -o pipefail` before the first command, or the comment above it."""
     hidden = [each for each in found.lost if each.how == "pipeline"]
     if any(each.command.context.parent is not None for each in hidden):
-        return None  # a shell of its own, whose options are its own
+        return None  # another shell has its own options
     source = job.source.own
     if not job.program.statements or job.is_embedded:
         return None
@@ -374,41 +374,41 @@ def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
 
 
 def _ends_script(job: Job, loss: Loss) -> bool:
-    """Whether the script plainly ends where the pipeline of a loss fails: by errexit, in its own shell, untested."""
+    """Whether the script ends if the pipeline of a loss fails: by errexit, in its own shell, untested."""
     runs = [each for each in job.pipelines if each.span == loss.by] if loss.errexit else []
     return bool(runs) and not any(each.tested or each.context.shell.depth for each in runs)
 
 
 def _is_pipefail_safe(job: Job, hidden: list[Loss]) -> bool:
-    """Whether `set -o pipefail` at the top changes the status of these pipelines alone, as far as anyone looks."""
+    """Whether `set -o pipefail` at the top changes no status that is used, except for these pipelines."""
     if any(each.filter is None or not has_trait(each.filter.name, "patient") for each in hidden):
         return False
     starts = {each.by.start for each in hidden}
     reads = set(job.trace.status_reads)
-    end = max((ran.order for ran in job.pipelines), default=0)
-    pipelines = [ran for ran in job.pipelines if len(ran.elements) > 1]
-    for ran in pipelines:
-        looked_at = ran.tested or ran.errexit is not False or ran.order + 1 in reads or ran.order == end
-        if ran.span.start not in starts and (looked_at or ran.context.calls):
+    end = max((run.order for run in job.pipelines), default=0)
+    pipelines = [run for run in job.pipelines if len(run.elements) > 1]
+    for run in pipelines:
+        used = run.tested or run.errexit is not False or run.order + 1 in reads or run.order == end
+        if run.span.start not in starts and (used or run.context.calls):
             return False
     written = {
         job.span(node.start, node.end).start for node in nodes_of(job.program, Pipeline) if len(node.commands) > 1
     }
-    return written <= {ran.span.start for ran in pipelines}
+    return written <= {run.span.start for run in pipelines}
 
 
 def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
-    """Keeps the status behind the work's lines, and ends the script with it."""
+    """The fix that keeps the status on a line after the work, and ends the script with it."""
     source, work = job.source.own, loss.command
-    ran = next((each for each in job.pipelines if any(work in element for element in each.elements)), None)
-    if ran is None or ran.span.end > len(source.text):
-        return None  # in a file that the script reads
+    run = next((each for each in job.pipelines if any(work in element for element in each.elements)), None)
+    if run is None or run.span.end > len(source.text):
+        return None  # in a sourced file
     name = next((each for each in ("status", "rc", "srun_status") if each not in source.text), None)
-    if name is None or not _is_alone(job, ran, work, last):
+    if name is None or not _is_alone(job, run, work, last):
         return None
-    start = source.line_of(ran.span.start).start
-    indent = source.text[start : ran.span.start]
-    line = source.line_of(ran.span.end)
+    start = source.line_of(run.span.start).start
+    indent = source.text[start : run.span.start]
+    line = source.line_of(run.span.end)
     edits: list[Edit] = [insert(line.end, f"\n{indent}{name}=$?")]
     if last.name == "exit":
         if source.slice(last.span) != "exit 0":
@@ -420,27 +420,27 @@ def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
     return Fix("keep the status, and end with it", edits)
 
 
-def _is_alone(job: Job, ran: PipelineRun, work: Invocation, last: Invocation) -> bool:
-    """Whether the work stands in lines of its own and always runs, once: its status can be kept behind it."""
-    context, source = ran.context, job.source
+def _is_alone(job: Job, run: PipelineRun, work: Invocation, last: Invocation) -> bool:
+    """Whether the work has its own lines and runs exactly once, so that its status can be kept after it."""
+    context, source = run.context, job.source
     if (
         context.conditional
         or context.may_repeat
         or context.calls
         or context.shell.depth
         or job.is_embedded
-        or ran.tested
+        or run.tested
     ):
         return False
-    if context.guards or any(each.stdin is not None for each in ran.elements[0]):
-        return False  # a heredoc's body stands behind the line
+    if context.guards or any(each.stdin is not None for each in run.elements[0]):
+        return False  # the body of a heredoc follows the line
     exits = [each for each in job.invocations if each.name == "exit" and each.index > work.index]
     if any(each is not last for each in exits):
         return False
     if any(not node.closed for node in nodes_of(job.program, Heredoc)):
         return False
-    before = source.text[source.line_of(ran.span.start).start : ran.span.start]
-    after = source.text[ran.span.end : source.line_of(ran.span.end).end].strip()
+    before = source.text[source.line_of(run.span.start).start : run.span.start]
+    after = source.text[run.span.end : source.line_of(run.span.end).end].strip()
     return not before.strip() and (not after or after.startswith("#"))
 
 

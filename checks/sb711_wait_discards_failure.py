@@ -1,15 +1,15 @@
 """A `wait` discards the failure of what it waits for: the job ends COMPLETED.
 
-`wait` without an operand returns 0, whatever became of the commands in the background; `set -e` does not help, as
-nothing has failed. `wait $a $b` returns the status of the last of them alone.
+`wait` without an operand returns 0, whether or not the commands in the background failed; `set -e` does not help, as no
+command has failed. `wait $a $b` returns only the status of the last one.
 
-Nothing is reported where work in the foreground comes later, whose failure is the job's: what runs in the background is
+Nothing is reported where work in the foreground follows and decides how the job ends: what runs in the background is
 then often a server or a monitor.
 
 ## Fix
 
-None. Keep the ids, and wait for each: `pids+=($!)` behind each start, and at the end
-`for pid in "${pids[@]}"; do wait "$pid" || status=1; done; exit ${status:-0}`.
+None. Keep the ids, and wait for each: `pids+=($!)` after each start, and at the end `for pid in "${pids[@]}"; do wait
+"$pid" || status=1; done; exit ${status:-0}`.
 
 ## References
 
@@ -37,14 +37,14 @@ def check(job: Job) -> Iterator[Finding]:
     if not found.awaited:
         return
     last = max((each.index for each in found.decisive if each.context.parent is None), default=-1)
-    # what is killed is a server or a monitor
+    # a process that is killed is a server or a monitor
     last = max([last, *(each.index for each in job.invocations if each.name in ("kill", "pkill", "killall"))])
     places: dict[int, list[Loss]] = {}
     for loss in found.awaited:
         if loss.command.index > last or loss.how == "waits":
             places.setdefault(loss.by.start, []).append(loss)
     if any(each.name == "trap" and len(each.argv) > 2 for each in job.invocations):
-        return  # a trap may look at what it waits for
+        return  # a trap may check the processes
     for losses in places.values():
         first = losses[0]
         name = f"`{first.command.name}`" if first.command.name else "a command"
@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _in_task(loss: Loss) -> bool:
-    """Whether the shell of a task waits: what it runs beside its work is often a server."""
+    """Whether the shell of a task waits: what it runs in the background is often a server."""
     return loss.command.context.parent is not None
 
 

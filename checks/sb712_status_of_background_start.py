@@ -1,13 +1,13 @@
-"""`$?` behind a command with `&` is the status of starting it, which is always 0.
+"""`$?` after a command with `&` is the status of starting it, which is always 0.
 
-A command in the background has no exit status until it has ended: `launch & rets+=($?)`, or a test of `$?` in the next
-line, looks at the start, and that always succeeds. A failure is never seen, however carefully the script goes on with
-what it has kept.
+A command in the background has no exit status until it has ended: `launch & rets+=($?)`, or a test of `$?` on the next
+line, gets the status of the start, which always succeeds. A failure is never seen, however carefully the script handles
+the status that it kept.
 
 ## Fix
 
-None. `wait $!` returns the status of the command that was started last, once it has ended; where several run at once,
-keep the ids and wait for each.
+None. `wait $!` waits for the command that was started last, and returns its status; where several run at once, keep the
+ids and wait for each.
 
 ## References
 

@@ -1,13 +1,13 @@
-"""All tasks of a job array write their results into one file.
+"""All tasks of a job array write their results to the same file.
 
-`./model --case $SLURM_ARRAY_TASK_ID > result.csv` begins the file anew in every task. Those that run at the same time
-write over each other's lines, and in the end one task's result is left, or pieces of several. The same happens with
-`--output result.csv`, with `| tee result.csv`, with `cp case_$SLURM_ARRAY_TASK_ID.yaml case.yaml` and with `sed -i` in
+`./model --case $SLURM_ARRAY_TASK_ID > result.csv` overwrites the file in every task. Tasks that run at the same time
+overwrite each other's lines, and in the end one task's result is left, or pieces of several. The same happens with
+`--output result.csv`, with `| tee result.csv`, with `cp case_$SLURM_ARRAY_TASK_ID.yaml case.yaml` and with `sed -i` on
 a file that all of them read.
 
-Reported where the command is told the index of its task, so that each one writes something else, and the name of the
-file is certainly the same for all: it holds no variable of the task or the job, the script goes to no folder of its
-own before, and the file does not lie on a node's own disk. `>>` is left alone.
+Reported where the command gets the index of its task, so that each one writes something different, and the name of the
+file is certainly the same for all: it contains no variable of the task or the job, the script does not change to a
+folder of its own before, and the file is not on a node's local disk. `>>` is not reported.
 
 ## Fix
 
@@ -44,63 +44,64 @@ CARD = Card(
     seen="bash(1), \"Redirections\"", batch=True,
 )  # fmt: skip
 
-_ANEW = frozenset({">", ">|", "&>"})
-# Options that name a file for results.
+_OVERWRITING = frozenset({">", ">|", "&>"})
+# Options that name an output file.
 _RESULT = Regex(
     r"-{1,2}(?:[\w.]+[-_.])?(?:o|O|out|output|outfile|out[-_]?(?:put)?[-_]?(?:file|path|csv|name)?(?:name)?"
     r"|results?(?:[-_](?:file|path))?|report(?:[-_]file)?|save[-_]?(?:file|path|as))"
 )
 _FILE = Regex(r".*[^/.][^/]*\.[A-Za-z]\w{0,7}")
-# Options whose value may become part of the file's name, or its folder.
+# Options whose value may become part of the file's name or its folder.
 _NAMING = Regex(r"-{1,2}.*(?:name|prefix|suffix|tag|label|dir|folder|path|root|run|exp|id)\w*")
-# Tests by which only indexes beyond some end leave, by the branch in which they do; and such whose result, or input, is
-# there or not.
+# Tests after which tasks leave only with an index beyond some limit, an existing result or a missing input, by the
+# number of the branch in which they leave.
 _BEYOND = (
     Regex(r"TASK_ID[}\"']*\s+(?:-g[te]|>=?)\s|\[\s+(?:!\s+)?-[defs]\s"),
     Regex(r"TASK_ID[}\"']*\s+(?:-l[te]|<=?)\s|\[\s+(?:!\s+)?-[defs]\s"),
 )
-# What makes files for others to read, and no results.
+# Commands that create input files, not results.
 _COPYING = frozenset({"cp", "mv", "ln"})
 _PREPARING = _COPYING | {"sed"}
 _OTHERS = frozenset({"sbatch", "salloc", "ssh", "git", "tar", "echo", "printf", "gcc", "g++", "gfortran", "nvcc", "cc"})
 
 
 class Written(NamedTuple):
-    """A file that a command begins anew. `place`: what is pointed at."""
+    """A file that a command overwrites. `place`: the place of the finding."""
 
     path: Pieces
     place: Span
 
 
 def check(job: Job) -> Iterator[Finding]:
-    asked = several_elements(job)
-    if not job.is_shell or asked is None:
+    array = several_elements(job)
+    if not job.is_shell or array is None:
         return
-    told = _indexed_commands(job)
+    indexed = _indexed_commands(job)
     for command in job.invocations:
-        if command.index not in told or command.context.handler or command.context.captured or command.alternatives > 1:
+        context = command.context
+        if command.index not in indexed or context.handler or context.captured or command.alternatives > 1:
             continue
         for written in _written(job, command):
-            if asked.throttle == 1 and command.name in _PREPARING:
-                continue  # one task after the other
+            if array.throttle == 1 and command.name in _PREPARING:
+                continue  # one task runs after the other
             if not _is_shared(job, command, written.path):
                 continue
             yield _finding(job, command, written)
 
 
 def _indexed_commands(job: Job) -> set[int]:
-    """The commands that are told the index, or stand in a pipeline with one that is, and run in every task."""
+    """The commands that run in every task and get the index, or are in a pipeline with one that does."""
     found = {each.index for each in job.invocations if works_by_index(job, each)}
-    for ran in job.pipelines:
-        members = {each.index for element in ran.elements for each in element}
-        if len(ran.elements) > 1 and members & found:
+    for run in job.pipelines:
+        members = {each.index for element in run.elements for each in element}
+        if len(run.elements) > 1 and members & found:
             found |= members
     alone = _first_of_some(job)
     return {each for each in found if each < alone and not job.invocations[each].context.conditional}
 
 
 def _first_of_some(job: Job) -> int:
-    """The command from which on perhaps not all tasks of the array go on: some have left the script by a test."""
+    """The index of the first `exit` or `return` by which some tasks of the array leave after a test."""
     tests = [each.index for each in job.invocations if each.name in ("[", "[[", "test") and works_by_index(job, each)]
     for command in job.invocations:
         leaves = command.name in ("exit", "return") and any(0 < command.index - test < 5 for test in tests)
@@ -112,7 +113,7 @@ def _first_of_some(job: Job) -> int:
 def _written(job: Job, command: Invocation) -> Iterator[Written]:
     if command.stdin is None or command.name not in ("cat", "tee"):  # generated files are SB416's
         for redirect in command.redirects:
-            if redirect.operator in _ANEW and redirect.target and redirect.fd in (None, "1"):
+            if redirect.operator in _OVERWRITING and redirect.target and redirect.fd in (None, "1"):
                 yield Written(redirect.target, redirect.span)
     argv, words = command.argv, command.words
     if command.name == "tee":
@@ -145,13 +146,13 @@ def _written(job: Job, command: Invocation) -> Iterator[Written]:
 
 
 def _place(job: Job, field: Pieces) -> Span:
-    """Where a word is written; its end where its parts come from several lines."""
+    """The place of a word; its last part where the parts come from several lines."""
     span = span_of(field)
     return field[-1].span if field and "\n" in job.source.slice(span) else span
 
 
 def _is_named_by_option(job: Job, command: Invocation) -> bool:
-    """Whether the index is perhaps for the name of the file, which the program makes up."""
+    """Whether an option may pass the index for the file name, which the program then composes."""
     words = command.words
     for number, field in enumerate(command.argv):
         if number and differs(job, field):

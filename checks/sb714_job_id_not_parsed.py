@@ -1,4 +1,4 @@
-"""What sbatch prints is taken for a job's number.
+"""The whole output of sbatch is used as a job id.
 
 sbatch answers with a sentence, `Submitted batch job 4711`. `JOB=$(sbatch a.sh)` holds all four words, and
 `--dependency=afterok:$JOB` then reads `Submitted` as the job, and `batch` as the script. The second job is never
@@ -6,8 +6,8 @@ submitted; scancel and squeue refuse the sentence as well.
 
 ## Fix
 
-Adds `--parsable`, with which sbatch prints the number alone. Unsafe: where the sentence is shown to somebody too, it
-would be the number.
+Adds `--parsable`, with which sbatch prints only the id. Unsafe: where the sentence is also shown to users, they would
+see only the id.
 
 ## References
 
@@ -29,23 +29,23 @@ CARD = Card(
 )  # fmt: skip
 
 _DEPENDENCY = Regex(r"(?:--dependency|-d)(?:=.*)?|(?:after\w*|singleton)[:,?].*")
-_SAYING_ITSELF = Regex(r"-\w*[Q]\w*|--quiet|--test-only|--par\w*|--wrap|--help|--version|-V|-h")
-_TAKING = frozenset({"scancel", "squeue", "sacct", "scontrol", "seff", "sattach", "sstat"})
+_CHANGES_OUTPUT = Regex(r"-\w*[Q]\w*|--quiet|--test-only|--par\w*|--wrap|--help|--version|-V|-h")
+_TAKING_IDS = frozenset({"scancel", "squeue", "sacct", "scontrol", "seff", "sattach", "sstat"})
 
 
 def check(job: Job) -> Iterator[Finding]:
     seen: set[Expansion] = set()
     for command in job.invocations:
-        if command.name not in _TAKING and command.name not in ("sbatch", "srun"):
+        if command.name not in _TAKING_IDS and command.name not in ("sbatch", "srun"):
             continue
         for at, field in enumerate(command.argv):
-            told = _sentence(field)
-            if told is None or told in seen or not _wants_number(command, at):
+            output = _sentence(field)
+            if output is None or output in seen or not _is_job_id(command, at):
                 continue
-            source = _submission(job, told)
+            source = _submission(job, output)
             if source is None:
                 continue
-            seen.add(told)
+            seen.add(output)
             at_end = source.name_span.end
             exact = job.source.slice(source.name_span) == "sbatch"
             fix = Fix("add --parsable", [insert(at_end, " --parsable")], safe=False) if exact else None
@@ -59,14 +59,14 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _sentence(field: Pieces) -> Expansion | None:
-    """The substitution of an sbatch that a word holds as it is."""
+    """The command substitution of an sbatch in a word, unchanged; None where there is none."""
     for piece in field:
         if piece.text is None and piece.expansion is not None and piece.expansion.name.startswith("$(sbatch "):
             return piece.expansion
     return None
 
 
-def _wants_number(command: Invocation, at: int) -> bool:
+def _is_job_id(command: Invocation, at: int) -> bool:
     word = shown_text(command.argv[at])
     before = text_of(command.argv[at - 1]) or ""
     if command.name in ("sbatch", "srun"):
@@ -74,14 +74,14 @@ def _wants_number(command: Invocation, at: int) -> bool:
     return at > 0
 
 
-def _submission(job: Job, told: Expansion) -> Invocation | None:
-    """The sbatch that prints the sentence, where it prints nothing else and nobody cuts it."""
+def _submission(job: Job, output: Expansion) -> Invocation | None:
+    """The sbatch that prints the sentence; None where something else is printed, or the output is cut."""
     found = [
         command
         for command in job.invocations
-        if command.name == "sbatch" and told.span.contains(command.span)
+        if command.name == "sbatch" and output.span.contains(command.span)
     ]
-    if len(found) != 1 or "|" in told.name or ";" in told.name or len(told.commands) != 1:
+    if len(found) != 1 or "|" in output.name or ";" in output.name or len(output.commands) != 1:
         return None
     for field in found[0].argv[1:]:
         word = shown_text(field)
@@ -89,7 +89,7 @@ def _submission(job: Job, told: Expansion) -> Invocation | None:
             return None
         if not word.startswith("-"):
             break
-        if word.startswith("--par") or _SAYING_ITSELF.fullmatch(word) and not word.startswith("--wrap"):
+        if word.startswith("--par") or _CHANGES_OUTPUT.fullmatch(word) and not word.startswith("--wrap"):
             return None
     return found[0]
 

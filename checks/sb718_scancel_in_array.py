@@ -1,17 +1,18 @@
-"""A task of an array cancels itself where the array is meant, or the array where only success is meant.
+"""A task of an array cancels only itself instead of the array, or the array even after a failure.
 
-Arrays that run one task at a time (`--array=0-31%1`) are chains of restarts, and a `scancel` at the end is to stop the
-rest once training is done. SLURM_JOB_ID is the task's own number: `scancel $SLURM_JOB_ID` kills the task that has just
-succeeded, and the next ones start all the same. SLURM_ARRAY_JOB_ID is the array's; unless a test of the exit status
-stands around it, the first crash stops the chain as well.
+Arrays that run one task at a time (`--array=0-31%1`) are chains of restarts, and a `scancel` at the end is meant to
+stop the rest once training is done. SLURM_JOB_ID is the task's own id: `scancel $SLURM_JOB_ID` kills the task that has
+just succeeded, and the next ones start anyway. SLURM_ARRAY_JOB_ID is the array's; without a test of the exit status,
+the first crash stops the chain as well.
 
 ## Fix
 
-`$SLURM_ARRAY_JOB_ID` for `$SLURM_JOB_ID`: unsafe, as it ends more than before. For a cancel without a test none.
+Writes `$SLURM_ARRAY_JOB_ID` instead of `$SLURM_JOB_ID`. Unsafe: it cancels more than before. None for a cancel without
+a test.
 
 ## References
 
-scancel(1); Slurm's guide to job arrays: each task has a job id of its own.
+scancel(1); Slurm's guide to job arrays: each task has its own job id.
 """
 
 from collections.abc import Iterator
@@ -60,10 +61,10 @@ def _itself(command: Invocation, name: str) -> Finding:
 
 
 def _is_last(job: Job, command: Invocation) -> bool:
-    """Whether work was done before it, and nothing looked at its outcome: no command that may end the script."""
+    """Whether commands ran before this one and nothing checked their outcome or may have ended the script."""
     before = [each for each in job.invocations[: job.invocations.index(command)] if not each.kind]
-    looked_at = any(each.name in ("exit", "return") or each.context.tested for each in before)
-    return bool(before) and not looked_at and not any(run.errexit for run in job.pipelines)
+    checked = any(each.name in ("exit", "return") or each.context.tested for each in before)
+    return bool(before) and not checked and not any(run.errexit for run in job.pipelines)
 
 
 CASES = [

@@ -1,17 +1,17 @@
-"""A trap for EXIT marks the job's work as successful, whatever became of it.
+"""A trap for EXIT marks the job's work as successful, even if it failed.
 
 `trap 'touch DONE' EXIT` runs whenever the script ends: also when the work fails and `set -e` ends the script, and when
-Slurm ends the job at its time limit. Whoever looks at the file (the next job, a workflow manager, the script itself
-when it is submitted again) takes the work for done.
+Slurm ends the job at its time limit. Whatever checks the file (the next job, a workflow manager, the script itself when
+it is submitted again) takes the work for done.
 
-Reported is a handler that makes such a file or writes such a word without a look at `$?` or at anything else, and that
-was set before the work. It is an advice where it looks at `$?`, but no trap for TERM ends the script with another one.
+Reported is a handler, set before the work, that creates such a file or writes such a word without checking `$?` or
+anything else. Only advice where it checks `$?`, but no trap for TERM ends the script with another status.
 
 ## Fix
 
 None: keep the status first (`status=$?`), and mark success only where it is 0. Where SIGTERM ends bash itself, `$?` is
-that of the last command before, mostly 0, so `trap 'exit 143' TERM` is needed as well. Or mark success in the last line
-of the script instead, behind `set -e`.
+that of the last command before, usually 0, so `trap 'exit 143' TERM` is needed as well. Or mark success in the last
+line of the script instead, with `set -e` above.
 
 ## References
 
@@ -39,15 +39,15 @@ CARD = Card(
 
 _STATE = r"(?:completed?|done|finished|ok|passed|success(?:ful(?:ly)?)?|succeeded)"
 _MARKER = Regex(rf"(?i)(?:.*[^a-z])?{_STATE}(?:[^a-z].{{0,20}})?")
-# A word that is such a state and nothing else, or says that something is in it; "job done" only says that it ended.
-_SAID = Regex(
+# Text that is only such a state, or says that something has it; "job done" only says that the job ended.
+_CLAIM = Regex(
     rf"(?i)(?:-\w+ )*\W*{_STATE}\W*\Z|.*\b(?:state|status|result)\W{{1,4}}{_STATE}\b|.*\b(?:success|succeeded\b)"
 )
 _NOT_YET = Regex(r"(?i)\b(?:not|un|in|if)[ _-]?(?:success|complete|done|ok)|\bfail|\berror")
-_LOOKS = Regex(r"\$\{?(?:\?|PIPESTATUS)")
-_SUCCESS = Regex(r"(?:-eq|==?)\s*[\"']?0\b|\(\(\s*!")
+_READS_STATUS = Regex(r"\$\{?(?:\?|PIPESTATUS)")
+_TESTS_SUCCESS = Regex(r"(?:-eq|==?)\s*[\"']?0\b|\(\(\s*!")
 _NAME = Regex(r"\$\{?(\w+)")
-_TELLING = frozenset({"echo", "printf", "cat", "log", "date"})
+_PRINTING = frozenset({"echo", "printf", "cat", "log", "date"})
 _MOVING = frozenset({"rm", "cp", "rsync", "tar", "grep", "touch", "mv", "ln"})
 _LEAVING = frozenset({"exit", "return"})
 
@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH:
         return
     traps = [each for each in traps_of(job) if each.signal in ("EXIT", "0")]
-    if len(traps) != 1 or any(each.signal == "ERR" for each in traps_of(job)) or _is_taken_back(job):
+    if len(traps) != 1 or any(each.signal == "ERR" for each in traps_of(job)) or _is_reset(job):
         return
     command = traps[0].command
     handler = [each for each in job.invocations if each.parent is command]
@@ -65,13 +65,13 @@ def check(job: Job) -> Iterator[Finding]:
     functions = {node.name: node for node in nodes_of(job.program, Function)}
     called = {name for each in handler for name in (each.name, *each.context.calls)} & functions.keys()
     bodies = [job.text.string[functions[name].start : functions[name].end] for name in called if name]
-    told = "\n".join((shown_text(command.argv[1]), *bodies))
-    if _LOOKS.search(told):
-        yield from _at_time_limit(job, command, handler, told)
+    program = "\n".join((shown_text(command.argv[1]), *bodies))
+    if _READS_STATUS.search(program):
+        yield from _at_time_limit(job, command, handler, program)
         return
     for invocation in handler:
         if invocation.name in _LEAVING and invocation.guards != command.guards:
-            return  # it looks at something after all
+            return  # it tests something after all
         if invocation.guards != command.guards or invocation.name in functions or not _marks(job, invocation):
             continue
         if not _changes_later(job, command, invocation):
@@ -85,10 +85,10 @@ def check(job: Job) -> Iterator[Finding]:
             return
 
 
-def _at_time_limit(job: Job, trap: Invocation, handler: list[Invocation], told: str) -> Iterator[Finding]:
-    """A handler that looks at `$?`, which SIGTERM does not change: srun ends before bash, but other work does not.
+def _at_time_limit(job: Job, trap: Invocation, handler: list[Invocation], program: str) -> Iterator[Finding]:
+    """The finding on a handler that checks `$?`, which SIGTERM does not change: srun ends first, other work does not.
 
-    `told`: its text, for a test that is decided, as `$?` is known when the trap is set.
+    `program`: its text and that of its functions, for tests that the trace has already decided.
     """
     if any(each.signal == "TERM" for each in traps_of(job)):
         return
@@ -96,7 +96,7 @@ def _at_time_limit(job: Job, trap: Invocation, handler: list[Invocation], told: 
         return
     for command in handler:
         tests = [str(guard) for guard, branch in command.guards - trap.guards if branch == 0]
-        if all(map(_SUCCESS.search, tests or [told])) and _marks(job, command):
+        if all(map(_TESTS_SUCCESS.search, tests or [program])) and _marks(job, command):
             row = job.line(command.span.start)
             yield Finding(
                 trap.span,
@@ -109,15 +109,15 @@ def _at_time_limit(job: Job, trap: Invocation, handler: list[Invocation], told: 
 
 
 def _is_foreground(job: Job, trap: Invocation, command: Invocation) -> bool:
-    """Whether the batch shell waits for a command of the work that is no step."""
+    """Whether a command is work for which the batch shell waits, and not a step."""
     context = command.context
     if command.index <= trap.index or command.parent is not None or context.handler or context.background is not None:
         return False
     return command.name != "srun" and context.shell.kind == "script" and weight(job, command) >= Weight.PROGRAM
 
 
-def _is_taken_back(job: Job) -> bool:
-    """Whether the trap does not hold to the end."""
+def _is_reset(job: Job) -> bool:
+    """Whether a trap is reset before the end of the script."""
     commands = (
         command
         for command in job.invocations
@@ -134,27 +134,27 @@ def _is_followed_by_work(job: Job, trap: Invocation) -> bool:
 
 
 def _marks(job: Job, command: Invocation) -> bool:
-    """Whether a command of the handler makes a file of such a name, or tells somebody of a success."""
+    """Whether a command of the handler creates a file with such a name, or reports success."""
     made = redirected_paths(command)
     if command.name in ("touch", "mv", "ln"):
         made += made_paths(command)
     files = [path for path in made if not path.startswith("/dev/")]
     if any(_MARKER.fullmatch(path.rpartition("/")[2]) and not _is_awaited(job, path) for path in files):
         return not _NOT_YET.search(" ".join(path.rpartition("/")[2] for path in files))
-    if command.name in _TELLING and not files or command.name in _MOVING:
+    if command.name in _PRINTING and not files or command.name in _MOVING:
         return False
     written = " ".join(command.words[1:])
-    return _SAID.match(written) is not None and not _NOT_YET.search(written)
+    return _CLAIM.match(written) is not None and not _NOT_YET.search(written)
 
 
 def _changes_later(job: Job, trap: Invocation, command: Invocation) -> bool:
-    """Whether a variable of the command is set once more behind the trap: then it may say what became of the work."""
+    """Whether a variable of the command is set again after the trap: then it may hold the outcome of the work."""
     names = set(_NAME.findall(job.source.slice(command.span)))
     return any(each.name in names and each.span.start > trap.span.end for each in job.assignments)
 
 
 def _is_awaited(job: Job, path: str) -> bool:
-    """Whether the script itself waits for a file in a loop: then the file only tells a helper of it to end."""
+    """Whether the script itself waits for a file in a loop: then the file only tells a helper process to end."""
     loops = (each for each in job.invocations if each.context.loops and not each.context.handler)
     return any(path in words(each) for each in loops)
 

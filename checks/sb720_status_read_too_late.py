@@ -1,14 +1,14 @@
-"""`$?` is read too late: it is the status of another command, which cannot fail.
+"""`$?` is read too late, when it is the status of another command that cannot fail.
 
 `$?` is the status of the last command, whatever that was. After `srun ./solver; echo "solver ended"` it is that of
-`echo`, which is always 0, and so it is behind `export OMP_NUM_THREADS=4` and other assignments. The test that was to
-catch a failure never does, and the job goes on, and ends COMPLETED.
+`echo`, which is always 0, and likewise after `export OMP_NUM_THREADS=4` and other assignments. The test that was meant
+to catch a failure never does, and the job goes on, and ends COMPLETED.
 
-Reported where the status that is tested or kept would have been that of a command of the job's work.
+Reported where the status of the job's work was meant to be tested or kept.
 
 ## Fix
 
-None: `status=$?` right behind the command keeps it, and the test then looks at that.
+None: `status=$?` right after the command keeps the status; test that variable.
 
 ## References
 
