@@ -97,8 +97,7 @@ class Viewer:
     def context(self, context: Context) -> Plain:
         """All that a context says beside the phase, as far as it says something."""
         found = {}
-        for name in Context.__slots__:
-            value = getattr(context, name)
+        for name, value in vars(context).items():
             if value and name not in SHOWN_APART and not (name == "shell" and value.parent is None):
                 found[name] = self.plain(value)
         return found

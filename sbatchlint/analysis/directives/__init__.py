@@ -1,1 +1,1 @@
-"""How directives go wrong in the writing, and what was probably meant."""
+"""How directives are miswritten, and what was probably meant."""

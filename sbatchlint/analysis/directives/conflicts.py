@@ -11,16 +11,16 @@ from sbatchlint.slurm.conflicts.clashing_settings import ClashingSettings, clash
 from sbatchlint.slurm.conflicts.counts import Counts, job_counts
 from sbatchlint.slurm.model import ForeignSetting, Setting
 
-# Sums are made of what the exclusions have left: behind one of these they mean nothing.
+# Rules from this order on compare sums. A sum says nothing where its settings exclude each other anyway.
 _SUMS = 200
 
 
 class Conflict(NamedTuple):
-    """Settings that do not go together, with what each release makes of them.
+    """Settings that conflict, with what each release makes of them.
 
-    `kind`: the rule that sbatch meets first. `message`: what the newest release says that says anything, '' for none;
-    `refuser`: who says it, `sbatch` or `slurmctld`. `refused`: the releases of the range that refuse the job;
-    `ignored`: those that take it, and drop one of the settings.
+    `kind`: the rule that sbatch applies first. `message`: that of the newest release that prints one, '' for none;
+    `refuser`: what prints it, `sbatch` or `slurmctld`. `refused`: the releases of the range that refuse the job;
+    `ignored`: those that accept it and drop one of the settings.
     """
 
     kind: str
@@ -31,12 +31,12 @@ class Conflict(NamedTuple):
     ignored: tuple[str, ...]
 
     def setting(self, name: str) -> Setting | ForeignSetting | None:
-        """The setting of an option that is involved."""
+        """The conflicting setting of this option; None if it is not part of the conflict."""
         return next((each for each in self.settings if each.name == name), None)
 
 
 def named(job: Job, settings: Sequence[Setting | ForeignSetting], at: Setting | ForeignSetting) -> str:
-    """The options for a message: short values, and the lines of those on other lines than `at`.
+    """The options as a message names them, with short values, and with line numbers where these differ from `at`'s.
 
     "`--mem=4G` (line 3) and `--mem-per-cpu=1G`"
     """
@@ -51,10 +51,9 @@ def named(job: Job, settings: Sequence[Setting | ForeignSetting], at: Setting | 
 
 @once
 def conflicts(job: Job) -> list[Conflict]:
-    """The conflicts of all components, one for each set of settings, in the order in which sbatch meets them.
+    """The conflicts of all components, one per set of settings, in the order in which sbatch checks them.
 
-    A sum that does not come out is none of its own where its settings exclude each other anyway. Settings with a typo
-    are left out.
+    A wrong sum is left out where its settings exclude each other anyway, and so are settings with a typo.
     """
     return [conflict for component in range(job.directives.components) for conflict in _of_component(job, component)]
 
@@ -62,7 +61,7 @@ def conflicts(job: Job) -> list[Conflict]:
 def _of_component(job: Job, component: int) -> list[Conflict]:
     majors = job.versions.majors
     groups: dict[tuple[Setting | ForeignSetting, ...], list[ClashingSettings]] = {}
-    gone: list[ClashingSettings] = []
+    refused: list[ClashingSettings] = []
     for settings in clashing_settings(job.directives, component):
         if any(
             isinstance(setting, Setting) and typo(job.directives, setting) is not None for setting in settings.settings
@@ -71,13 +70,13 @@ def _of_component(job: Job, component: int) -> list[Conflict]:
         versions = settings.versions or majors
         if settings.order >= _SUMS:
             versions = tuple(
-                version for version in versions if not any(_covers(one, settings, version) for one in gone)
+                version for version in versions if not any(_covers(earlier, settings, version) for earlier in refused)
             )
         if versions:
             settings = settings._replace(versions=versions)
             groups.setdefault(settings.settings, []).append(settings)
             if settings.effect == REFUSED:
-                gone.append(settings)
+                refused.append(settings)
     return [_conflict(settings, found, majors) for settings, found in groups.items()]
 
 
@@ -92,15 +91,15 @@ def _conflict(
         chosen = {version for each in found if each.effect == effect for version in each.versions or majors}
         return tuple(version for version in majors if version in chosen)
 
-    speaking = [each for each in found if each.message]
-    newest = max(speaking, key=lambda each: majors.index((each.versions or majors)[-1]), default=found[0])
+    with_message = [each for each in found if each.message]
+    newest = max(with_message, key=lambda each: majors.index((each.versions or majors)[-1]), default=found[0])
     refuser = "slurmctld" if newest.stage == CONTROLLER else "sbatch"
     kind, message = found[0].kind, newest.message
     return Conflict(kind, settings, message, refuser, releases(REFUSED), releases(IGNORED))
 
 
 def task_counts(job: Job) -> list[Counts | None]:
-    """The nodes and tasks of each component, as the newest release makes them of the options; None for unknown."""
+    """The nodes and tasks of each component, as the newest release computes them; None where they are not known."""
     directives, newest = job.directives, job.versions.last
     if not directives.certain:
         return [None] * directives.components

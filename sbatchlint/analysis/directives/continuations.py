@@ -1,8 +1,8 @@
-"""Directive lines that end in a backslash. It continues nothing: sbatch drops it, and reads on with the next line.
+"""Directive lines that end in a backslash, which continues nothing: sbatch drops it and goes on with the next line.
 
-The next line counts as any other: a further directive is read, a comment is skipped, and everything else is a command
-of the shell, which ends the reading (`get_argument()`, src/sbatch/opt.c, 20.11 to 26.05). With blanks behind it, the
-backslash makes a word of one blank from 24.05 on, which sbatch refuses.
+That line is read like any other: a directive is read, a comment is skipped, and anything else is a shell command,
+after which sbatch reads no more directives (`get_argument()`, src/sbatch/opt.c, 20.11 to 26.05). With whitespace after
+it, the backslash makes a word of one space from 24.05 on, which sbatch refuses.
 """
 
 from typing import NamedTuple
@@ -17,10 +17,10 @@ _TRAILING = Regex(r"\\[ \t\v\f\r]*$")
 
 
 class Piece(NamedTuple):
-    """A line that was meant to continue a directive. All offsets are of the text.
+    """A line that was meant to continue a directive. All offsets are into the text.
 
-    `start`, `end`: the line without its newline; `words`: where its options begin; `last`: where they end, in front of
-    its own backslash. `commented`: whether a `#` stands before them.
+    `start`, `end`: the line without its newline; `words`: where its options begin; `last`: where they end, before its
+    own backslash. `commented`: whether a `#` precedes them.
     """
 
     start: int
@@ -31,11 +31,12 @@ class Piece(NamedTuple):
 
 
 class Continuation(NamedTuple):
-    """`line`: the directive. `backslash`: its offset in the text; `start`, `end`: it and the blanks around it.
+    """A directive line that ends in a backslash.
 
-    `pieces`: the lines behind it that hold options, in order. `swallowed`: whether the shell takes them for a command;
-    sbatch then reads no directive below. `refused`: whether sbatch refuses the line from 24.05 on, for a blank that the
-    backslash made a word.
+    `backslash`: its offset in the text; `start`, `end`: the backslash and the whitespace around it. `pieces`: the
+    lines after it that hold options, in order. `swallowed`: whether the shell takes them for a command; sbatch then
+    reads no directive below. `refused`: whether sbatch refuses the line from 24.05 on, as the backslash makes a word of
+    a space.
     """
 
     line: DirectiveLine
@@ -48,7 +49,7 @@ class Continuation(NamedTuple):
 
 
 def backslash_at(string: str, start: int, end: int) -> int | None:
-    """The offset of a single backslash at the end of these words, which is not quoted and not itself escaped."""
+    """The offset of an unquoted, unescaped backslash at the end of these words; None without one."""
     found = _TRAILING.search(string, start, end)
     if found is None:
         return None
@@ -63,7 +64,7 @@ def backslash_at(string: str, start: int, end: int) -> int | None:
 
 
 def continuations(directives: Directives) -> list[Continuation]:
-    """Directive lines that end in a backslash, and what was meant to continue them."""
+    """The directive lines that end in a backslash, each with the lines that were meant to continue it."""
     text = directives.text
     string = text.string
     found: list[Continuation] = []
@@ -85,7 +86,7 @@ def continuations(directives: Directives) -> list[Continuation]:
 
 
 def _pieces(directives: Directives, at: int) -> tuple[Piece, ...]:
-    """The lines of options from `at` on: the next one, and so on as long as a line ends in a backslash."""
+    """The lines of options from `at` on, up to the first that does not end in a backslash."""
     string = directives.text.string
     pieces: list[Piece] = []
     while 0 < at < len(string):

@@ -1,7 +1,8 @@
-"""Characters in directives that only look like blanks, dashes and quotes, or are not seen at all.
+"""Characters in directives that only look like spaces, dashes or quotes, or are invisible.
 
-sbatch splits words at the blanks of the C locale, and knows `-`, `"` and `'` alone (`get_argument()`, src/sbatch/opt.c;
-run on 22.05 and 26.05). What a word processor or a web page makes of them is an ordinary character of a word.
+sbatch splits words at the whitespace of the C locale, and knows only `-`, `"` and `'` (`get_argument()`,
+src/sbatch/opt.c; run on 22.05 and 26.05). What a word processor or a web page puts in their place is an ordinary
+character of a word.
 """
 
 import re
@@ -46,21 +47,21 @@ NAMES = {
 _STRAIGHT = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
 _DASHES = "".join(character for character, (_, kind) in NAMES.items() if kind == DASH)
 _LEADING_DASHES = Regex(f"[-{_DASHES}]+")
-# Options whose values are text or names of files, which may hold any character.
+# Options whose values are free text or file names, which may hold any character.
 _TEXTS = "batch bbf chdir comment container error export extra input job-name nodefile output wckey wrap"
 _FREE = frozenset(_TEXTS.split())
-# A line that would be a directive but for what stands in its first characters and is not seen.
+# A line that would be a directive but for invisible characters around or within its `#SBATCH`.
 _UNSEEN = "".join(character for character, (_, kind) in NAMES.items() if kind in (BLANK, UNSEEN))
 _HIDDEN = Regex(f"[{_UNSEEN} \\t]*" + f"[{_UNSEEN}]*".join("#SBATCH"))
 
 
 class Invisible(NamedTuple):
-    """Such characters on one line.
+    """The characters of one line that only look like others, or are invisible.
 
     `place`: `word` (in the words of a directive), `magic` (at its `#SBATCH`), or `stop` (on a line that looks blank, or
-    like a comment, and ends the reading). `start`, `end`: the words, in the script's text; `characters`: those at
-    fault. `edits`: ranges of the text and what belongs there, None where nobody can tell. `safe`: whether nothing else
-    can have been meant.
+    like a comment, and after which sbatch reads no directives). `start`, `end`: the words, in the script's text;
+    `characters`: those at fault. `edits`: ranges of the text and what belongs there, None where it is not clear.
+    `safe`: whether nothing else can have been meant.
     """
 
     place: str
@@ -72,17 +73,17 @@ class Invisible(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the first of them is called."""
+        """The Unicode name of the first character."""
         return NAMES[self.characters[0]][0]
 
     @property
     def kind(self) -> str:
-        """`blank`, `unseen`, `dash` or `quote`: what the first of them is."""
+        """What the first character is: `blank`, `unseen`, `dash` or `quote`."""
         return NAMES[self.characters[0]][1]
 
 
 def invisible_characters(directives: Directives) -> list[Invisible]:
-    """Every line of the option block with such characters outside of its comment, in order."""
+    """Every line of the option block with such characters outside its comment, in order."""
     string = directives.text.string
     if string.isascii():
         return []
@@ -91,34 +92,34 @@ def invisible_characters(directives: Directives) -> list[Invisible]:
     if directives.stop is not None:
         newline = string.find("\n", directives.stop.start)
         end = newline if newline >= 0 else len(string)
-    begins = {string.rfind("\n", 0, match.start()) + 1 for match in INVISIBLE.finditer(string, 0, end)}
-    for begin in begins:
-        if magic_of(string, begin) is None:
-            each = _in_front(directives, begin, end)
-            if each is not None:
-                found.append(each)
+    line_starts = {string.rfind("\n", 0, match.start()) + 1 for match in INVISIBLE.finditer(string, 0, end)}
+    for start in line_starts:
+        if magic_of(string, start) is None:
+            leading = _at_line_start(directives, start, end)
+            if leading is not None:
+                found.append(leading)
     return sorted(found, key=lambda each: each.start)
 
 
-def _in_front(directives: Directives, begin: int, block_end: int) -> Invisible | None:
-    """What hides a directive, or makes a command of a line that seems to be blank or a comment."""
+def _at_line_start(directives: Directives, start: int, block_end: int) -> Invisible | None:
+    """The characters that hide a directive, or that make a command of a line that looks blank or like a comment."""
     string = directives.text.string
-    newline = string.find("\n", begin)
+    newline = string.find("\n", start)
     end = newline if newline >= 0 else len(string)
-    hidden = _HIDDEN.match(string, begin, end)
+    hidden = _HIDDEN.match(string, start, end)
     shown = "".join(INVISIBLE.findall(hidden.group())) if hidden is not None else ""
     if hidden is not None and shown:
-        return Invisible("magic", begin, hidden.end(), shown, ((begin, hidden.end(), "#SBATCH"),), True)
-    bare = string[begin:end].lstrip(_UNSEEN + BLANKS)
-    prefix = string[begin : end - len(bare)]
+        return Invisible("magic", start, hidden.end(), shown, ((start, hidden.end(), "#SBATCH"),), True)
+    bare = string[start:end].lstrip(_UNSEEN + BLANKS)
+    prefix = string[start : end - len(bare)]
     shown = "".join(INVISIBLE.findall(prefix))
     if directives.unread and end == block_end and shown and bare[:1] in ("", "#"):
-        return Invisible("stop", begin, begin + len(prefix), shown, ((begin, begin + len(prefix), ""),), True)
+        return Invisible("stop", start, start + len(prefix), shown, ((start, start + len(prefix), ""),), True)
     return None
 
 
 class _Place(NamedTuple):
-    """One such character: where it stands, whether it is in quotes, and the setting whose value it is in."""
+    """The offset of such a character, whether it is quoted, and the setting whose value holds it (None: none)."""
 
     at: int
     quoted: bool
@@ -136,7 +137,7 @@ def _in_line(directives: Directives, line: DirectiveLine) -> Iterator[Invisible]
         return
     places = list(_places(directives, line, end))
     if line.fault is not None:
-        # Behind a quote that is left open only another quote can be the reason.
+        # After an unclosed quote, only another quote can be the reason.
         places = [each for each in places if each.at < line.fault.start or NAMES[string[each.at]][1] == QUOTE]
     edits: list[tuple[int, int, str]] = []
     characters: list[int] = []
@@ -144,26 +145,27 @@ def _in_line(directives: Directives, line: DirectiveLine) -> Iterator[Invisible]
     opened = _opened(string, places)
     for place in places:
         kind = NAMES[string[place.at]][1]
-        given: tuple[tuple[int, int, str], bool] | None = None
+        correction: tuple[tuple[int, int, str], bool] | None = None
         if kind == QUOTE:
             if opened or not place.free:
-                given = (place.at, place.at + 1, _STRAIGHT[string[place.at]]), False
+                correction = (place.at, place.at + 1, _STRAIGHT[string[place.at]]), False
         elif kind == DASH:
-            given = _dash(string, place, line)
+            correction = _dash(string, place, line)
         elif kind == UNSEEN:
-            given = _unseen(string, place)
+            correction = _unseen(string, place)
         else:
-            given = _blank(string, place, end)
-        if given is not None:
+            correction = _blank(string, place, end)
+        if correction is not None:
+            edit, is_safe = correction
             characters.append(place.at)
-            safe = safe and given[1]
-            if not edits or edits[-1] != given[0]:
-                edits.append(given[0])
+            safe = safe and is_safe
+            if not edits or edits[-1] != edit:
+                edits.append(edit)
     if not characters:
         return
-    if any(first[1] > second[0] for first, second in pairwise(edits)) or not _splits(string, line, edits):
+    if any(first[1] > second[0] for first, second in pairwise(edits)) or not _can_be_split(string, line, edits):
         fixable = False
-    start, stop = _words_around(line, characters[0], characters[-1])
+    start, stop = _enclosing_words(line, characters[0], characters[-1])
     shown = "".join(string[at] for at in characters)
     yield Invisible("word", start, stop, shown, tuple(edits) if fixable else None, safe and fixable)
 
@@ -195,7 +197,7 @@ def _places(directives: Directives, line: DirectiveLine, end: int) -> Iterator[_
 
 
 def _opened(string: str, places: list[_Place]) -> bool:
-    """Whether a curly quote stands where a value begins, as one that quotes it."""
+    """Whether a curly quote opens a value, so that the quotes are meant to quote it."""
     return any(
         NAMES[string[place.at]][1] == QUOTE and not place.quoted and string[place.at - 1] in BLANKS + "="
         for place in places
@@ -203,7 +205,7 @@ def _opened(string: str, places: list[_Place]) -> bool:
 
 
 def _dash(string: str, place: _Place, line: DirectiveLine) -> tuple[tuple[int, int, str], bool] | None:
-    """Leading dashes become those of the option; a dash within a name or value becomes `-`."""
+    """The edit that makes `-` or `--` of a dash, and whether it is safe; None where the dash may be meant."""
     at = place.at
     token = next((each for each in line.tokens if each.start <= at < each.end), None)
     if token is not None and not place.quoted:
@@ -224,7 +226,7 @@ def _unseen(string: str, place: _Place) -> tuple[tuple[int, int, str], bool] | N
     at = place.at
     around = string[at - 1 : at] + string[at + 1 : at + 2]
     if place.free and any(not each.isascii() and each not in NAMES for each in around):
-        return None  # it joins or parts the letters of a script that needs it
+        return None  # some writing systems need it between their letters
     return (at, at + 1, ""), True
 
 
@@ -242,7 +244,7 @@ def _blank(string: str, place: _Place, end: int) -> tuple[tuple[int, int, str], 
         return (first, last, ""), True
     ends = after == "" or after in BLANKS or after in "-#"
     if place.setting is not None and not ends and place.at > _value_begin(place.setting):
-        # within a value: part of a name, or what parts a number from its unit
+        # within a value: part of a name, or between a number and its unit
         return None if place.free else ((first, last, ""), False)
     return (first, last, " "), True
 
@@ -252,8 +254,8 @@ def _value_begin(setting: Setting) -> int:
     return setting.value_token.part(setting.value_start)[0]
 
 
-def _splits(string: str, line: DirectiveLine, edits: list[tuple[int, int, str]]) -> bool:
-    """Whether sbatch can split the line into words when the edits are made."""
+def _can_be_split(string: str, line: DirectiveLine, edits: list[tuple[int, int, str]]) -> bool:
+    """Whether sbatch can split the line into words once the edits are made."""
     parts: list[str] = []
     at = line.words_start
     for start, end, content in edits:
@@ -263,7 +265,7 @@ def _splits(string: str, line: DirectiveLine, edits: list[tuple[int, int, str]])
     return read_words(text, 0, len(text)).fault is None
 
 
-def _words_around(line: DirectiveLine, first: int, last: int) -> tuple[int, int]:
+def _enclosing_words(line: DirectiveLine, first: int, last: int) -> tuple[int, int]:
     start, end = first, last + 1
     for token in line.tokens:
         if token.start <= first < token.end:

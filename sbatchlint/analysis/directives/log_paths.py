@@ -1,4 +1,4 @@
-"""Paths in directives, where they are what their author wrote for Slurm."""
+"""Paths in directives that are complete as they stand."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from sbatchlint.job.once import once
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.source.regex import Regex
 
-# What a template or a person fills in, and what a shell was to expand.
+# Signs of what a template or a person fills in, or a shell was meant to expand.
 _FILLED_IN = Regex(r"[<>`{}$~]")
 _NO_FILE = Regex(r"none|/dev/.*")
 
 
 def plain_paths(job: Job, *names: str) -> Iterator[tuple[Setting, str]]:
-    """The settings of these options that count, and name a file or folder that is known; no placeholders, no typos."""
+    """The settings of these options that take effect, with their paths, but for placeholders, typos and devices."""
     for name in names:
         found = _plain_path(job, name)
         if found is not None:

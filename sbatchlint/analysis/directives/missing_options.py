@@ -12,13 +12,13 @@ from sbatchlint.source.text import Span
 
 
 class Gone(NamedTuple):
-    """An option of releases before 20.11: where it was removed or renamed, and its name since (None: none)."""
+    """What became of an option before 20.11: the release that dropped it, and its name from then on (None: none)."""
 
     since: str
     name: str | None
 
 
-# Read off the option tables of sbatch in 14.11 to 20.11.
+# From the option tables of sbatch in 14.11 to 20.11.
 GONE = {
     "blrts-image": Gone("18.08", None),
     "checkpoint": Gone("20.02", None),
@@ -41,11 +41,11 @@ GONE = {
 
 
 class MissingOption(NamedTuple):
-    """An option that other releases have.
+    """An option that only other releases have.
 
     `absent`: the releases of the range that do not have it. `kind`: `new` (only later ones have it), `removed` (only
-    earlier ones) or `gap` (both). `since`: the release that brought it, or took it away. `gone`: what became of one of
-    the time before 20.11; then `kind` is `removed`.
+    earlier ones) or `gap` (both). `since`: the release that added or removed it. `gone`: for an option removed before
+    20.11, what became of it; then `kind` is `removed`.
     """
 
     written: str
@@ -56,9 +56,9 @@ class MissingOption(NamedTuple):
 
 
 def missing_options(job: Job) -> list[tuple[Span, MissingOption]]:
-    """Options of the block, and of sbatch on a command line, that only other releases have than some of the range.
+    """Options of the block, and of sbatch command lines, that some release of the range lacks and another release has.
 
-    With their places: that of the option alone where it stands there as it is read, without quotes or backslashes.
+    Each comes with its place: the option alone, if it is written without quotes or backslashes.
     """
     found: list[tuple[Span, MissingOption]] = []
     blocks = [each for each in option_blocks(job) if each.command == "sbatch"]
@@ -75,7 +75,7 @@ def missing_options(job: Job) -> list[tuple[Span, MissingOption]]:
 
 
 def missing_step_options(job: Job) -> list[tuple[Span, MissingOption]]:
-    """Options of the script's sruns that only other releases have, with their places."""
+    """Options of the script's sruns that some release of the range lacks and another has, with their places."""
     found: dict[tuple[Span, MissingOption], None] = {}
     for step in job.steps:
         argv = step.invocation.argv
@@ -90,7 +90,7 @@ def missing_step_options(job: Job) -> list[tuple[Span, MissingOption]]:
 
 
 def missing_option(written: str, command: str, absent: tuple[str, ...]) -> MissingOption | None:
-    """Why these releases do not know an option that others have; None where none has it."""
+    """What is known of an option that these releases lack and others have; None where no release has it."""
     has = accepting_commands(written).get(command, ())
     if not has:
         gone = GONE.get(written[2:]) if written.startswith("--") else None

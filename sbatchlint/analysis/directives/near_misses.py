@@ -1,8 +1,8 @@
-"""Comments that were meant for directives, and directives that were meant for comments.
+"""Comments that were meant as directives, and directives that were meant as comments.
 
-sbatch takes a line for a directive when it begins with `#SBATCH`, in column 0 and in capitals, or with `#SLURM`, for
+sbatch takes a line as a directive if it begins with `#SBATCH`, in column 0 and in capitals, or with `#SLURM`, for
 which it prints an error (`_opt_batch_script()`, src/sbatch/opt.c, 20.11 to 26.05). `##SBATCH`, `#S BATCH` and
-`#XSBATCH` are the usual ways to switch a directive off, and are meant.
+`#XSBATCH` are the usual ways to switch a directive off, so they are deliberate.
 """
 
 import re
@@ -27,18 +27,19 @@ BARE = "bare"
 NO_HASH = "no-hash"
 
 WORD = "SBATCH"
-# From the hash on, so that the rest of a text is passed by quickly.
+# The pattern begins with the hash, so that the rest of a text is skipped quickly.
 _LOOKS_NEAR = Regex(r"#(?!(?<=\n#)SBATCH)(?P<gap>[ \t]*+)(?P<word>[A-Za-z]{4,9}+)(?P<sign>[ \t:=]*+)(?=--?[A-Za-z])")
 _WITHOUT_HASH = Regex(r"[$%@!]?SBATCH[ \t]+(?=--?[A-Za-z])")
 
 
 class NearMiss(NamedTuple):
-    """`start`, `end`: what stands for `#SBATCH` in the text, the blanks in front included; `last`: the end of the line.
+    """A line that is almost a directive, or that sbatch reads as one though it was not meant so.
 
+    `start`, `end`: what is written for `#SBATCH`, with the whitespace before it; `last`: the end of the line.
     `kind`: `spelling` (`#SBTACH`), `indented`, `blank` (`# SBATCH`), `case` (`#sbatch`); `no-hash` (`SBATCH`, a command
-    that ends the reading); of lines that sbatch does read: `old-word` (`#SLURM --nodes=2`), `banner` (`#SLURM options`,
-    which it refuses) and `bare` (`#SLURM`).
-    `settings`: what it would set. `word`: as written. `accepted`: whether sbatch would take the line if it read it.
+    after which sbatch reads no directives); of lines that sbatch does read: `old-word` (`#SLURM --nodes=2`), `banner`
+    (`#SLURM options`, which it refuses) and `bare` (`#SLURM`). `settings`: what it would set. `word`: as written.
+    `accepted`: whether sbatch would accept the line if it read it.
     """
 
     kind: str
@@ -51,7 +52,7 @@ class NearMiss(NamedTuple):
 
 
 def read_as_directive(directives: Directives, start: int, end: int) -> tuple[list[Setting], bool]:
-    """The options in a part of a line, as if it stood behind `#SBATCH`; and whether sbatch would take them."""
+    """The options in a part of a line, read as if after `#SBATCH`; and whether sbatch would accept them."""
     string = directives.text.string
     line = DirectiveLine(directives.text, "", start, end, end, 0)
     words = read_words(string, start, end)
@@ -63,7 +64,7 @@ def read_as_directive(directives: Directives, start: int, end: int) -> tuple[lis
 
 
 def near_misses(directives: Directives) -> list[NearMiss]:
-    """Comments of the option block that were meant for directives, and directives that were not meant for any."""
+    """Comments of the option block that were meant as directives, and directives that were not meant as such."""
     if not directives.has_comments:
         return []
     found = _old_words(directives)
@@ -86,9 +87,9 @@ def near_misses(directives: Directives) -> list[NearMiss]:
             continue
         if not settings or all(each.option is None or each.option.early for each in settings):
             continue
-        if kind in (BLANK, CASE) and not _meant(directives, settings):
+        if kind in (BLANK, CASE) and not _is_meant(directives, settings):
             continue
-        if kind == CASE and (not directives.lines or match["gap"] and not _among_directives(string, start, last)):
+        if kind == CASE and (not directives.lines or match["gap"] and not _adjoins_directive(string, start, last)):
             continue
         end = match.end("word") if match["sign"].isspace() else match.end()
         found.append(NearMiss(kind, start, end, last, tuple(settings), match["word"], accepted))
@@ -97,7 +98,7 @@ def near_misses(directives: Directives) -> list[NearMiss]:
 
 
 def _without_hash(directives: Directives) -> list[NearMiss]:
-    """The lines `SBATCH --nodes=2` from the one on that ended the reading."""
+    """Lines such as `SBATCH --nodes=2`, from the command on at which sbatch stopped reading."""
     string = directives.text.string
     found: list[NearMiss] = []
     at = directives.stop.start if directives.stop is not None else len(string)
@@ -115,7 +116,7 @@ def _without_hash(directives: Directives) -> list[NearMiss]:
 
 
 def _kind(lead: str, match: re.Match[str]) -> str | None:
-    """What is wrong with the beginning of such a line; None for a directive, one switched off, and other words."""
+    """What is wrong with the beginning of such a line; None for a directive, one switched off, or another word."""
     gap, word = match["gap"], match["word"]
     if word == WORD:
         return BLANK if gap else INDENTED if lead else None
@@ -123,19 +124,18 @@ def _kind(lead: str, match: re.Match[str]) -> str | None:
     if upper == WORD:
         return CASE
     if upper.startswith(("SBATCH", "SLURM")) and not lead and not gap:
-        # A directive, with a letter too many.
-        return None
+        return None  # sbatch reads it: a directive with a letter too many
     if upper.endswith(WORD) and upper != "S" + WORD:
         return None
     distance = edit_distance(upper, WORD)
     if distance == 2:
-        # Not PATCH, SWITCH and the like: the word's own letters, in disorder.
+        # Only the letters of SBATCH in another order: not PATCH, SWITCH and the like.
         return SPELLING if word == upper and word[0] == "S" and set(word) <= set(WORD) else None
     return SPELLING if distance == 1 and (word == upper or not gap) else None
 
 
-def _meant(directives: Directives, settings: list[Setting]) -> bool:
-    """Whether the options look like some that are asked for: no prose, and none that the block sets otherwise."""
+def _is_meant(directives: Directives, settings: list[Setting]) -> bool:
+    """Whether the options are likely to be meant: their values are valid, and the block does not set all of them."""
     if all(directives.all(each.name, each.component) for each in settings):
         return False
     majors = directives.versions.majors
@@ -148,7 +148,7 @@ def _meant(directives: Directives, settings: list[Setting]) -> bool:
     )
 
 
-def _among_directives(string: str, start: int, end: int) -> bool:
+def _adjoins_directive(string: str, start: int, end: int) -> bool:
     """Whether the line above or below is a directive."""
     above = string.rfind("\n", 0, max(start - 1, 0)) + 1
     return start > 0 and magic_of(string, above) is not None or magic_of(string, end + 1) is not None

@@ -1,7 +1,7 @@
 """Values that were left to be filled in: `<account>`, `your_partition`, `CHANGEME`, `project_XXXXXXX`, `HH:MM:SS`.
 
-Angle brackets around a word say so in any option. Words say so only where a name is expected, and only such words as
-no site has given to anything: `test`, `gpu`, `general` or `example` are no placeholders.
+Angle brackets around a word are a placeholder in any option. A plain word is one only where a name is expected, and
+only if no site names anything so: `test`, `gpu`, `general` and `example` are not placeholders.
 """
 
 import re
@@ -11,24 +11,24 @@ from typing import NamedTuple
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
-# Which part of a value is looked at, by option: names of things at a site, and paths.
+# Options by what their values are: names of things at a site, and paths.
 _NAMES = frozenset(("account", "partition", "qos", "reservation", "constraint"))
 _PATHS = frozenset(("output", "error", "input", "chdir"))
 _OTHER_PATHS = frozenset(
     ("container", "container-image", "container-mounts", "container-workdir", "environment", "uenv-file")
 )
-# What they take is a number, or begins with one: no name of a site is in the way.
+# Their values are numbers, or begin with one, so they cannot be confused with names of a site.
 _COUNTS = "nodes ntasks ntasks-per-node ntasks-per-socket ntasks-per-core ntasks-per-gpu cpus-per-task cpus-per-gpu"
 _NUMBERS = frozenset(_COUNTS.split())
 _MEMORY = frozenset(("mem", "mem-per-cpu", "mem-per-gpu", "tmp"))
 _GPUS = frozenset(("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres"))
 _LISTED = frozenset(("array", "dependency", "nodelist", "exclude"))
 _MIXED = _NUMBERS | _MEMORY | _GPUS | _LISTED | {"time", "time-min", "begin", "deadline"}
-# Their values may hold angle brackets for reasons of their own.
+# Their values may hold angle brackets that are meant.
 _FREE_TEXT = frozenset(("comment", "wrap", "extra"))
 
 _ANGLED = Regex(r"<[A-Za-z](?:[^<>]*[^<>\s])?>")
-# `[account]`; where a list may stand, brackets are of the list.
+# `[account]`; in options that take a list, brackets belong to the list.
 _SQUARE = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&]*\]")
 _SQUARE_WITH_BLANK = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&\s]*(?:\s+[^\[\]<>{}|,*&\s]+)+\]")
 _SQUARED = frozenset(("account", "partition", "qos", "reservation", "mail-user", "time"))
@@ -44,7 +44,7 @@ _THING = (
     "account|allocation|project|proj|partition|queue|qos|reservation|constraint|email|e?mail|group|grant|username|user"
     "|name|id|dir|directory|path|slurm|cluster|time|walltime|address|node|job"
 )
-# A word, lower case, with `_` for all signs between its parts.
+# A word in lower case, with `_` for all separators between its parts.
 _WORD = Regex(
     rf"your(?:_.*|(?:{_THING})s?(?:_.*)?)?"
     r"|my_?(?:account|allocation|partition|queue|qos|reservation|email)(?:_?(?:name|id))?"
@@ -55,9 +55,9 @@ _WORD = Regex(
     # In the manuals of the Alliance (Canada), and copied from there.
     r"|(?:def|rrg)_(?:some(?:user|prof|pi|acct|account)|your.*)"
 )
-# What no folder is called, either.
+# Words that are not names of folders either.
 _FOLDER = Regex(r"your_.*|change_?me|replace_?me|replace_with_.*|.+_(?:goes_)?here|x{3,}")
-# Written in capitals, a name of the thing stands for the thing.
+# In capitals, the name of the option stands for its value.
 _CAPITALS = Regex(
     r"(?:MY_|SLURM_)?(?:ACCOUNT|ALLOCATION|PARTITION|PROJECT|QUEUE|QOS|RESERVATION|CONSTRAINT|EMAIL|USERNAME|ACCNR)"
     r"(?:_(?:NAME|ID|CODE))?"
@@ -83,8 +83,10 @@ _PERSON = Regex(
 
 
 class Placeholder(NamedTuple):
-    """`text`: as written. `start`, `end`: where it stands in the value. `kind`: `blank` (to be filled in), `template`
-    (a program fills it in before Slurm sees it) or `path` (`/path/to`, of an explanation).
+    """A part of a value that is to be filled in.
+
+    `text`: as written. `start`, `end`: its place in the value. `kind`: `blank` (somebody fills it in), `template`
+    (a program fills it in before Slurm sees it) or `path` (the `/path/to` of an explanation).
     """
 
     text: str
@@ -94,7 +96,7 @@ class Placeholder(NamedTuple):
 
 
 def placeholder(option: str, raw: str) -> str | None:
-    """The part of a directive's value that stands for something to be filled in (`<account>`); None without one.
+    """The part of a directive's value that is to be filled in (`<account>`), but for `/path/to`; None without one.
 
     `option`: its canonical name; `raw`: the value as written.
     """
@@ -109,14 +111,14 @@ def may_be_words(option: str, value: str) -> bool:
     return option in _MIXED and not is_number(value[:-1]) and (value.upper() != value.lower() or value[:1] in "?.[")
 
 
-@lru_cache(maxsize=1024)  # several checks ask, and most scripts give the same values
+@lru_cache(maxsize=1024)  # several checks ask, and most scripts have the same values
 def find_placeholder(option: str, raw: str) -> Placeholder | None:
-    """The first placeholder in a value."""
+    """The first placeholder in a value of an option; None without one."""
     if option in _FREE_TEXT:
         return None
     signs = "__" in raw or not set(raw).isdisjoint("<>{}[]@%")
     if not signs and option not in _OTHER_PATHS and not may_be_words(option, raw):
-        return None  # so it is with most values, and no pattern is compiled for them
+        return None  # most values end here, before any pattern is compiled
     found = _ANGLED.search(raw)
     if found is not None and option == "mail-user" and "@" in found.group() and raw.strip("\"'")[0] != "<":
         # `Ada <ada@uni.edu>` is an address.
@@ -167,7 +169,7 @@ def _in_place_of_a_number(option: str, raw: str) -> Placeholder | None:
 
 
 def _among(bare: str, offset: int, separators: str, capitals: Regex | None) -> Placeholder | None:
-    """A placeholder among the parts of a list."""
+    """The first placeholder among the parts of a list; None without one."""
     at = 0
     for separator in [*re.finditer(separators, bare), None]:
         end = len(bare) if separator is None else separator.start()
@@ -179,9 +181,9 @@ def _among(bare: str, offset: int, separators: str, capitals: Regex | None) -> P
 
 
 def enclosing_placeholder(string: str, start: int, line_start: int, line_end: int) -> tuple[int, int] | None:
-    """The range of the placeholder with blanks in it (`<project id>`, `{ partition }`) over the character at `start`.
+    """The range of the placeholder with spaces in it (`<project id>`, `{ partition }`) that holds the offset `start`.
 
-    sbatch takes its first word for a value, and refuses the script for the next.
+    None without one. sbatch takes its first word as the value, and refuses the script because of the next.
     """
     for pattern in (_ANGLED, _BRACED, _SQUARE_WITH_BLANK):
         for found in pattern.finditer(string, line_start, line_end):
@@ -191,7 +193,7 @@ def enclosing_placeholder(string: str, start: int, line_start: int, line_end: in
 
 
 def may_open_placeholder(option: str, raw: str) -> bool:
-    """Whether a value may be the first word of a placeholder with blanks in it: `<project id>`, `[your account]`."""
+    """Whether a value may be the first word of a placeholder with spaces in it: `<project id>`, `[your account]`."""
     return option not in _FREE_TEXT and ("<" in raw or "{" in raw or "[" in raw and option in _SQUARED)
 
 
@@ -208,7 +210,7 @@ def _parts(raw: str) -> list[tuple[int, int]]:
 
 
 def _words(raw: str, pattern: Regex, capitals: bool = False) -> Placeholder | None:
-    """A placeholder among the words of a name or of a path."""
+    """The first placeholder among the words of a name or a path; None without one."""
     for start, end in _parts(raw):
         part = raw[start:end]
         if pattern.fullmatch(_plain(part)) or capitals and (_CAPITALS.fullmatch(part) or _CROSSES.search(part)):

@@ -1,4 +1,4 @@
-"""Words of a directive that are neither options nor values: what stands around them, and what was meant by them."""
+"""Words of a directive that are neither options nor values, and what was probably meant by them."""
 
 import re
 from itertools import pairwise
@@ -15,7 +15,7 @@ from sbatchlint.source.edits import Edit
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
-# Options whose values are text, or names of files; and kinds of values that are lists.
+# Options whose values are free text or file names; and kinds of values that are lists.
 _FREE_TEXT = frozenset({
     "chdir", "comment", "container", "container-image", "container-mounts", "container-workdir", "container-save",
     "error", "extra", "input", "job-name", "nodefile", "output", "wrap",
@@ -27,7 +27,7 @@ _OPENS = Regex(r"[,:=%+&|*@/.\[(-]\Z")
 _CLOSES = Regex(r"[,:=%+&|*@/.\])-]")
 _UNIT = Regex(r"([KMGTkmgt])(?:i?[Bb])?|(?i:(k)ilo|(m)ega|(g)iga|(t)era)(?i:bytes?)")
 _CLOCK = Regex(r"\d{1,2}(?::\d\d){0,2}")
-# What stands behind a number of these for a time, `{}` being the number.
+# How a time limit in each unit is written; `{}` is the number.
 _TIMES = {"m": "{}", "h": "{}:00:00", "d": "{}-00:00:00"}
 _TIME_UNIT = Regex(r"(?:([mhd])|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?)", re.IGNORECASE)
 _SHELL = Regex(r"[\"']?(?:\$[\w{(@*]|`)")
@@ -37,10 +37,10 @@ _SEPARATORS = Regex(r"(?:[,;&|]|&&)\Z")
 
 
 class Meant(NamedTuple):
-    """What to write for the words: `advice` for the message, `edits` where it is plain what was meant.
+    """What to write instead of the words: `advice` for the message, and `edits` where it is clear what was meant.
 
-    `safe`: whether it is certain. `fault`: what is wrong, where it is not that they are neither an option nor a value.
-    `end`: where the words end, if not where sbatch says.
+    `safe`: whether that is certain. `fault`: what is wrong, '' where it is that the words are neither an option nor a
+    value. `end`: where the words end, if not where sbatch ends them.
     """
 
     advice: str
@@ -52,10 +52,10 @@ class Meant(NamedTuple):
 
 
 class PositionalWords:
-    """The words of a problem, and what stands around them. All offsets are of the text.
+    """The words of a problem, with the words around them. All offsets are into the text.
 
-    `start`, `end`, `words`: sbatch gives up at the first of them; the others follow it up to the next option. `before`,
-    `after`: the other words of the line. `setting`: the option to which the word in front belongs.
+    `start`, `end`, `words`: sbatch fails at the first of them; the others follow it up to the next option. `before`,
+    `after`: the other words of the line. `setting`: the option to which the previous word belongs.
     """
 
     def __init__(self, directives: Directives, problem: Problem) -> None:
@@ -96,14 +96,14 @@ class PositionalWords:
 
     @property
     def value_start(self) -> int:
-        """Where the value in front begins, or the words where there is none."""
+        """Where the value before the words begins; where the words begin, if there is none."""
         setting = self.setting
         if setting is None or setting.value_token is None:
             return self.start
         return setting.value_token.part(setting.value_start)[0]
 
     def meant(self) -> Meant:
-        """What was probably meant by the words."""
+        """What to write instead of the words."""
         word, setting = self.words[0], self.setting
         if placeholder("", self.string[self.start : self.end]) is not None:
             return Meant("replace the placeholder")
@@ -127,7 +127,7 @@ class PositionalWords:
         return Edit(self.directives.text.span(start, end), content)
 
     def _rewritten(self, setting: Setting, value: str, quoted: bool = False) -> Meant:
-        """The option with another value in place of its own and the words."""
+        """The edit that replaces the option's value and the words by another value."""
         edit = self._edit(self.value_start, self.end, quote(value))
         sign = "=" if setting.written.startswith("--") and not setting.separate else " "
         instead = f"`{setting.written}{sign}{quote(value)}`"
@@ -136,7 +136,7 @@ class PositionalWords:
         return Meant(f"write {instead}", (edit,))
 
     def _escaped(self, word: str) -> Meant | None:
-        """A blank that a backslash joins to the value, as releases from 24.05 on read it."""
+        """A value that goes on after an escaped space, as releases from 24.05 on read it."""
         if self.setting is None or self.string[self.start - 2 : self.start] != "\\ ":
             return None
         start = self.value_start
@@ -154,10 +154,10 @@ class PositionalWords:
             return None
         setting, fault = self.setting, "a word of a directive may not begin with `:`"
         if setting is not None and setting.value is not None:
-            given = _NEXT_OPTION.split(self.string[self.start : self.line.end].rstrip(BLANKS))[0]
-            value = setting.value + "".join(given.split())
-            if self._is_taken(setting, value):
-                self.end = self.start + len(given)
+            rest_of_value = _NEXT_OPTION.split(self.string[self.start : self.line.end].rstrip(BLANKS))[0]
+            value = setting.value + "".join(rest_of_value.split())
+            if self._is_accepted(setting, value):
+                self.end = self.start + len(rest_of_value)
                 return self._rewritten(setting, value)._replace(fault=fault)
         elif self.start == self.line.words_start:
             rest = self.start + len(word) - len(word.lstrip(":"))
@@ -191,7 +191,7 @@ class PositionalWords:
         return Meant("remove it: options need only a blank between them", (self._edit(start, self.end, ""),))
 
     def _no_dashes(self, word: str) -> Meant | None:
-        """`nodes=2`, `- nodes=2`, `-- nodes=2`, and options behind a lone `--`."""
+        """An option without its dashes (`nodes=2`, `- nodes=2`, `-- nodes=2`), or after a lone `--`."""
         string = self.string
         lone = self.before[-1] if self.before and self.before[-1].text == "--" else None
         if lone is not None and word[:1] == "-":
@@ -222,7 +222,7 @@ class PositionalWords:
         return Meant(f"write `{written}`", (self._edit(start, at + dashes, "--"),))
 
     def _takes_next(self, option: Option) -> bool:
-        """Whether the line is the name of an option and its value: `nodes 2`."""
+        """Whether the line consists of an option's name and a value for it: `nodes 2`."""
         majors = self.directives.versions.majors
         return (
             not self.before
@@ -236,7 +236,7 @@ class PositionalWords:
     def _no_value(self, setting: Setting) -> Meant | None:
         argument = setting.option.argument(self.directives.versions.last) if setting.option is not None else "none"
         joined = "".join(self.words)
-        if argument == "optional" and self._is_taken(setting, joined):
+        if argument == "optional" and self._is_accepted(setting, joined):
             long = setting.written.startswith("--")
             if long or setting.start + 1 == len(setting.token.text):
                 sign = "=" if long else ""
@@ -266,33 +266,34 @@ class PositionalWords:
                 return self._comment()
             return self._rewritten(setting, spaced, quoted=True)
         connected = all(_OPENS.search(a) or _CLOSES.match(b) for a, b in pairwise(parts))
-        if connected and self._is_taken(setting, "".join(parts)):
+        if connected and self._is_accepted(setting, "".join(parts)):
             return self._rewritten(setting, "".join(parts))
-        if kind in ("timestamp", "feature-expr") and self._is_taken(setting, spaced) and not self._is_note():
+        if kind in ("timestamp", "feature-expr") and self._is_accepted(setting, spaced) and not self._is_note():
             joined = spaced if kind == "timestamp" else "".join(parts)
-            return self._rewritten(setting, joined, joined == spaced) if self._plain() else None
+            return self._rewritten(setting, joined, joined == spaced) if self._are_values() else None
         if kind == "env-list" and all(re.match(r"[A-Za-z_]\w*(?:=|,?\Z)", word) for word in self.words):
             return self._rewritten(setting, ",".join(part.strip(",") for part in parts))
         if kind in _LISTS and not self._is_note():
             listed = ",".join(part.strip(",") for part in parts)
-            if len(set(self.words)) == len(self.words) and self._is_taken(setting, listed) and self._plain():
+            is_list = len(set(self.words)) == len(self.words) and self._are_values()
+            if is_list and self._is_accepted(setting, listed):
                 return self._rewritten(setting, listed)
         return None
 
-    def _plain(self) -> bool:
+    def _are_values(self) -> bool:
         """Whether the words look like values, not like a sentence."""
         return all(any(each in word for each in "0123456789,:&|") or word.isupper() for word in self.words)
 
-    def _is_taken(self, setting: Setting, value: str) -> bool:
+    def _is_accepted(self, setting: Setting, value: str) -> bool:
         option = setting.option
         return option is None or not refusals(option, value, self.directives.versions.majors)
 
     def _is_note(self) -> bool:
-        """Whether the words begin as a comment does that is none to sbatch: `(minutes)`, `; default: 4`."""
+        """Whether the words begin like a comment, though not with sbatch's `#`: `(minutes)`, `; default: 4`."""
         return self.words[0][:1] in ("(", ";", "#") or self.words[0][:2] in ("//", "<-", "/*") or self.words[0] == "--"
 
     def _is_prose(self) -> bool:
-        """Whether the words look like a comment, and nothing but that is left of the line."""
+        """Whether the words look like a comment that goes on to the end of the line."""
         if self.after or self.line.fault is not None or self.line.dropped is not None:
             return False
         if self.setting is None and any(token.text[:1] == "-" for token in self.before):
@@ -327,7 +328,7 @@ _ANYTHING = Meant("quote a value that holds blanks, and write `#` before a comme
 
 
 def _with_unit(kind: str, value: str, word: str) -> str | None:
-    """A number with the unit, or the clock time, that stands apart from it: `4 GB`, `24 hours`, `1 12:00:00`."""
+    """A number joined with the unit or clock time after it (`4 GB`, `24 hours`, `1 12:00:00`); None without one."""
     if not is_number(value):
         return None
     if kind == "mem":

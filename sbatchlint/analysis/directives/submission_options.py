@@ -1,4 +1,4 @@
-"""Options of sbatch that an srun of no release takes."""
+"""Options of sbatch that srun does not take in any release."""
 
 from functools import lru_cache
 
@@ -10,7 +10,7 @@ from sbatchlint.slurm.versions import MAJORS, Range
 
 
 def submission_options(step: Step, versions: Range) -> list[tuple[OptionFault, str]]:
-    """The words of an srun that it refuses and that are options of sbatch, with their long names there."""
+    """The words that srun refuses because only sbatch has these options, with the options' long names."""
     last = _program(step)
     found: list[tuple[OptionFault, str]] = []
     for problem in step.problems:
@@ -18,14 +18,14 @@ def submission_options(step: Step, versions: Range) -> list[tuple[OptionFault, s
             continue
         names = {_name(problem.written, "sbatch", version) for version in problem.versions or versions.majors}
         name = names.pop() if len(names) == 1 else None
-        # An option that some srun has is a matter of releases.
+        # Where srun has the option in some release, the release is the fault.
         if name is not None and not any(_name(problem.written, "srun", version) for version in MAJORS):
             found.append((problem, name))
     return found
 
 
 def _program(step: Step) -> int:
-    """The index of the first word that may be the program, as it is not known and no option's value; else the end."""
+    """The index of the first unknown word that may be the program, as it is not an option's value; else the end."""
     argv = step.invocation.argv
     if step.certain:
         return len(argv)
@@ -36,7 +36,7 @@ def _program(step: Step) -> int:
 
 @lru_cache(maxsize=256)
 def _name(written: str, command: str, version: str) -> str | None:
-    """The long name of a command's own option that is written so."""
+    """The long name of the command's own option that is written so; None where there is none, or several."""
     if written.startswith("--"):
         options = matches(written[2:], command, version)
         return options[0].name if len(options) == 1 and options[0].plugin is None else None

@@ -1,6 +1,6 @@
-"""Typos in a directive, by which a value is not what was meant.
+"""Typos in a directive, because of which a value is not what was meant.
 
-Where there is one, it is the fault to report; what sbatch says of the value that came of it only repeats it.
+Where there is one, it is what to report: an objection to the resulting value would only repeat it.
 """
 
 from typing import NamedTuple
@@ -17,19 +17,19 @@ from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import find
 from sbatchlint.source.regex import Regex
 
-# The text of a shell's expansion, in a directive where no shell ever sees it.
+# A shell expansion, in a directive that no shell ever sees.
 EXPANSION = Regex(
     r"(?<!\\)(?:\\\\)*(\$\{[^}]{0,500}\}|\$\(\([^)]{0,500}\)\)|\$\([^)]{0,500}\)?|\$(?:[A-Za-z_]\w*|[1-9@*$](?!\d))|`[^`]*`?)"
 )
 
-# Blanks that are none to sbatch, what is not seen at all, and the dashes and quotes of word processors.
+# Spaces that sbatch does not split at, invisible characters, and the dashes and quotes of word processors.
 INVISIBLE = Regex(
     "[\u00a0\u2007\u202f\u2009\u200a\u200b\u200c\u200d\u2060\ufeff\u00ad\u2010-\u2015\u2212\u2018\u2019\u201c\u201d]"
 )
 
 CURLY = Regex("[\u2018\u2019\u201c\u201d]")
 
-# The kinds of typo, in the order in which they count.
+# The kinds of typo.
 INVISIBLE_CHARACTER = "invisible"
 SHORT_EQUALS = "short-equals"
 BLANK_AT_EQUALS = "blank-at-equals"
@@ -40,7 +40,7 @@ HASH = "hash"
 
 
 def raw_value(directives: Directives, setting: Setting) -> str:
-    """The value as it is written, with its quotes; '' without one."""
+    """The value as written, with its quotes; '' without one."""
     if setting.value_token is None:
         return ""
     start, end = setting.value_token.part(setting.value_start)
@@ -48,7 +48,7 @@ def raw_value(directives: Directives, setting: Setting) -> str:
 
 
 def dashed(word: str, command: str = "sbatch") -> str | None:
-    """The long name of a word that has one dash or three for two: `-nodes=2`, `---gres`; None for all others."""
+    """The name of a long option with one dash or three instead of two (`-nodes=2`, `---gres`); None for other words."""
     bare = word.lstrip("-")
     dashes = len(word) - len(bare)
     name = bare.partition("=")[0]
@@ -58,10 +58,10 @@ def dashed(word: str, command: str = "sbatch") -> str | None:
 
 
 class Gap(NamedTuple):
-    """Blanks beside the `=` of an option. All offsets are of the text.
+    """Whitespace around the `=` of an option. All offsets are into the text.
 
-    `start`: where the option ends, `end`: where its value begins, None without one; `sign` belongs between the two.
-    `last`: the end of the value. `value`: what sbatch takes for it.
+    `start`: where the option ends, `end`: where its value begins, None without one; `sign`: what belongs between them.
+    `last`: the end of the value. `value`: what sbatch takes as the value.
     """
 
     start: int
@@ -72,7 +72,7 @@ class Gap(NamedTuple):
 
 
 def gap_at_equals(directives: Directives, setting: Setting) -> Gap | None:
-    """The blanks of `--time = 5`, `--time =5`, `--time= 5`, `-t = 5` and `-t= 5`; None where the option has none."""
+    """The gap in `--time = 5`, `--time =5`, `--time= 5`, `-t = 5` and `-t= 5`; None where there is none."""
     string, token = directives.text.string, setting.token
     long = setting.written.startswith("--")
     if setting.value is not None and not setting.separate:
@@ -103,12 +103,12 @@ def gap_at_equals(directives: Directives, setting: Setting) -> Gap | None:
 
 
 def _following(setting: Setting, count: int) -> list[Token]:
-    """The next words of the line behind an option's own."""
+    """The next words of the line after an option's own."""
     return [each for each in setting.line.tokens if each.start >= setting.token.end][:count]
 
 
 def typo(directives: Directives, setting: Setting) -> str | None:
-    """How a setting is miswritten, so that its value is not what was meant; None where it is not."""
+    """The kind of typo because of which a setting's value is not what was meant; None without one."""
     token, value = setting.value_token, setting.value
     string = directives.text.string
     if not setting.written.startswith("--"):
@@ -152,7 +152,7 @@ def _opens_placeholder(setting: Setting, string: str, raw: str) -> bool:
 
 
 def swallowed(setting: Setting) -> bool:
-    """Whether a `#` stands where the value should, so that an option of a later line became the value: `-J #3`."""
+    """Whether a `#` where the value belongs makes an option of a later line the value: `-J #3`."""
     return (
         setting.line.comment is not None
         and setting.value is not None
@@ -162,7 +162,7 @@ def swallowed(setting: Setting) -> bool:
 
 
 def swallowed_option(setting: Setting) -> bool:
-    """Whether the value is an option of a later line, as the option has none of its own: `-J` above `-N 2`."""
+    """Whether an option without a value takes an option of a later line as its value: `-J` above `-N 2`."""
     value = setting.text
     if value is None or setting.value_line is setting.line or not setting.separate or swallowed(setting):
         return False

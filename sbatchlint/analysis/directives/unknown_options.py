@@ -1,4 +1,4 @@
-"""Options that sbatch, srun or salloc of no release knows."""
+"""Options that sbatch, srun or salloc does not know in any release."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,14 +16,14 @@ from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.regex import Regex
 
 _NAME = Regex(r"[a-z][a-z0-9]+(?:[-_][a-z0-9]+)*", re.ASCII)
-# Words of Slurm's trade that are part of no option's name.
-_TRADE = ("job", "jobs", "limit", "list", "memory", "number", "processes", "queue", "rank", "total", "walltime")
+# Words about batch jobs that are not part of an option's name.
+_TERMS = ("job", "jobs", "limit", "list", "memory", "number", "processes", "queue", "rank", "total", "walltime")
 
 
 class UnknownOption(NamedTuple):
-    """An option that the command of its block knows in no release of the range.
+    """An option that the block's command does not know in any release of the range.
 
-    `commands`: those that take it (see `accepting_commands`).
+    `commands`: those that do (see `accepting_commands`).
     """
 
     block: Directives
@@ -32,10 +32,7 @@ class UnknownOption(NamedTuple):
 
 
 def unknown_options(job: Job) -> list[UnknownOption]:
-    """The unknown options of the block and of command lines.
-
-    Not those of `missing_options`, nor names with one dash or three.
-    """
+    """The unknown options of the block and of command lines, without `missing_options` and names with a wrong dash."""
     return [found for block in option_blocks(job) for found in _of_block(block)]
 
 
@@ -49,23 +46,20 @@ def _of_block(block: Directives) -> Iterator[UnknownOption]:
             continue
         commands = accepting_commands(problem.written)
         if block.command == "sbatch" and problem.value_token is not None and _is_flag(problem.written, "srun"):
-            # `-l nodes=2` is no `--label`, but an option of another scheduler.
+            # `-l nodes=2` is not `--label`, but an option of another scheduler.
             commands = {command: releases for command, releases in commands.items() if command != "srun"}
         yield UnknownOption(block, problem, commands)
 
 
 def _is_flag(written: str, command: str) -> bool:
-    """Whether a letter is an option of this command that takes no value."""
+    """Whether `-X` is an option of this command that takes no value."""
     newest = MAJORS[-1]
     option = table(command, newest).letters.get(written[1:])
     return option is not None and option.argument(newest) == "none"
 
 
 def is_plausible(written: str) -> bool:
-    """Whether a plugin might well have an option of this name.
-
-    It can only be a long one, and none would be put together from nothing but words of Slurm's own options.
-    """
+    """Whether a plugin might have an option of this name: a long one, with a word that is not one of Slurm's own."""
     name = written[2:]
     if not written.startswith("--") or not _NAME.fullmatch(name):
         return False
@@ -75,4 +69,4 @@ def is_plausible(written: str) -> bool:
 @cache
 def _vocabulary() -> frozenset[str]:
     words = {word for option in all_options() for word in re.split("[-_]", option.name)}
-    return frozenset(words | {f"{word}s" for word in words} | {word.removesuffix("s") for word in words} | set(_TRADE))
+    return frozenset(words | {f"{word}s" for word in words} | {word.removesuffix("s") for word in words} | set(_TERMS))

@@ -1,4 +1,4 @@
-"""Option values that Slurm refuses, with what was meant: a check for each family of values reports its own."""
+"""Option values that Slurm refuses, and what was meant; each family of values has a check that reports them."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -20,10 +20,9 @@ from sbatchlint.source.text import Span
 class WrongValue(NamedTuple):
     """A setting whose value is refused.
 
-    `span`: the value, or the option where it has none. `fault`: who refuses it, in which releases, and what is wrong
-    with it: the beginning of a sentence. `reason`: the last of these alone. `instead`: the
-    value that was plainly meant and that all releases of the range take, '' for the option without a value, None where
-    it is not known; `edits` write it.
+    `span`: the value, or the option if it has none. `fault`: the beginning of a sentence: what refuses it, in which
+    releases, and why. `reason`: only why. `instead`: the value that was clearly meant and that all releases of the
+    range accept, '' for the option without a value, None where it is not known; `edits` write it.
     """
 
     setting: Setting
@@ -37,7 +36,7 @@ class WrongValue(NamedTuple):
 def wrong_values(job: Job, *kinds: str) -> Iterator[WrongValue]:
     """The settings of these families (`Refusal.kind`) that some release refuses, each once.
 
-    A setting that a later one overrides counts: sbatch looks at each. Settings with a typo are left out. The words of
+    Settings that a later one overrides are included, as sbatch checks each; settings with a typo are not. Options of
     srun, sbatch and salloc on a command line are judged like those of the block.
     """
     for directives in option_blocks(job):
@@ -62,7 +61,7 @@ def _of_block(job: Job, directives: Directives, kinds: Collection[str]) -> Itera
 
 
 def _releases(directives: Directives, setting: Setting, found: list[Refusal]) -> set[str] | None:
-    """The releases that refuse a value, or that the option has one; None for all of the range."""
+    """The releases that refuse a value, or any value of the option; None for all of the range."""
     chosen: set[str] = set()
     for refusal in found:
         if refusal.versions is None:
@@ -75,7 +74,7 @@ def _releases(directives: Directives, setting: Setting, found: list[Refusal]) ->
 
 
 def _is_cut_by_space(directives: Directives, setting: Setting) -> bool:
-    """Whether a word stands behind the value that belongs to it: `-d afterok: 1`. The word is reported."""
+    """Whether a space cuts the value in two (`-d afterok: 1`); then the word after the space is reported."""
     token, line = setting.value_token, setting.value_line
     value = setting.text or ""
     is_open = value[-1:] in ",:=%@-" or setting.name == "dependency" and ":" not in value
@@ -89,7 +88,7 @@ def _is_cut_by_space(directives: Directives, setting: Setting) -> bool:
 
 
 def _instead(directives: Directives, setting: Setting, suggested: Iterable[str | None]) -> str | None:
-    """The first of the values that every release of the range takes."""
+    """The first suggested value that every release of the range accepts; None where there is none."""
     for value in suggested:
         if value is None or setting.option is None:
             continue
@@ -115,9 +114,9 @@ def _edit(directives: Directives, setting: Setting, value: str) -> Edit:
 
 
 def span_of_words(directives: Directives, setting: Setting, words: tuple[str, ...]) -> Span:
-    """The place of one word in the list that is a setting's value; the whole value for several words.
+    """The place of a word in the list that is a setting's value.
 
-    The whole value, too, where the word stands there twice or not as it is written.
+    The whole value for several words, for one that occurs twice, and for one that is written in another way.
     """
     whole = setting.value_span or setting.span
     token = setting.value_token
