@@ -1,1 +1,1 @@
-"""What the containers of the job are, and what they keep from their programs."""
+"""The containers of the job, and what their programs cannot see."""

@@ -1,7 +1,7 @@
-"""Commands that start a container, or enter one: docker, podman, apptainer and their kin, where they stand and run.
+"""Commands that start or enter a container: docker, podman, apptainer and the like.
 
-A command may run in several ways: in a function called twice, or with options that a branch decides. What is said of
-it has to hold for all of them. What belongs to an engine follows its documents and runs: the client of docker 20.10,
+A command may run in several ways: in a function called twice, or with options that a branch decides. A finding has to
+hold for all of them. Facts about the engines are from their documentation and from runs of the docker 20.10 client and
 podman 4.3.
 """
 
@@ -19,7 +19,7 @@ from sbatchlint.source.text import Span
 
 _VERBS = frozenset({"run", "exec", "shell", "start", "test", "shared-run"})
 _DAEMONS = frozenset({"docker", "nvidia-docker"})
-# Engines whose containers have a network and a /dev/shm of their own unless they are told otherwise.
+# Engines whose containers have their own network and /dev/shm by default.
 _ISOLATING = frozenset({"docker", "nvidia-docker", "nerdctl", "podman"})
 
 
@@ -27,7 +27,7 @@ class ContainerStart:
     """One way in which a command of the script starts a container.
 
     `engine`: the name of the command (`docker`, `podman-hpc`, `singularity` …). `verb`: `run`, `exec` …, '' for engines
-    that have none. `step`: in whose tasks it runs; None: the batch shell's.
+    that have none. `step`: the step in whose tasks it runs; None for the batch shell.
     """
 
     def __init__(self, job: Job, invocation: Invocation, container: Container) -> None:
@@ -41,12 +41,12 @@ class ContainerStart:
 
     @property
     def by_daemon(self) -> bool:
-        """Whether docker's daemon runs the container, and not this command's own process."""
+        """Whether docker's daemon runs the container, not a process of this command."""
         return self.engine in _DAEMONS
 
     @property
     def is_isolated(self) -> bool:
-        """Whether its network and its /dev/shm are its own, as far as no option that is seen says otherwise."""
+        """Whether the container has its own network and /dev/shm, but for options that the checks look at themselves."""
         return self.engine in _ISOLATING and self.verb == "run" and self.is_certain
 
     @cached_property
@@ -61,14 +61,14 @@ class ContainerStart:
 
     @property
     def is_certain(self) -> bool:
-        """Whether all its options are known, so that one which is not seen is not given."""
+        """Whether all its options are known, so that an option which is not among them is not set."""
         container = self.container
         if not container.certain:
             return False
         image = container.image if container.image is not None else container.name
         if image is None or self.verb == "exec" and self.container.kind in ("docker", "podman"):
             return False
-        # `$EXTRA image command`: what is unknown and may be several words could be options
+        # `$EXTRA image command`: an unknown value that may be several words could hold options
         if not is_unknown(image) or not any(piece.open for piece in image):
             return True
         name = " ".join(piece.expansion.name for piece in image if piece.expansion is not None).upper()
@@ -78,7 +78,7 @@ class ContainerStart:
 
     @property
     def place(self) -> Span:
-        """The command's name and verb, where they stand side by side."""
+        """The place of the command's name, and of its verb if that follows on the same line."""
         first = self.container.span
         if self._verb is None:
             return first
@@ -87,14 +87,14 @@ class ContainerStart:
         return Span(first.start, verb.end) if not between.strip() and "\n" not in between else first
 
     def flag(self, name: str) -> CommandOption | None:
-        """The option that switches something on; None where it is off."""
+        """The option that switches something on; None if it is off."""
         found = self.container.option(name)
         return None if found is None or found.text in ("false", "0", "no") else found
 
     # --- edits -------------------------------------------------------------------------------
 
     def added(self, options: str) -> Edit | None:
-        """Puts options, as the shell must see them, after the verb; None where it stands nowhere in the file."""
+        """The edit that inserts options, as the shell must see them, after the verb; None if that is not in the file."""
         if self._verb is None:
             return None
         span = span_of(self.invocation.argv[self._verb])
@@ -104,14 +104,14 @@ class ContainerStart:
 
 
 def runs_script(command: Invocation) -> bool:
-    """Whether a command runs a script of the shell that cannot be read here: `bash train.sh`, `./train.sh`."""
+    """Whether a command runs a shell script that cannot be read here: `bash train.sh`, `./train.sh`."""
     words = command.argv[:2] if command.name in ("bash", "sh") else command.argv[:1]
     return not command.children and bool(words) and shown_text(words[-1]).endswith((".sh", ".bash"))
 
 
 @once
 def container_starts(job: Job) -> list[list[ContainerStart]]:
-    """The starts of a job, all ways of one command together, in the order of running."""
+    """The container starts of a job, in the order in which they run, with all ways of one command together."""
     found: dict[tuple[Span, Span], list[ContainerStart]] = {}
     for invocation in job.invocations:
         info = invocation.spawn.info

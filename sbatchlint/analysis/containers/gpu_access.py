@@ -1,8 +1,8 @@
 """Which GPUs a container sees: none, the job's, or all of its node.
 
-docker's daemon gives a container the GPUs that its options name, whichever of them Slurm gave to the job, because it
-runs outside of the job's cgroup; without options it gives none, unless the nvidia runtime is its default. apptainer
-brings the driver's libraries in with --nv (NVIDIA) or --rocm (AMD), or where its configuration always does.
+docker's daemon runs outside the job's cgroup, so it gives a container the GPUs that the options name, whatever Slurm
+allocated to the job; without options it gives none, unless the nvidia runtime is the default. apptainer mounts the
+driver's libraries with --nv (NVIDIA) or --rocm (AMD), or if its configuration always does.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from sbatchlint.source.regex import Regex
 NONE, ALL, COUNT, NAMED, UNKNOWN = "none", "all", "count", "named", "unknown"
 
 _MASKS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-# Options that may bring GPUs in.
+# Options that may give the container GPUs.
 _OTHER_WAYS = (
     "runtime",
     "device",
@@ -34,9 +34,9 @@ _TRUE = frozenset({"1", "true", "yes", "y", "on"})
 
 
 class GpuAccess(NamedTuple):
-    """What a container sees: `none`, `all` of the node, a `count` of them, `named` ones, or `unknown`.
+    """The GPUs that a container sees: `none`, `all` of the node, a `count` of them, `named` ones, or `unknown`.
 
-    `option`: what says so. `text`: the number, or the names, as written.
+    `option`: the option that sets this, None without one. `text`: the number, or the names, as written.
     """
 
     kind: str
@@ -45,14 +45,14 @@ class GpuAccess(NamedTuple):
 
 
 def gpu_access(start: ContainerStart) -> GpuAccess:
-    """Which GPUs the container of a start sees, as far as its options tell."""
+    """Which GPUs a container sees, according to the options with which it is started."""
     container = start.container
     if not start.is_certain:
         return GpuAccess(UNKNOWN)
     if any(_GPU_PATHS.search(shown_text(mount.source or mount.target)) for mount in container.mounts):
         return GpuAccess(UNKNOWN)
     if container.kind == "apptainer":
-        # an instance has what it was started with
+        # an instance has the GPUs with which it was started
         instance = shown_text(container.image or ()).startswith("instance:")
         return GpuAccess(UNKNOWN) if instance else _of_apptainer(start)
     if container.kind in ("docker", "podman") and start.verb == "run":
@@ -62,9 +62,9 @@ def gpu_access(start: ContainerStart) -> GpuAccess:
 
 def _of_apptainer(start: ContainerStart) -> GpuAccess:
     for name in ("nv", "nvccli", "rocm", "device", "intel-hpu"):
-        given = start.flag(name)
-        if given is not None:
-            return GpuAccess(ALL, given)
+        option = start.flag(name)
+        if option is not None:
+            return GpuAccess(ALL, option)
     for prefix in ("APPTAINER_", "SINGULARITY_"):
         for name in ("NV", "NVCCLI", "ROCM"):
             value = exported(start.invocation, prefix + name)
@@ -97,7 +97,7 @@ def _of_docker(start: ContainerStart) -> GpuAccess:
 
 
 def _of_value(text: str, option: CommandOption) -> GpuAccess:
-    """`all`, `2`, `device=0,1`, `"device=GPU-…",capabilities=utility`."""
+    """What a value of `--gpus` gives: `all`, `2`, `device=0,1`, `"device=GPU-…",capabilities=utility`."""
     fields = [each.strip("\"'") for each in text.split(",")]
     first = fields[0]
     if first in ("all", "-1", "count=all", "count=-1"):
@@ -115,7 +115,7 @@ def _of_value(text: str, option: CommandOption) -> GpuAccess:
 
 
 def runs_on_cpus(start: ContainerStart) -> bool:
-    """Whether something in the container says that it uses no GPU."""
+    """Whether a command in the container shows that it uses no GPU."""
     inside = {id(launch.invocation): launch.launcher for launch in start.launches}
     return any(
         sign.strength == PROCESSORS

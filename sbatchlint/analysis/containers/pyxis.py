@@ -1,7 +1,7 @@
-"""What pyxis is told of one step's container: the options of the directives and of the srun, which meet in it.
+"""The pyxis options of one step's container, from the directives and from the srun.
 
-sbatch hands on a directive's plugin options to each srun of the job, and srun reads these before its own command line
-(spank.c, Slurm 20.11 to 26.05). A PYXIS_CONTAINER_* variable only counts where no option says the same (pyxis 0.21).
+sbatch passes a directive's plugin options on to each srun of the job, and srun reads these before its own command line
+(spank.c, Slurm 20.11 to 26.05). A PYXIS_CONTAINER_* variable counts only where no option sets the same (pyxis 0.21).
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ STARTING = frozenset({"container-image", "container-name"})
 
 
 class PyxisOption(NamedTuple):
-    """One option of pyxis that a step gets. `inherited`: it stands in a directive."""
+    """One pyxis option of a step. `inherited`: whether it is from a directive."""
 
     name: str
     value: Pieces | None
@@ -30,7 +30,7 @@ class PyxisOption(NamedTuple):
 
 
 def pyxis_options(step: Step) -> list[PyxisOption]:
-    """What reaches pyxis for a step, in the order in which it is told."""
+    """The pyxis options of a step, in the order in which pyxis reads them."""
     found = [
         PyxisOption(setting.name, directive_value(setting), setting.span, True)
         for setting in step.request.directives.settings

@@ -1,4 +1,4 @@
-"""Programs of Slurm, and `module`, inside containers, whose images hardly have them."""
+"""Slurm's programs, and `module`, inside containers, whose images hardly ever have them."""
 
 import re
 
@@ -9,14 +9,14 @@ from sbatchlint.job.containers import Container
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
-# What brings Slurm into a container, by its path, its image or its modules.
+# Mounted paths that bring Slurm into a container.
 _BRINGS = Regex(r"slurm|munge|^(?:/host)?(?:/usr)?(?:/(?:local|s?bin))?/?$")
 _BINDINGS = Regex(r"bindings|singularity|apptainer|lumi", re.IGNORECASE)
 _LOOKING = frozenset({"command", "type", "which", "hash"})
 
 
 def provides_slurm(container: Container) -> bool:
-    """Whether Slurm may be there after all: it is mounted, or the image's name says so."""
+    """Whether a container may have Slurm: it is mounted, or the image's name says so."""
     for mount in container.mounts:
         if any(_BRINGS.search(shown_text(path)) for path in (mount.source, mount.target) if path):
             return True
@@ -25,11 +25,11 @@ def provides_slurm(container: Container) -> bool:
 
 
 def site_binds_slurm(job: Job) -> bool:
-    """Whether a module may bind Slurm into the containers of apptainer (LUMI's singularity-bindings do)."""
+    """Whether a module may bind Slurm into apptainer's containers, as LUMI's singularity-bindings does."""
     loaded = (word for each in job.invocations if has_trait(each.name, "module") for word in each.words[1:])
     return any(_BINDINGS.search(word) for word in loaded)
 
 
 def is_tested_for(job: Job, command: Invocation) -> bool:
-    """Whether the script looks whether a command's program is there."""
+    """Whether the script tests whether a command's program exists."""
     return any(each.name in _LOOKING and command.name in each.words[1:] for each in job.invocations)

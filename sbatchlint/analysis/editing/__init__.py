@@ -1,1 +1,1 @@
-"""Editing the commands of a script where their words stand: adding options, taking them out, and proving it."""
+"""Editing a script's commands in place: adding, removing and replacing options, and proving that the edits work."""

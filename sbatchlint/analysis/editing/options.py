@@ -1,8 +1,8 @@
-"""Adds options to the commands of a script, takes them out or replaces them, wherever their words stand in the file.
+"""Adds, removes and replaces options of a script's commands, wherever their words are in the file.
 
-The words of an srun may stand on its own line, in an array, or in a string: where an option goes follows from the
-syntax. Those of a launcher may stand in strings that shells read several times: how many backslashes a `$` needs there
-is not computed but tried, and proven by evaluating the changed script.
+The words of an srun may be on its own line, in an array, or in a string: where an option goes follows from the syntax.
+Those of a launcher may be in strings that shells parse several times: how many backslashes a `$` needs there is not
+computed but tried, and proven by evaluating the changed script.
 """
 
 from bisect import bisect_left, bisect_right
@@ -26,7 +26,7 @@ from sbatchlint.source.text import Span
 Accept = Callable[[Launch], bool]
 
 VERBS = frozenset({"launch", "run"})
-# What a `$` may be written as: in a command or single quotes, in double quotes, and in those inside a heredoc.
+# How a `$` is written: in a command or single quotes, in double quotes, and in double quotes within a heredoc.
 DOLLARS = ("$", "\\$", "\\\\\\$")
 _SPACES = (" ", "\t")
 _CLOSING = ('"', "'", ")")
@@ -36,7 +36,7 @@ _CLOSING = ('"', "'", ")")
 
 @once
 def _unseen_steps(job: Job) -> bool:
-    """Whether the script holds an srun that no way through it was found to run (a function nobody calls)."""
+    """Whether the script has an srun that was never found to run, as in a function that is never called."""
     seen = {each.span.start for each in job.invocations}
     for command in nodes_of(job.program, Simple):
         if command.words and isinstance(command.words[0], Word):
@@ -50,17 +50,17 @@ def _unseen_steps(job: Job) -> bool:
 
 
 def knows_all_steps(job: Job) -> bool:
-    """Whether every srun of the script is found, and its options are known."""
+    """Whether every srun of the script was found, with all its options."""
     return all(step.certain for step in job.steps) and not _unseen_steps(job)
 
 
 def add_step_option(
     job: Job, steps: Iterable[Step], option: str, after: Collection[str] = (), *, as_in_file: bool = False
 ) -> list[Edit] | None:
-    """The edits that put an option (as the job's shell must see it, or as the file has it) into these steps.
+    """The edits that add an option (as the job's shell must see it, or as it is written in the file) to these steps.
 
     It goes after a step's last option whose name is in `after`, else after the word `srun`. None where a step has no
-    place for it, or where it would reach other commands. Its dollars are escaped where an outer shell expands the text.
+    place for it, or where other commands would get it too. Its dollars are escaped where an outer shell expands the text.
     """
     if "$" in option and not as_in_file and job.directives_expand:
         if job.outer is None or job.outer.directives_expand:
@@ -79,13 +79,13 @@ def add_step_option(
                 return None
             places[place.offset] = place
         starts = sorted(place.start for place in places.values())
-        if all(_held(step, starts) == 1 for group in groups.values() for step in group):
+        if all(_count_within(step, starts) == 1 for group in groups.values() for step in group):
             return [insert(at, place.separator + option) for at, place in sorted(places.items())]
     return None
 
 
 def remove_step_option(job: Job, step: Step, option: StepOption) -> Edit | None:
-    """The edit that takes an option out of a step; None where its words are not known, or are other commands' too."""
+    """The edit that removes an option of a step; None where its words are not known, or belong to other commands too."""
     start, command = option.span.start, step.invocation
     found = words_of(job).removal(start, option.value_word != option.word, command.span)
     if found is None or found[1] and not reaches_only(job, start, [command]):
@@ -120,8 +120,8 @@ def _has(step: Step, option: StepOption) -> bool:
     return any(each.name == option.name and each.span.start == option.span.start for each in step.all_options)
 
 
-def _held(step: Step, starts: list[int]) -> int:
-    """How many of these offsets, which are in order, lie in this step's words."""
+def _count_within(step: Step, starts: list[int]) -> int:
+    """How many of these sorted offsets lie in this step's words."""
     first, last = starts[0], starts[-1]
     pieces = [each for field in step.invocation.argv for each in field if each.start <= last and first < each.end]
     ranges = (range(bisect_left(starts, each.start), bisect_left(starts, each.end)) for each in pieces)
@@ -134,9 +134,9 @@ def _held(step: Step, starts: list[int]) -> int:
 def add_launcher_options(
     job: Job, launch: Launch, options: str, accept: Accept, before: Sequence[Edit] = ()
 ) -> list[Edit] | None:
-    """The edits that give a launcher these options; None where none is found of which `accept` says that they do.
+    """The edits that add options to a launcher; None where `accept` rejects every launch that results.
 
-    `options`: as the shell that starts it must read them, words between spaces. `before`: edits that belong to them.
+    `options`: as the shell that starts the launcher must see them. `before`: further edits that the options need.
     """
     dollars = DOLLARS if "$" in options else ("$",)
     for place in _places(job, launch):
@@ -150,7 +150,7 @@ def add_launcher_options(
 def replace_words(
     job: Job, launch: Launch, span: Span, content: str, accept: Accept, before: Sequence[Edit] = ()
 ) -> list[Edit] | None:
-    """The edits that put a string in the place of another, so that the launcher gets it."""
+    """The edits that replace what is at `span` by `content`; None where `accept` rejects every launch that results."""
     for dollar in DOLLARS if "$" in content else ("$",):
         edits = [*before, Edit(span, content.replace("$", dollar))]
         if is_proven(job, launch, edits, accept):
@@ -159,9 +159,9 @@ def replace_words(
 
 
 def lines_before(job: Job, launch: Launch, lines: Iterable[str], also: Iterable[int] = ()) -> Edit | None:
-    """Lines of their own before the statement of the script that starts a launcher, or that holds its words.
+    """The edit that inserts lines before the statement that starts a launcher or holds its words; None without one.
 
-    `also`: more places that it has to stand before.
+    `also`: further places that the lines must precede.
     """
     places = [launch.launcher.span.start]
     places.extend(each.span.start for each in (launch.invocation, *launch.invocation.ancestors()))
@@ -170,7 +170,10 @@ def lines_before(job: Job, launch: Launch, lines: Iterable[str], also: Iterable[
 
 
 def lines_before_statement(job: Job, places: Iterable[int], lines: Iterable[str]) -> Edit | None:
-    """Lines of their own before the first statement of the script that holds one of these places, all its own."""
+    """The edit that inserts lines before the first statement that holds one of these places.
+
+    None if not all of them are in the script's own text.
+    """
     places = sorted(places)
     if job.is_embedded or places[-1] >= len(job.source.own.text):
         return None
@@ -186,7 +189,7 @@ def lines_before_statement(job: Job, places: Iterable[int], lines: Iterable[str]
 
 
 def lines_above(job: Job, start: int, lines: Iterable[str]) -> Edit | None:
-    """Lines of their own before what begins its line at `start`; None where something else stands before that."""
+    """The edit that inserts lines above the line on which `start` is; None if that is not the first word of the line."""
     line = job.source.line_of(start)
     indentation = job.source.text[line.start : start]
     content = "".join(f"{indentation}{each}\n" for each in lines)
@@ -194,9 +197,9 @@ def lines_above(job: Job, start: int, lines: Iterable[str]) -> Edit | None:
 
 
 def is_proven(job: Job, launch: Launch, edits: Sequence[Edit], accept: Accept, start: int | None = None) -> bool:
-    """Whether the script, so changed, starts the launcher of the same place as `accept` wants it, and all others too.
+    """Whether the changed script starts the launcher of this place as `accept` demands, and the others as before.
 
-    `start`: where the launcher stands then, if it is not where the edits have moved it.
+    `start`: the launcher's offset after the edits, if it is not where they have moved it.
     """
     if start is None:
         old = launch.launcher.span.start
@@ -208,7 +211,7 @@ def is_proven(job: Job, launch: Launch, edits: Sequence[Edit], accept: Accept, s
 
 
 def _places(job: Job, launch: Launch) -> list[int]:
-    """Where an option may go: after the one that counts nodes, else after the launcher's name."""
+    """The offsets at which an option may be inserted: after the number of nodes, and after the launcher's name."""
     launcher = launch.launcher
     found: list[int] = []
     for option in launcher.all_options:
@@ -221,7 +224,7 @@ def _places(job: Job, launch: Launch) -> list[int]:
 
 
 def name_span(launch: Launch) -> Span:
-    """The words that name a launcher: `accelerate launch`, `python -m torch.distributed.run`."""
+    """The place of the words that name a launcher: `accelerate launch`, `python -m torch.distributed.run`."""
     launcher = launch.launcher
     end = launcher.span.end
     at = launcher.index + 1
@@ -231,7 +234,7 @@ def name_span(launch: Launch) -> Span:
 
 
 def place_of(launcher: Launcher, setting: Setting) -> Span:
-    """Where a launcher is told something: its option, with a value that stands right after it; else the value."""
+    """The place of a launcher's setting: its option, with a value that is joined to it; else the value."""
     if setting.at is None:
         return setting.span
     first = launcher.argv[setting.at][0]
@@ -242,14 +245,14 @@ def place_of(launcher: Launcher, setting: Setting) -> Span:
 
 
 def remove_word(job: Job, field: Pieces) -> Edit | None:
-    """The edit that takes one literal word out of the file; None where it does not stand there as it is."""
+    """The edit that removes one literal word from the file; None where it is not written there as it is."""
     span = span_of(field)
     is_written = text_of(field) is not None and job.source.slice(span) == shown_text(field)
     return remove_words(job, span) if is_written else None
 
 
 def remove_words(job: Job, span: Span) -> Edit | None:
-    """The edit that takes whole words out of the file, with their line where nothing else stands there."""
+    """The edit that removes whole words from the file, with their line if it holds nothing else; None if they are not."""
     (start, end), text = span, job.source.text
     if text[start - 1 : start] in _SPACES and text[end : end + 1] in (*_SPACES, "\n", "", *_CLOSING):
         while text[start - 1] in _SPACES:
@@ -264,7 +267,7 @@ def remove_words(job: Job, span: Span) -> Edit | None:
             return Edit(Span(start, end), "")
     elif text[start - 1 : start] not in (*_CLOSING, "("):
         return None
-    # the first word of its line, string or array: what stands before it stays
+    # the first word of its line, string or array: the text before it stays
     stop = end
     while text[stop : stop + 1] in _SPACES:
         stop += 1

@@ -1,4 +1,4 @@
-"""Where the words of a script stand in the file, and which commands get them."""
+"""The places of a script's words in the file, and the commands that get them."""
 
 import re
 from bisect import bisect_right
@@ -17,10 +17,10 @@ from sbatchlint.source.text import Span
 
 
 class Place(NamedTuple):
-    """Where an option may be added: at `offset`. `in_string`: inside quotes, so that only plain words fit there.
+    """The offset at which an option may be added. `in_string`: within quotes, so that only plain words fit there.
 
-    `separator`: what stands between the options there. `start`: where the option before it begins. `shared`: not among
-    the words of the command itself.
+    `separator`: what separates the options there. `start`: where the previous option begins. `shared`: whether it is
+    not among the words of the command itself, so that other commands may get them too.
     """
 
     offset: int
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 class WordRow(NamedTuple):
-    """The words of a command (`owner`), or the elements of an array, of which one stands at `at`."""
+    """The words of a command or the elements of an array (`owner`), and the index of one of them (`at`)."""
 
     owner: Simple | ArrayLiteral
     words: Sequence[Word | Assignment]
@@ -44,9 +44,9 @@ class WordRow(NamedTuple):
 
 
 class ScriptWords:
-    """The words of a script by the place of their characters in the file.
+    """The words of a script by their places in the file.
 
-    A statement is looked at when a place in it is asked for; where it may stand elsewhere than its words, all of them.
+    The words of a statement are collected when one of its places is first requested.
     """
 
     def __init__(self, job: Job) -> None:
@@ -58,18 +58,18 @@ class ScriptWords:
         self._nested: dict[int, _Nested] = {}
 
     def at(self, offset: int) -> Word | None:
-        """The innermost word that holds a character of the file."""
+        """The innermost word that holds a character of the file; None without one."""
         number = bisect_right(self._starts, offset) - 1
-        found = self._looked_at(number).at(offset)
-        # the body of a heredoc stands after what else is on its line
-        return self._looked_at(-1).at(offset) if found is None and number >= 0 else found
+        found = self._words_of(number).at(offset)
+        # the body of a heredoc follows the rest of its line, which may have other statements
+        return self._words_of(-1).at(offset) if found is None and number >= 0 else found
 
     def row(self, word: Word) -> WordRow | None:
-        """The command or the array that a word is one of, if `at` has given it."""
+        """The row of a word that `at` has returned; None for a word of neither a command nor an array."""
         return self._rows.get(id(word))
 
     def quote_around(self, offset: int) -> str:
-        """The quote that begins the word in which a character stands; "" without one."""
+        """The quote that begins the word around a character; "" without one."""
         word = self.at(offset)
         start = offset if word is None else self.span(word).start
         return quote if start < offset and (quote := self.job.source.text[start : start + 1]) in ('"', "'") else ""
@@ -78,7 +78,7 @@ class ScriptWords:
         return self.job.span(word.start, word.end)
 
     def after_option(self, start: int, with_value: bool, command: Span) -> Place | None:
-        """The place after the option that begins at `start`, for the command that stands at `command`."""
+        """The place after the option that begins at `start`, for the command at `command`; None without one."""
         word = self.at(start)
         if word is None:
             return None
@@ -100,17 +100,17 @@ class ScriptWords:
         return None if end is None else Place(end, self._separator(Span(start, end), " \\"), start, True, True)
 
     def removal(self, start: int, with_value: bool, command: Span) -> tuple[Span, bool] | None:
-        """What to remove for an option that begins at `start`, and whether other commands may have these words, too.
+        """What to remove for an option that begins at `start`, and whether other commands may have these words too.
 
-        None where it is not whole words of the command or of an array, or a comment stands before it.
+        None where it is not whole words of the command or of an array, or follows a comment.
         """
         word = self.at(start)
         row = None if word is None or not self._is_whole(word, start) else self.row(word)
         last = None if row is None else row.last(with_value)
         if word is None or row is None or last is None:
             return None
-        shared, begin = isinstance(row.owner, ArrayLiteral), self.span(word).start
-        if not shared and not command.start <= begin < command.end:
+        shared = isinstance(row.owner, ArrayLiteral)
+        if not shared and not command.start <= self.span(word).start < command.end:
             return None
         if not row.at:
             after = list(row.words).index(last) + 1
@@ -120,8 +120,8 @@ class ScriptWords:
             return None
         return Span(gap.start, self.job.span(word.start, last.end).end), shared
 
-    def _looked_at(self, number: int) -> "_Nested":
-        """The words of the statement of this number, or of the whole script."""
+    def _words_of(self, number: int) -> "_Nested":
+        """The words of the statement with this index; for -1, of the whole script."""
         if number in self._nested:
             return self._nested[number]
         tree = self.job.program if number < 0 else self._statements[number]
@@ -135,14 +135,14 @@ class ScriptWords:
         return found
 
     def _is_whole(self, word: Word, start: int) -> bool:
-        """Whether an option that begins at `start` is all of its word."""
+        """Whether an option that begins at `start` is the whole of its word."""
         before = self.job.source.text[self.span(word).start : start]
         return not before.strip("\"'") and not any(
             isinstance(part, Literal) and re.search(r"\s--?\w", part.text) for part in word.parts
         )
 
     def _separator(self, span: Span, continuation: str) -> str:
-        """What stands between options: a space, or a line end where each has a line of its own."""
+        """What separates options: a space, or a line break where each has its own line."""
         source = self.job.source
         if source.row(span.start) != source.row(span.end):
             return " "
@@ -153,7 +153,7 @@ class ScriptWords:
         return f"{continuation}\n{before}" if is_last and not before.strip() else " "
 
     def _end_in_string(self, word: Word, start: int, with_value: bool) -> int | None:
-        """Where an option that stands inside a string ends; None where nothing can be inserted after it."""
+        """Where an option within a string ends; None where nothing can be inserted after it."""
         heredoc = id(word) in self._heredocs
         words_left = 2 if with_value else 1
         at = None
@@ -179,24 +179,24 @@ class ScriptWords:
 
 
 class _Nested:
-    """Words with their places, by what holds what."""
+    """Nested words, with their places in the file."""
 
     def __init__(self, words: list[tuple[Span, Word]]) -> None:
         words.reverse()
         self.words = sorted(words, key=lambda each: (each[0].start, -each[0].end))
         self.starts = [span.start for span, _ in self.words]
-        self.around: list[int] = []  # for each word the one in which it stands, -1 without one
+        self.enclosing: list[int] = []  # the index of the word around each word, -1 without one
         for number, (span, _) in enumerate(self.words):
             outer = number - 1
             while outer >= 0 and self.words[outer][0].end < span.end:
-                outer = self.around[outer]
-            self.around.append(outer)
+                outer = self.enclosing[outer]
+            self.enclosing.append(outer)
 
     def at(self, offset: int) -> Word | None:
-        """The innermost word that holds a character of the file."""
+        """The innermost word that holds a character of the file; None without one."""
         found = bisect_right(self.starts, offset) - 1
         while found >= 0 and self.words[found][0].end <= offset:
-            found = self.around[found]
+            found = self.enclosing[found]
         return None if found < 0 else self.words[found][1]
 
 
@@ -204,7 +204,7 @@ words_of = once(ScriptWords)
 
 
 def commands_with(job: Job, offset: int) -> list[Invocation]:
-    """The commands that have a character of the file among their words, in order."""
+    """The commands whose words include a character of the file, in order."""
     starts, latest, pieces = _pieces(job)
     found: dict[int, Invocation] = {}
     at = bisect_right(starts, offset) - 1
@@ -218,14 +218,14 @@ def commands_with(job: Job, offset: int) -> list[Invocation]:
 
 @once
 def _pieces(job: Job) -> tuple[list[int], list[int], list[tuple[int, int, Invocation]]]:
-    """Where the pieces of all words begin; up to which place these and those before them reach; and themselves."""
+    """The pieces of all words in order: their starts, how far each and the earlier ones reach, and the pieces."""
     pieces = [(each.start, each.end, command) for command in job.invocations for word in command.argv for each in word]
     pieces.sort(key=itemgetter(0))
     return [start for start, _, _ in pieces], list(accumulate((end for _, end, _ in pieces), max)), pieces
 
 
 def reaches_only(job: Job, offset: int, commands: Iterable[Invocation]) -> bool:
-    """Whether a character of the file reaches these commands only, those that start them, and what prints it."""
+    """Whether only these commands get a character of the file, but for commands that start them or print it."""
     wanted = {id(command) for command in commands}
     for command in commands_with(job, offset):
         if id(command) in wanted or has_trait(command.name, "prints"):

@@ -1,4 +1,4 @@
-"""What differs between the tasks of a job array, and what is the same for all of them."""
+"""What differs between the tasks of a job array, and what is the same in all of them."""
 
 from bisect import bisect_left
 
@@ -14,28 +14,28 @@ from sbatchlint.slurm.grammar.arrays import Indexes, indexes
 from sbatchlint.source.text import Span
 
 INDEX = "SLURM_ARRAY_TASK_ID"
-# Variables of Slurm that all tasks of an array have alike.
+# Slurm's variables that are the same in all tasks of an array.
 _ALIKE = frozenset(
     {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_MIN", "SLURM_JOB_NAME"}
     | {"SLURM_SUBMIT_DIR", "SLURM_SUBMIT_HOST", "SLURM_JOB_USER", "SLURM_JOB_ACCOUNT", "SLURM_CPUS_PER_TASK"}
     | {"SLURM_CLUSTER_NAME", "SLURM_NTASKS", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"}
 )
-# Others that are not.
+# Other variables that differ between tasks.
 _OWN = LOCAL_VARIABLES | {"HOSTNAME", "RANDOM", "SRANDOM", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME", "BASHPID"}
-# Those that begin a whole path.
+# Variables that begin an absolute path.
 _ROOTS = SHARED_VARIABLES | {"HOME"}
 _MOST_STEPS = 8
 
 
 def several_elements(job: Job) -> Indexes | None:
-    """The array that a job certainly is; None for one that is none, or has a single task."""
-    asked = indexes(job.request.array) if job.directives.certain else None
-    return asked if asked is not None and asked.tasks > 1 else None
+    """The indexes of a job that is certainly an array; None for other jobs, and for an array of one task."""
+    found = indexes(job.request.array) if job.directives.certain else None
+    return found if found is not None and found.tasks > 1 else None
 
 
 @once
 def index_names(job: Job) -> frozenset[str]:
-    """The variables that hold the index of a task, or something that was made of it."""
+    """The variables that hold the index of a task, or a value made from it."""
     names = {INDEX}
     for _ in range(_MOST_STEPS):
         places = sorted(read.span.start for read in job.trace.reads if read.name in names)
@@ -57,7 +57,7 @@ def _holds(places: list[int], span: Span) -> bool:
 
 
 def differs(job: Job, field: Pieces) -> bool:
-    """Whether a word is certainly made of the index of the task."""
+    """Whether a word is certainly made from the index of the task."""
     found = expansions(field)
     if not found:
         return False
@@ -66,7 +66,7 @@ def differs(job: Job, field: Pieces) -> bool:
 
 
 def works_by_index(job: Job, command: Invocation) -> bool:
-    """Whether a command is told which task of the array it is for, by its words or variables set for it."""
+    """Whether a command depends on the index of the task: by its words, its own variables or its input."""
     if any(differs(job, field) for field in command.argv[1:]):
         return True
     if any(name != INDEX and differs(job, value) for name, value in command.variables):
@@ -75,7 +75,7 @@ def works_by_index(job: Job, command: Invocation) -> bool:
 
 
 def is_alike(job: Job, field: Pieces) -> bool:
-    """Whether a word is certainly the same for all tasks of the array."""
+    """Whether a word is certainly the same in all tasks of the array."""
     if differs(job, field):
         return False
     for expansion in expansions(field):
@@ -92,29 +92,25 @@ def is_alike(job: Job, field: Pieces) -> bool:
 
 
 def is_at_one_place(job: Job, command: Invocation, path: Pieces) -> bool:
-    """Whether a path that a command uses is certainly the same file for all tasks of the array."""
+    """Whether a path that a command uses is certainly the same file in all tasks of the array."""
     if not is_alike(job, path):
         return False
     text = shown_text(path)
     if text.startswith("/") or path[0].expansion is not None and path[0].expansion.name in _ROOTS:
         return True
-    left = 0  # folders that a popd has left again
-    for invocation in commands_before(job, command):
-        if invocation.name == "pushd" and left:
-            left -= 1
+    popped = 0  # calls of popd whose pushd comes before them
+    for move in commands_before(job, command):
+        if move.name == "pushd" and popped:
+            popped -= 1
             continue
-        if invocation.name == "popd" and len(invocation.argv) == 1 and not invocation.context.conditional:
-            left += 1
+        if move.name == "popd" and len(move.argv) == 1 and not move.context.conditional:
+            popped += 1
             continue
-        if (
-            invocation.name in ("popd", "dirs")
-            or invocation.name in ("cd", "pushd")
-            and (left or len(invocation.argv) != 2)
-        ):
+        if move.name in ("popd", "dirs") or move.name in ("cd", "pushd") and (popped or len(move.argv) != 2):
             return False
-        if invocation.name in ("cd", "pushd"):
-            if not is_alike(job, invocation.argv[1]):
+        if move.name in ("cd", "pushd"):
+            if not is_alike(job, move.argv[1]):
                 return False
-            if shown_text(invocation.argv[1]).startswith("/"):
+            if shown_text(move.argv[1]).startswith("/"):
                 break
     return True

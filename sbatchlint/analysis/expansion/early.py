@@ -1,8 +1,8 @@
-"""Texts that were expanded too early: by the batch shell, before srun starts the tasks.
+"""Strings that were expanded too early: by the batch shell, before srun starts the tasks.
 
-The question is one: was a text fixed in an earlier phase than that in which it varies, and what uses it then? A
-`Question` says which expansions are meant (`varying` knows what each varies by), and which options and variables tell a
-process who or where it is.
+That is, a string was fixed in an earlier phase than the one in which it varies, and then something uses it. A `Question`
+says which expansions are meant (`varying` knows what each varies by), and which options and variables tell a process
+its rank or its place.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# Options and variables that tell a process which one it is.
+# Options and variables that tell a process its rank.
 RANK_OPTIONS = frozenset(
     {"node-rank", "machine-rank", "rank", "local-rank", "process-id", "global-rank", "node-id", "task-id", "proc-id"}
     | {"worker-id", "shard-id", "seed"}
@@ -37,10 +37,10 @@ RANK_VARIABLES = frozenset(
     | {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "SEED"}
 )
 _LABEL_OPTIONS = frozenset({"role", "tee", "run-name", "name", "log-prefix"})
-_TELLING = programs_with("prints") | {"date"}
+_PRINTING = programs_with("prints") | {"date"}
 # The key of a YAML or INI line, up to its value.
 _RANK_KEY = Regex(r"(?i:(?:node|machine|local|global|process)?[_-]?rank|process_id)[\"']?\s*[:=]\s*[\"']?\Z")
-# Rendezvous that give the nodes their ranks themselves.
+# Rendezvous backends that assign the ranks of the nodes themselves.
 _DYNAMIC = frozenset({"c10d", "etcd", "etcd-v2"})
 
 _ORDER = ("info", "warning", "error")
@@ -51,9 +51,9 @@ _SEVERITY_OF = {
 
 
 class Question(NamedTuple):
-    """Which expansions are looked for, and the options and variables by which they decide what a process is.
+    """Which expansions are searched for, and the options and variables by which they tell a process its rank or place.
 
-    `may_have`: whether any such expansion may happen in a job, which is soon seen.
+    `may_have`: a quick test whether a job may have such an expansion.
     """
 
     meant: Callable[[Expansion], bool]
@@ -63,7 +63,7 @@ class Question(NamedTuple):
 
 
 def may_be_expanded_early(job: Job, names: frozenset[str]) -> bool:
-    """Whether the batch shell may expand one of these variables, which tasks find set otherwise."""
+    """Whether the batch shell may expand one of these variables, whose values are different in tasks."""
     if names.isdisjoint(read_names(job)):
         return False
     reads = [each for each in job.trace.reads if each.name in names]
@@ -81,10 +81,10 @@ RANKS = Question(of_task, RANK_OPTIONS, RANK_VARIABLES, _reads_of_tasks)
 class EarlyUse(NamedTuple):
     """A use of a value that was fixed too early.
 
-    `consumer`: `rank` (it tells the process who or where it is), `ignored` (a rank that the launcher does not look at),
+    `consumer`: `rank` (it tells the process its rank or place), `ignored` (a rank that the launcher does not read),
     `test`, `file` (a file that every task writes), `label` (a name in a log), `meeting` (the name of the first node,
     where that may be wanted), `text` (anything else). `command`: what uses it; `word`: the field. `shells`: the shells
-    in the task, outermost first, in whose program it stands. `variable`: the one that hands it to the step.
+    in the task, outermost first, whose program holds it. `variable`: the variable that passes it to the step, if any.
     """
 
     expansion: Expansion
@@ -97,19 +97,19 @@ class EarlyUse(NamedTuple):
 
     @property
     def severity(self) -> str:
-        """How bad it is, by the consumer."""
+        """The severity, which depends on the consumer."""
         return _SEVERITY_OF[self.consumer]
 
     @property
     def is_harmful(self) -> bool:
-        """Whether the step is known to have several tasks, and the batch shell's value is not that of all of them."""
+        """Whether the step certainly has several tasks, and the batch shell's value is wrong in some of them."""
         step = self.step
         several = step.tasks is not None or bool(step.geometry.several) or bool(step.several_nodes)
         return several and not same_in_all_tasks(self.expansion, step.tasks, step.nodes, step.tasks_per_node)
 
 
 def worst_by_place(uses: Iterable[EarlyUse]) -> list[EarlyUse]:
-    """The worst use of each place at which something is expanded; of equals the first."""
+    """The worst use of each place where something is expanded; the first of equally bad ones."""
     found: dict[Span, EarlyUse] = {}
     for use in uses:
         old = found.get(use.expansion.span)
@@ -120,9 +120,9 @@ def worst_by_place(uses: Iterable[EarlyUse]) -> list[EarlyUse]:
 
 @once
 def early_uses(job: Job, question: Question) -> list[EarlyUse]:
-    """Uses, by the programs of the steps, of what the batch shell expanded before their tasks started."""
+    """The uses, in the programs of the steps, of what the batch shell expanded before their tasks started."""
     found = []
-    for step in job.steps if _may_be_asked(job, question) else ():
+    for step in job.steps if _may_apply(job, question) else ():
         for command in step.program:
             for expansion, consumer, word in _uses_in(job, command, step, question):
                 found.append(EarlyUse(expansion, step, consumer, command, word, _shells(command, step)))
@@ -131,32 +131,32 @@ def early_uses(job: Job, question: Question) -> list[EarlyUse]:
 
 @once
 def early_exports(job: Job, question: Question) -> list[EarlyUse]:
-    """Variables telling a process who it is that the batch shell has set, by each program of a step that gets them."""
-    if not _may_be_asked(job, question):
+    """Rank and place variables that the batch shell sets, for each program of a step that gets them."""
+    if not _may_apply(job, question):
         return []
     names = identity_variables(job, question)
     return [use for step in job.steps for use in _exports_to(job, step, question, names)]
 
 
-def _may_be_asked(job: Job, question: Question) -> bool:
-    """Whether there may be such expansions: of the script, or of one around it, whose variables it has."""
+def _may_apply(job: Job, question: Question) -> bool:
+    """Whether the script, or an outer one whose variables it has, may have such expansions."""
     return any(map(question.may_have, outer_jobs(job)))
 
 
 def is_of_rank_variable(job: Job, expansion: Expansion) -> bool:
     """Whether the value was fixed by the batch shell's assignment to a rank variable."""
-    return any(each.start <= expansion.span.start < each.end for each in _of_ranks(job))
+    return any(each.start <= expansion.span.start < each.end for each in _rank_assignments(job))
 
 
 @once
-def _of_ranks(job: Job) -> set[Span]:
-    """The assignments to rank variables that the batch shell makes."""
+def _rank_assignments(job: Job) -> set[Span]:
+    """The places at which the batch shell assigns rank variables."""
     own = [each for each in job.assignments if each.name in RANK_VARIABLES or names_rank(each.name)]
     return {each.span for each in own if each.context.phase is not Phase.TASK}
 
 
 def is_of_own_variable(job: Job, use: EarlyUse) -> bool:
-    """Whether it stands in a variable of its own (`TAG=$(hostname)-1`), and not in a text that is a program."""
+    """Whether it is expanded in an assignment of one word (`TAG=$(hostname)-1`), not in a string that is a program."""
     assigned = enclosing_assignment(job, use.expansion.span)
     if assigned is None or assigned.context.phase is Phase.TASK:
         return False
@@ -165,7 +165,7 @@ def is_of_own_variable(job: Job, use: EarlyUse) -> bool:
 
 
 def place_of(job: Job, expansion: Expansion) -> Span:
-    """Where a variable is expanded: `$NAME`, or the bare name in arithmetic."""
+    """The place where a variable is expanded: `$NAME`, or the bare name in arithmetic."""
     span, name = expansion.span, expansion.name
     if span.start < span.end:
         return span
@@ -174,7 +174,7 @@ def place_of(job: Job, expansion: Expansion) -> Span:
 
 
 def value_in_batch(name: str) -> str:
-    """What the batch shell expands a variable of tasks to, in words."""
+    """The batch shell's value of a task variable, in words for a message."""
     if name == "SLURMD_NODENAME":
         return "the first node's name"
     return "0" if name in ZERO_IN_BATCH else "its own value"
@@ -184,7 +184,7 @@ def value_in_batch(name: str) -> str:
 
 
 def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> Iterator[tuple[Expansion, str, Pieces]]:
-    """What is asked for in a command of a step: the expansion, what consumes it, and the word."""
+    """The early expansions in a command of a step, each with its consumer and its word."""
     if command.text is not None:
         for expansion, kind in _in_conditions(command.text, question):
             yield expansion, kind, command.text.field
@@ -201,7 +201,7 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
     for name, field in command.variables:
         for expansion in _early(field, question):
             yield expansion, _variable_consumer(name, launcher, question, gives_node_name(expansion)), field
-    for text in _files_given(job, command):
+    for text in _written_files(job, command):
         for expansion, kind in _in_written_file(text, question):
             yield expansion, kind, ()
     for name in _own_exports(command, step, question):
@@ -212,21 +212,21 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
 
 def _exports_to(job: Job, step: Step, question: Question, names: frozenset[str]) -> Iterator[EarlyUse]:
     before = step.invocation.state.variables
-    given = [(name, field) for name, field in step.invocation.variables if name in names]
-    held = before.among(names)
+    set_for_srun = [(name, field) for name, field in step.invocation.variables if name in names]
+    inherited = before.among(names)
     for command in step.program:
-        if command.text is not None or command.children or command.name in _TELLING or command.name in TESTS:
+        if command.text is not None or command.children or command.name in _PRINTING or command.name in TESTS:
             continue
         launcher = job.launcher_of(command)
-        for name, field in given:
+        for name, field in set_for_srun:
             own = command is not step.invocation and any(name == variable for variable, _ in command.variables)
             value = () if own else exported(command, name) or ()
             for expansion in _early(field, question):
                 if expansion not in expansions(value):
-                    continue  # the task sets it anew
+                    continue  # the task sets it again
                 consumer = _variable_consumer(name, launcher, question, gives_node_name(expansion))
                 yield EarlyUse(expansion, step, consumer, command, field, (), name)
-        for name, old in held:
+        for name, old in inherited:
             now = command.state.variables.get(name)
             if now is None or not now.exported or now.span != old.span:
                 continue
@@ -237,7 +237,7 @@ def _exports_to(job: Job, step: Step, question: Question, names: frozenset[str])
 
 
 def _in_conditions(program: Text, question: Question) -> Iterator[tuple[Expansion, str]]:
-    """What is asked for where a task's shell computes or decides something itself: `((…))`, `$((…))`, `case … in`."""
+    """Early expansions in what a task's shell computes or tests itself: `((…))`, `$((…))`, `case … in`."""
     if not _early(program.field, question):
         return
     ranges: list[tuple[int, int, str]] = []
@@ -259,10 +259,10 @@ def _in_conditions(program: Text, question: Question) -> Iterator[tuple[Expansio
 
 
 @once
-def _files_given(job: Job, command: Invocation) -> list[Text]:
-    """The files that the batch script wrote and a command is given."""
+def _written_files(job: Job, command: Invocation) -> list[Text]:
+    """The files among a command's words that the batch script wrote."""
     found = []
-    # how their names end, behind the last unknown part
+    # the ends of their names, after the last unknown part
     ends = tuple([name.rpartition("\0")[2] for name in command.state.files])
     for field, word in zip(command.argv[1:], command.words[1:]):
         if not word.endswith(ends):
@@ -275,7 +275,7 @@ def _files_given(job: Job, command: Invocation) -> list[Text]:
 
 
 def _in_written_file(text: Text, question: Question) -> list[tuple[Expansion, str]]:
-    """What is asked for in a file that the batch script wrote and the command is given."""
+    """Early expansions in a file that the batch script wrote, each with its consumer."""
     found: list[tuple[Expansion, str]] = []
     size = 0
     for piece in text.field:
@@ -291,15 +291,15 @@ def _early(field: Pieces, question: Question) -> Sequence[Expansion]:
 
 
 def gives_node_name(expansion: Expansion) -> bool:
-    """Whether it gives the name or an address of the node on which it is expanded."""
+    """Whether an expansion gives the name or an address of the node on which it happens."""
     found = variation(expansion)
     return found is not None and found.name
 
 
 def identity_variables(job: Job, question: Question) -> frozenset[str]:
-    """The variables that tell a process who or where it is: known ones, and those of the script that are called so.
+    """The variables that tell a process its rank or place: known ones, and the script's own with such a name.
 
-    What the batch shell reads itself may be meant for it alone, if its name is not known to mean more.
+    A variable that the batch shell reads itself may be meant for it alone, unless it is a known one.
     """
     named = names_rank if question.meant is of_task else names_own_host
     own = {each.name for each in job.assignments if each.context.phase is Phase.BATCH and named(each.name)}
@@ -309,7 +309,7 @@ def identity_variables(job: Job, question: Question) -> frozenset[str]:
 
 
 def _shells(command: Invocation, step: Step) -> tuple[Invocation, ...]:
-    """The shells in the task that read a program in which the command stands, and itself where it is one."""
+    """The shells in the task that parse a program with this command, outermost first, and itself if it is one."""
     found = []
     for ancestor in (command, *command.ancestors()):
         if ancestor is step.invocation:
@@ -320,7 +320,7 @@ def _shells(command: Invocation, step: Step) -> tuple[Invocation, ...]:
 
 
 def _own_exports(command: Invocation, step: Step, question: Question) -> list[str]:
-    """Variables of the question that the program in the task exports itself before this command."""
+    """The question's variables that the program in the task exports itself before this command."""
     before = step.invocation.state.variables
     found = []
     for name, now in command.state.variables.among(question.variables):
@@ -333,7 +333,7 @@ def _own_exports(command: Invocation, step: Step, question: Question) -> list[st
 
 
 def _option_of(command: Invocation, number: int) -> str | None:
-    """The option whose value a word is: `--node_rank=X`, `--node_rank X`; in its spelling with dashes."""
+    """The option whose value a word is (`--node_rank=X`, `--node_rank X`), with dashes; None for other words."""
     word = known_prefix(command.argv[number])
     if word.startswith("-") and "=" in word:
         return word.partition("=")[0].lstrip("-").replace("_", "-").lower()
@@ -350,19 +350,18 @@ def _option_of(command: Invocation, number: int) -> str | None:
 def _consumer(
     command: Invocation, number: int, launcher: Launcher | None, question: Question, of_place: bool
 ) -> str:  # fmt: skip
-    """What uses a word of a command. `of_place`: the word holds the name or an address of a node."""
+    """The consumer of a word of a command. `of_place`: whether the word holds the name or an address of a node."""
     if command.name in TESTS:
         return "test"
-    if command.name in _TELLING:
+    if command.name in _PRINTING:
         return "label"
     if command.name == "tee":
         return "file"
     option = _option_of(command, number)
     if option in _LABEL_OPTIONS:
         return "label"
-    if option is None or option not in question.options:
-        told = option is not None and (names_own_host if of_place else names_rank)(option)
-        if not told:
+    if option not in question.options:
+        if option is None or not (names_own_host if of_place else names_rank)(option):
             return "meeting" if of_place else "text"
     rendezvous = None if launcher is None else launcher.rendezvous
     if option in ("node-rank", "machine-rank") and rendezvous is not None and rendezvous.backend in _DYNAMIC:
@@ -371,13 +370,13 @@ def _consumer(
 
 
 def _variable_consumer(name: str, launcher: Launcher | None, question: Question, of_place: bool) -> str:
-    """What uses a variable in the environment of a command."""
+    """The consumer of a variable in the environment of a command."""
     if of_place and name not in question.variables:
         return "rank" if names_own_host(name) else "meeting"
     if name not in question.variables:
         return "text"
     if name not in RANK_VARIABLES:
         return "rank"
-    if launcher is not None and launcher.spawns and launcher.kind not in ("swift",) and not name.endswith("DEVICES"):
+    if launcher is not None and launcher.spawns and launcher.kind != "swift" and not name.endswith("DEVICES"):
         return "rank" if name == "PET_NODE_RANK" else "ignored"
     return "rank"

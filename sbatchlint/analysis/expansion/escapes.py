@@ -1,7 +1,7 @@
-"""How a text that is expanded too early can be left to the shell in each task.
+"""How an expansion that happens too early can be left to the shell in each task.
 
-Where such a shell reads the text again, by backslashes before its `$`: how many is not reckoned but tried, and proven
-(see `sbatchlint.job.proofs`). Where none does, the command has to be started by one as well.
+Where such a shell parses the string again, with backslashes before its `$`: how many is not computed but tried, and
+proven (see `sbatchlint.job.proofs`). Where there is none, a shell must also be added that starts the command.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,9 @@ from sbatchlint.source.edits import Edit, overlap
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# So many backslashes leave a `$` to the first shell, the second, and so on.
+# The numbers of backslashes that leave a `$` to the first shell, the second, and the third.
 _BACKSLASHES = (1, 3, 7)
-# Sruns that one text is given to, and places where the command of one may begin: so many are tried.
+# How many sruns that get one string, and how many possible beginnings of an srun's command, are tried.
 _MOST_STEPS, _MOST_STARTS = 4, 3
 # A word that means the same inside `"…"`.
 _SAME_IN_QUOTES = Regex(r"(?:[\w./:=,@%+{}*?~-]|\[|\]|\$\{?\w+\}?)+")
@@ -33,9 +33,9 @@ _ALL_OF_ARRAY = Regex(r"\"\$\{(\w+)\[@\]\}\"")
 
 
 class Repair(NamedTuple):
-    """Edits by which the tasks expand a text themselves, and what to tell the user to write.
+    """Edits with which the tasks expand something themselves, and `text`, which tells the user what to write.
 
-    `safe`: whether nothing else changes, however odd the values are that the script does not show.
+    `safe`: whether nothing else changes, whatever the unknown values are.
     """
 
     text: str
@@ -45,18 +45,18 @@ class Repair(NamedTuple):
 
 @once
 def deferred_to_tasks(job: Job, use: EarlyUse, names: frozenset[str]) -> Repair | None:
-    """What makes each task expand the text itself, proven; None where nothing is found that does just that.
+    """The proven repair with which each task expands it itself; None where nothing is found that does just that.
 
-    `names`: variables that the tasks must find in their environment as before.
+    `names`: variables that must stay as they are in the tasks' environment.
     """
     file, place = job.source.text, place_of(job, use.expansion)
     container = container_of(use.command)
     if container is not None and container.kind in ("docker", "podman"):
-        return None  # such a container gets none of the job's variables
+        return None  # such a container does not get the job's variables
     ahead = file[max(place.start - 40, 0) : place.start]
     before = len(ahead) - len(ahead.rstrip("\\"))
     for count in _BACKSLASHES:
-        text = _postponed(use.expansion, file, count)
+        text = _deferred(use.expansion, file, count)
         if text is None or count <= before:
             continue
         edit = Edit(place, text) if text.lstrip("\\") != file[place.start : place.end] else None
@@ -72,17 +72,16 @@ def deferred_to_tasks(job: Job, use: EarlyUse, names: frozenset[str]) -> Repair 
 
 
 def is_plain(expansion: Expansion, file: str) -> bool:
-    """Whether the place holds `$NAME` or `${NAME…}` itself, so that a backslash before it postpones it."""
+    """Whether the place holds `$NAME` or `${NAME…}` itself, so that a backslash before it defers the expansion."""
     written = file[expansion.span.start : expansion.span.end]
     return written.startswith("$") and not written.startswith(("$(", "$[")) and expansion.name in written
 
 
-def _postponed(expansion: Expansion, file: str, count: int) -> str | None:
-    """How the expansion is written with so many backslashes; None where moving the place of expansion could change more
-    than the place."""
+def _deferred(expansion: Expansion, file: str, count: int) -> str | None:
+    """The expansion as written with `count` backslashes; None where deferring it could also change its value."""
     written = file[expansion.span.start : expansion.span.end]
     if expansion.name == "HOSTNAME" and written in ("$HOSTNAME", "${HOSTNAME}"):
-        # HOSTNAME is the same everywhere
+        # HOSTNAME is inherited, and so the same in all tasks
         return "\\" * count + ("${SLURMD_NODENAME}" if "{" in written else "$SLURMD_NODENAME")
     if is_plain(expansion, file):
         return "\\" * count + written
@@ -91,7 +90,7 @@ def _postponed(expansion: Expansion, file: str, count: int) -> str | None:
     inside = written[2:-1]
     if not written.startswith("$(") or any(letter in inside for letter in '"\\`\n'):
         return None
-    # what is quoted inside stays as it is; a variable of the batch shell may be unknown in the task
+    # a variable of the batch shell may not be set in the task
     expanded = (Parameter, CommandSubstitution, Arithmetic)
     if any(isinstance(node, expanded) for node in nodes(parse(inside).statements)):
         return None
@@ -99,7 +98,7 @@ def _postponed(expansion: Expansion, file: str, count: int) -> str | None:
 
 
 def _is_spliced(place: Span, file: str) -> bool:
-    """Whether it stands in `'…'"$NAME"'…'`, quotes within quotes."""
+    """Whether it is written as `'…'"$NAME"'…'`."""
     at = place.start
     return file[at - 1 : at] == '"' and file[at - 2 : at - 1] == "'" or file[at - 1 : at] == "'"
 
@@ -109,7 +108,7 @@ def _is_spliced(place: Span, file: str) -> bool:
 
 @once
 def _receiving_steps(job: Job) -> dict[Expansion, dict[int, Step]]:
-    """The steps whose commands get what an expansion gives as a word, by where their sruns begin."""
+    """The steps whose commands get an expansion in a word, by where their sruns begin."""
     found: dict[Expansion, dict[int, Step]] = {}
     for step in job.steps:
         for command in step.invocation.children[:1]:
@@ -119,7 +118,7 @@ def _receiving_steps(job: Job) -> dict[Expansion, dict[int, Step]]:
 
 
 def _with_shells(job: Job, use: EarlyUse) -> Iterator[tuple[list[Edit], str]]:
-    """Edits by which each step that gets the text without a shell starts its command by one, and how that looks."""
+    """Edits with which each step that gets the string starts its command by a shell, and how to write that."""
     steps = _receiving_steps(job).get(use.expansion, {})
     if not steps or len(steps) > _MOST_STEPS or use.step.invocation.span.start not in steps:
         return
@@ -132,7 +131,7 @@ def _with_shells(job: Job, use: EarlyUse) -> Iterator[tuple[list[Edit], str]]:
 
 
 def _wrapped(job: Job, step: Step) -> Iterator[Edit]:
-    """The command of an srun as the text of `bash -c "…"`, from each word at which it may begin."""
+    """Edits that make `bash -c "…"` of an srun's command, one for each word at which it may begin."""
     for words in commands_of(job, step):
         texts = [_in_quotes(job.source.slice(job.span(word.start, word.end))) for word in words]
         if None not in texts:
@@ -141,9 +140,9 @@ def _wrapped(job: Job, step: Step) -> Iterator[Edit]:
 
 
 def commands_of(job: Job, step: Step) -> Iterator[Sequence[Word]]:
-    """The words of an srun's command as the script has them, from each word at which it may begin, likely ones first.
+    """The words of an srun's command as written, from each word at which it may begin, the likeliest first.
 
-    Which word that is shows the proof: how many words an `$OPTIONS` before it gives may not be known.
+    The proof shows which word that is, as it may not be known how many words an `$OPTIONS` before it expands to.
     """
     words = _words_of(job, step)
     varying = [n for n, word in enumerate(words) if not all(isinstance(part, Literal) for part in word.parts)]
@@ -155,7 +154,7 @@ def commands_of(job: Job, step: Step) -> Iterator[Sequence[Word]]:
 
 
 def _words_of(job: Job, step: Step) -> Sequence[Word]:
-    """The words of an srun as the script has them, where it stands in the script's own text."""
+    """The words of an srun as written; empty if it is not in the script's own text."""
     invocation = step.invocation
     if invocation.kind or any(each.text is not None for each in invocation.ancestors()) or job.is_wrapped:
         return ()
@@ -169,7 +168,7 @@ def _words_of(job: Job, step: Step) -> Sequence[Word]:
 
 @once
 def _by_place(job: Job) -> dict[Span, Simple]:
-    """The commands of the script's own text by the place of their words."""
+    """The commands of the script's own text, by the place of their words."""
     found: dict[Span, Simple] = {}
     for node in nodes_of(job.program, Simple):
         if node.words:
@@ -178,7 +177,7 @@ def _by_place(job: Job) -> dict[Span, Simple]:
 
 
 def _in_quotes(word: str) -> str | None:
-    """How a word is written inside of `"…"`, so that the shell that reads this text gets the same; None: not known."""
+    """How a word is written within `"…"`, so that the inner shell gets the same word; None where that is not known."""
     if word == '"$@"':
         return "$*"
     if found := _ALL_OF_ARRAY.fullmatch(word):
@@ -191,8 +190,10 @@ def _in_quotes(word: str) -> str | None:
 
 
 def words_to_wrap(job: Job, use: EarlyUse) -> tuple[Span, list[Span]] | None:
-    """The words of srun's command up to the last with a variable of tasks, where they stand literally in one place, and
-    the variables in them."""
+    """The place of the words of srun's command up to the last task variable, and the places of these variables.
+
+    None where they are not written literally in one place.
+    """
     file, started = job.source.text, use.step.invocation.children
     if not started or started[0].kind != "srun" or job.is_wrapped or not is_plain(use.expansion, file):
         return None
@@ -219,13 +220,16 @@ def words_to_wrap(job: Job, use: EarlyUse) -> tuple[Span, list[Span]] | None:
 
 
 def started_by_shell(job: Job, use: EarlyUse, names: frozenset[str] = frozenset()) -> Repair | None:
-    """The words up to the variable as a program of a shell in the task, which gets the others as they are; proven."""
+    """The proven repair that makes the words up to the last variable a program of a shell in the task; None without one.
+
+    The shell gets the other words as arguments.
+    """
     found = words_to_wrap(job, use)
     if found is None:
         return None
     span, places = found
     program = job.source.slice(span)
-    for dollar, quote in (("$", '"'), ("\\$", '\\"')):  # as it stands, and inside of a double-quoted text
+    for dollar, quote in (("$", '"'), ("\\$", '\\"')):  # as it is, and within a double-quoted string
         edits = [Edit(Span(span.start, span.start), "bash -c 'exec ")]
         if dollar != "$":
             if program.count("$") != len(places):

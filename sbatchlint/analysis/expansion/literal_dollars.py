@@ -1,8 +1,8 @@
-"""Dollars that no shell expands: a program gets the text `$SLURM_NODEID` for an argument.
+"""Dollars that no shell expands: a program gets the literal argument `$SLURM_NODEID`.
 
-Either no shell reads the words again (`srun $CMD`, with `\\$SLURM_NODEID` in CMD), or there is one backslash too many
-(`bash -c 'echo \\$SLURM_JOB_ID'`). Programs that may expand such a text themselves are left out: awk, sed, perl, make,
-scripts of unknown content.
+Either no shell parses the words again (`srun $CMD`, with `\\$SLURM_NODEID` in CMD), or there is one backslash too many
+(`bash -c 'echo \\$SLURM_JOB_ID'`). Programs that may expand such a string themselves are left out: awk, sed, perl, make,
+scripts with unknown contents.
 """
 
 import re
@@ -20,30 +20,18 @@ from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-_PLAIN = programs_with("prints") | {
-    "cat",
-    "cd",
-    "chmod",
-    "cp",
-    "date",
-    "hostname",
-    "ls",
-    "mkdir",
-    "mv",
-    "rm",
-    "touch",
-}
+_PLAIN = programs_with("prints") | frozenset("cat cd chmod cp date hostname ls mkdir mv rm touch".split())
 _PYTHON = Regex(r"python[0-9.]*")
 _DOLLAR = Regex(r"\$(?:\{(\w+)(?:(?::?[-=?+]|##?|%%?)[^{}$\s]*)?\}|([A-Za-z_]\w*))")
 _NAME_OF_SLURM = Regex(r"SLURMD?_[A-Z_]+")
 
 
 class LiteralDollar(NamedTuple):
-    """A variable that reaches a program as text.
+    """A variable that reaches a program unexpanded.
 
     `dollar`: the piece of the dollar itself. `span`: from there, or from a backslash before it, to the end of the name.
-    `command`: the program that gets it; `step`: of which step, if any; `shell`: the innermost shell that read the
-    command, None for the batch shell. `escaped`: a backslash, and not a quote, keeps that shell from expanding it.
+    `command`: the program that gets it; `step`: its step, None without one; `shell`: the innermost shell that parsed
+    the command, None for the batch shell. `escaped`: whether a backslash, not a quote, keeps that shell from expanding it.
     """
 
     name: str
@@ -56,24 +44,24 @@ class LiteralDollar(NamedTuple):
 
     @property
     def has_no_shell(self) -> bool:
-        """Whether srun starts the program without a shell that would read the words again."""
+        """Whether srun starts the program without a shell that would parse the words again."""
         return self.shell is None and self.step is not None
 
     @property
     def of_slurm(self) -> bool:
-        """Whether it is called like a variable of Slurm."""
+        """Whether the name looks like that of a Slurm variable."""
         return _NAME_OF_SLURM.fullmatch(self.name) is not None
 
 
 @once
 def literal_dollars(job: Job) -> list[LiteralDollar]:
-    """Variables that reach programs as text, in the order of running; once for each program that gets a place."""
+    """Variables that reach programs unexpanded, in the order in which these run; one for each place and program."""
     launchers = {launch.invocation.index: launch.invocation for launch in job.launches}
     found = []
     escapes: dict[int, set[Span]] = {}
     in_words = "$" in all_words(job)
-    told = commands_of(job, _takes_dollars if in_words else _is_python)
-    for index, command in sorted(({each.index: each for each in told} | launchers).items()):
+    takers = commands_of(job, _takes_dollars if in_words else _is_python)
+    for index, command in sorted(({each.index: each for each in takers} | launchers).items()):
         if command.phase is Phase.SUBMIT or command.text is not None or command.children or command.piped_to:
             continue
         if command.name is None and index not in launchers:
@@ -87,22 +75,18 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
             continue
         shell = next((each for each in command.ancestors() if each.text is not None), None)
         text = job.text if shell is None or shell.text is None else shell.text
-        for field, plainly in fields:
+        for field, is_argument in fields:
             for dollar, name, braces, end in _dollars(field):
-                if not _NAME_OF_SLURM.fullmatch(name) and (braces or not plainly or not _is_private(command, name)):
+                if not _NAME_OF_SLURM.fullmatch(name) and (braces or not is_argument or not _is_private(command, name)):
                     continue
-                span, step, escaped = (
-                    Span(dollar.start, end),
-                    _steps(job).get(id(command)),
-                    _is_escaped(text, dollar, escapes),
-                )
-                found.append(LiteralDollar(name, span, dollar, command, step, shell, escaped))
+                step, escaped = _steps(job).get(id(command)), _is_escaped(text, dollar, escapes)
+                found.append(LiteralDollar(name, Span(dollar.start, end), dollar, command, step, shell, escaped))
     return found
 
 
 @once
 def _steps(job: Job) -> dict[int, Step]:
-    """The steps by the identity of each command of their programs."""
+    """The steps, by the identity of each command of their programs."""
     return {id(each): step for step in job.steps for each in step.program}
 
 
@@ -111,12 +95,12 @@ def _is_python(name: str) -> bool:
 
 
 def _takes_dollars(name: str) -> bool:
-    """Whether a program takes its arguments as they are."""
+    """Whether a program uses its arguments as they are."""
     return name in _PLAIN or _is_python(name)
 
 
 def _fields_of_words(command: Invocation) -> list[tuple[Pieces, bool]]:
-    """The words with a dollar that a program gets as they are, and whether they are no message."""
+    """The words with a dollar that a program gets as they are, and whether they are arguments rather than a message."""
     words = command.words
     if "$" not in "".join(words):
         return []
@@ -128,7 +112,7 @@ def _fields_of_words(command: Invocation) -> list[tuple[Pieces, bool]]:
 
 
 def _fields_of_variables(command: Invocation) -> list[tuple[Pieces, bool]]:
-    """The values with a dollar that a program gets by rank variables, or for itself alone."""
+    """The values with a dollar in a program's rank variables, and in variables set for it alone."""
     values = [field for _, field in command.variables]
     for _, known in command.state.variables.among(RANK_VARIABLES):
         if known.exported and len(known.alternatives) == 1 and known.alternatives[0].fields:
@@ -137,7 +121,7 @@ def _fields_of_variables(command: Invocation) -> list[tuple[Pieces, bool]]:
 
 
 def _dollars(field: Pieces) -> Iterator[tuple[Piece, str, bool, int]]:
-    """The literal variables in a field: the piece of the dollar, the name, whether it is in braces, where it ends."""
+    """The literal variables in a field: the piece of the dollar, the name, whether it has braces, and its end."""
     for match in _DOLLAR.finditer(shown_text(field)):
         start, piece = _character(field, match.start())
         last, end_piece = _character(field, match.end() - 1)
@@ -150,7 +134,7 @@ def _dollars(field: Pieces) -> Iterator[tuple[Piece, str, bool, int]]:
 
 
 def _character(field: Pieces, index: int) -> tuple[int, Piece | None]:
-    """Where a character of a field stands in the file, and its piece."""
+    """The offset in the file of a character of a field, and its piece."""
     at = 0
     for piece in field:
         size = 1 if piece.text is None else len(piece.text)
@@ -161,13 +145,13 @@ def _character(field: Pieces, index: int) -> tuple[int, Piece | None]:
 
 
 def _is_private(command: Invocation, name: str) -> bool:
-    """Whether the script sets a variable that the program cannot see, so that it cannot expand it itself."""
+    """Whether the script sets the variable without exporting it, so that the program cannot expand it itself."""
     known = command.state.variables.get(name)
     return known is not None and bool(known.alternatives) and not known.exported
 
 
 def _is_escaped(text: Text, dollar: Piece, known: dict[int, set[Span]]) -> bool:
-    """Whether a dollar stands in a program behind a backslash, which its shell takes away. `known`: by the program."""
+    """Whether a backslash precedes a dollar, which the shell of this program removes. `known`: results, by program."""
     if dollar.end - dollar.start < 2:
         return False
     if id(text) not in known:

@@ -1,7 +1,7 @@
-"""Variables that are read and that nobody sets: not the script, not Slurm, no login, no file that cannot be read here.
+"""Variables that are read but never set: not by the script, Slurm, a login, or a file that cannot be read here.
 
-Names that the submit environment, `sbatch --export` or a module may bring look the same. What tells a mistake is the
-rest of the script: `twin` finds the variable that was meant.
+Names that the submit environment, `sbatch --export` or a module may set look the same. The rest of the script shows
+a mistake: `similar_variable` finds the variable that was meant.
 """
 
 import re
@@ -27,22 +27,22 @@ from sbatchlint.slurm.environment import find, glued_to, known_names, misspellin
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# In the environment of a login shell or of a module, or made by bash; nobody sets these in a script.
+# Set by a login shell, a module or bash, and so not by scripts.
 _USUAL = Regex(
     r"(?:CUDA|ROCM|MPI|OMPI|CONDA|VIRTUAL_ENV|SLURM|SLURMD|PBS|LSB|SGE|LMOD|EB|BASH|EPOCH)\w*|\w*(?:HOME|ROOT|DIR|PATH)"
     r"|S?RANDOM|SECONDS|LINENO|E?UID|PPID|HOST(?:NAME|TYPE)?|OSTYPE|MACHTYPE|(?:OLD)?PWD|USER|LOGNAME|SHELL|TERM|LANG"
     r"|OPTARG|OPTIND|REPLY|SHLVL|IFS|GROUPS|FUNCNAME|DIRSTACK|PIPESTATUS|COPROC"
 )
-# What every login shell has, or bash itself, and is commonly put into the names of files.
+# Variables of every login shell, or of bash itself, that are common in file names.
 _LOGIN = frozenset({"USER", "HOSTNAME", "HOME", "PWD", "RANDOM", "LOGNAME", "TMPDIR"})
 _BREAK = Regex(r"_|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])|(?<=[0-9])(?=[a-zA-Z])")
-# A script that reads more names that it does not set gets them from elsewhere.
+# A script that reads more unset names than this gets them from elsewhere.
 MOST_STRANGERS = 100
-_SHORTEST_NAME = 4  # a name of fewer letters is near to too many others
+_SHORTEST_NAME = 4  # a shorter name is similar to too many others
 
 
 def outer_jobs(job: Job) -> list[Job]:
-    """A job, and those around it whose scripts submit it: their exported variables are its own."""
+    """A job, and the outer jobs that submit it: it inherits their exported variables."""
     found = [job]
     while found[-1].is_embedded and found[-1].outer is not None:
         found.append(found[-1].outer)
@@ -51,19 +51,19 @@ def outer_jobs(job: Job) -> list[Job]:
 
 @lru_cache(maxsize=1024)
 def is_common_name(name: str) -> bool:
-    """Whether a login, a module, Slurm or bash itself may well set a variable of this name."""
+    """Whether a login, a module, Slurm or bash itself may set a variable of this name."""
     return find(name) is not None or _USUAL.fullmatch(name) is not None
 
 
 @once
 def may_come_from_files(job: Job) -> bool:
-    """Whether a file that cannot be read here may set variables of the script's own."""
+    """Whether a file that cannot be read here may set the script's own variables."""
     return any(unclear_sources(each) for each in outer_jobs(job))
 
 
 @once
 def set_names(job: Job) -> frozenset[str]:
-    """Variables that the script, or one around it, sets anywhere: also in loops, and in what was never reached."""
+    """The variables that the script, or an outer one, sets anywhere: also in loops and in unreachable code."""
     names: set[str] = set()
     for outer_job in outer_jobs(job):
         names |= assigned_names(outer_job)
@@ -75,7 +75,7 @@ def set_names(job: Job) -> frozenset[str]:
 
 @once
 def mentioned_names(job: Job) -> frozenset[str]:
-    """Names that the script sets, tests, or gives a default."""
+    """The variables that the script sets, tests, or has a default for."""
     return set_names(job).union(*[guarded_names(each) for each in outer_jobs(job)])
 
 
@@ -86,22 +86,22 @@ def _is_odd(name: str) -> bool:
 
 @once
 def unset_reads(job: Job) -> list[VariableRead]:
-    """Reads of what nothing in the script sets or tests, each place once; the submit environment may still set it.
+    """Reads of variables that nothing in the script sets or tests, once per place; the submit environment may set them.
 
-    Usual names are left out, but for those that run on from one of Slurm's.
+    Common names are left out, except those that continue a name of Slurm's.
     """
     names = frozenset(filter(_is_odd, read_names(job)))
     odd = [each for each in job.trace.reads if each.variable is None and each.name in names] if names else []
-    spoken = mentioned_names(job) if odd else ()
+    mentioned = mentioned_names(job) if odd else ()
     found: dict[Span, VariableRead] = {}
     for read in odd:
-        if read.name not in spoken and read.operator not in DEFAULTS and not read.context.handler:
+        if read.name not in mentioned and read.operator not in DEFAULTS and not read.context.handler:
             found.setdefault(read.span, read)
     return list(found.values())
 
 
 class _Mentions(NamedTuple):
-    """Words of a script: those that are not expansions, those that are assigned or exported, and `$NAME=`."""
+    """Words of a script: those that are not expansions, names that are assigned or exported, and the `NAME` of `$NAME=`."""
 
     words: frozenset[str]
     assigned: frozenset[str]
@@ -118,9 +118,9 @@ def _mentions(job: Job) -> _Mentions:
 
 
 def is_mentioned(job: Job, name: str) -> bool:
-    """Whether the script speaks of a variable but to expand it: in a comment, in `--export`, in its usage.
+    """Whether the script mentions a variable other than by expanding it: in a comment, in `--export`, in its usage.
 
-    A name that is a plain word in small letters is one of any sentence.
+    For a plain word in lower case, which any sentence may have, only assignments and exports count.
     """
     mentions = _mentions(job)
     plain = name.islower() and "_" not in name
@@ -128,7 +128,10 @@ def is_mentioned(job: Job, name: str) -> bool:
 
 
 class Glued(NamedTuple):
-    """A variable whose name runs on into the text behind it; `certain`: the longer name can be nobody's."""
+    """The variable that was meant where the text after its name became part of it.
+
+    `certain`: whether the longer name cannot be a variable.
+    """
 
     prefix: str
     certain: bool
@@ -136,7 +139,7 @@ class Glued(NamedTuple):
 
 @once
 def glued_name(job: Job, read: VariableRead) -> Glued | None:
-    """The variable that was meant where an unset one is read without braces; None where the name may be one itself."""
+    """The variable that was meant where an unset one is read without braces; None where the name itself may be meant."""
     name = read.name
     parts = () if read.operator else _parts(name)
     if not parts or job.source.slice(read.span) != f"${name}":
@@ -151,9 +154,9 @@ def glued_name(job: Job, read: VariableRead) -> Glued | None:
 
 @lru_cache(maxsize=1024)  # most scripts read the same names
 def _parts(name: str) -> tuple[tuple[str, str, bool], ...]:
-    """The names that may run on into other text in this one, the longest first: each with that text.
+    """The ways to split a name into a shorter one and the text after it, the longest name first.
 
-    The last says whether the longer name can be nobody's. Empty where it is known, or another one was meant.
+    The last value says whether the whole name cannot be a variable. Empty for a known name or a misspelled one.
     """
     if name in known_names():
         return ()
@@ -168,7 +171,7 @@ def _parts(name: str) -> tuple[tuple[str, str, bool], ...]:
 
 
 def is_lone_lowercase_name(job: Job, read: VariableRead) -> bool:
-    """Whether a name in small letters, which no environment uses, is the only one that the script does not set."""
+    """Whether a name in lower case, which no environment uses, is the only one that the script does not set."""
     if not read.name.islower() or may_come_from_files(job) or unusual_names(job) != {read.name}:
         return False
     return not is_mentioned(job, read.name)
@@ -176,7 +179,7 @@ def is_lone_lowercase_name(job: Job, read: VariableRead) -> bool:
 
 @once
 def unusual_names(job: Job) -> frozenset[str]:
-    """The names that are read, set by nobody, and used by no environment."""
+    """The names that are read but never set, and that no environment uses."""
     return frozenset(each.name for each in unset_reads(job) if not is_common_name(each.name))
 
 
@@ -186,15 +189,15 @@ def _is_other_case(prefix: str, rest: str) -> bool:
 
 
 def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
-    """The variable that is set in place of one that nobody sets: called almost alike, and itself never read."""
+    """The assignment of a variable with a similar name that is never read, in place of one that is never set; or None."""
     if len(unusual_names(job)) > MOST_STRANGERS:
         return None
-    around = enclosing_assignment(job, read.span)
+    enclosing = enclosing_assignment(job, read.span)
     candidates = _alike_names(job, read.name)
     if is_list(job, read):
         candidates = [name for name in _assigned(job) if name in candidates or _shares_word(name, read.name)]
     for name in candidates:
-        if is_common_name(name) or around is not None and around.name == name or _is_read(job, name):
+        if is_common_name(name) or enclosing is not None and enclosing.name == name or _is_read(job, name):
             continue
         for assignment in _assigned(job)[name]:
             if _is_alike(name, read.name) or job.source.slice(assignment.span).endswith(")"):
@@ -204,7 +207,7 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
 
 @once
 def _assigned(job: Job) -> dict[str, list[VariableAssignment]]:
-    """The assignments of the script, and of the one that submits it, by name."""
+    """The assignments of the script and of those that submit it, by name."""
     found: dict[str, list[VariableAssignment]] = {}
     for assignment in (each for outer in outer_jobs(job) for each in outer.assignments):
         found.setdefault(assignment.name, []).append(assignment)
@@ -217,18 +220,18 @@ def _alike_names(job: Job, name: str) -> list[str]:
 
 
 def is_list(job: Job, read: VariableRead) -> bool:
-    """Whether all elements of an array are read: no environment can hold one."""
+    """Whether all elements of an array are read, which no environment can hold."""
     return job.source.slice(read.span).endswith(("[@]}", "[*]}"))
 
 
 @once
 def _is_read(job: Job, name: str) -> bool:
-    """Whether the file speaks of a variable but to set it."""
+    """Whether the file mentions a variable other than by setting it."""
     return re.search(rf"(?<!\w){name}\b(?!\+?=|\[\w*\]\+?=)", job.source.text) is not None
 
 
 def _is_alike(one: str, other: str) -> bool:
-    """Whether two names are one, but for case, underscores, the order of words, or a letter."""
+    """Whether two names differ only in case, underscores, the order of words, or one letter."""
     if one == other:
         return False
     first, second = one.lower(), other.lower()
@@ -238,7 +241,7 @@ def _is_alike(one: str, other: str) -> bool:
 
 
 def _one_letter_apart(one: str, other: str) -> bool:
-    """Whether a letter is left out, another one, or in its neighbour's place. Numbers tell names apart."""
+    """Whether one letter is missing or different, or two are swapped. Names that differ in a digit are different."""
     if len(one) > len(other):
         one, other = other, one
     if len(other) - len(one) > 1:
@@ -253,6 +256,6 @@ def _one_letter_apart(one: str, other: str) -> bool:
 
 
 def _shares_word(one: str, other: str) -> bool:
-    """Whether a word of two names is the same: `cuda_modules`, `worker_modules`."""
+    """Whether two names have a word in common: `cuda_modules`, `worker_modules`."""
     words = {word for word in one.lower().split("_") if len(word) >= _SHORTEST_NAME}
     return not words.isdisjoint(other.lower().split("_"))

@@ -1,4 +1,4 @@
-"""What the script reads its variables for, and whether it is prepared to find one unset."""
+"""What the script uses its variables for, and whether it allows for unset ones."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -16,17 +16,17 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 TESTS = frozenset({"[", "[[", "test"})
-# Commands that are given names of variables.
+# Commands that take names of variables.
 _NAMING = frozenset({"printenv", "declare", "export", "unset"})
 _GUARDING = TESTS | _NAMING
 _SETTING = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "export", "declare", "unset"})
-# The operators of `${NAME:-default}` and its like.
+# The operators of `${NAME:-default}` and the like.
 DEFAULTS = frozenset({":-", "-", ":=", "=", ":?", "?", ":+", "+"})
 # `SLURM_…`, and how it is misspelled (`SLRUM_JOB_ID`).
 _NAME_OF_SLURM = Regex(r"S[A-Z]{2,6}_[A-Z]")
-# How many commands after a read may have been recorded before the one that it belongs to.
+# How many commands after a read are searched for the one that it belongs to.
 _AHEAD = 12
-# How many assignments may begin behind the one that a place belongs to, in substitutions of its value.
+# How many assignments may begin after the one that encloses a place, in substitutions of its value.
 _NESTED = 4
 
 
@@ -37,9 +37,9 @@ def read_names(job: Job) -> frozenset[str]:
 
 
 class Use(NamedTuple):
-    """A read of a variable, and what it is for.
+    """A read of a variable, and its purpose.
 
-    `kind`: `print`, `test` (a comparison), `guard` (it asks whether the variable is set), `arithmetic`, `argument` (of
+    `kind`: `print`, `test` (a comparison), `guard` (a test whether the variable is set), `arithmetic`, `argument` (of
     `command`), `assignment`, or `other`.
     """
 
@@ -49,7 +49,7 @@ class Use(NamedTuple):
 
 
 def use_of(job: Job, read: VariableRead) -> Use:
-    """What a variable is read for."""
+    """The purpose of a read."""
     if read.operator == "arithmetic":
         return Use(read, "arithmetic")
     command = _reading_command(job, read)
@@ -67,7 +67,7 @@ def use_of(job: Job, read: VariableRead) -> Use:
 
 
 def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
-    """The command among whose words the variable is read."""
+    """The command whose words hold a read; None without one."""
     for command in job.invocations[read.order : read.order + _AHEAD]:
         if command.span.contains(read.span) and command.context.parent is read.context.parent:
             return command
@@ -75,14 +75,14 @@ def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
 
 
 def _asks_whether_set(test: Invocation) -> bool:
-    """Whether `[ … ]` asks if a variable is set: by `-z`, `-n`, a comparison with nothing, or with one word alone."""
+    """Whether `[ … ]` tests if a variable is set: by `-z`, `-n`, a comparison with "", or with one word alone."""
     words = test.words
     return not {"-z", "-n", ""}.isdisjoint(words) or len(words) - words.count("]") < 3
 
 
 @once
 def guarded_names(job: Job) -> frozenset[str]:
-    """Variables that the script tests for being set somewhere, or gives a default."""
+    """The variables that the script tests for being set, or has a default for, anywhere."""
     found = {read.name for read in job.trace.reads if read.operator in DEFAULTS}
     reads = job.trace.reads
     orders = [read.order for read in reads]
@@ -101,7 +101,7 @@ def guarded_names(job: Job) -> frozenset[str]:
 
 @once
 def assigned_names(job: Job) -> frozenset[str]:
-    """Variables that the script sets anywhere, in whatever way."""
+    """The variables that the script sets anywhere, in any way."""
     found = {each.name for each in job.assignments}
     for command in commands_named(job, *_SETTING):
         found.update(word for field in command.argv[1:] if (word := text_of(field)))
@@ -110,17 +110,17 @@ def assigned_names(job: Job) -> frozenset[str]:
 
 @once
 def unprepared_reads(job: Job) -> list[VariableRead]:
-    """Reads of what is called like a variable of Slurm that the script neither sets nor tests, each place once.
+    """Reads of variables with a name like Slurm's that the script neither sets nor tests, once per place.
 
-    Without those that every batch script has. The submit environment and the command line of sbatch may set more than
-    the script shows.
+    Variables that every batch script has are left out. The submit environment and sbatch's command line may set more
+    than the script shows.
     """
     return unprepared_reads_of(job, _may_be_unset)
 
 
 @lru_cache(maxsize=1024)  # most scripts read the same names
 def _may_be_unset(name: str) -> bool:
-    """Whether a variable is called like those of Slurm, and no release sets it for every batch script but the last."""
+    """Whether a name looks like Slurm's, and no release before 26.05 sets it in every batch script."""
     if _NAME_OF_SLURM.match(name) is None:
         return False
     entry = find(name)
@@ -128,7 +128,7 @@ def _may_be_unset(name: str) -> bool:
 
 
 def unprepared_reads_of(job: Job, is_meant: Callable[[str], bool]) -> list[VariableRead]:
-    """The same for other names."""
+    """Reads of unset variables whose names `is_meant` accepts and the script neither sets nor tests, once per place."""
     meant = frozenset(filter(is_meant, read_names(job)))
     found: dict[Span, VariableRead] = {}
     for read in job.trace.reads if meant else ():
@@ -142,7 +142,7 @@ def unprepared_reads_of(job: Job, is_meant: Callable[[str], bool]) -> list[Varia
 
 
 def enclosing_assignment(job: Job, span: Span) -> VariableAssignment | None:
-    """The assignment in which a place stands, the innermost of several."""
+    """The innermost assignment around a place; None without one."""
     starts, assigned = _assignments(job)
     end = bisect_right(starts, span.start)
     for assignment in reversed(assigned[max(end - _NESTED, 0) : end]):
@@ -153,6 +153,6 @@ def enclosing_assignment(job: Job, span: Span) -> VariableAssignment | None:
 
 @once
 def _assignments(job: Job) -> tuple[list[int], list[VariableAssignment]]:
-    """All assignments by their place: where they start, and the assignments themselves."""
+    """All assignments in order of place: their starts, and the assignments themselves."""
     assigned = sorted(job.assignments, key=lambda each: each.span)
     return [each.span.start for each in assigned], assigned

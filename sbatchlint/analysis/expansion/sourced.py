@@ -1,4 +1,4 @@
-"""Files that a script reads into its shell and that are not there to be read: they may set any variable."""
+"""Files that a script sources and that cannot be read here, so that they may set any variable."""
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, expansions, shown_text
@@ -7,24 +7,24 @@ from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.source.regex import Regex
 
-# Files that set up a shell or one tool, and define nothing that a job script would use under a name of its own.
+# Files that set up a shell or one tool, and set no variables that a job script would use.
 _SETUPS = Regex(
     r"/etc/.*|(?:.*/)?(?:activate.*|(?:conda|(?:micro)?mamba).*|modules?(?:\.\w+)?|lmod\w*(?:\.sh)?|z00_lmod\.sh"
     r"|bash|sh|setvars\.sh|bash_completion)"
 )
-# Those of the user's own shell.
+# Startup files of the user's own shell.
 _PERSONAL = Regex(r"(?:.*/)?\.?(?:bashrc|bash_profile|profile)")
-# `eval "$(conda shell.bash hook)"` and its kin.
+# `eval "$(conda shell.bash hook)"` and the like.
 _HOOKS = Regex(r"conda|mamba|module|spack| hook|shellenv|ssh-agent")
 
-# Commands that run a text in the shell itself.
+# Commands that run a file or a string in the shell itself.
 _SOURCING = frozenset({"source", ".", "eval"})
 
 
 def is_unclear_source(command: Invocation, *, personal: bool = False) -> bool:
-    """Whether a command runs text in its own shell that cannot be read here, and may set variables of any name.
+    """Whether a command runs in its own shell what cannot be read here, and what may set any variable.
 
-    `personal`: the files of the user's shell count as well (~/.bashrc).
+    `personal`: whether the startup files of the user's shell count too (~/.bashrc).
     """
     if command.name not in _SOURCING or command.children or len(command.argv) < 2:
         return False
@@ -37,12 +37,12 @@ def is_unclear_source(command: Invocation, *, personal: bool = False) -> bool:
 
 @once
 def unclear_sources(job: Job) -> list[Invocation]:
-    """The commands of a script that run such text, without those whose assignments are known."""
+    """The commands that source a file or string which cannot be read here."""
     found = [each for each in commands_named(job, *_SOURCING) if is_unclear_source(each)]
     followed = {id(each.context.parent) for each in job.assignments} if found else set()
     return [each for each in found if id(each) not in followed]
 
 
 def may_set_variables(job: Job, *, personal: bool = True) -> bool:
-    """Whether a file that cannot be read here may set variables of the script's own."""
+    """Whether a file that cannot be read here may set the script's own variables."""
     return any(is_unclear_source(each, personal=personal) for each in job.invocations)

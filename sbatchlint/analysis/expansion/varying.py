@@ -1,7 +1,7 @@
-"""What an expansion gives, by where it happens: the same for the whole job, or another text in each task or node.
+"""Whether an expansion has the same value in the whole job, or differs between tasks, nodes or processes.
 
-Variables of tasks stand in Slurm's table; substitutions are known by the commands that ran in them. `$$` and `$RANDOM`
-differ between any two processes. What is not recognised has no answer, and is left alone.
+Task variables are in Slurm's table; substitutions are known by the commands that they run. `$$` and `$RANDOM` differ
+between any two processes. For what is not recognised there is no answer.
 """
 
 import re
@@ -16,21 +16,21 @@ from sbatchlint.slurm.environment import find
 
 TASK, NODE, PROCESS = "task", "node", "process"
 
-# Commands that tell something about the node on which they run: its name, its addresses, its devices.
+# Commands whose output describes the node on which they run: its name, its addresses, its devices.
 _OF_NODE = programs_with("node")
 _NODE_NAMES = frozenset({"hostname", "hostnamectl", "uname", "cat", "ip", "ifconfig"})
 _OF_PROCESS = frozenset({"mktemp", "uuidgen", "shuf"})
-# The commands whose output `variation_of_output` may know to differ; it may be an argument of one without a name, too.
+# The commands whose output `variation_of_output` may find to differ; None as an unknown one may start such a command.
 VARYING_OUTPUTS: frozenset[str | None] = _OF_NODE | _OF_PROCESS | {"uname", "cat", None}
-# Commands that ask Slurm, which says the same everywhere; what they are given does not matter then.
+# Commands that ask Slurm, which gives the same answer everywhere, whatever their arguments are.
 _OF_JOB = programs_with("asks-slurm") | {"srun", "nodeset"}
 _PROCESS_VARIABLES = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM"})
-# Variables of which `variation` knows that they differ, but for those of Slurm's tasks.
+# Variables that `variation` finds to differ, without Slurm's task variables.
 PLACE_VARIABLES = _PROCESS_VARIABLES | {"HOSTNAME"}
 
 
-# Parts of the names of options and variables: that which tells where all meet, and that which tells a process its own
-# place. What is called like neither may be either, as the first node's name is mostly given on purpose.
+# Parts of the names of options and variables: of the place where all processes meet, and of a process's own place. Other
+# names may be either, as the first node's name is mostly passed on purpose.
 _MEETING_PARTS = (
     "addresses chief connect coord coordinator dist driver endpoint first head init join leader lead main master peer "
     "primary rdzv redis remote rendezvous root router scheduler server servers tracker url"
@@ -38,20 +38,20 @@ _MEETING_PARTS = (
 _MEETING = frozenset(_MEETING_PARTS.split())
 _OWN = frozenset({"advertise", "bind", "client", "host", "local", "my", "node", "own", "self", "this", "worker"})
 _PLACE = frozenset({"addr", "address", "hostname", "ip", "name", "nodename"})
-# Of several like it, each has a number.
+# Things of which there are several, each with a number.
 _SEVERAL_PARTS = "chunk host machine member node part partition proc process replica shard split task worker"
 _OF_SEVERAL = frozenset(_SEVERAL_PARTS.split())
 
 
 class Variation(NamedTuple):
-    """`by`: `task`, `node`, or `process` (of any two runs). `name`: whether it is the node's name or address."""
+    """How a value varies. `by`: `task`, `node`, or `process` (between any two); `name`: whether it is a node's address."""
 
     by: str
     name: bool
 
 
 def variation(expansion: Expansion) -> Variation | None:
-    """Between what the text of an expansion differs; None for what is the same everywhere, and for the unknown."""
+    """How the value of an expansion varies; None if it is the same everywhere, or if that is not known."""
     name = expansion.name
     if name in TASK_VARIABLES:
         return Variation(TASK if name in PER_TASK else NODE, name == "SLURMD_NODENAME")
@@ -68,7 +68,7 @@ def variation(expansion: Expansion) -> Variation | None:
 
 
 def variation_of_output(words: Sequence[str]) -> Variation | None:
-    """Between what the output of a command differs, by its words."""
+    """How the output of a command with these words varies; None if it is not known to."""
     command = words[0].rpartition("/")[2] if words else ""
     if command in _OF_NODE or command == "uname" and any(flag in words for flag in ("-n", "--nodename", "-a")):
         return Variation(NODE, command in _NODE_NAMES)
@@ -79,7 +79,7 @@ def variation_of_output(words: Sequence[str]) -> Variation | None:
 
 @lru_cache(maxsize=4096)  # most scripts have the same names
 def names_own_host(name: str) -> bool:
-    """Whether an option or variable of this name tells a process where it runs itself: `local-addr`, `NODE_IP`."""
+    """Whether an option or variable of this name tells a process its own host: `local-addr`, `NODE_IP`."""
     parts = set(re.split(r"[-_.]", name.lower()))
     if parts & _MEETING:
         return False
@@ -88,7 +88,7 @@ def names_own_host(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def names_rank(name: str) -> bool:
-    """Whether an option or variable of this name tells a process which one it is: `node-rank`, `WORKER_ID`."""
+    """Whether an option or variable of this name tells a process its rank: `node-rank`, `WORKER_ID`."""
     parts = re.split(r"[-_.]", name.lower())
     if parts[-1] in ("rank", "rankid", "procid", "nodeid", "localid"):
         return True
@@ -96,18 +96,18 @@ def names_rank(name: str) -> bool:
 
 
 def of_task(expansion: Expansion) -> bool:
-    """Whether it is a variable of a task, which the batch shell has too, as those of the first task."""
+    """Whether it is a task variable, which the batch shell has too, with the value of the first task."""
     return expansion.name in TASK_VARIABLES
 
 
 def of_job(expansion: Expansion) -> bool:
-    """Whether it is a variable of Slurm that all tasks of a step have alike."""
+    """Whether it is a Slurm variable that is the same in all tasks of a step."""
     entry = find(expansion.name) if expansion.name.startswith("SLURM_") else None
     return entry is not None and not entry.varies and entry.when in ("always", "options") and bool(entry.batch)
 
 
 def same_in_all_tasks(expansion: Expansion, tasks: int | None, nodes: int | None, per_node: int | None) -> bool:
-    """Whether the batch shell's text is that of every task, in a step of so many tasks, nodes, tasks on each node."""
+    """Whether the batch shell's value is right in every task of a step with these numbers (None: not known)."""
     if expansion.name == "SLURM_LOCALID":
         return per_node == 1 or tasks == 1
     found = variation(expansion)

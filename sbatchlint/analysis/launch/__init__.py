@@ -1,1 +1,1 @@
-"""What the steps start, and how often."""
+"""What steps start, and how often."""

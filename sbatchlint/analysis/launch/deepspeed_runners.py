@@ -1,8 +1,8 @@
-"""Runners of deepspeed, and how they learn of other nodes.
+"""DeepSpeed runners, and how they learn of other nodes.
 
-deepspeed/launcher/runner.py (0.19): the runner reads its hostfile (default /job/hostfile). Without one it uses its own
-node only, whatever --launcher says, and refuses --num_nodes above 1. With one it starts the workers of all nodes itself
-(pdsh, ssh, mpirun, srun), so that one runner is enough. Under --no_ssh each node starts a runner, with --node_rank.
+deepspeed/launcher/runner.py (0.19): the runner reads its hostfile (default /job/hostfile). Without one it uses only its
+own node, whatever --launcher says, and refuses --num_nodes above 1. With one it starts the workers of all nodes itself
+(pdsh, ssh, mpirun, srun), so one runner is enough. With --no_ssh, each node starts a runner, with --node_rank.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ DEFAULT_HOSTFILE = "/job/hostfile"
 
 
 def deepspeed_runners(job: Job) -> Iterator[tuple[LaunchWorld, DeepSpeed]]:
-    """Runners whose options are all known, and of which one is to start the workers of all nodes."""
+    """Runners whose options are all known, and that start the workers of all nodes themselves."""
     for world in find_worlds(job):
         launcher = world.launcher
         if isinstance(launcher, DeepSpeed) and launcher.kind == "deepspeed" and launcher.certain:
@@ -26,12 +26,12 @@ def deepspeed_runners(job: Job) -> Iterator[tuple[LaunchWorld, DeepSpeed]]:
 
 
 def has_hostfile(job: Job, runner: DeepSpeed) -> bool:
-    """Whether a runner is given a hostfile, or some command writes the default one or is told of it."""
-    return runner.hostfile is not None or _names_default(job)
+    """Whether a runner has a hostfile: by its option, or because some command names the default one."""
+    return runner.hostfile is not None or _names_default_hostfile(job)
 
 
 @once
-def _names_default(job: Job) -> bool:
+def _names_default_hostfile(job: Job) -> bool:
     return any(
         DEFAULT_HOSTFILE in shown_text(field)
         for command in job.invocations
@@ -43,6 +43,6 @@ def _names_default(job: Job) -> bool:
 
 
 def wants_several_nodes(runner: DeepSpeed) -> bool:
-    """Whether its --num_nodes is above 1."""
+    """Whether a runner's --num_nodes is above 1."""
     number = None if runner.machines is None else runner.machines.number
     return number is not None and number > 1

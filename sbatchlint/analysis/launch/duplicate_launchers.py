@@ -1,6 +1,6 @@
-"""Launchers that a step starts several times on a node, though one start of them fills the node.
+"""Launchers that a step starts several times on a node, though one of them fills the node.
 
-Semantics of the launchers from their sources (torch/distributed/run.py, accelerate utils/launch.py, deepspeed
+What the launchers do is from their sources (torch/distributed/run.py, accelerate utils/launch.py, deepspeed
 launcher/runner.py) and from runs of torch 2.6 on two nodes.
 """
 
@@ -17,7 +17,7 @@ PER_TASK_GPUS = ("gpus-per-task", "ntasks-per-gpu", "tres-per-task", "ntasks-per
 
 
 def is_duplicated(job: Job, launch: Launch) -> bool:
-    """Whether some node starts this launcher several times, which is not by design."""
+    """Whether some node starts this launcher several times, though that is not intended."""
     step, launcher = launch.step, launch.launcher
     if step is None or launch.restricted or not launcher.spawns:
         return False
@@ -26,7 +26,7 @@ def is_duplicated(job: Job, launch: Launch) -> bool:
     if launcher.kind == "deepspeed" and "no_ssh" not in launcher.flags:
         return False
     if launcher.kind == "ray" and "head" not in launcher.flags:
-        # A Ray node a task, each with its share, is a legal cluster; several heads of a node clash.
+        # A Ray node per task, each with its share, is a valid cluster; several heads on a node clash.
         if not launcher.certain or launcher.setting("num-cpus", "num-gpus") is not None:
             return False
     others = [each for each in job.launches if each.launcher.starts_several]
@@ -36,11 +36,11 @@ def is_duplicated(job: Job, launch: Launch) -> bool:
 
 
 def _is_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
-    """Whether every task is meant to be a node of its own: one worker a task, or GPUs of its own."""
+    """Whether every task is meant to be a node of its own, with one worker or GPUs of its own."""
     launcher = launch.launcher
     workers = launcher.processes_per_task
     if workers == 1:
-        # as many as there are nodes, and no more, can join a world of so many
+        # only as many workers can join the world as it has nodes
         return not (isinstance(launcher.nnodes, int) and 1 < launcher.nnodes == step.nodes)
     bound = any(name in step.options or job.request.has_option(name) for name in PER_TASK_GPUS)
     bound = bound or any(is_set(launch.invocation, name) for name in DEVICE_VARIABLES)  # each task chooses its GPUs
@@ -57,7 +57,7 @@ def _is_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
 
 
 def _fills_node(launch: Launch, step: Step) -> bool:
-    """Whether a launcher of an unknown number of workers is meant to be alone on its node."""
+    """Whether a launcher with an unknown number of workers is meant to be alone on its node."""
     launcher = launch.launcher
     if not launcher.is_a("joins") and launcher.kind != "swift":
         return True

@@ -1,8 +1,8 @@
-"""Whether a launcher starts nothing, and why: with these words in any job, or in this one.
+"""Why a launcher starts no process: because of its command line, in any job, or because of what this job has.
 
-The words alone are judged by `sbatchlint.job.launchers.refusals`. What the job has decides the rest: run.py of torch
-2.13 (`determine_local_world_size()`), utils/launch.py of accelerate 1.15 (`prepare_multi_gpu_env()`), runner.py of
-DeepSpeed 0.19, Open MPI's slots.
+`sbatchlint.job.launchers.refusals` judges the command line alone. What the job must have is from run.py of torch 2.13
+(`determine_local_world_size()`), utils/launch.py of accelerate 1.15 (`prepare_multi_gpu_env()`), runner.py of DeepSpeed
+0.19 and Open MPI's slots.
 """
 
 from sbatchlint.analysis.launch.deepspeed_runners import has_hostfile, wants_several_nodes
@@ -20,11 +20,11 @@ _ASK = "ask for some, or write a number"
 
 @once
 def launcher_refusal(job: Job, launch: Launch) -> Refusal | None:
-    """Why a launcher starts no process; None where it does, or nobody knows."""
+    """Why a launcher starts no process; None where it does, or where that is not known."""
     launcher = launch.launcher
     found = command_line_refusal(launcher)
     if found is not None:
-        # xargs and its like append words that the script does not show
+        # xargs and the like append words that the script does not show
         appended = any(each.spawn.kind == "xargs" for each in launch.invocation.ancestors())
         return None if appended and found.kind == "program" else found
     if not launcher.certain:
@@ -39,13 +39,13 @@ def launcher_refusal(job: Job, launch: Launch) -> Refusal | None:
 
 
 def is_refused(job: Job, launch: Launch, kind: str) -> bool:
-    """Whether it starts nothing for a reason of this kind."""
+    """Whether a launcher starts no process for a reason of this kind."""
     found = launcher_refusal(job, launch)
     return found is not None and found.kind == kind
 
 
 def _without_gpus(job: Job, launch: Launch) -> Refusal | None:
-    """`--nproc_per_node=gpu` where there is none: `Cuda is not available`."""
+    """torchrun's refusal of `--nproc_per_node=gpu` without a GPU (`Cuda is not available`); None without one."""
     setting = launch.launcher.setting("nproc_per_node")
     if setting is None or setting.text != "gpu":
         return None
@@ -63,10 +63,10 @@ def _without_gpus(job: Job, launch: Launch) -> Refusal | None:
 
 
 def _without_rank(job: Job, launch: Launch) -> Refusal | None:
-    """`int(None)` where it makes the options of torchrun or deepspeed.
+    """accelerate's refusal of several machines without a rank: it runs `int(None)`; None without one.
 
-    A configuration file of the user, in a folder that the script does not name, may have a rank, the same on all nodes:
-    then nothing starts with the static rendezvous, and all is well with c10d.
+    The user's own configuration file, which the script does not name, may have a rank, the same on all nodes: then
+    nothing starts with the static rendezvous, while c10d works.
     """
     launcher = launch.launcher
     machines, total = launcher.machines, launcher.total_processes
@@ -85,7 +85,7 @@ def _without_rank(job: Job, launch: Launch) -> Refusal | None:
 
 
 def _gpus(job: Job, launch: Launch) -> int | None:
-    """How many GPUs it sees, as far as the script tells."""
+    """How many GPUs a launcher sees; None where the script does not tell."""
     if devices_chosen(launch.invocation, launch.step):
         return chosen_devices(launch.invocation)
     return job.request.gpus_per_node() if launch.step is None else step_gpus(job, launch.step).per_task

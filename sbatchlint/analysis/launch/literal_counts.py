@@ -1,4 +1,4 @@
-"""Where the script writes a number as such, and the edits that change a step's number of tasks there."""
+"""Numbers that the script writes literally, and edits that change a step's number of tasks there."""
 
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.job import Job
@@ -10,7 +10,7 @@ from sbatchlint.source.text import Span
 
 
 def literal_number(job: Job, span: Span | None) -> int | None:
-    """The number that stands at a place of the file, with nothing around it but blanks, `=` or an option's letter."""
+    """The number written at a place of the file, with whitespace or the end of the file after it; None without one."""
     if span is None:
         return None
     number = whole(job.source.slice(span))
@@ -19,20 +19,20 @@ def literal_number(job: Job, span: Span | None) -> int | None:
 
 
 def literal_span(value: Pieces | None) -> Span | None:
-    """Where a value stands, if it is written literally, and in one place."""
+    """The place of a value that is written literally and in one piece; None for others."""
     if value is None or len(value) != 1 or value[0].expansion is not None or text_of(value) is None:
         return None
     return value[0].span
 
 
 def literal_digits(value: Pieces | None) -> Span | None:
-    """Where a value stands, if it is a number that is written literally."""
+    """The place of a value that is a literal number; None for others."""
     span = literal_span(value)
     return span if value is not None and (text_of(value) or "").strip().isdigit() else None
 
 
 def task_option_at(step: Step, span: Span) -> StepOption | None:
-    """The option of an srun itself that stands at `span` and counts its tasks."""
+    """The srun's own option at `span` that sets its number of tasks; None without one."""
     for name in ("ntasks", "ntasks-per-node"):
         option = step.option(name)
         if option is not None and option.span == span:
@@ -41,7 +41,7 @@ def task_option_at(step: Step, span: Span) -> StepOption | None:
 
 
 def task_edits(job: Job, step: Step, per_node: int) -> list[Edit] | None:
-    """Sets what an srun itself says of its tasks to so many per node; None where one is not a literal number."""
+    """Edits that set an srun's own task options to `per_node` tasks; None where a value is not a literal number."""
     edits = []
     for name in ("ntasks", "ntasks-per-node"):
         option = step.option(name)

@@ -1,8 +1,8 @@
-"""Lone ranks: programs that want one task for each GPU, in steps of one task per node.
+"""Lone ranks: programs that expect one task per GPU, in steps of one task per node.
 
-Which programs these are: `rank_signs.rank_sign`. Lightning takes its ranks from Slurm whenever SLURM_NTASKS is there
-(lightning/fabric/plugins/environments/slurm.py), JAX likewise, and one process for each device at that
-(jax/_src/clusters/slurm_cluster.py); Megatron from RANK and WORLD_SIZE.
+`rank_signs.rank_sign` says which programs these are. Lightning takes its ranks from Slurm whenever SLURM_NTASKS is set
+(lightning/fabric/plugins/environments/slurm.py); so does JAX, with one process per device
+(jax/_src/clusters/slurm_cluster.py); Megatron takes them from RANK and WORLD_SIZE.
 """
 
 from typing import NamedTuple
@@ -22,13 +22,13 @@ from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# Who sets these has told each process which GPUs are its own.
-# MaxText takes these of JAX_COORDINATOR_IP's node; JAX_PROCESS_ID is for programs that tell JAX all of it themselves.
+# A script that sets these tells each process which GPUs are its own. MaxText takes the GPUs from JAX_COORDINATOR_IP's
+# node; JAX_PROCESS_ID is for programs that pass everything to JAX themselves.
 CHOOSING = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "JAX_LOCAL_DEVICE_IDS",
             "JAX_COORDINATOR_IP", "JAX_PROCESS_ID")  # fmt: skip
-# Lightning does not look at Slurm any more where these were changed.
+# Lightning no longer detects Slurm where these were changed.
 DETECTED_BY = ("SLURM_NTASKS", "SLURM_JOB_NAME")
-# Strategies of one process, a submitter of jobs, and machines without GPUs.
+# Strategies with one process, a launcher that submits jobs, and accelerators other than GPUs.
 OTHER_WAYS = Regex(
     r"[ .+-](?:strategy[= ]['\"]?(?:dp|ddp_spawn|ddp_notebook|ddp_fork)|accelerator[= ]['\"]?(?:cpu|tpu|mps))\b"
     r"|hydra/launcher="
@@ -36,10 +36,10 @@ OTHER_WAYS = Regex(
 
 
 class LoneRank(NamedTuple):
-    """A program that lacks its other ranks.
+    """A program whose other ranks are not started.
 
-    `gpus`: on each node. `expected`: the tasks per node that it wants. `awaited`: it is told of all ranks in
-    WORLD_SIZE, so that it waits for those that are not there.
+    `gpus`: per node. `expected`: the tasks per node that it needs. `awaited`: whether WORLD_SIZE counts all ranks, so
+    that the program waits for the missing ones.
     """
 
     step: Step
@@ -51,14 +51,14 @@ class LoneRank(NamedTuple):
 
     @property
     def place(self) -> Span:
-        """What to change: the directive or the option that counts tasks, else the srun."""
+        """What to change: the directive or option that sets the number of tasks; the srun, if there is none."""
         reason = self.step.geometry.reason
         return self.step.invocation.name_span if reason is None else reason[0]
 
 
 @once
 def lone_ranks(job: Job) -> list[LoneRank]:
-    """The lone ranks of a job, one for each step and program."""
+    """The lone ranks of a job, one per step and program."""
     found: dict[tuple[Span, Span], LoneRank] = {}
     for step in job.steps:
         geometry, context = step.geometry, step.invocation.context
@@ -80,13 +80,13 @@ def lone_ranks(job: Job) -> list[LoneRank]:
 
 
 def is_spread(job: Job, step: Step) -> bool:
-    """Whether something in the step's tasks starts several processes itself."""
+    """Whether a launcher in the step's tasks starts several processes itself."""
     launchers = [launch.launcher for launch in job.launches_of(step)]
     return any(launcher.starts_several for launcher in launchers)
 
 
 def sign_of_rank(job: Job, invocation: Invocation, step: Step) -> RankSign | None:
-    """Why a program of a step is one rank of many, where nothing speaks against it."""
+    """The sign that a program of a step is one rank of many; None without one, or if something contradicts it."""
     context, outer = invocation.context, step.invocation.context
     if context.restricted or context.background is not outer.background or context.loops != outer.loops:
         return None
@@ -98,12 +98,12 @@ def sign_of_rank(job: Job, invocation: Invocation, step: Step) -> RankSign | Non
     if sign.kind == "lightning" and any(name in invocation.state.variables for name in DETECTED_BY):
         return None
     if sign.kind == "jax" and step.several_nodes is not True:
-        return None  # alone on its node, one process of JAX has all GPUs, unless it asks Slurm
+        return None  # a single JAX process has all GPUs of its node, unless it asks Slurm
     return sign
 
 
 def _reads_world_size(invocation: Invocation, sign: RankSign, step: Step, expected: int) -> bool:
-    """Whether the program reads a WORLD_SIZE that counts the ranks that nobody starts."""
+    """Whether the program reads a WORLD_SIZE that counts ranks which are never started."""
     field = exported(invocation, "WORLD_SIZE")
     number = None if field is None else integer(field)
     if number is None or step.tasks is None or sign.kind not in ("rank-variables", "megatron"):
@@ -115,14 +115,17 @@ def _reads_world_size(invocation: Invocation, sign: RankSign, step: Step, expect
 
 
 class MoreTasks(NamedTuple):
-    """How a program gets all of its ranks: what is done, in a few words, and the edits."""
+    """A fix by which a program gets all of its ranks: its title, and its edits."""
 
     title: str
     edits: list[Edit]
 
 
 def more_tasks(job: Job, lone: LoneRank) -> MoreTasks | None:
-    """As many tasks per node as the program wants; None where other steps would feel it, or a number is not literal."""
+    """The fix that starts as many tasks per node as the program needs.
+
+    None where it would change other steps, or a number is not literal.
+    """
     step, expected, reason = lone.step, lone.expected, lone.step.geometry.reason
     if reason is None or task_option_at(step, reason[0]) is None:
         return _by_directive(job, step, expected)
@@ -133,7 +136,7 @@ def more_tasks(job: Job, lone: LoneRank) -> MoreTasks | None:
 
 
 def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
-    """More tasks for the whole job, where no other step would feel it but those that want the same."""
+    """The fix that sets the tasks of the whole job; None where it would change steps that do not need the same."""
     request, directives = job.request, job.directives
     if not directives.certain or job.is_embedded and job.directives_expand:
         return None
@@ -162,7 +165,7 @@ def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
     if not edits:
         edits.append(insertion(directives, f"--ntasks-per-node={expected}"))
     shared = []
-    for name, what in (("cpus-per-task", "CPUs"), ("gpus-per-task", "GPUs")):
+    for name, resource in (("cpus-per-task", "CPUs"), ("gpus-per-task", "GPUs")):
         setting = request.setting(name)
         if setting is None:
             continue
@@ -170,6 +173,6 @@ def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
         if number is None or literal_number(job, setting.value_span) is None or number < expected:
             return None
         edits.append(replacement(directives, setting, str(number // expected)))
-        shared.append(what)
+        shared.append(resource)
     title = f"ask for {expected} tasks per node"
     return MoreTasks(title + (f", which share the {' and '.join(shared)}" if shared else ""), edits)

@@ -1,6 +1,6 @@
 """Slots of an mpirun in the batch shell: Open MPI takes them from the job's tasks, and refuses to start more processes.
 
-`orte_ras_slurm` and `prte_mca_ras_slurm` read SLURM_TASKS_PER_NODE; MPICH and Intel MPI put all processes there are on
+`orte_ras_slurm` and `prte_mca_ras_slurm` read SLURM_TASKS_PER_NODE; MPICH and Intel MPI put any number of processes on
 the CPUs of the tasks. https://github.com/open-mpi/ompi/issues/6020
 """
 
@@ -17,7 +17,7 @@ from sbatchlint.programs import has_trait
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
 
-# Launchers of one vendor's machines, whose options mean other things.
+# Launchers for the machines of one vendor or site, whose options mean other things.
 _VENDORS = frozenset({"jsrun", "aprun", "ibrun", "prun"})
 _OVERSUBSCRIBING = frozenset({"oversubscribe", "overcommit", "use-hwthread-cpus", "app", "configfile", "do-not-launch"})
 _PLACING = frozenset({"hostfile", "host", "hosts", "rankfile", "default-hostfile", "add-host", "dvm", "dvm-uri",
@@ -25,10 +25,10 @@ _PLACING = frozenset({"hostfile", "host", "hosts", "rankfile", "default-hostfile
 _VARIABLES = ("OMPI_MCA_rmaps_base_oversubscribe", "PRTE_MCA_rmaps_default_mapping_policy", "SLURM_NTASKS",
               "OMPI_MCA_rmaps_default_mapping_policy", "SLURM_TASKS_PER_NODE", "OMPI_MCA_rmaps_base_mapping_policy",
               "PRTE_MCA_ras_slurm_use_all", "OMPI_MCA_ras")  # fmt: skip
-# Options by which the number of tasks follows from what the script does not say.
+# Options with which the number of tasks depends on what the script does not say.
 _UNCLEAR = ("ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "gpus-per-task", "threads-per-core",
             "ntasks-per-tres", "extra-node-info")  # fmt: skip
-# What only Open MPI has.
+# Names and options that only Open MPI has.
 _NAMES = frozenset({"orterun", "prterun", "oshrun", "mpirun.openmpi", "mpiexec.openmpi"})
 _OPTIONS = frozenset({"mca", "omca", "pmca", "prtemca", "gmca", "allow-run-as-root", "report-bindings", "tag-output",
                       "display-allocation", "npersocket"})  # fmt: skip
@@ -37,9 +37,9 @@ _OPEN_MPI = Regex(r"(?i)open-?mpi|ompi|hpc-?x")
 
 
 class Slots(NamedTuple):
-    """How many slots the job has for an mpirun, in all or (`per_node`) on each node, and what asks for them.
+    """How many slots an mpirun has, in all or (`per_node`) on each node, and the directive that sets that.
 
-    `processes`: what it is to start there; `process_setting`: what says so.
+    `processes`: how many processes it is to start there; `process_setting`: what sets that.
     """
 
     number: int
@@ -50,7 +50,7 @@ class Slots(NamedTuple):
 
 
 def takes_slots(job: Job, launch: Launch) -> bool:
-    """Whether this is an mpirun of the batch shell that takes its slots from the job's tasks."""
+    """Whether a launch is an mpirun in the batch shell that takes its slots from the job's tasks."""
     launcher, request = launch.launcher, job.request
     if not isinstance(launcher, Mpi) or launch.step is not None or launcher.program is None or not launcher.certain:
         return False
@@ -75,7 +75,7 @@ def takes_slots(job: Job, launch: Launch) -> bool:
 
 
 def too_few_slots(job: Job, launch: Launch) -> Slots | None:
-    """The slots of an mpirun that is to start more processes than there are; None where they suffice."""
+    """The slots of an mpirun that is to start more processes than it has slots; None where they suffice."""
     launcher = launch.launcher
     if not isinstance(launcher, Mpi) or not takes_slots(job, launch):
         return None
@@ -83,32 +83,32 @@ def too_few_slots(job: Job, launch: Launch) -> Slots | None:
     total = launcher.total_processes
     if tasks is not None and total is not None and total.number is not None and total.number > tasks:
         return Slots(tasks, setting, total.number, total, False)
-    each, told = launcher.processes_per_node, launcher.setting("ppn", "map-by")
+    per_node, process_setting = launcher.processes_per_node, launcher.setting("ppn", "map-by")
     limit, setting = job.request.tasks_per_node, job.request.setting("ntasks-per-node")
-    if each is None or told is None or limit is None or setting is None or each <= limit:
+    if per_node is None or process_setting is None or limit is None or setting is None or per_node <= limit:
         return None
-    return Slots(limit, setting, each, told, True)
+    return Slots(limit, setting, per_node, process_setting, True)
 
 
 def tasks_of_job(job: Job) -> tuple[int | None, Setting | None]:
-    """The job's tasks, which are mpirun's slots, and the directive that asks for them."""
+    """The number of the job's tasks, which are mpirun's slots, and the directive that sets it; None where unknown."""
     request = job.request
     if request.has_option("ntasks"):
         return request.tasks, request.setting("ntasks")
     if request.has_option("ntasks-per-node"):
-        nodes, each = request.exact_nodes(), request.tasks_per_node
+        nodes, per_node = request.exact_nodes(), request.tasks_per_node
         nodes = 1 if nodes is None and not request.has_option("nodes") else nodes
-        tasks = None if nodes is None or each is None else nodes * each
+        tasks = None if nodes is None or per_node is None else nodes * per_node
         return request.tasks or tasks, request.setting("ntasks-per-node")
     if request.has_any_option(_UNCLEAR):
         return None, None
     if not request.has_option("cpus-per-task") and not request.has_option("nodes"):
-        return None, None  # a job of defaults, which the command line is likely to change
+        return None, None  # the defaults alone, which the command line is likely to change
     return (request.exact_nodes() if request.has_option("nodes") else 1), None
 
 
 def is_open_mpi(job: Job, launch: Launch) -> bool:
-    """Whether an mpirun is plainly that of Open MPI: by its name, by its options, or by the module that is loaded."""
+    """Whether an mpirun is certainly Open MPI's: by its name, its options, or the module that is loaded."""
     launcher = launch.launcher
     if launcher.name.rsplit("/", 1)[-1] in _NAMES or _OPTIONS & (launcher.options.keys() | launcher.flags.keys()):
         return True
@@ -118,7 +118,7 @@ def is_open_mpi(job: Job, launch: Launch) -> bool:
 
 @once
 def mpi_modules(job: Job) -> list[tuple[Invocation, str]]:
-    """The modules of an MPI that are loaded, in order, each with the command that does so."""
+    """The MPI modules that the script loads, in order, each with the command that loads it."""
     return [
         (command, word)
         for command in job.invocations

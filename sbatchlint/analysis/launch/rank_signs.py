@@ -1,4 +1,4 @@
-"""Signs that a program is one rank of many: it expects to be started once for each GPU, and starts no others itself."""
+"""Signs that a program is one rank of many: it expects to be started once per GPU, and starts no other ranks itself."""
 
 import os.path
 import re
@@ -26,8 +26,8 @@ class RankSign(NamedTuple):
     """A sign that a program expects to be started once per GPU.
 
     `kind`: `lightning`, `megatron`, `slurm-launcher`, `rank-variables`, `jax`. `devices`, `nodes`: the ranks per node
-    and the nodes that the program is told, where it is. `source`: the place in its own text that says so, "" where the
-    script does.
+    and the nodes that the program's options set, None where they do not. `source`: the place in the program's own text
+    that says so, "" if the script does.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class RankSign(NamedTuple):
 _MEGATRON = Regex(
     r"(?:^|/)(?:run_recipe\.py|examples/conversion/[\w-]+\.py|pretrain_(?:gpt|bert|t5|vlm|mamba|hybrid|retro)\.py)$"
 )
-# Not levanter, which shares the GPUs of a node among its tasks, however many (levanter/distributed.py).
+# Not levanter, which divides the GPUs of a node among any number of tasks (levanter/distributed.py).
 _JAX = Regex(r"(?:^|[/._-])(?:maxtext|maxdiffusion|easylm|t5x|paxml|jax)(?:[/._-]|$)", re.IGNORECASE)
 _LEVANTER = Regex(r"(?:^|[/._-])levanter(?:[/._-]|$)")
 _JAX_VARIABLES = (
@@ -52,11 +52,11 @@ _JAX_VARIABLES = (
 LIGHTNING_DEVICES = Regex(
     r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices"
 )
-# What a parser of Lightning's arguments calls them without a prefix; only together they are its.
+# The options without a prefix; only together are they certain to be Lightning's.
 _PLAIN_DEVICES, _PLAIN_NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
 _STRATEGY = Regex(r"(?:ddp|fsdp|deepspeed)(?:_\w+)?")
 LIGHTNING_NODES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.num_nodes|--trainer[._]num_nodes")
-# Methods of litgpt that train, with Lightning Fabric (litgpt/__main__.py, 0.5).
+# Commands of litgpt that train, with Lightning Fabric (litgpt/__main__.py, 0.5).
 _LITGPT = ("pretrain", "finetune", "finetune_full", "finetune_lora", "finetune_adapter", "finetune_adapter_v2")
 # Options of programs that start their other processes themselves.
 _SPAWNING = Regex(
@@ -67,14 +67,14 @@ _SPAWNING_MODULES = Regex(r"(?:vllm|sglang|lmdeploy|submitit|ray|dask|torch\.dis
 _RANK_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
 
 
-@lru_cache(maxsize=1024)  # programs are told the same options again and again
+@lru_cache(maxsize=1024)  # programs have the same options again and again
 def _spawns(option: str) -> bool:
     return _SPAWNING.fullmatch(option) is not None
 
 
 @lru_cache(maxsize=1024)
 def _counts_ranks(option: str) -> str:
-    """What an option tells of the ranks: `devices` or `nodes` of Lightning, or the option itself; "" for another."""
+    """What an option says of the ranks: Lightning's `devices` or `nodes`, or the option itself; "" for any other."""
     if LIGHTNING_DEVICES.fullmatch(option):
         return "devices"
     if LIGHTNING_NODES.fullmatch(option):
@@ -84,7 +84,7 @@ def _counts_ranks(option: str) -> str:
 
 @once
 def spawns_others(job: Job, invocation: Invocation) -> bool:
-    """Whether a Python program starts its other processes itself: an option, its name, or its own text says so."""
+    """Whether a Python program starts its other processes itself, by an option, its name, or its own text."""
     if _has_spawn_option(invocation.argv, python_of(invocation)):
         return True
     program = python_program(job, invocation)
@@ -101,9 +101,9 @@ def _has_spawn_option(argv: Argv, python: Python | None) -> bool:
 
 @once
 def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
-    """Why a command is likely to be one rank of many: by its words, its environment, or the program's own text.
+    """The sign that a command is one rank of many, from its words, its environment, or the program's own text.
 
-    None where nothing says so, or it starts its other processes itself. `litgpt X` is such a program too.
+    None without one, or where the program starts its other processes itself. `litgpt X` is such a program too.
     """
     python = python_of(invocation)
     found = sign_in_command(invocation.argv, python, partial(exported, invocation))
@@ -129,7 +129,7 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
 
 
 def _with_configuration(job: Job, invocation: Invocation, found: RankSign | None) -> RankSign | None:
-    """The sign with what a configuration file beside the program says; its command line has the last word."""
+    """The sign, completed from a configuration file beside the program; the command line takes precedence."""
     if found is not None and found.kind != "lightning":
         return found
     configured = _trainer_configuration(job, invocation)
@@ -146,7 +146,7 @@ def _with_configuration(job: Job, invocation: Invocation, found: RankSign | None
 
 
 def sign_in_command(argv: Argv, python: Python | None, lookup: Lookup) -> RankSign | None:
-    """The sign that a command's words and environment give. `python`: what the words are as a call of Python."""
+    """The sign in a command's words and environment; None without one. `python`: the words as a call of Python."""
     if python is None and len(argv) > 1 and basename(argv[0]) == "litgpt" and text_of(argv[1]) in _LITGPT:
         return RankSign("lightning", "Lightning expects one task for each device", span_of(argv[0]))
     if python is None or python.target is None or python.kind not in ("script", "module"):
@@ -163,10 +163,10 @@ def sign_in_command(argv: Argv, python: Python | None, lookup: Lookup) -> RankSi
     for option, value, field in program_options(argv[python.after :], _counts_ranks):
         text = None if value is None else text_of(value)
         number = parse_integer(text) if text is not None and is_number(text) else None
-        told = _counts_ranks(option)
-        if told == "devices":
+        counted = _counts_ranks(option)
+        if counted == "devices":
             devices, place = number, span_of(field)
-        elif told == "nodes":
+        elif counted == "nodes":
             nodes, place = number, place or span_of(field)
         elif option in ("--launcher", "launcher") and text == "slurm":
             launcher = span_of(field)
@@ -202,15 +202,15 @@ def sign_in_command(argv: Argv, python: Python | None, lookup: Lookup) -> RankSi
 # lightning/pytorch/trainer/trainer.py and lightning/fabric/plugins/environments/slurm.py (2.5).
 
 _PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
-# Strategies that start their processes themselves, or are one process; no ranks of Slurm.
+# Strategies that start their processes themselves, or have only one: their ranks are not Slurm's.
 _OTHER_STRATEGIES = ("dp", "ddp_spawn", "ddp_notebook", "ddp_fork")
-# What starts other ranks, or spreads the work of one process over all GPUs.
+# Calls that start other ranks, or spread the work of one process over all GPUs.
 _SPREADS = frozenset({
     "torch.multiprocessing.spawn", "torch.multiprocessing.start_processes", "torch.multiprocessing.Process",
     "torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "ray.init", "vllm.LLM", "sglang.Engine",
     "submitit.AutoExecutor", "submitit.SlurmExecutor", "dask_jobqueue.SLURMCluster",
 })  # fmt: skip
-# What may start them.
+# Calls that may start other ranks.
 _STARTS = frozenset({
     "subprocess.Popen", "subprocess.run", "subprocess.call", "subprocess.check_call", "os.system", "os.fork",
     "multiprocessing.Process",
@@ -218,9 +218,9 @@ _STARTS = frozenset({
 
 
 class _Trainer(NamedTuple):
-    """Lightning's _Trainer, or Fabric, as a program makes it.
+    """Lightning's Trainer, or Fabric, as a program creates it.
 
-    `devices`: on each node; None where it takes all, or `known` is False. `nodes`: None where it is not known.
+    `devices`: per node; None for all of them, or if `known` is False. `nodes`: None where it is not known.
     """
 
     known: bool
@@ -231,7 +231,7 @@ class _Trainer(NamedTuple):
 
 
 def _lightning_trainer(program: PythonProgram) -> _Trainer | None:
-    """The _Trainer whose processes Slurm is to start; None without one, with several that differ, or on processors."""
+    """The trainer whose processes Slurm is to start; None without one, with several that differ, or without GPUs."""
     found = [call for call in program.calls if call.last in ("Trainer", "Fabric") and _is_lightning(call)]
     trainers = {_trainer(program, call) for call in found}
     alike = {each and each._replace(line=0) for each in trainers}
@@ -248,9 +248,9 @@ def _trainer(program: PythonProgram, call: Call) -> _Trainer | None:
     strategy, accelerator = call.keyword("strategy"), call.keyword("accelerator")
     if strategy in _OTHER_STRATEGIES or accelerator in ("cpu", "tpu", "mps") or not call.certain:
         return None
-    given = next((each.value for each in call.node.keywords if each.arg in ("devices", "gpus")), None)
-    known, devices = _devices(given)
-    if given is None:
+    written = next((each.value for each in call.node.keywords if each.arg in ("devices", "gpus")), None)
+    known, devices = _devices(written)
+    if written is None:
         known = call.name.startswith("lightning.")  # "auto" from 2.0 on
     nodes = call.keyword("num_nodes") if call.given("num_nodes") else 1
     number = nodes if isinstance(nodes, int) else None
@@ -258,7 +258,7 @@ def _trainer(program: PythonProgram, call: Call) -> _Trainer | None:
 
 
 def _devices(node: "ast.expr | None") -> tuple[bool, int | None]:
-    """Whether the devices are written, and their number; None for all."""
+    """Whether the devices are literal, and their number; None for all."""
     import ast
 
     if isinstance(node, ast.List | ast.Tuple):
@@ -287,20 +287,20 @@ def _spreads_itself(program: PythonProgram) -> bool:
 
 # --- what a YAML file beside the program says --------------------------------------------------------
 #
-# `--config-path` of Hydra (hydra/_internal/config_search_path_impl.py, 1.3) is relative to the program's folder; the
-# name has no ending. LightningCLI is told a file by `--config` or `-c`.
+# Hydra's `--config-path` (hydra/_internal/config_search_path_impl.py, 1.3) is relative to the program's folder, and its
+# `--config-name` has no suffix. LightningCLI's file is that of `--config` or `-c`.
 
 _MOST_BYTES = 1 << 16
 _KINDS = {"--config-path": "folder", "--config-name": "name", "--config": "file"}
 _KINDS |= {"-cp": "folder", "-cn": "name", "-c": "file"}
-# Its block; the list of the files of which Hydra puts the configuration together may name one for it, too.
+# The block of the trainer; or the list of Hydra's files may name a file with that block.
 _BLOCK = Regex(r"(?m)^trainer:[ \t]*(?:#.*)?\n((?:[ \t]+.*\n|[ \t]*(?:#.*)?\n)+)")
 _ELSEWHERE = Regex(r"(?m)^[ \t]*-[ \t]*(?:override[ \t]+)?/?trainer(?:@\S+)?:")
 _NUMBER = Regex(r"(?m)^[ \t]+(devices|gpus|num_nodes):[ \t]*([^\s#]+)[ \t]*(?:#.*)?$")
 
 
 class _Configured(NamedTuple):
-    """What the file says of the processes on a node, and of nodes; None where it gives no number. `path`: its name."""
+    """The processes per node and the nodes that a file sets; None where it has no number. `path`: the file's name."""
 
     devices: int | None
     nodes: int | None
@@ -308,8 +308,8 @@ class _Configured(NamedTuple):
 
 
 def _trainer_configuration(job: Job, invocation: Invocation) -> _Configured | None:
-    """What the file says that a Python program is given on its command line; None where there is none, or no number."""
-    name = _file(invocation)
+    """What the configuration file on a Python program's command line sets; None without a file, or without a number."""
+    name = _configuration_file(invocation)
     path = None if name is None else job.beside.named(invocation, name)
     data = None if path is None else lookups.read(path, _MOST_BYTES + 1)
     if path is None or data is None or len(data) > _MOST_BYTES:
@@ -323,22 +323,22 @@ def _trainer_configuration(job: Job, invocation: Invocation) -> _Configured | No
     return None if devices is None and nodes is None else _Configured(devices, nodes, os.path.basename(path))
 
 
-def _file(invocation: Invocation) -> str | None:
+def _configuration_file(invocation: Invocation) -> str | None:
     python = python_of(invocation)
     if python is None or python.target is None or python.kind != "script":
         return None
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for option, value, _ in program_options(invocation.argv[python.after :], _KINDS.__contains__):
         text = None if value is None else text_of(value)
         if text:
-            given[_KINDS[option]] = text
-    if "folder" in given and "name" in given:
+            values[_KINDS[option]] = text
+    if "folder" in values and "name" in values:
         program = text_of(python.target)
         if program is None:
             return None
-        name = given["name"] if given["name"].endswith((".yaml", ".yml")) else f"{given['name']}.yaml"
-        return os.path.normpath(os.path.join(os.path.dirname(program), given["folder"], name))
-    return given["file"] if given.get("file", "").endswith((".yaml", ".yml")) else None
+        name = values["name"] if values["name"].endswith((".yaml", ".yml")) else f"{values['name']}.yaml"
+        return os.path.normpath(os.path.join(os.path.dirname(program), values["folder"], name))
+    return values["file"] if values.get("file", "").endswith((".yaml", ".yml")) else None
 
 
 def _number(text: str | None) -> int | None:

@@ -1,8 +1,8 @@
-"""Where the launchers of several nodes are to find each other.
+"""The addresses at which the launchers of several nodes meet.
 
 torchrun reads `--master_addr` or `--rdzv_endpoint` (or PET_MASTER_ADDR, PET_RDZV_ENDPOINT), never MASTER_ADDR; without
-them it meets at 127.0.0.1 (static) or localhost (c10d), each node at its own (torch/distributed/run.py, 2.13). The
-consequences are those of runs of torch 2.6 on two hosts.
+them each node meets at its own 127.0.0.1 (static) or localhost (c10d) (torch/distributed/run.py, 2.13). The
+consequences are from runs of torch 2.6 on two hosts.
 """
 
 from collections.abc import Iterator
@@ -25,20 +25,20 @@ from sbatchlint.source.text import Span
 
 TORCHRUN = programs_with("torch")
 HEAD_NODE = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
-# Differs between jobs, and lies below the range from which systems take ports of their own.
+# Differs between jobs, and lies below the ephemeral ports.
 PORT = "$((20000 + SLURM_JOB_ID % 20000))"
 _LOCAL = Regex(r"localhost(?:\.localdomain)?|127(?:\.\d+){3}|0\.0\.0\.0|\[?::1?\]?", 2)
 _LOCAL_WORD = Regex(r"(?:localhost|127\.0\.0\.1)")
 
 
 def lacks_address(launch: Launch) -> bool:
-    """Whether nothing tells a launcher where to meet."""
+    """Whether a launcher has a rendezvous, but no address for it."""
     rendezvous = launch.launcher.rendezvous
     return rendezvous is not None and rendezvous.address is None
 
 
 def joins_other_nodes(job: Job, world: LaunchWorld) -> bool | None:
-    """Whether a launch is started on several nodes that are to be one world; None: it depends on the run."""
+    """Whether a launch starts on several nodes that are to form one world; None where it depends on the run."""
     launcher = world.launcher
     if not launcher.is_a("joins") or not launcher.spawns or launcher.standalone:
         return False
@@ -46,26 +46,26 @@ def joins_other_nodes(job: Job, world: LaunchWorld) -> bool | None:
         return False
     if world.step is None and world.mpi is None:
         return False
-    asked = world.nodes_setting
-    if asked.several is False or world.nodes == 1 and (not asked.several or not world.isolation):
-        return False  # alone on its node, it has another fault
-    if asked.several:
+    expected = world.nodes_setting
+    if expected.several is False or world.nodes == 1 and (not expected.several or not world.isolation):
+        return False  # a launcher alone on its node has another fault
+    if expected.several:
         return True
     if _is_elastic(world):
         return world.several_nodes is True and not world.isolation and world.starts_per_node == 1
-    if asked.of_job:
+    if expected.of_job:
         return True if world.several_nodes else None if world.nodes is None else False
     return False
 
 
 def _is_elastic(world: World) -> bool:
-    """Whether a launcher is content with one node, and would take several: `--nnodes=1:2`."""
-    asked = world.nodes_setting
-    return asked.least == 1 and asked.most is not None and asked.most > 1
+    """Whether a launcher accepts one node as well as several: `--nnodes=1:2`."""
+    expected = world.nodes_setting
+    return expected.least == 1 and expected.most is not None and expected.most > 1
 
 
 def starts_alone(world: World) -> bool:
-    """Whether a node that finds no other trains by itself, after 30 seconds: an elastic launcher with c10d.
+    """Whether a node that finds no other trains alone after 30 seconds, as an elastic launcher with c10d does.
 
     The static backend waits for the largest number of nodes (static_tcp_rendezvous.py; runs of torch 2.13).
     """
@@ -74,7 +74,7 @@ def starts_alone(world: World) -> bool:
 
 
 def passes_node_id(launch: Launch) -> bool:
-    """Whether each task of a launch tells its launcher the number of its node, as Slurm counts it."""
+    """Whether each task of a launch passes SLURM_NODEID to its launcher as the node rank."""
     rank = launch.launcher.node_rank
     found = expansions((rank.value if rank is not None else None) or ())
     return [(each.name, each.phase) for each in found] == [("SLURM_NODEID", Phase.TASK)]
@@ -84,10 +84,10 @@ def passes_node_id(launch: Launch) -> bool:
 
 
 class Address(NamedTuple):
-    """Where all nodes of a launch can meet: the host, and a port if the script has one (both as a shell reads them).
+    """An address at which all nodes of a launch can meet: `host` and `port` as shell words, `port` '' for none.
 
-    `before`: the line that it needs. `safe`: the script makes it of Slurm's list of nodes. `value`: what the host is
-    then; None where the line makes it.
+    `before`: the edit that inserts the line which sets it, if it needs one. `safe`: whether the script takes it from
+    Slurm's list of nodes. `value`: what the host expands to; None where the inserted line sets it.
     """
 
     host: str
@@ -101,7 +101,7 @@ class Address(NamedTuple):
         return f"{self.host}:{self.port or 29500}"
 
     def is_met(self, launch: Launch) -> bool:
-        """Whether a launcher is told this address."""
+        """Whether a launcher already has this address."""
         rendezvous = launch.launcher.rendezvous
         address = None if rendezvous is None else rendezvous.address
         found = (address.value if address is not None else None) or ()
@@ -111,7 +111,7 @@ class Address(NamedTuple):
 
 
 def common_address(job: Job, launch: Launch) -> Address | None:
-    """Where all nodes of a launch can meet: at the exported MASTER_ADDR, else at what a further line exports."""
+    """The exported MASTER_ADDR, or one that an inserted line exports; None where neither is the same for all nodes."""
     value = exported(launch.invocation, "MASTER_ADDR")
     if value is not None:
         text = text_of(value)
@@ -127,20 +127,20 @@ def common_address(job: Job, launch: Launch) -> Address | None:
 
 
 def _is_first_node(value: Pieces) -> bool:
-    """Whether a value is the first node, as Slurm names it."""
+    """Whether a value is taken from Slurm's list of nodes."""
     expansion = value[0].expansion if len(value) == 1 else None
     return expansion is not None and expansion.phase is Phase.BATCH and "scontrol show host" in expansion.name
 
 
-# --- addresses that every node takes for its own ---------------------------------------------------
+# --- addresses that are another host on every node -------------------------------------------------
 
 
 class UnsharedAddress(NamedTuple):
-    """An address that is another host for each node that gets it.
+    """An address that is another host on each node.
 
-    `kind`: `local` (each node's own address), `task` (each task computes it, and gets its own node's), `fallback` (each
-    node's own, where the command that tells the first node fails), `loopback` (it may be 127.0.1.1). `place`: where it
-    is written, and `words`: how. `certain`: it has several nodes in every run, and nothing else may say more.
+    `kind`: `local` (each node's loopback), `task` (each task computes its own node's), `fallback` (each node's own,
+    where the command that prints the first node fails), `loopback` (it may be 127.0.1.1). `place`: where it is written,
+    and `words`: how. `certain`: whether the program runs on several nodes in every run, and needs the address.
     """
 
     world: World
@@ -152,22 +152,22 @@ class UnsharedAddress(NamedTuple):
 
 @once
 def unshared_addresses(job: Job) -> list[UnsharedAddress]:
-    """Addresses of launchers of several nodes, and of programs under srun, that are another host for each of them."""
+    """Addresses that are another host on each node, of launchers on several nodes and of programs under srun."""
     found = list(_of_programs(job))
     for place in by_place(find_worlds(job)):
         if any(joins_other_nodes(job, world) is False for world in place):
             continue
-        each = [_of_launcher(world) for world in place]
-        if not any(each) or not all(verdict or _is_from_outside(world) for world, verdict in zip(place, each)):
+        verdicts = [_of_launcher(world) for world in place]
+        if not any(verdicts) or not all(verdict or _is_inherited(world) for world, verdict in zip(place, verdicts)):
             continue
-        world, (kind, span, words) = next((world, verdict) for world, verdict in zip(place, each) if verdict)
-        certain = all(each) and all(joins_other_nodes(job, world) for world in place)
+        world, (kind, span, words) = next((world, verdict) for world, verdict in zip(place, verdicts) if verdict)
+        certain = all(verdicts) and all(joins_other_nodes(job, world) for world in place)
         found.append(UnsharedAddress(world, kind, span, words, certain))
     return found
 
 
-def _is_from_outside(world: LaunchWorld) -> bool:
-    """Whether the address is what the environment of the submission may have, as in `${MASTER_ADDR:-localhost}`."""
+def _is_inherited(world: LaunchWorld) -> bool:
+    """Whether the environment of the submission may set the address, as in `${MASTER_ADDR:-localhost}`."""
     rendezvous = world.launcher.rendezvous
     return rendezvous is not None and rendezvous.address is not None and from_submission(rendezvous.address.value)
 
@@ -181,7 +181,7 @@ def _of_launcher(world: LaunchWorld) -> tuple[str, Span, str] | None:
 
 
 def _of_programs(job: Job) -> Iterator[UnsharedAddress]:
-    """Those of programs that are the tasks of a step themselves, and meet at MASTER_ADDR: the env:// of torch."""
+    """The unshared addresses of programs that are the tasks of a step and meet at MASTER_ADDR (torch's env://)."""
     launchers = {id(launch.invocation) for launch in job.launches}
     found: dict[Span, list[tuple[Invocation, tuple[str, Span, str] | None]]] = {}
     for step in job.steps:
@@ -204,13 +204,13 @@ def _of_programs(job: Job) -> Iterator[UnsharedAddress]:
 
 
 def _whose_address(invocation: Invocation, value: Pieces, place: Span) -> tuple[str, Span, str] | None:
-    """How an address is another host for each node (kind, place, words); None where it is the same for all."""
+    """The kind, place and words of an address that is another host on each node; None where it is the same on all."""
     text = text_of(value)
     if text is not None and _LOCAL.fullmatch(text.strip()):
         return "local", place, text.strip()
     for expansion in expansions(value):
         if expansion.name == "HOSTNAME":
-            continue  # Slurm exports the first node's name, and every task's bash keeps it
+            continue  # Slurm exports the first node's name, and bash in every task keeps it
         if expansion.phase is Phase.TASK:
             if "scontrol" in expansion.name and _LOCAL_WORD.search(expansion.name.partition("||")[2]):
                 if container_of(invocation) is not None:
@@ -228,7 +228,7 @@ def written_expansion(expansion: Expansion) -> str:
 
 
 def _asks_for_own_address(expansion: Expansion) -> bool:
-    """`hostname -i`, which looks the host's own name up, and finds 127.0.1.1 where /etc/hosts says so."""
+    """Whether it runs `hostname -i`, which looks up the host's own name: 127.0.1.1 where /etc/hosts says so."""
     if not expansion.name.startswith("$("):
         return False
     for words in expansion.commands:

@@ -1,10 +1,10 @@
-"""Python programs that take no part in ranks, as their own text shows: every copy of them does the same work."""
+"""Python programs without ranks, as their own text shows: every copy does the same work."""
 
 from sbatchlint.job.python.module import Call, constant
 from sbatchlint.job.python.program import PythonProgram
 from sbatchlint.source.regex import Regex
 
-# Packages that look at no rank and start no other processes by themselves. Those that are not here may.
+# Packages that read no rank and start no other processes by themselves. Packages that are not listed may.
 SERIAL = frozenset({
     "numpy", "scipy", "pandas", "matplotlib", "mpl_toolkits", "seaborn", "plotly", "PIL", "cv2", "skimage", "sklearn",
     "torch", "torchvision", "torchaudio", "timm", "einops", "tqdm", "yaml", "requests", "bs4", "h5py", "netCDF4",
@@ -12,7 +12,7 @@ SERIAL = frozenset({
     "Bio", "rdkit", "xgboost", "lightgbm", "cloudpickle", "dill", "psutil", "tabulate", "rich", "colorama", "imageio",
     "nltk", "spacy", "gensim", "astropy", "shapely", "geopandas", "rasterio", "sqlalchemy", "safetensors", "tokenizers",
 })  # fmt: skip
-# Words of programs that know which task, host or process they are, or make names of their own.
+# Words in programs that know which task, host or process they are, or that choose unique names.
 _IDENTITY = ("rank", "procid", "localid", "nodeid", "task_id", "slurm", "hostname", "getpid", "pmi_", "mpi", "socket",
              "uuid", "tempfile", "distributed", "world_size", "hostlist", "fcntl", "lock")  # fmt: skip
 _WRITERS = Regex(
@@ -23,12 +23,12 @@ _WRITERS = Regex(
 
 
 def is_serial(program: PythonProgram) -> bool:
-    """Whether a program certainly does the same work in each of its copies."""
+    """Whether every copy of a program certainly does the same work."""
     return program.complete and program.foreign <= SERIAL and not program.mentions(*_IDENTITY)
 
 
 def written_file(program: PythonProgram) -> Call | None:
-    """A call with which a program writes a file whose name the text tells."""
+    """A call that writes a file whose name the program's text tells; None without one."""
     for module in program.modules:
         for call in module.calls:
             if call.name == "open" and _mode(call)[:1] in ("w", "x", "a"):

@@ -1,1 +1,1 @@
-"""What the script says as text and as a program of the shell."""
+"""The script as text and as a shell program."""

@@ -1,8 +1,8 @@
-"""Commands that turn a conda environment on, and those that teach a shell to do so.
+"""Commands that activate a conda environment, and those that define the shell function for it.
 
-conda's `activate` is a function of the shell, which `conda.sh` or the output of `conda shell.bash hook` defines; `conda
-activate` without it ends with an error (conda 4.4 and newer). `source activate` is the file `activate` in PATH, which
-needs no function.
+`conda activate` is a shell function, which `conda.sh` or the output of `conda shell.bash hook` defines; without it,
+`conda activate` fails (conda 4.4 and newer). `source activate` reads the file `activate` from PATH and needs no
+function.
 """
 
 from sbatchlint.bash.trace import Invocation
@@ -15,7 +15,7 @@ _CONDA_ACTIVATE = Regex(r"(?i)(?:.*(?:conda|mamba|forge).*/)?activate")
 
 
 def is_activation(command: Invocation) -> bool:
-    """Whether a command turns a conda environment on or off, by conda's own scripts: `conda activate`."""
+    """Whether a command is `conda activate` or `conda deactivate`, of conda or one of its relatives."""
     return has_trait(command.name, "conda") and command.words[1:2] in (["activate"], ["deactivate"])
 
 
@@ -28,14 +28,14 @@ def sources_activate(command: Invocation) -> bool:
 
 
 def sources_personal_file(command: Invocation) -> bool:
-    """Whether a command reads a start file of the user's shell, or the system's: `source ~/.bashrc`."""
+    """Whether a command sources a startup file of the user or the system, none of whose commands are known."""
     if command.name not in ("source", ".") or len(command.argv) < 2 or command.children:
         return False
     return _PERSONAL.fullmatch(shown_text(command.argv[1])) is not None
 
 
 def is_hook(command: Invocation) -> bool:
-    """`eval "$(conda shell.bash hook)"`, or anything that may be it."""
+    """Whether a command is `eval "$(conda shell.bash hook)"`, or may be."""
     if command.name != "eval":
         return False
     names = " ".join(each.name for field in command.argv[1:] for each in expansions(field))

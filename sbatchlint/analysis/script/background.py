@@ -1,4 +1,4 @@
-"""What still runs in the background when something else is started."""
+"""Statements that may still run in the background when another is started."""
 
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.trace import Invocation, Shell
@@ -9,17 +9,20 @@ from sbatchlint.source.text import Span
 
 @once
 def waits(job: Job) -> list[Invocation]:
-    """Every `wait` that no test decides about."""
+    """Every `wait` that runs whatever tests say."""
     return [each for each in job.invocations if each.name == "wait" and not depends_on_test(each)]
 
 
 def enclosing_loops(command: Invocation, background: Shell) -> list[Span]:
-    """The loops in which a statement in the background is started, outermost first, for a command in it."""
+    """The loops that start the background statement `background`, outermost first; `command` is one of its commands."""
     return [each for each in command.context.loops if not background.span.contains(each)]
 
 
 def is_started_again(job: Job, command: Invocation, background: Shell) -> bool:
-    """Whether a loop starts a statement in the background, for a command in it, while that of the last turn may run."""
+    """Whether a loop starts a background statement while that of the previous iteration may still run.
+
+    `command` is a command of the statement `background`.
+    """
     loops = enclosing_loops(command, background)
     if not loops:
         return False

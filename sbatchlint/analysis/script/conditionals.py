@@ -1,19 +1,19 @@
-"""Whether a command runs only if a test succeeds: in an `if`, a loop, or behind `[ … ] &&`; and which test."""
+"""Whether a command runs only if a test succeeds: in an `if`, in a loop, or after `[ … ] &&`."""
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.source.regex import Regex
 
-# `cd x && command` is no test.
+# `cd x && command` is not a test.
 _TEST = Regex(r"!?\s*(?:\[|test\b|\(\(|grep\b|command\s+-v\b|which\b|type\b|hash\b|cmp\b|diff\b|pgrep\b)")
 
-# A test that only looks for a file or a folder, and so goes out alike in a job of any size.
+# A test that only looks for a file or a folder, so its result does not depend on the size of the job.
 _FILE_TEST = Regex(r"!?\s*(?:(?:\[\[?|test)\s+!?\s*-[a-hkpsuwxGLNOS]\s+[^\s=<>&|]+(?:\s+\]\]?)?|cd\s+\S+)")
 
 
 def is_for_some_jobs(command: Invocation) -> bool:
-    """Whether a command may be meant for some jobs and not for others, as only some may run it.
+    """Whether a command may be meant for only some of the jobs that the script is submitted as.
 
-    A test for a file (`if [ -f restart.chk ]`) tells no jobs apart: what it guards runs in a job of this size.
+    A test for a file (`if [ -f restart.chk ]`) does not tell jobs apart: what it guards runs in a job of this size.
     """
     context = command.context
     if not context.conditional:
@@ -23,7 +23,7 @@ def is_for_some_jobs(command: Invocation) -> bool:
 
 
 def depends_on_test(command: Invocation, within: Invocation | None = None) -> bool:
-    """Whether a test in the script decides if a command runs; with `within`, once that command runs."""
+    """Whether a test in the script decides if a command runs; with `within`, if it runs once that command does."""
     context = command.context
     if context.conditional and (within is None or not within.context.conditional):
         return True

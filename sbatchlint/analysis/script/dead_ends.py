@@ -1,6 +1,6 @@
-"""Branches in which a script does none of its work and ends well all the same.
+"""Branches in which a script does none of its work, and still ends with status 0.
 
-`if [ "$host" = a ]; then …; elif [ "$host" = b ]; then …; fi` does nothing on a third host, and has the status 0.
+`if [ "$host" = a ]; then …; elif [ "$host" = b ]; then …; fi` does nothing on a third host, and its status is 0.
 """
 
 from bisect import bisect_left
@@ -12,25 +12,26 @@ from sbatchlint.analysis.script.work import Weight
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# What a script says when it gives up, and what it says when there is nothing to do.
+# Messages of a script that gives up, and of one that has nothing to do.
 ERROR = Regex(
     r"(?i)\berr(?:or)?\b|fail|missing|no such|could not|can ?not|unable|invalid|unknown|unsupported|abort|illegal|wrong"
     r"|not? (?:\S+ )*(?:found|exist|set|given|specified|provided|defined|available|installed|supported)|\w+n't"
 )
 NOTHING_TO_DO = Regex(r"(?i)already|skip|nothing|complete|\bdone\b|finish|success|up.to.date|requeue|resubmit|conver")
-# `$NAME` compared with something for equality.
+# A test of `$NAME` for equality.
 _EQUAL = Regex(r"\$\{?(\w+)(?::?-[^{}]*)?\}?[\"']?\s+(?:==?|=~|-eq)\s")
 _NAME = Regex(r"\$\{?(\w+)")
-# Other tests, and those of two things at once.
+# Other tests, and combined ones.
 _OTHER = Regex(r"\s-(?!eq\b)[a-zA-Z]+\s|&&|!|[<>]")
 _LEAST_ARMS = 2
 
 
 class DeadEnd(NamedTuple):
-    """A branch without work. `span`: the message that it prints, or the statement that has no such branch.
+    """A branch without work.
 
-    `test`: where it is tested; `kind`: If, Case, AndOr. `message`: whether it says that something is wrong.
-    `chosen`: what is tested is what somebody wrote who submits the job, and not what a command finds.
+    `span`: the message that it prints, or the statement that lacks a default branch. `test`: the word that begins the
+    statement; `kind`: If, Case, AndOr. `message`: whether it prints that something is wrong. `chosen`: whether the
+    tested value is set by whoever submits the job, not found by a command.
     """
 
     span: Span
@@ -41,14 +42,14 @@ class DeadEnd(NamedTuple):
 
 
 def dead_ends(found: ExitStatuses) -> Iterator[DeadEnd]:
-    """The branches in which nothing of the job's main work runs, though it does in others; the job ends well."""
+    """The first branch in which none of the job's main work runs, though other branches do it, and the job succeeds."""
     if not found.choices:
         return
     top = max([weight for _, weight in found.met], default=Weight.NONE)
     if top < Weight.PROGRAM:
         return
     heavy = [number for number, (_, weight) in enumerate(found.met) if weight is top]
-    # a server in the background is not what the script is for
+    # a server in the background is not the main work
     heavy = [number for number in heavy if found.met[number][0].context.background is None] or heavy
     job = _Works(found, heavy)
     for number, choice in enumerate(found.choices):
@@ -66,27 +67,27 @@ def dead_ends(found: ExitStatuses) -> Iterator[DeadEnd]:
         if job.all_in(group, number):
             if group[-1].kind == "AndOr" and group[-1].last == len(found.met):
                 continue  # its status is 1
-            told = job.message_of(subject)
+            message = job.message_of(subject)
             test = _test(group[0])
             measured = job.is_measured(group, subject)
-            if told is not None or measured:
-                yield DeadEnd(told or test, test, group[0].kind, told is not None, not measured)
+            if message is not None or measured:
+                yield DeadEnd(message or test, test, group[0].kind, message is not None, not measured)
                 return
 
 
 def _error(arm: Arm) -> Span | None:
-    """The message of an arm that goes on though it says that something is wrong."""
+    """The message that something is wrong, in an arm after which the shell goes on; None without one."""
     return next((span for span, text in arm.messages if arm.goes_on and ERROR.search(text)), None)
 
 
 def _test(choice: Choice) -> Span:
-    """The word that begins a branch."""
+    """The keyword that begins a statement with branches; the whole of a `[ … ] && …`."""
     start = choice.span.start
     return choice.span if choice.kind == "AndOr" else Span(start, start + len(choice.kind))
 
 
 def _subject(choice: Choice) -> str | None:
-    """The variable whose value alone decides which arm runs."""
+    """The variable whose value alone decides which arm runs; None where several or other things do."""
     names: set[str] = set()
     for arm in choice.arms:
         if arm.test:
@@ -98,7 +99,7 @@ def _subject(choice: Choice) -> str | None:
 
 
 def _dispatches(job: "_Works") -> Iterator[tuple[list[Choice], int]]:
-    """Branches one behind the other that share the work between the values of one variable, and the last's number."""
+    """Consecutive choices that divide the work among the values of one variable, with the index of the last."""
     group: list[Choice] = []
     shared, arms, inside = "", 0, 0
     for number, choice in enumerate(job.found.choices):
@@ -120,12 +121,12 @@ def _dispatches(job: "_Works") -> Iterator[tuple[list[Choice], int]]:
 
 
 def _count(commands: Sequence[int], first: int, last: int) -> int:
-    """How many of these, which are in order, lie in a range."""
+    """How many of these sorted indices lie in a range."""
     return bisect_left(commands, last) - bisect_left(commands, first)
 
 
-def _around(choices: Sequence[Choice]) -> list[tuple[int, Arm] | None]:
-    """For each branch the arm that holds it, and the number of that arm's branch; inner branches come first."""
+def _enclosing_arms(choices: Sequence[Choice]) -> list[tuple[int, Arm] | None]:
+    """For each choice the index of the one around it and the arm that holds it; inner choices come first."""
     found: list[tuple[int, Arm] | None] = [None] * len(choices)
     holding: list[tuple[int, Arm]] = []
     for number in range(len(choices) - 1, -1, -1):
@@ -138,18 +139,18 @@ def _around(choices: Sequence[Choice]) -> list[tuple[int, Arm] | None]:
 
 
 class _Works:
-    """Where the main work of a job stands."""
+    """The choices of a script, and where its main work is: `heavy` are the indices of those commands."""
 
     def __init__(self, found: ExitStatuses, heavy: Sequence[int]) -> None:
         self.found = found
         self.heavy = heavy
         self.programs = [number for number, (_, weight) in enumerate(found.met) if weight >= Weight.PROGRAM]
-        self.around = _around(found.choices)
+        self.enclosing = _enclosing_arms(found.choices)
 
     def all_in(self, group: Sequence[Choice], number: int) -> bool:
-        """Whether nothing of the work runs where no arm with work of these branches does, and none comes later.
+        """Whether all of the work runs in the arms of these choices, and none before, between or after them.
 
-        `group`: branches with work, and none between them; `number`: that of the last.
+        `group`: choices with work, in order; `number`: the index of the last.
         """
         met = self.found.met
         first, last = group[0].first, group[-1].last
@@ -168,16 +169,16 @@ class _Works:
         return not any(each.loops or each.handler or not each.conditional for each in contexts)
 
     def _holding(self, number: int, first: int) -> tuple[int | None, Arm | None]:
-        """The innermost arm around a branch that begins with this command or before, and the number of its branch."""
-        found = self.around[number]
+        """The innermost arm around a choice that begins no later than this command, and the index of its choice."""
+        found = self.enclosing[number]
         while found is not None:
             if found[1].first <= first:
                 return found
-            found = self.around[found[0]]
+            found = self.enclosing[found[0]]
         return None, None
 
     def message_of(self, name: str) -> Span | None:
-        """The message of a branch that tests a variable and only says that its value is none of those that it knows."""
+        """The message of an arm that only prints that the variable has none of the known values; None without one."""
         for choice in self.found.choices:
             for arm in choice.arms:
                 if arm.messages and arm.goes_on:
@@ -188,7 +189,7 @@ class _Works:
         return None
 
     def is_measured(self, group: Sequence[Choice], name: str) -> bool:
-        """Whether a command finds the value of the variable, so that nobody who submits the job chooses it."""
+        """Whether the variable's value is the output of a command, so whoever submits the job does not choose it."""
         first = next(each for each in self.heavy if group[0].first <= each < group[0].last)
         variable = self.found.met[first][0].state.variables.get(name)
         fields = [] if variable is None else [field for each in variable.alternatives for field in each.fields or ()]

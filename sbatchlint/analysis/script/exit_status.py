@@ -1,8 +1,8 @@
 """What becomes of the exit status of each command: whether the job fails when its work does.
 
-The script is walked once more, now with one question: if this command fails and all others succeed, with which status
-does the script end? A status is carried by `$?` until that of another command replaces it. It gets further where
-something looks at it, where the shell ends by it (errexit), or where it is that of the script's last command.
+A walk over the script asks of each command: if it fails and all others succeed, with which status does the script end?
+`$?` carries a status until another command replaces it. It counts if something looks at it, if the shell exits because
+of it (errexit), or if it is the status of the script's last command.
 """
 
 from bisect import bisect_right
@@ -51,7 +51,7 @@ from sbatchlint.programs import has_trait
 from sbatchlint.source.text import Span
 
 _MOST_STATEMENTS, _MOST_CALLS = 20_000, 6
-_SURE = frozenset({":", "echo", "printf", "true"})  # they succeed whatever happens
+_SURE = frozenset({":", "echo", "printf", "true"})  # they always succeed
 
 
 @once
@@ -62,16 +62,15 @@ def exit_statuses(job: Job) -> ExitStatuses:
 
 @once
 def exit_statuses_with_pipefail(job: Job) -> ExitStatuses:
-    """The same, if `pipefail` were on."""
+    """What would become of the exit status of each command of a job's work if `pipefail` were on."""
     return _Walk(job, True).result()
 
 
 class Status(NamedTuple):
-    """What `$?` is.
+    """The commands whose failure `$?` shows, at one point of the script.
 
-    `carried`: the commands of whose failure it tells. `piped`: those of which PIPESTATUS tells as well. `started`: the
-    statement in the background whose start gave it. `hidden`: the commands whose status was replaced by that of a
-    command that cannot fail, `by`.
+    `carried`: those commands. `piped`: those whose failure PIPESTATUS shows as well. `started`: the background
+    statement whose start set `$?`. `hidden`: the commands whose status was replaced by that of `by`, which cannot fail.
     """
 
     carried: tuple[Invocation, ...] = ()
@@ -81,19 +80,19 @@ class Status(NamedTuple):
     by: Span | None = None
 
 
-GOOD = Status()  # that of what does no work
+GOOD = Status()  # after a command that does no work
 
 
 def _joined(ends: Sequence[Status | None]) -> Status | None:
-    """The status after branches of which one runs; None where none goes on."""
+    """The status after branches of which one runs; None where the shell goes on after none of them."""
     live = [end for end in ends if end is not None]
     return Status(tuple(dict.fromkeys(each for end in live for each in end.carried))) if live else None
 
 
 class _Process:
-    """A shell process: the statuses that it ends with, and what it has in the background.
+    """A shell process: the commands whose failure ends it, and those in its background.
 
-    `started`: the commands of the statement that was put there last. `ids`: those of which a variable holds the `$!`.
+    `started`: the commands of the last background statement. `ids`: variables that hold a `$!`, with its commands.
     """
 
     def __init__(self) -> None:
@@ -103,12 +102,12 @@ class _Process:
         self.ids: dict[str, tuple[Invocation, ...] | None] = {}
 
     def note_id(self, node: Assignment) -> None:
-        """Notes what a variable holds from now on."""
+        """Records which background commands a variable's process ID belongs to from now on."""
         if self.started is not None:
             self.ids[node.name] = None if node.append or node.index is not None else self.awaited(node.value)
 
     def awaited(self, word: object) -> tuple[Invocation, ...] | None:
-        """The commands of whose failure a `wait` for `$pid`, `"$pid"` or `$!` tells; None where that is not known."""
+        """The commands whose failure a `wait` for `$pid`, `"$pid"` or `$!` returns; None where that is not known."""
         part = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
         if not isinstance(part, Parameter) or part.operator or part.index is not None:
             return None
@@ -120,8 +119,11 @@ class _TooLong(Exception):
 
 
 class _Walk:
-    """The walk over the statements. Each of its `on_` methods gets the status before a statement and returns the one
-    after it, or None where the shell does not go on."""
+    """The walk over the statements.
+
+    Each `on_` method takes the status before a statement and returns the one after it, or None where the shell does not
+    go on.
+    """
 
     def __init__(self, job: Job, pipefail: bool) -> None:
         self.job = job
@@ -131,21 +133,21 @@ class _Walk:
         for invocation in job.invocations:
             if not invocation.kind:
                 self.places[invocation.span].append(invocation)
-        # Where the walk stands.
+        # The position of the walk.
         self.text: Text = job.text
         self.uses = StatusUses(job.program, job.text.string)
         self.process = _Process()
-        self.inner: list[Invocation] = []  # what decides the statuses of programs that this one starts
-        self.returned: list[Invocation] | None = None  # the statuses with which the function returns
+        self.inner: list[Invocation] = []  # commands that decide the statuses of programs which this one starts
+        self.returned: list[Invocation] | None = None  # commands whose status the function returns
         self.calls: tuple[str, ...] = ()
         self.loop: tuple[int, int] | None = None
         self.branches = 0
         self.errexit = False
         self.tested = False
-        self.telling = False  # whether what is tested only decides which message is printed
+        self.reporting = False  # whether what is tested only decides which message is printed
         self.statements = 0
-        self.at = -1  # the index of the command that was met last
-        # What has become of each command, by identity.
+        self.at = -1  # the index of the last command that was met
+        # The results for each command, by identity.
         self.weights: dict[int, Weight] = {}
         self.met: list[Invocation] = []
         self.lost: dict[int, Loss] = {}
@@ -155,7 +157,7 @@ class _Walk:
         self.empty: dict[int, EmptyStatus] = {}
         self.late: dict[int, LateRead] = {}
         self.choices: list[Choice] = []
-        self.judged = 0  # how many commands ran when something looked at results last
+        self.judged = 0  # how many commands had run when something last looked at results
         self.risky = False
         self.last: Invocation | None = None
 
@@ -166,7 +168,7 @@ class _Walk:
         except (_TooLong, RecursionError):
             return ExitStatuses([], [], [], [], None, [*empty.values()], [*late.values()], True, [], [])
         decisive = self.deciding(status)
-        # where a job does weightier work, copying and building is none
+        # where a job does weightier work, copying and building do not count as work
         least = min(max(self.weights.values(), default=Weight.NONE), Weight.PROGRAM)
         decided = set(map(id, decisive))
         self.seen.update(key for key, loss in self.lost.items() if loss.how == "ignored" and key in decided)
@@ -190,11 +192,11 @@ class _Walk:
             choices=[choice for choice in self.choices if choice.last > self.judged],
         )
 
-    # --- where the walk stands ------------------------------------------------------------------------
+    # --- the position of the walk ---------------------------------------------------------------------
 
     @contextmanager
     def within(self, **changes: Any) -> Iterator[None]:
-        """Changes attributes for the length of a block; whatever they are at its end, they get their old values."""
+        """Sets attributes for the length of a block, and restores their old values after it."""
         before = {name: getattr(self, name) for name in changes}
         vars(self).update(changes)
         yield
@@ -207,7 +209,7 @@ class _Walk:
         return self.text.string[node.start : node.end]
 
     def command_at(self, span: Span) -> Invocation | None:
-        """The command that is recorded for a place, after those that were met."""
+        """The next command that is recorded for a place, after those that were met; None for a place without one."""
         found = self.places.get(span)
         if found is None:
             return None
@@ -219,7 +221,7 @@ class _Walk:
         return result
 
     def note_options(self, span: Span) -> PipelineRun | None:
-        """Notes whether errexit is on at a statement."""
+        """Records whether errexit is on at a statement, and returns the run of its pipeline, None if it never runs."""
         run = self.runs.get(span)
         if run is not None:
             self.errexit = run.errexit is not False
@@ -245,32 +247,32 @@ class _Walk:
         self.seen.update(map(id, commands))
 
     def so_far(self, status: Status) -> tuple[list[int], int]:
-        """The commands that a look at results judges, if it stands here, and how many commands have run."""
+        """The commands that a look at results would judge here, by identity, and how many commands have run."""
         return [*self.lost, *self.awaited, *map(id, status.carried)], len(self.met)
 
     def judge(self, before: Iterable[int], ran: int) -> None:
-        """Something looks at the results of what ran before, and may end the script with a status of its own."""
+        """Records that something looks at the results of earlier commands, and may fail because of them."""
         self.seen.update(before)
         self.judged = ran
 
     def read(self, node: Statement | Word | Assignment, status: Status, quiet: bool = False) -> None:
-        """Notes the statuses that a statement reads. `quiet`: it only keeps them."""
+        """Records the statuses that a statement reads. `quiet`: it only stores them."""
         for at in self.uses.reads(node):
             of_pipe = self.uses.reads_pipe_status(at)
-            earnest = self.uses.is_acted_on(at)
+            acted_on = self.uses.is_acted_on(at)
             place = self.text.span(at, at + 2)
             if status.started is not None and not of_pipe:
-                self.empty.setdefault(place.start, EmptyStatus(place, status.started, earnest))
+                self.empty.setdefault(place.start, EmptyStatus(place, status.started, acted_on))
             if status.by is not None and not of_pipe and not quiet and self.uses.decides(at):
                 self.see(status.hidden)
                 self.late.setdefault(place.start, LateRead(place, status.hidden[-1], status.by))
-            if earnest and not quiet:
+            if acted_on and not quiet:
                 self.see(status.carried)
                 if of_pipe:
                     self.see(status.piped)
 
     def replace(self, node: Statement, status: Status) -> None:
-        """Another command's status takes the place of this one."""
+        """Records that another command's status replaces this one."""
         tests = not isinstance(node, Simple) or self.uses.name(node) in ("[", "test")
         tested = tests and not isinstance(node, (Case, For)) and self.uses.reads(node)
         self.lose(status.carried, "tested" if tested else "replaced", self.span(node))
@@ -283,20 +285,20 @@ class _Walk:
         return Status((), (), status.started, carried or status.hidden, self.span(node) if carried else status.by)
 
     def ended(self, commands: Iterable[Invocation]) -> Status:
-        """The status of a statement that fails with these commands, under errexit or not."""
+        """The status after a statement that fails if one of these commands does; errexit may end the shell there."""
         if self.errexit and not self.tested:
             self.process.exits.extend(commands)
             return GOOD
         return Status(tuple(commands))
 
     def deciding(self, end: Status | None) -> list[Invocation]:
-        """The commands of whose failure the status of the process tells that ends with this one."""
+        """The commands whose failure the process returns if it ends with this status."""
         return [*self.process.exits, *(end.carried if end is not None else ())]
 
     # --- statements -----------------------------------------------------------------------------------
 
     def body(self, body: Sequence[Statement], status: Status) -> Status | None:
-        """Statements in order."""
+        """The status after statements that run in order."""
         self.statements += len(body)
         if self.statements > _MOST_STATEMENTS:
             raise _TooLong
@@ -312,7 +314,7 @@ class _Walk:
         return GOOD if method is None else method(self, node, status)
 
     def in_subprocess(self, node: Statement, status: Status) -> list[Invocation]:
-        """A statement in a process of its own: the commands of whose failure its status tells."""
+        """The commands whose failure the status of a statement shows that runs in a process of its own."""
         with self.within(process=_Process(), loop=None, errexit=self.errexit):
             return self.deciding(self.statement(node, status))
 
@@ -326,7 +328,7 @@ class _Walk:
         self.note_options(self.span(node))
         name = command.name
         if name is None and len(command.argv[0]) == 1 and command.argv[0][0].expansion is None:
-            return status  # a template's value: anything, or nothing
+            return status  # a value that a template fills in: any command, or none
         if name in ("exit", "return"):
             self.on_exit(node, command, status)
             return None
@@ -363,15 +365,15 @@ class _Walk:
             self.keep(node, keeping, status)
             return GOOD
         self.replace(node, status)
-        if any("$(" in text or "`" in text for text in map(self.written, pairs)):
+        if any("$(" in string or "`" in string for string in map(self.written, pairs)):
             return GOOD
         return self.after_sure(node, status)
 
     def keep(self, node: Simple, pairs: Sequence[Assignment], status: Status) -> None:
-        """Variables hold the status from now on."""
+        """Records that variables hold the status from now on."""
         names = [pair.name for pair in pairs]
         self.kept.update(names)
-        self.read(node, status, quiet=True)  # for what is in the background
+        self.read(node, status, quiet=True)  # for commands in the background
         if not any(map(self.uses.looked_at, names)):
             self.lose(status.carried, "tested", self.span(node))
             return
@@ -411,7 +413,7 @@ class _Walk:
     def on_wait(self, node: Simple, command: Invocation) -> Status:
         waiting = self.process.background
         known = self.process.awaited(node.words[1]) if len(node.words) == 2 else None
-        if known is not None:  # bash keeps the status of a process: a second `wait` returns it once more
+        if known is not None:  # bash keeps the status of a process: a second `wait` returns it again
             for invocation in known:
                 if id(invocation) in self.lost and self.lost[id(invocation)].how == "replaced":
                     del self.lost[id(invocation)]
@@ -440,13 +442,13 @@ class _Walk:
         with self.within(tested=self.tested or node.negated):
             is_one = len(node.commands) == 1
             end = self.statement(node.commands[0], status) if is_one else self.piped(node, status)
-        if node.negated and end is not None and not self.telling:
+        if node.negated and end is not None and not self.reporting:
             self.see(end.carried)
             return GOOD
         return end
 
     def piped(self, node: Pipeline, status: Status) -> Status:
-        """The status of several commands, each in a process of its own: that of the last one, but for pipefail."""
+        """The status after a pipeline of several commands: that of the last one, or with pipefail of all."""
         *others, end = [
             self.in_subprocess(command, GOOD if number else status) for number, command in enumerate(node.commands)
         ]
@@ -456,7 +458,7 @@ class _Walk:
         if run is None or run.pipefail is not False or self.pipefail:
             end = [*before, *end]
         elif last is None or self.tested and not has_trait(last.name, "patient") or last.name == "head":
-            self.see(before)  # what it prints is looked at
+            self.see(before)  # a test looks at what the pipeline prints
         else:
             self.lose(before, "pipeline", self.span(node), last)
         return Status(self.ended(end).carried, before)
@@ -501,20 +503,20 @@ class _Walk:
         return self.ended(self.in_subprocess(Group(node.body, False, (), node.start, node.end), status))
 
     def branch(self, body: Sequence[Statement]) -> Status | None:
-        """Statements that may not run."""
+        """The status after statements that may not run."""
         with self.within(branches=self.branches + 1):
             return self.body(body, GOOD)
 
     def arm(self, arms: list[Arm], test: str, body: Sequence[Statement]) -> Status | None:
-        """Statements that run if a test succeeds."""
+        """The status after statements that run if a test succeeds; appends them to `arms`."""
         first = len(self.met)
         end = self.branch(body)
-        told = [(self.span(each), self.written(each)) for each in body] if self.uses.only_reports(body) else []
-        arms.append(Arm(test, first, len(self.met), told, end is not None))
+        messages = [(self.span(each), self.written(each)) for each in body] if self.uses.only_reports(body) else []
+        arms.append(Arm(test, first, len(self.met), messages, end is not None))
         return end
 
     def choose(self, node: Statement, arms: list[Arm]) -> None:
-        """Notes the arms of a branch, with one for what none of its tests lets through."""
+        """Records the arms of a statement, with an empty one for the case that none of its tests succeeds."""
         if all(arm.test for arm in arms):
             arms.append(Arm("", len(self.met), len(self.met), [], True))
         self.choices.append(Choice(type(node).__name__, self.span(node), tuple(arms), arms[0].first, len(self.met)))
@@ -526,17 +528,17 @@ class _Walk:
         before = self.so_far(status)
         current: Status | None = status
         otherwise = node.otherwise or ()
-        says_so = otherwise or isinstance(test := node.branches[0][0][-1], Pipeline) and test.negated
+        reports_failure = otherwise or isinstance(test := node.branches[0][0][-1], Pipeline) and test.negated
         bodies = (*(body for _, body in node.branches), otherwise)
-        telling = bool(says_so) and all(map(self.uses.only_reports, bodies))
+        reporting = bool(reports_failure) and all(map(self.uses.only_reports, bodies))
         for condition, body in node.branches:
-            with self.within(tested=True, telling=telling):
+            with self.within(tested=True, reporting=reporting):
                 current = self.body(condition, current or GOOD)
             if current is None:
                 break
-            if telling and condition:
+            if reporting and condition:
                 self.lose(current.carried, "tested", self.span(condition[-1]))
-            self.see(() if telling else current.carried)
+            self.see(() if reporting else current.carried)
             current = GOOD
             if condition and self.uses.looks_at_results(condition[-1]):
                 judging = judging or self.uses.fails((*body, *otherwise))
@@ -580,17 +582,17 @@ class _Walk:
         return Status(end.carried)
 
     def is_single(self, node: For) -> bool:
-        """Whether a loop has one iteration."""
+        """Whether a loop has exactly one iteration."""
         words = node.words or ()
         return len(words) == 1 and not set("$`*?{[") & set(self.written(words[0]))
 
     def on_function(self, node: Function, status: Status) -> Status:
         return status
 
-    # --- programs inside of values --------------------------------------------------------------------
+    # --- programs within values -----------------------------------------------------------------------
 
     def programs_in(self, command: Invocation) -> None:
-        """Walks the programs that a command starts in shells, where they stand in this file."""
+        """Walks the shell programs that a command starts, where they are part of this file."""
         if command.text is not None:
             source = self.job.source
             size = len(source.own.text)
@@ -608,7 +610,7 @@ class _Walk:
             decisive = self.deciding(self.body(program.statements, GOOD))
         self.inner.extend(decisive)
         if not decisive and any(id(each) in self.lost for each in shell.descendants()):
-            # its own status tells nothing of its work
+            # the shell's own status does not show the failure of its work
             self.weights.update((id(each), Weight.NONE) for each in (shell, *shell.ancestors()))
 
 

@@ -1,4 +1,4 @@
-"""Which commands of a script have the standard input of the statements around them."""
+"""Which commands of a script inherit the standard input of the enclosing statements."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -22,16 +22,16 @@ from sbatchlint.bash.syntax.tree import (
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.source.regex import Regex
 
-# Functions in functions, so deep.
+# How deep calls of functions are followed.
 DEPTH = 4
-# `-u 3`, `-ru3`; what stands behind `-d`, `-p` and the like is their value.
+# `-u 3`, `-ru3`; what follows `-d`, `-p` and the like is their value.
 _OTHER_DESCRIPTOR = Regex(r"-[ers]*u(?!0$)")
 
 
 class Reader(NamedTuple):
-    """A command with the standard input of certain statements.
+    """A command that inherits the standard input of certain statements.
 
-    `background`: these go on meanwhile. `called`: by a function.
+    `background`: whether it runs in the background of these. `called`: whether it runs in a function.
     """
 
     command: Simple
@@ -42,7 +42,7 @@ class Reader(NamedTuple):
 def readers(
     body: Iterable[Node], functions: dict[str, Function], background: bool = False, called: int = 0
 ) -> Iterator[Reader]:
-    """The commands of statements that have the standard input of these, in order."""
+    """The commands that inherit the standard input of these statements, in order."""
     for node in body:
         redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
         if any(each.operator.startswith("<") and each.fd in (None, "0") for each in redirects):
@@ -77,6 +77,7 @@ def readers(
 
 
 def name_of(node: Simple) -> str:
+    """The name of a command; '' if it is not one literal word."""
     parts: tuple[object, ...] = getattr(node.words[0], "parts", ()) if node.words else ()
     return str(getattr(parts[0], "text", "")) if len(parts) == 1 else ""
 

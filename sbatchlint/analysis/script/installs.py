@@ -1,7 +1,7 @@
 """Commands that install Python packages, and those of uv, which runs programs in a project's environment.
 
 `uv sync` writes the environment of a project (UV_PROJECT_ENVIRONMENT, else `.venv` beside its pyproject.toml), and so
-does `uv run` before it runs a command, unless it is told not to (uv 0.9).
+does `uv run` before it runs a command, unless an option prevents it (uv 0.9).
 """
 
 from typing import NamedTuple
@@ -14,19 +14,18 @@ from sbatchlint.job.launchers import python_of
 from sbatchlint.job.launches import container_of
 from sbatchlint.source.regex import Regex
 
-# With these `uv run` leaves the environment as it is.
+# With these, `uv run` does not change the environment.
 _UNTOUCHED = frozenset({"no-sync", "frozen", "active", "isolated", "no-project", "script", "help"})
 _UNTOUCHED_VARIABLES = ("UV_NO_SYNC", "UV_FROZEN", "UV_ISOLATED")
-# One of these stands among the words of all that installs.
+# Every command that installs has one of these words.
 _VERBS = frozenset({"install", "sync", "run"})
 _PIP = Regex(r"pip(?:3(?:\.\d+)?)?")
 
 
 class UvCommand(NamedTuple):
-    """A call of uv. `verb`: `sync`, `run`, `pip install` …; `at`: index of the verb's last word. `options`: its
-    options.
+    """A call of uv. `verb`: `sync`, `run`, `pip install` …; `at`: index of the verb's last word.
 
-    `certain`: no word hides further ones.
+    `certain`: whether all words are known.
     """
 
     verb: str
@@ -42,7 +41,7 @@ class UvCommand(NamedTuple):
 
 
 def uv_command(command: Invocation) -> UvCommand | None:
-    """The call of uv that a command is; None for others."""
+    """A command as a call of uv; None for other commands."""
     argv = command.argv
     if not argv or basename(argv[0]) != "uv":
         return None
@@ -59,9 +58,9 @@ def uv_command(command: Invocation) -> UvCommand | None:
 
 
 class Install(NamedTuple):
-    """A command that writes an environment. `kind`: `uv sync`, `uv pip install`, `pip install` or `uv run`.
+    """A command that writes a Python environment. `kind`: `uv sync`, `uv pip install`, `pip install` or `uv run`.
 
-    `at`: index of the word that says so. `uv`: the call of uv, None for pip.
+    `at`: index of its `install`, `sync` or `run`. `uv`: the call of uv, None for pip.
     """
 
     kind: str
@@ -71,7 +70,7 @@ class Install(NamedTuple):
 
 
 def install_of(command: Invocation) -> Install | None:
-    """What a command installs into its environment; None where it does not, or nobody knows."""
+    """A command as one that writes its Python environment; None where it does not, or where that is not known."""
     if _VERBS.isdisjoint(command.words):
         return None
     uv = uv_command(command)
@@ -97,6 +96,6 @@ def install_of(command: Invocation) -> Install | None:
 
 
 def image_of(command: Invocation) -> str | None:
-    """The image, or the name, of the container in which a command runs, as text; None on the host."""
+    """The image, or else the name, of the container in which a command runs; None on the host."""
     container = container_of(command)
     return None if container is None else shown_text(container.image or container.name or ())

@@ -1,8 +1,8 @@
-"""Work whose failure shows though its status is lost: the script's last command needs a file that it did not write.
+"""Work whose failure shows though its status is lost: the script's last command needs a file that it writes.
 
-`./solver -o result.h5; ls result.h5` ends with the status of `ls`, which fails where the solver left nothing behind.
-A file that is there anyway (`> log`, `mkdir`, an input) tells nothing, nor does a log, which a program begins at once,
-and a last command that makes the file.
+`./solver -o result.h5; ls result.h5` ends with the status of `ls`, which fails if the solver wrote nothing. A file that
+exists anyway (`> log`, `mkdir`, an input) shows nothing, nor does a log, which a program creates at once, or a last
+command that creates the file.
 """
 
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
-# Options that name what a program writes, or what the names of that begin with.
+# Options that name the files that a program writes, or the beginning of their names.
 _WRITTEN = Regex(r"(?i)-{1,2}(?:o|\w*[-_]?(?:out|output|save|dest|result|target|prefix|deffnm|dump|write)(?:[-_]?\w*))")
 _MOST_FILES = 200  # in a chain of programs; no more are followed
-# Commands that do not look into what they name, or make it.
+# Commands that do not read the files that they name, or create them.
 _MAKING = frozenset({"touch", "mkdir", "mktemp", "echo", "printf", "export", "declare", "kill", "sleep", ":", "true"})
-# Commands behind which the files that they name are there.
+# Commands after which the files that they name exist.
 _BRINGING = frozenset({"mkdir", "touch", "mv", "ln", "tee", "mktemp", "truncate", "mkfifo", "split"})
 _PATTERNED = frozenset({"grep", "egrep", "fgrep", "sed", "awk", "jq"})
 _ASKING = frozenset({"-f", "-e", "-s", "-d", "-r", "-a"})
@@ -31,7 +31,7 @@ _ASKING = frozenset({"-f", "-e", "-s", "-d", "-r", "-a"})
 
 @once
 def needed_producers(job: Job) -> frozenset[int]:
-    """The commands, by identity, without whose files the script's last command fails, and so the job."""
+    """The commands, by identity, without whose files the script's last command, and so the job, fails."""
     found = exit_statuses(job)
     last = found.last
     statements = job.program.statements
@@ -57,7 +57,7 @@ def needed_producers(job: Job) -> frozenset[int]:
             tied.add(id(command))
             if len(needed) > _MOST_FILES:
                 break
-            # what it reads may be another's
+            # another command may write the files that it reads
             needed.update(
                 _name(field).partition("=")[2] or _name(field) for leaf in command.leaves() for field in leaf.argv[1:]
             )
@@ -65,7 +65,7 @@ def needed_producers(job: Job) -> frozenset[int]:
 
 
 def _needed(command: Invocation) -> list[str]:
-    """The files that a command must find to succeed."""
+    """The files without which a command fails."""
     name, words = command.name, [_name(field) for field in command.argv[1:]]
     if name is None or name in _MAKING:
         return []
@@ -81,7 +81,7 @@ def _needed(command: Invocation) -> list[str]:
 
 
 def _written(command: Invocation) -> Iterator[str]:
-    """The files that a program is told to write."""
+    """The files that a command's options name as its output."""
     for leaf in command.leaves():
         words = [_name(field) for field in leaf.argv[1:]]
         for at, word in enumerate(words):
@@ -93,18 +93,20 @@ def _written(command: Invocation) -> Iterator[str]:
 
 
 def _is_of(written: str, needed: set[str]) -> bool:
-    """Whether one of the files is what is written, or begins like it: `run` of `run.log`, `out` of `out/part-0`.
+    """Whether one of the files is the written one, or its name begins with that: `run` and `run.log`, `out` and `out/a`.
 
-    So does one that another program was told the beginning of: `md` and `md.tpr`.
+    Or the reverse, where a program takes only the beginning of the name: `md.tpr` and `md`.
     """
     if not written:
         return False
-    begins = tuple(written + end for end in "._-/")
-    return any(each == written or each.startswith(begins) or written.startswith(f"{each}.") for each in needed if each)
+    prefixes = tuple(written + end for end in "._-/")
+    return any(
+        name == written or name.startswith(prefixes) or written.startswith(f"{name}.") for name in needed if name
+    )
 
 
 def _name(field: Pieces) -> str:
-    """A word with the names of what is not known in it, so that equal words are equal."""
+    """A word as a string, with the names of unknown expansions, so that equal words give equal strings."""
     parts = [
         piece.text if piece.text is not None else f"${piece.expansion.name}" if piece.expansion is not None else "\0"
         for piece in field

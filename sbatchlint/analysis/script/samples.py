@@ -1,6 +1,6 @@
-"""Scripts that nobody runs as they stand: templates to be filled in, fixtures of tests, examples.
+"""Scripts that nobody runs as they are: templates, test fixtures, examples.
 
-What decides is where the script stands in its project, not how its path was typed, and what it says of itself.
+What decides is the script's path within its project, not how the path was typed, and what the script says of itself.
 """
 
 import os.path
@@ -11,32 +11,33 @@ from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import TEMPLATED
 from sbatchlint.source.regex import Regex
 
-# Words of a path, by what they say of the script.
+# Words of a path that say what the script is.
 FIXTURE = frozenset(("fixture", "fixtures", "testdata", "mock", "mocks"))
 TEMPLATE = frozenset(("template", "templates", "tmpl", "tpl", "skeleton", "skeletons", "boilerplate"))
 _EXAMPLE = "example examples sample samples tutorial tutorials doc docs documentation demo demos tests md mdx rst txt"
 EXAMPLE = frozenset(_EXAMPLE.split())
 _WORDS = Regex(r"[^A-Za-z]+")
 _TEST_DATA = Regex(r"(?i)test_?-?data")
-# `job.in`, `job.IN_site`: autoconf's and CMake's, and those of older engines.
+# `job.in`, `job.IN_site`: templates of autoconf, CMake and older engines.
 _ENDING = Regex(r"\.(?:in|IN)(?:_\w+)?\Z")
 # Slots that a program fills in, in an option block.
 _SLOT = Regex(
     r"(?<![\w\\@])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@|\$\$\{?[A-Z]|%\([A-Za-z_]\w*\)[sd]|(?<![$\\])\{[A-Za-z_][\w.]*\}"
     r"|(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])|%%[A-Za-z][\w-]*%%|%[A-Z][A-Z0-9_]{3,}%|%\{[A-Za-z_]\w*\}"
 )
-# Lines that hold a statement of a template; and `string.Template`, a variable of which stands in a line of its own.
+# Lines with a statement of a template engine.
 _STATEMENT = Regex(
     r"(?m)^[ \t]*(?:\{%[-+]?\s*(?:if|for|set|block|extends|macro|include|import|from)\b"
     r"|\{\{-?\s*(?:if|range|with|end)\b"
     r"|<%-?\s*(?:if|unless|\w+\.each|for)\b|%\s*(?:if|for)\b[^\n]*:[ \t]*$)"
 )
-# How a statement in a line of its own begins.
+# The beginning of a statement that takes a line of its own.
 _IN_LINE = Regex(r"%\s*(?:if|for)\b")
+# Python's `string.Template`: a variable on a line of its own.
 _OF_STRING = Regex(r"(?m)^#SBATCH\b(?=[^\n]*\$)[^\n]*\n(?:#[^\n]*\n|[ \t]*\n)*\$(?:\w+|\{\w+\})[ \t]*$")
 # Slots of Linaro (Arm) Forge in its queue templates: `--nodes=NUM_NODES_TAG`, `AUTO_LAUNCH_TAG`.
 _TAG = Regex(r"(?<![\w$])[A-Z]+(?:_[A-Z]+)*_TAG\b(?!=)")
-# What a script says of itself at its top; `# Example: sbatch job.sh` speaks of something else.
+# What a script calls itself at its top; `# Example: sbatch job.sh` is about something else.
 _SAID = Regex(
     r"(?i)\b(?:template|skeleton|boilerplate)\b"
     r"|\b(?:example|sample|demo)\b(?!:)[^.:\n]{0,40}\b(?:script|job|batch|sbatch|slurm|submission|launcher|file|workflow)\b"
@@ -46,9 +47,9 @@ _SAID = Regex(
 
 @once
 def is_unfinished(job: Job) -> bool:
-    """Whether a script is a template or a fixture, so that nothing is wrong with it before it is completed.
+    """Whether a script is a template or a fixture, which need not be right before it is completed.
 
-    A template is one by its name or folder, or by the slots of an engine in its options.
+    Its name or folder says so, or the slots of a template engine in its directives.
     """
     path = _path_in_project(job)
     return (
@@ -60,19 +61,19 @@ def is_unfinished(job: Job) -> bool:
 
 
 def is_sample(job: Job) -> bool:
-    """Whether a script is not meant to be run as it stands: one that is unfinished, or an example."""
+    """Whether a script is not meant to be run as it is: unfinished, or an example."""
     return is_unfinished(job) or not EXAMPLE.isdisjoint(_words(_path_in_project(job))) or _says_so(job)
 
 
 def _words(path: str) -> set[str]:
-    """The words of a path, in small letters."""
+    """The words of a path, in lower case."""
     folder, _, name = path.rpartition(os.sep)
     words = {word.lower() for word in _WORDS.split(name)} - {"sample"}  # a model draws samples in `sample.sbatch`
     return words.union(word.lower() for word in _WORDS.split(folder))
 
 
 def _path_in_project(job: Job) -> str:
-    """The path from the project's root; outside of projects that of the nearest folder."""
+    """The script's path relative to its project's root; outside projects, relative to its folder's parent."""
     path = os.path.abspath(job.source.path)
     root = job.hooks.files.project or os.path.dirname(os.path.dirname(path))
     return path.removeprefix(root).lstrip(os.sep)
@@ -82,7 +83,7 @@ def _has_slots(job: Job) -> bool:
     string = job.directives.text.string
     may_be_filled = job.is_embedded or may_have_slots(job.source.own.text) or "$$" in string or "_TAG" in string
     for line in job.directives.lines if may_be_filled else ():
-        # what a script around this one writes is rendered already
+        # the enclosing script has already filled in what it writes
         if TEMPLATED.search(string, line.words_start, line.end) or TEMPLATED.search(job.source.slice(line.span)):
             return True
         if not job.directives_expand and _SLOT.search(string, line.words_start, line.end):

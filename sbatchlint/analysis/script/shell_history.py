@@ -1,4 +1,4 @@
-"""What ran before a command in its own shell and in the shells around it."""
+"""What ran before a command in its own shell and in the enclosing shells."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from sbatchlint.job.once import once
 
 
 def commands_before(job: Job, command: Invocation) -> Iterator[Invocation]:
-    """The commands of these shells before it, the last one first."""
+    """The earlier commands of a command's own shell and the enclosing ones, the last one first."""
     return _before(command, job.invocations)
 
 
@@ -26,7 +26,7 @@ _index = attrgetter("index")
 
 
 def folder_of(job: Job, command: Invocation) -> Pieces | None:
-    """The folder into which the script last changed before a command; None where it did not."""
+    """The folder to which the script last changed before a command; None where it did not."""
     return next((each.argv[1] for each in _before(command, _moves(job))), None)
 
 

@@ -1,4 +1,4 @@
-"""What is told of exit statuses: see `sbatchlint.analysis.script.exit_status`."""
+"""The results of `sbatchlint.analysis.script.exit_status`."""
 
 from typing import NamedTuple
 
@@ -8,13 +8,13 @@ from sbatchlint.source.text import Span
 
 
 class Loss(NamedTuple):
-    """A command whose failure the job does not show.
+    """A command whose failure does not make the job fail.
 
     `how`: "pipeline" (another element's status counts), "replaced" (another command follows), "tested" (and nothing is
     done about a failure), "zero" (`exit 0`), "ignored" (`|| true`), "wait" (a `wait` that returns 0), "waits" (one that
     returns the status of the last of several), "iterations" (the next iteration of a loop replaces it), "overwritten"
-    (the next iteration overwrites the variable that holds it). `by`: where that is written. `errexit`: whether the
-    shell would end by a command that fails. `filter`: the command at the end of the pipeline.
+    (the next iteration overwrites the variable that holds it). `by`: where that is written. `errexit`: whether errexit
+    is on there. `filter`: the command at the end of the pipeline.
     """
 
     command: Invocation
@@ -26,9 +26,9 @@ class Loss(NamedTuple):
 
 
 class EmptyStatus(NamedTuple):
-    """A `$?` that is 0 whatever becomes of a command in the background, as it is that of its start.
+    """A `$?` that is the status of starting a background command, and so always 0.
 
-    `acted_on`: something is done about it, or it is kept; False where it is only printed.
+    `acted_on`: whether something is done about it, or it is stored; False where it is only printed.
     """
 
     read: Span
@@ -37,7 +37,7 @@ class EmptyStatus(NamedTuple):
 
 
 class LateRead(NamedTuple):
-    """A `$?` that is 0 whatever became of `work`, as a command in between, `by`, cannot fail."""
+    """A `$?` that is 0 even if `work` failed, as the command in between, `by`, cannot fail."""
 
     read: Span
     work: Invocation
@@ -47,8 +47,8 @@ class LateRead(NamedTuple):
 class Arm(NamedTuple):
     """A branch of an `if`, a `case` or a `[ … ] && …`.
 
-    `test`: what is tested for it, as written ("" for else). `first`, `last`: which of the commands in order run in it.
-    `messages`: its statements with their text where it only prints something. `goes_on`: whether the shell goes on.
+    `test`: its test as written ("" for else). `first`, `last`: the range of `ExitStatuses.met` that runs in it.
+    `messages`: its statements with their text, if it only prints. `goes_on`: whether the shell goes on after it.
     """
 
     test: str
@@ -59,7 +59,7 @@ class Arm(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A statement of which one arm runs. `kind`: If, Case, AndOr. `first`, `last`: as those of its arms."""
+    """A statement of which one arm runs. `kind`: If, Case, AndOr. `first`, `last`: the range of all its arms."""
 
     kind: str
     span: Span
@@ -71,11 +71,11 @@ class Choice(NamedTuple):
 class ExitStatuses(NamedTuple):
     """What becomes of the exit statuses of a job.
 
-    `lost`: in order of running; `awaited`: the same of what a `wait` loses. `decisive`: the work whose failure is that
-    of the job, or of a shell that it starts. `work`: all of it. `last`: the last command of the script itself. `empty`,
-    `late`: see `EmptyStatus` and `LateRead`. `risky`: whether errexit could end the job where nothing is wrong. `met`:
-    every command in order, with its weight. `choices`: the branches, inner ones first, after which nothing looks at
-    results.
+    `lost`: in the order in which the commands run; `awaited`: those that a `wait` loses. `decisive`: the work whose
+    failure makes the job fail, or a shell that it starts. `work`: all of the work. `last`: the last command of the
+    script itself. `empty`, `late`: see `EmptyStatus` and `LateRead`. `risky`: whether errexit could end the job though
+    nothing is wrong. `met`: every command in order, with its weight. `choices`: the statements with arms, inner ones
+    first, after which nothing looks at results.
     """
 
     lost: list[Loss]

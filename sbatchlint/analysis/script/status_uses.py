@@ -1,7 +1,7 @@
-"""Where a program looks at an exit status in earnest: `$?`, PIPESTATUS, and the variables that keep them.
+"""Where a program acts on an exit status: `$?`, PIPESTATUS, and the variables that store them.
 
-Printing a status is no look in earnest, nor is a test of it after which nothing is done about a failure:
-`if [ $? -eq 0 ]; then cp result /data; fi` leaves the script, and so the job, as successful as before.
+Printing a status is not acting on it, nor is a test of it after which nothing is done about a failure: the status of
+`if [ $? -eq 0 ]; then cp result /data; fi`, and so of the job, is 0 either way.
 """
 
 from bisect import bisect_left
@@ -31,7 +31,7 @@ STATUS = frozenset({"?", "PIPESTATUS"})
 _NOTHING = frozenset({"true", ":"})
 _SUCCESS = Regex(r"-eq\s+[\"']?0\b|==?\s*[\"']?0\b|-lt\s+1\b|\(\(\s*!")
 _FAILURE = Regex(r"-ne\s+[\"']?0\b|!=\s*[\"']?0\b|-g[te]\s|>\s*0|\(\(\s*\$?\w+\s*\)\)")
-# What a test looks at that a failed command may have changed: files, and what commands print.
+# Tests of what a failed command may have changed: files, and the output of commands.
 _LOOKS_AT_RESULTS = Regex(r"\[\s.*-[efsdrwxL]\s|\$\(|`|\b(?:grep|cmp|diff|test\s+-[efsdrwxL]|python3?)\b")
 _PREPARES = Regex(r"\s*(?:!\s*)?(?:cd|pushd|mkdir|module|ml|source|\.|export|command|type|which|hash)\s")
 _NAMES = Regex(r"[A-Za-z_]\w*|\$\?")
@@ -39,14 +39,14 @@ _TESTS = (Simple, TestCommand, ArithmeticCommand)
 
 
 class StatusUses:
-    """The uses of exit statuses in a program. Ranges are those of its text."""
+    """The uses of exit statuses in a program. Offsets are into its text."""
 
     def __init__(self, program: Program, string: str) -> None:
         self.string = string
-        # Most scripts have neither functions nor a look at a status: their trees need not be searched.
+        # Most scripts have no functions and read no status: their trees need not be searched.
         has_functions = "(" in string or "function" in string
         self.functions = {node.name: node for node in nodes_of(program, Function)} if has_functions else {}
-        self._quiet: set[int] = set()  # what is read there has no consequence
+        self._quiet: set[int] = set()  # reads without consequences
         self._choosing: list[tuple[int, int]] = []
         self._reads: list[int] = []
         self._named: dict[str, list[int]] = {}
@@ -54,14 +54,14 @@ class StatusUses:
             self._search(program)
 
     def _search(self, program: Program) -> None:
-        """Finds where statuses and variables are read, and where that has no consequence."""
+        """Finds where statuses and variables are read, and where that has no consequences."""
         found = [(node.start, node.name) for node in nodes_of(program, Parameter)]
         expressions: list[Arithmetic | ArithmeticCommand] = [*nodes_of(program, Arithmetic)]
         for expression in (*expressions, *nodes_of(program, ArithmeticCommand)):
             matches = _NAMES.finditer(self.string, expression.expression_start, expression.expression_end)
             found += [(each.start(), each[0].lstrip("$")) for each in matches if each[0] != "PIPESTATUS"]
         found.sort()
-        quiet = [(node.start, node.end) for node in nodes_of(program, Simple) if self._tells(node)]
+        quiet = [(node.start, node.end) for node in nodes_of(program, Simple) if self._only_reports(node)]
         quiet += [(test.start, test.end) for test, body, rest in _tests(program) if self._is_idle(test, body, rest)]
         for start, end in quiet:
             self._quiet.update(at for at, _ in found[bisect_left(found, (start,)) : bisect_left(found, (end,))])
@@ -72,7 +72,7 @@ class StatusUses:
                 self._named.setdefault(name, []).append(at)
 
     def name(self, node: Simple) -> str | None:
-        """The name of a command where it is written as it is."""
+        """The first word of a command as written, without its folder; None without one."""
         word = node.words[0] if node.words else None
         if not isinstance(word, Word):
             return None
@@ -86,15 +86,15 @@ class StatusUses:
         return self.string.startswith(("PIPESTATUS", "${PIPESTATUS", "$PIPESTATUS"), at)
 
     def is_acted_on(self, at: int) -> bool:
-        """Whether something is done about what is read there, or it is kept."""
+        """Whether something is done about the status that is read there, or it is stored."""
         return at not in self._quiet
 
     def decides(self, at: int) -> bool:
-        """Whether it depends on what is read there which commands run: more than messages."""
+        """Whether the status that is read there decides which commands run, other than messages."""
         return self.is_acted_on(at) or any(start <= at < end for start, end in self._choosing)
 
     def looked_at(self, name: str, within: tuple[int, int] | None = None) -> bool:
-        """Whether a variable is read in earnest, anywhere or in a range."""
+        """Whether something acts on a variable, anywhere or in a range."""
         found = self._named.get(name, [])
         if within is None:
             return bool(found)
@@ -104,27 +104,27 @@ class StatusUses:
 
     def only_reports(self, body: Iterable[Statement], depth: int = 3) -> bool:
         """Whether statements do nothing but print, look and wait."""
-        return all(self._tells(each, depth) for each in body)
+        return all(self._only_reports(each, depth) for each in body)
 
     def does_nothing(self, statement: Statement) -> bool:
         return isinstance(statement, Simple) and self.name(statement) in _NOTHING
 
     def looks_at_results(self, condition: Statement) -> bool:
-        """Whether a test may be one of what earlier commands have left behind."""
+        """Whether a test may depend on the results of earlier commands."""
         string = self.string[condition.start : condition.end]
         return bool(_LOOKS_AT_RESULTS.search(string)) and not _PREPARES.match(string)
 
-    def _tells(self, node: Statement, depth: int = 3) -> bool:
+    def _only_reports(self, node: Statement, depth: int = 3) -> bool:
         if isinstance(node, Simple):
             name = self.name(node)
             if name == "exit":
                 return self.ends_well(node)
             function = self.functions.get(name or "") if depth else None
             if function is not None:
-                return self._tells(function.body, depth - 1)
+                return self._only_reports(function.body, depth - 1)
             if name == "scontrol" and "show" not in self.string[node.start : node.end]:
-                return False  # the job is tried again
-            # a file that is written may be a marker that something else looks at
+                return False  # it requeues or changes the job
+            # a file that is written may be a marker that something else reads
             return has_trait(name, "tells") and not any(
                 redirect.operator in (">", ">>", ">|") and redirect.fd in (None, "1") and redirect.target is not None
                 and not self.string.startswith(("/dev/", "&"), redirect.target.start)
@@ -139,13 +139,12 @@ class StatusUses:
                 node.otherwise or (), depth
             )
         if isinstance(node, AndOr):
-            return (isinstance(node.left, TestCommand) or self._tells(node.left, depth)) and self._tells(
-                node.right, depth
-            )
+            is_test = isinstance(node.left, TestCommand)
+            return (is_test or self._only_reports(node.left, depth)) and self._only_reports(node.right, depth)
         return isinstance(node, (TestCommand, ArithmeticCommand))
 
     def ends_well(self, node: Simple) -> bool:
-        """Whether an `exit` gives 0."""
+        """Whether an `exit` or `return` has the literal status 0."""
         return len(node.words) > 1 and self.string[node.words[1].start : node.words[1].end] == "0"
 
     def fails(self, body: Iterable[Statement], depth: int = 3) -> bool:
@@ -171,7 +170,7 @@ class StatusUses:
         return False
 
     def _is_idle(self, test: Statement, body: Sequence[Statement], rest: Sequence[Statement]) -> bool:
-        """Whether a test is one of a number after which nothing is done about a failure."""
+        """Whether a condition tests a number, and nothing is done about a failure after it."""
         condition = self.string[test.start : test.end]
         succeeds = _SUCCESS.search(condition) is not None
         if not succeeds and _FAILURE.search(condition) is None or not self.only_reports(rest if succeeds else body):
@@ -182,7 +181,7 @@ class StatusUses:
 
 
 def _tests(program: Program) -> Iterator[tuple[Statement, Sequence[Statement], Sequence[Statement]]]:
-    """Each simple test of an `if` or a `[ … ] && …`: the statements that run where it succeeds, and where it fails."""
+    """Each simple test of an `if` or a `[ … ] && …`, with the statements that run if it succeeds, and if it fails."""
     for branch in nodes_of(program, If):
         (condition, body), *others = branch.branches
         if condition and isinstance(condition[-1], _TESTS):
@@ -199,7 +198,7 @@ def _tests(program: Program) -> Iterator[tuple[Statement, Sequence[Statement], S
 
 
 def is_status(node: Assignment) -> bool:
-    """Whether an assignment keeps just `$?` or one of PIPESTATUS, whatever the variable held before."""
+    """Whether an assignment stores just `$?` or an element of PIPESTATUS, and overwrites the variable."""
     if node.append or node.index is not None or not isinstance(node.value, Word) or len(node.value.parts) != 1:
         return False
     part = node.value.parts[0]

@@ -1,15 +1,15 @@
-"""The commands of a step that do its work, and those that only prepare, look or copy."""
+"""The commands of a step that do its work."""
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Step
 from sbatchlint.programs import programs_with
 
-# Commands that prepare, look, copy or wait, and have no settings, caches or results of their own.
+# Commands that prepare, print, copy or wait, and have no settings, caches or results of their own.
 UTILITIES = programs_with("minor", "copies")
 
 
 def step_programs(step: Step) -> list[Invocation]:
-    """The commands of a step that do its work: no shells, no wrappers, none that only prepares, looks or copies."""
+    """The commands of a step that do its work: no shells or wrappers, nor commands that only prepare, print or copy."""
     return [
         command
         for command in step.program

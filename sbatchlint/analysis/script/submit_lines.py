@@ -1,4 +1,4 @@
-"""How a script is submitted, as its comments and the files beside it show."""
+"""How a script is submitted, according to its comments and the files beside it."""
 
 import os.path
 import re
@@ -13,36 +13,36 @@ from sbatchlint.source.regex import Regex
 
 _ARRAY = r"(?:--array\b|\s-a[ =\d])"
 _GPUS = r"(?:--gpus|--gres|-G\s*\d)"
-# An sbatch up to an option, which may stand on a continued line.
+# An sbatch up to an option, which may be on a continuation line.
 _SBATCH = r"\bsbatch\b(?:[^\n]|\\\n)*?"
 _ARRAY_IN_COMMENT = Regex(rf"(?m)^[ \t]*#(?:(?!SBATCH)[^\n])*{_SBATCH}{_ARRAY}")
-# The word comes first, so that the rest of the file is passed over quickly.
+# The pattern begins with the word, so that the rest of the file is skipped quickly.
 _GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*(?:{_GPUS}|--partition|-p\s)")
 # The variables of array elements, in any language.
 _ELEMENT = Regex(r"SLURM_ARRAY_")
-# So many files of its folder, and so much of each, are searched for the command that submits a script.
+# How many files of the script's folder, and how much of each, are searched for the command that submits it.
 _MOST_FILES, _MOST_BYTES = 20, 1 << 16
 _ENDINGS = (".sh", ".bash", ".slurm", ".sbatch", ".py", ".md", ".rst", ".txt", "Makefile")
 
 
 def may_be_array(job: Job) -> bool:
-    """Whether a job that asks for no array may be one: it knows elements, or something shows it submitted as one."""
+    """Whether a job without `--array` may be an array: it uses SLURM_ARRAY_ variables, or is submitted as one."""
     return _ELEMENT.search(job.source.own.text) is not None or shows_array(job)
 
 
 def shows_array(job: Job) -> bool:
-    """Whether a comment, or a file beside the script, shows it submitted as an array."""
+    """Whether a comment, or a file beside the script, submits it as an array."""
     own = job.source.own.text
     return "sbatch" in own and _ARRAY_IN_COMMENT.search(own) is not None or _is_shown_beside(job, _ARRAY)
 
 
 def is_submitted_with_gpus(job: Job) -> bool:
-    """Whether a comment shows an sbatch whose own options ask for GPUs, or name a partition that may have them."""
+    """Whether a comment shows an sbatch whose options request GPUs, or name a partition that may have them."""
     return _shows_gpus(job.source.own.text)
 
 
 def is_submitted_with_gpus_elsewhere(job: Job) -> bool:
-    """Whether a file beside the script shows it submitted with options that ask for GPUs."""
+    """Whether a file beside the script submits it with options that request GPUs."""
     return _is_shown_beside(job, _GPUS)
 
 
@@ -54,12 +54,12 @@ def _shows_gpus(text: str) -> bool:
 
 @once
 def _is_shown_beside(job: Job, option: str) -> bool:
-    """Whether a file in the script's folder shows an sbatch of the script with such an option (a pattern)."""
+    """Whether a file in the script's folder submits the script with an option that matches the pattern `option`."""
     if not lookups.exists(job.source.path):
         return False
     folder, name = os.path.split(os.path.abspath(job.source.path))
     sought = name.encode("utf-8", "surrogateescape")
-    others = (each for each in _telling(lookups.names_in(folder)) if each != name)
+    others = (each for each in _searched(lookups.names_in(folder)) if each != name)
     for other in islice(others, _MOST_FILES):
         data = lookups.read(os.path.join(folder, other), _MOST_BYTES)
         if data is not None and b"sbatch" in data and sought in data:
@@ -69,6 +69,6 @@ def _is_shown_beside(job: Job, option: str) -> bool:
 
 
 @lru_cache(maxsize=16)  # the scripts of a folder look at the same files
-def _telling(names: Sequence[str]) -> list[str]:
-    """The files of a folder that may show a submission: one more than are searched, for the script itself."""
+def _searched(names: Sequence[str]) -> list[str]:
+    """The files of a folder that may submit the script: one more than are searched, as the script may be among them."""
     return list(islice((each for each in names if each.endswith(_ENDINGS)), _MOST_FILES + 1))

@@ -1,4 +1,4 @@
-"""Which signals the batch shell waits for, and what it does when they come."""
+"""The traps of the batch shell: for which signals, and what they do."""
 
 from typing import NamedTuple
 
@@ -9,14 +9,14 @@ from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.grammar.signals import early_signal
 
-# What a trap does before it leaves, and mostly succeeds.
+# Commands of a trap before its `exit`, which mostly succeed.
 _TIDYING = frozenset(
     {"rm", "rmdir", "echo", "printf", "date", "cp", "rsync", "mv", "touch", "sync", "sleep", "cd", "chmod"}
 )
 
 
 class Trap(NamedTuple):
-    """A `trap` of the batch script's own shell. `signal`: its name without SIG, as EXIT and ERR have none."""
+    """A `trap` of the batch script's own shell. `signal`: a name without SIG, or EXIT, ERR and the like."""
 
     command: Invocation
     signal: str
@@ -24,7 +24,7 @@ class Trap(NamedTuple):
 
 @once
 def traps_of(job: Job) -> list[Trap]:
-    """Every signal for which the batch script's shell has a trap, also one that ignores it, in order."""
+    """Every trap of the batch script's shell, one per signal and in order, with those that ignore the signal."""
     found: list[Trap] = []
     for command in job.invocations:
         if command.name != "trap" or command.phase is not Phase.BATCH or command.context.shell.kind != "script":
@@ -41,7 +41,7 @@ def traps_of(job: Job) -> list[Trap]:
 
 
 def exiting_trap(job: Job) -> Invocation | None:
-    """The command of a trap by which failures end the script, or that decides the script's status at its end."""
+    """The trap for ERR, or the `exit` in a trap for EXIT that sets the script's status; None without one."""
     ends: list[str | None] = []
     for command in job.invocations if "trap" in by_program(job) else ():
         if command.name == "trap":
@@ -53,13 +53,13 @@ def exiting_trap(job: Job) -> Invocation | None:
     return None
 
 
-def status_before(job: Job, leave: Invocation) -> Invocation | None:
-    """The command in a trap whose status `exit $?` gives, where that mostly succeeds: `rm -rf tmp; exit $?`."""
-    if job.source.slice(leave.span) not in ("exit $?", 'exit "$?"', "exit ${?}"):
+def status_before(job: Job, exit_: Invocation) -> Invocation | None:
+    """The tidying command in a trap whose status `exit $?` returns (`rm -rf tmp; exit $?`); None without one."""
+    if job.source.slice(exit_.span) not in ("exit $?", 'exit "$?"', "exit ${?}"):
         return None
-    before = [each for each in job.invocations[: leave.index] if each.parent is leave.parent]
+    before = [each for each in job.invocations[: exit_.index] if each.parent is exit_.parent]
     last = before[-1] if before else None
-    if last is None or last.guards != leave.guards or last.name not in _TIDYING:
+    if last is None or last.guards != exit_.guards or last.name not in _TIDYING:
         return None
-    between = job.source.text[last.span.end : leave.span.start]
+    between = job.source.text[last.span.end : exit_.span.start]
     return last if not any(each in between for each in ("$?", "||", "&&", "=")) else None

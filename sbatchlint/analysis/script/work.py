@@ -1,6 +1,6 @@
-"""What a job is for: the commands whose failure is a failure of the job.
+"""The work of a job: the commands whose failure is a failure of the job.
 
-Any command may be the job's work. What is not is listed: what looks around, prints, prepares the shell, tidies up.
+Any command may be work. Listed are those that are not: commands that inspect, print, prepare the shell or tidy up.
 """
 
 from enum import IntEnum
@@ -15,8 +15,7 @@ from sbatchlint.source.regex import Regex
 
 
 class Weight(IntEnum):
-    """How much of the job's work a command is. `STAGING` is that of a job which does nothing weightier: it copies,
-    builds, installs."""
+    """How much of the job's work a command is. `STAGING` (copying, building, installing) is work if nothing else is."""
 
     NONE = 0
     STAGING = 1
@@ -24,10 +23,10 @@ class Weight(IntEnum):
     STEP = 3
 
 
-# Modules of Python that look around or install.
+# Python modules that inspect or install.
 _MINOR_MODULES = frozenset({"site", "json.tool", "http.server", "torch.utils.collect_env", "platform", "sysconfig"})
 _STAGING_MODULES = frozenset({"pip", "venv", "virtualenv", "ensurepip", "zipfile", "tarfile", "build"})
-# Words that say what a command of any name does: it tells of itself, or ends something.
+# Words that say what a command of any name does: it describes itself, or stops something.
 _ASKING = frozenset({"--version", "-version", "-V", "--help", "-h", "-help", "version", "help"})
 _ENDING = Regex(r"-*(?:stop|kill|shutdown|terminate|teardown|tear-down|cleanup|clean-up|clean|logout|disconnect)\w*")
 _STARTING = frozenset({"start", "--start", "init", "login", "activate", "status", "info", "list", "query", "logs"})
@@ -60,10 +59,10 @@ def weight(job: Job, command: Invocation) -> Weight:
     """How much of the job's work a command does, with all that it starts."""
     name, calls = command.name, bool(command.state.functions)
     if has_trait(name, "minor") and not calls and not command.children and command.argv[0][0].expansion is None:
-        return Weight.NONE  # most commands; no launcher is called so
+        return Weight.NONE  # most commands; none of these is a launcher
     if name == "trap":
-        return Weight.NONE  # what it holds is run later
-    if _is_given(command):
+        return Weight.NONE  # its commands run later
+    if _is_argument(command):
         return Weight.STEP
     below = command.descendants() if command.children else _called(job, command) if calls else []
     starters = _steps_and_launchers(job)
@@ -76,14 +75,14 @@ def weight(job: Job, command: Invocation) -> Weight:
     return Weight.STEP if starts and heaviest is Weight.PROGRAM else heaviest
 
 
-def _is_given(command: Invocation) -> bool:
-    """Whether the script's own arguments are the command: `"$@"`, `$1 --fast`. Then that is what it is for."""
+def _is_argument(command: Invocation) -> bool:
+    """Whether the command is an argument of the script, and so the script's purpose: `"$@"`, `$1 --fast`."""
     expansion = command.argv[0][0].expansion if command.argv and command.argv[0] else None
     return expansion is not None and expansion.phase is Phase.BATCH and expansion.name in ("@", "*", "1")
 
 
 def _called(job: Job, command: Invocation) -> list[Invocation]:
-    """The commands of a function that a file beside the script defines."""
+    """The commands of the function that a command calls; none for other commands."""
     found: list[Invocation] = []
     depth = len(command.context.calls)
     for index in range(command.index + 1, len(job.invocations)):
@@ -105,7 +104,7 @@ def _of_leaf(command: Invocation) -> Weight:
         return _of_python(command)
     name = command.name
     if "=" in shown_text(command.argv[0]) or shown_text(command.argv[0]).startswith("!/"):
-        return Weight.NONE  # no program is called like that: a template's assignment, a first line without its `#`
+        return Weight.NONE  # not a program: a template's assignment, or a shebang without its `#`
     if name == "sudo" and words:
         name = words[0].rpartition("/")[2]
     if name is None:
@@ -136,7 +135,7 @@ def _of_leaf(command: Invocation) -> Weight:
 
 
 def _says_minor(words: list[str]) -> bool:
-    """Whether the words of any command say that it does no work."""
+    """Whether the words of a command of any name say that it does no work."""
     return any(word in _STARTING or _ENDING.fullmatch(word) for word in words[:2])
 
 
@@ -151,13 +150,9 @@ def _of_python(command: Invocation) -> Weight:
         return Weight.PROGRAM
     if python.kind == "module":
         module = text.partition(" ")[0]
-        return (
-            Weight.NONE
-            if module in _MINOR_MODULES
-            else Weight.STAGING
-            if module in _STAGING_MODULES
-            else Weight.PROGRAM
-        )
+        if module in _MINOR_MODULES:
+            return Weight.NONE
+        return Weight.STAGING if module in _STAGING_MODULES else Weight.PROGRAM
     if python.kind == "stdin":
         return Weight.NONE if command.stdin is not None and _only_prints(command.stdin.string) else Weight.PROGRAM
     if python.kind == "script" and text.rpartition("/")[2] == "setup.py":
@@ -166,12 +161,12 @@ def _of_python(command: Invocation) -> Weight:
 
 
 def _only_prints(code: str) -> bool:
-    """Whether a few lines of Python only say something."""
+    """Whether a few lines of Python only print something."""
     return len(code) < _SHORT and _PRINTS.search(code) is not None
 
 
 def is_demonstration(command: Invocation) -> bool:
-    """Whether a command is plainly there to be looked at: `./hello`, `python demo.py`."""
+    """Whether a command is clearly a demonstration: `./hello`, `python demo.py`."""
     leaves = command.leaves()
     words = [text_of(field) or "" for each in leaves for field in each.argv[:2]]
     return any(_SHOWN.search(word.rpartition("/")[2]) for word in words)
