@@ -46,7 +46,7 @@ class ContainerStart:
 
     @property
     def is_isolated(self) -> bool:
-        """Whether the container has its own network and /dev/shm, but for options that the checks look at themselves."""
+        """Whether the container has its own network and /dev/shm, unless an option says otherwise."""
         return self.engine in _ISOLATING and self.verb == "run" and self.is_certain
 
     @cached_property
@@ -94,7 +94,7 @@ class ContainerStart:
     # --- edits -------------------------------------------------------------------------------
 
     def added(self, options: str) -> Edit | None:
-        """The edit that inserts options, as the shell must see them, after the verb; None if that is not in the file."""
+        """The edit that inserts options, as the shell must see them, after the verb; None if the file lacks that."""
         if self._verb is None:
             return None
         span = span_of(self.invocation.argv[self._verb])

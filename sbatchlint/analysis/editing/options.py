@@ -60,7 +60,7 @@ def add_step_option(
     """The edits that add an option (as the job's shell must see it, or as it is written in the file) to these steps.
 
     It goes after a step's last option whose name is in `after`, else after the word `srun`. None where a step has no
-    place for it, or where other commands would get it too. Its dollars are escaped where an outer shell expands the text.
+    place for it, or where other commands would get it too. Its dollars are escaped where an outer shell expands them.
     """
     if "$" in option and not as_in_file and job.directives_expand:
         if job.outer is None or job.outer.directives_expand:
@@ -85,7 +85,7 @@ def add_step_option(
 
 
 def remove_step_option(job: Job, step: Step, option: StepOption) -> Edit | None:
-    """The edit that removes an option of a step; None where its words are not known, or belong to other commands too."""
+    """The edit that removes an option of a step; None where its words are not known, or reach other commands too."""
     start, command = option.span.start, step.invocation
     found = words_of(job).removal(start, option.value_word != option.word, command.span)
     if found is None or found[1] and not reaches_only(job, start, [command]):
@@ -189,7 +189,7 @@ def lines_before_statement(job: Job, places: Iterable[int], lines: Iterable[str]
 
 
 def lines_above(job: Job, start: int, lines: Iterable[str]) -> Edit | None:
-    """The edit that inserts lines above the line on which `start` is; None if that is not the first word of the line."""
+    """The edit that inserts lines above the line of `start`; None if that is not the first word of the line."""
     line = job.source.line_of(start)
     indentation = job.source.text[line.start : start]
     content = "".join(f"{indentation}{each}\n" for each in lines)
@@ -252,7 +252,7 @@ def remove_word(job: Job, field: Pieces) -> Edit | None:
 
 
 def remove_words(job: Job, span: Span) -> Edit | None:
-    """The edit that removes whole words from the file, with their line if it holds nothing else; None if they are not."""
+    """The edit that removes words from the file, with their line if it holds nothing else; None for parts of words."""
     (start, end), text = span, job.source.text
     if text[start - 1 : start] in _SPACES and text[end : end + 1] in (*_SPACES, "\n", "", *_CLOSING):
         while text[start - 1] in _SPACES:

@@ -1,8 +1,8 @@
 """Strings that were expanded too early: by the batch shell, before srun starts the tasks.
 
-That is, a string was fixed in an earlier phase than the one in which it varies, and then something uses it. A `Question`
-says which expansions are meant (`varying` knows what each varies by), and which options and variables tell a process
-its rank or its place.
+That is, a string was fixed in an earlier phase than the one in which it varies, and something uses it then. A
+`Question` says which expansions are meant (`varying` knows how each varies), and which options and variables tell a
+process its rank or its place.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

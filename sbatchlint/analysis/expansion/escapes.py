@@ -220,9 +220,9 @@ def words_to_wrap(job: Job, use: EarlyUse) -> tuple[Span, list[Span]] | None:
 
 
 def started_by_shell(job: Job, use: EarlyUse, names: frozenset[str] = frozenset()) -> Repair | None:
-    """The proven repair that makes the words up to the last variable a program of a shell in the task; None without one.
+    """The proven repair that makes the words up to the last variable a program of a shell in the task.
 
-    The shell gets the other words as arguments.
+    The shell gets the other words as arguments. None without such a repair.
     """
     found = words_to_wrap(job, use)
     if found is None:

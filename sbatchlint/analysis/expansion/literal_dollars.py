@@ -1,8 +1,8 @@
 """Dollars that no shell expands: a program gets the literal argument `$SLURM_NODEID`.
 
 Either no shell parses the words again (`srun $CMD`, with `\\$SLURM_NODEID` in CMD), or there is one backslash too many
-(`bash -c 'echo \\$SLURM_JOB_ID'`). Programs that may expand such a string themselves are left out: awk, sed, perl, make,
-scripts with unknown contents.
+(`bash -c 'echo \\$SLURM_JOB_ID'`). Programs that may expand such a string themselves are left out: awk, sed, perl,
+make, scripts with unknown contents.
 """
 
 import re
@@ -20,7 +20,7 @@ from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-_PLAIN = programs_with("prints") | frozenset("cat cd chmod cp date hostname ls mkdir mv rm touch".split())
+_PLAIN = programs_with("prints") | {"cat", "cd", "chmod", "cp", "date", "hostname", "ls", "mkdir", "mv", "rm", "touch"}
 _PYTHON = Regex(r"python[0-9.]*")
 _DOLLAR = Regex(r"\$(?:\{(\w+)(?:(?::?[-=?+]|##?|%%?)[^{}$\s]*)?\}|([A-Za-z_]\w*))")
 _NAME_OF_SLURM = Regex(r"SLURMD?_[A-Z_]+")
@@ -31,7 +31,7 @@ class LiteralDollar(NamedTuple):
 
     `dollar`: the piece of the dollar itself. `span`: from there, or from a backslash before it, to the end of the name.
     `command`: the program that gets it; `step`: its step, None without one; `shell`: the innermost shell that parsed
-    the command, None for the batch shell. `escaped`: whether a backslash, not a quote, keeps that shell from expanding it.
+    the command, None for the batch shell. `escaped`: whether a backslash, not a quote, keeps it from being expanded.
     """
 
     name: str

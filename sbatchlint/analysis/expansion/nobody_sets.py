@@ -101,7 +101,7 @@ def unset_reads(job: Job) -> list[VariableRead]:
 
 
 class _Mentions(NamedTuple):
-    """Words of a script: those that are not expansions, names that are assigned or exported, and the `NAME` of `$NAME=`."""
+    """Words of a script: those that are not expansions, names that are assigned or exported, and those in `$NAME=`."""
 
     words: frozenset[str]
     assigned: frozenset[str]
@@ -139,7 +139,7 @@ class Glued(NamedTuple):
 
 @once
 def glued_name(job: Job, read: VariableRead) -> Glued | None:
-    """The variable that was meant where an unset one is read without braces; None where the name itself may be meant."""
+    """The variable that was meant where an unset one is read without braces; None where the name may be right."""
     name = read.name
     parts = () if read.operator else _parts(name)
     if not parts or job.source.slice(read.span) != f"${name}":
@@ -189,7 +189,7 @@ def _is_other_case(prefix: str, rest: str) -> bool:
 
 
 def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
-    """The assignment of a variable with a similar name that is never read, in place of one that is never set; or None."""
+    """The assignment of a variable that is never read, and whose name is similar to an unset one; None without one."""
     if len(unusual_names(job)) > MOST_STRANGERS:
         return None
     enclosing = enclosing_assignment(job, read.span)

@@ -29,8 +29,8 @@ _PROCESS_VARIABLES = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM"})
 PLACE_VARIABLES = _PROCESS_VARIABLES | {"HOSTNAME"}
 
 
-# Parts of the names of options and variables: of the place where all processes meet, and of a process's own place. Other
-# names may be either, as the first node's name is mostly passed on purpose.
+# Parts of the names of options and variables: of the place where all processes meet, and of a process's own place.
+# Other names may be either, as the first node's name is mostly passed on purpose.
 _MEETING_PARTS = (
     "addresses chief connect coord coordinator dist driver endpoint first head init join leader lead main master peer "
     "primary rdzv redis remote rendezvous root router scheduler server servers tracker url"
@@ -44,7 +44,7 @@ _OF_SEVERAL = frozenset(_SEVERAL_PARTS.split())
 
 
 class Variation(NamedTuple):
-    """How a value varies. `by`: `task`, `node`, or `process` (between any two); `name`: whether it is a node's address."""
+    """How a value varies. `by`: `task`, `node`, or `process` (any two). `name`: it is a node's name or address."""
 
     by: str
     name: bool

@@ -1,1 +1,1 @@
-"""Which GPUs the job gets, and who sees them."""
+"""The GPUs of a job, and who uses them."""

@@ -1,7 +1,7 @@
-"""Signs that a command works on GPUs, or on processors alone.
+"""Signs that a command uses GPUs, or only processors.
 
-One sign is one place of the script with a few words for a related label. Strong signs are enough for a finding, weak
-ones only support it; a sign of processors speaks against GPUs.
+A sign is a place in the script, with a few words for a related label. Strong signs are enough for a finding, weak ones
+only support it; a sign of processors contradicts it.
 """
 
 import re
@@ -22,10 +22,10 @@ STRONG, WEAK, PROCESSORS = "strong", "weak", "cpu"
 
 
 class Sign(NamedTuple):
-    """A sign for or against GPUs.
+    """A sign for or against the use of GPUs.
 
-    `strength`: `strong`, `weak`, or `cpu` (speaks against). `words`: what it is, for a label. `vendor`: `nvidia`, `amd`
-    or None where it tells neither.
+    `strength`: `strong`, `weak`, or `cpu` (a sign against it). `words`: what it is, for a label. `vendor`: `nvidia`,
+    `amd`, or None where that is not known.
     """
 
     strength: str
@@ -74,7 +74,7 @@ _ROCM_MODULE = Regex(r"(?:.*[/_-])?(rocm|rccl|amdgpu)(?:[/@_.-].*|\d.*)?", re.IG
 
 
 def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container | None = None) -> list[Sign]:
-    """The signs that one command gives, by its name, its arguments, its launcher and its container's options."""
+    """The signs in one command: in its name, its arguments, its launcher and its container's options."""
     signs: list[Sign] = []
     if container is not None:
         signs.extend(_of_container(container))
@@ -106,9 +106,9 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
     return signs
 
 
-@lru_cache(maxsize=4096)  # the same programs are asked about again and again
+@lru_cache(maxsize=4096)  # scripts call the same programs again and again
 def may_be_sign(name: str) -> bool:
-    """Whether a command of this name may give a sign by itself."""
+    """Whether a command of this name may be a sign by itself."""
     known = name in _TOOLS or has_trait(name, "loads") or name in _ENGINES or is_interpreter(name)
     return known or _COLLECTIVE_TEST.fullmatch(name) is not None
 
@@ -145,7 +145,7 @@ def _of_container(container: Container) -> Iterable[Sign]:
 
 
 def _of_modules(argv: Argv) -> Iterable[Sign]:
-    """`module load cuda/12.1`, `ml cuda`, `spack load cuda`."""
+    """Signs in the modules that a command loads: `module load cuda/12.1`, `ml cuda`, `spack load cuda`."""
     words = argv[1:]
     if basename(argv[0]) != "ml":
         if not words or text_of(words[0]) not in ("load", "add", "switch", "swap"):
@@ -162,7 +162,7 @@ def _of_modules(argv: Argv) -> Iterable[Sign]:
 
 
 def _of_engine(argv: Argv, name: str) -> Iterable[Sign]:
-    """Molecular dynamics engines, which use GPUs when told so."""
+    """Signs in the options of molecular dynamics engines, which use GPUs only on request."""
     for option, value, field in program_options(argv[1:]):
         text = None if value is None else text_of(value)
         if name.startswith("gmx") and (option == "-gpu_id" or option in ("-nb", "-pme", "-bonded", "-update")):
@@ -178,38 +178,38 @@ def _of_engine(argv: Argv, name: str) -> Iterable[Sign]:
 
 
 def _of_arguments(words: Argv) -> Iterable[Sign]:
-    """Options of a Python program that name the device."""
+    """Signs in the options of a Python program that name the device."""
     for option, value, field in program_options(words, _subjects):
-        speaks_of = _subjects(option)
+        subjects = _subjects(option)
         text = None if value is None else (text_of(value) or "").lower()
-        if _CPU in speaks_of and text not in ("false", "0", "no"):
+        if _CPU in subjects and text not in ("false", "0", "no"):
             yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
-        elif _FLAG in speaks_of and (text is None or text[:1] == "-" or text in ("", "true", "1")):
+        elif _FLAG in subjects and (text is None or text[:1] == "-" or text in ("", "true", "1")):
             yield Sign(WEAK, f"{option} asks the program for a GPU", span_of(field))
         elif text is None or option == text:
             continue
-        elif _COUNT in speaks_of and is_number(text) and parse_integer(text) > 0:
+        elif _COUNT in subjects and is_number(text) and parse_integer(text) > 0:
             yield Sign(WEAK, f"{option} asks the program for GPUs", span_of(field))
-        elif _DEVICE in speaks_of and (option.startswith("-") or "=" in shown_text(field)):
+        elif _DEVICE in subjects and (option.startswith("-") or "=" in shown_text(field)):
             if text == "cpu":
                 yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
             elif _GPU_WORD.fullmatch(text):
                 yield Sign(STRONG, f"{option} names a GPU", span_of(field), "nvidia" if "cuda" in text else None)
-        elif _BACKEND in speaks_of and (option.startswith("-") or "=" in shown_text(field)):
+        elif _BACKEND in subjects and (option.startswith("-") or "=" in shown_text(field)):
             if text == "gloo":
                 yield Sign(PROCESSORS, "gloo is the backend for processors", span_of(field))
             elif text in ("nccl", "rccl"):
                 yield Sign(STRONG, f"{text} is the backend for GPUs", span_of(field))
 
 
-@lru_cache(maxsize=4096)  # programs are told the same options again and again
+@lru_cache(maxsize=4096)  # programs have the same options again and again
 def _subjects(option: str) -> tuple[Regex, ...]:
-    """What the name of an option speaks of."""
+    """The patterns that match the name of an option."""
     return tuple(each for each in (_CPU, _FLAG, _COUNT, _DEVICE, _BACKEND) if each.fullmatch(option))
 
 
 def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None:
-    """What an exported variable says; `value` None where it is not known."""
+    """The sign in an exported variable; None without one. `value`: None where it is not known."""
     text = None if value is None else text_of(value)
     if name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
         if text in ("", "-1", "none", "None", "NoDevFiles"):

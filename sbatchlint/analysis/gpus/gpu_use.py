@@ -1,4 +1,4 @@
-"""Whether a job's commands use GPUs, and whether somebody asked for any."""
+"""Whether a job's commands use GPUs, and whether it requests any."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -32,33 +32,33 @@ _RESOURCE_OPTIONS = frozenset({
     "nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "time", "partition", "constraint",
     "exclusive", "account", "qos",
 })  # fmt: skip
-# The strength of a sign that only prepares for GPUs, or looks at them.
+# The strengths of signs that a command only prepares for GPUs, or only inspects them.
 _HINT, _LOOK = "hint", "look"
 _GPU_PARTITION = Regex(
     r"gpu(?!less)|(?<![a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx[a-z0-9]*|dgx[a-z0-9]*|mi\d{3}[a-z0-9]*)(?![a-z0-9])"
 )
-# What a line that sbatch does not read may have asked for.
+# What a line that sbatch does not read may have requested.
 _ASKING = Regex(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
 _ASKING_GPUS = Regex(r"gres|gpu|[ \t]-G", re.IGNORECASE)
-# Variables that say how many GPUs there are, and images that are made for them.
+# Variables that count GPUs, and images that are made for GPUs.
 _COUNT_NAME = Regex(
     r"(?i)(?:(?:num|n|nb|max|total)_?)?(?:gpus|gpus?_(?:per|on|a)_\w+|gpu_?(?:count|num))|(?:num|n|nb)_?gpu|devices_per_node"
 )
 _GPU_IMAGE = Regex(r"(?:docker://)?nvcr\.io[#/]")
-# What such an image is used for without a GPU, too.
+# What such an image is also used for without a GPU.
 _PREPARING = Regex(r"(?i)pre-?proc|prepare|download|tokeni[sz]|convert|dataset|install")
-# Commands that look at GPUs, or prepare for them, and do not use them.
+# Commands that inspect GPUs or prepare for them, but do not use them.
 LOOKING = frozenset(
     ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
 )
 
 
 class GpuNeed(NamedTuple):
-    """GPUs are used, and none is asked for.
+    """A use of GPUs by a job that requests none.
 
-    `place`: the directive to point at. `signs`: what uses them, at most three. `per_node`: how many per node it
-    seems to want; None where that is not known. `certain`: they are used, not only looked at. `whole_nodes`: the job
-    has its nodes to itself, which gives it all GPUs at many sites.
+    `place`: the directive to report at. `signs`: what uses them, at most three. `per_node`: how many per node the job
+    seems to need; None where that is not known. `certain`: whether they are used, not only inspected. `whole_nodes`:
+    whether the job has its nodes to itself, which at many sites gives it all their GPUs.
     """
 
     place: Setting
@@ -70,19 +70,19 @@ class GpuNeed(NamedTuple):
 
 @once
 def gpu_need(job: Job) -> GpuNeed | None:
-    """The unmet need for GPUs of a job; None where there is none, or nobody can know."""
+    """The use of GPUs by a job that requests none; None without one, or where that is not known."""
     directives, request = job.directives, job.request
     signs = _signs_without_request(job) or []
     found = [sign for sign in signs if sign.strength == STRONG]
     if not found and _is_gpu_partition(request):
         found = [sign for sign in signs if sign.strength in (_HINT, _LOOK, WEAK)]
         if all(sign.words.startswith("the module ") for sign in found):
-            return None  # it says what the software is built for
+            return None  # a module only shows what the software is built for
     if not found or is_submitted_with_gpus_elsewhere(job):
         return None
 
     if any(_ASKING.search(line) for line in _lost_lines(directives)):
-        return None  # they are asked for, but in a line that sbatch does not read
+        return None  # they are requested, but in a line that sbatch does not read
     first = {sign.span: sign for sign in reversed(found)}
     return GpuNeed(
         _place(job),
@@ -95,7 +95,7 @@ def gpu_need(job: Job) -> GpuNeed | None:
 
 @once
 def component_needs(job: Job) -> list[GpuNeed]:
-    """The unmet needs for GPUs of a heterogeneous job's components, by what their own steps plainly use."""
+    """The components of a heterogeneous job whose own steps certainly use GPUs, and that request none."""
     needs = []
     by_component: dict[int, list[Step]] = {}
     for step in job.steps if job.request.heterogeneous else ():
@@ -120,7 +120,7 @@ def component_needs(job: Job) -> list[GpuNeed]:
 
 @once
 def _signs_without_request(job: Job) -> list[Sign] | None:
-    """The signs of a job's use of GPUs; None where somebody asks for some or nobody can know, or one speaks against."""
+    """The signs that a job uses GPUs; None where it may have requested some, or a sign contradicts it."""
     if not job.directives.settings or job.request.heterogeneous or not _asks_for_none(job, job.request, job.steps):
         return None
     signs = list(_signs(job))
@@ -128,11 +128,11 @@ def _signs_without_request(job: Job) -> list[Sign] | None:
 
 
 def _asks_for_none(job: Job, request: Request, steps: Iterable[Step]) -> bool:
-    """Whether neither a request nor its steps or its submission ask for GPUs, nor the partition may bring some."""
+    """Whether neither the request nor the steps or the submission ask for GPUs, and the partition brings none."""
     if request.asks_for_gpus is not False:
         return False
     if any(typo(job.directives, setting) is not None for setting in request.gpu_settings()):
-        return False  # meant to be a number of GPUs, and another fault
+        return False  # a number of GPUs is meant; the typo is another fault
     if request.partition is not None and any(name in job.site.gpu_partitions for name in request.partition.split(",")):
         return False
     if re.search(r"cpu|prepost|compil|transfer|download|archive|serial", (request.partition or "").lower()):
@@ -144,9 +144,9 @@ def _asks_for_none(job: Job, request: Request, steps: Iterable[Step]) -> bool:
 
 @once
 def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
-    """The first step that uses GPUs of an exclusive job which asks for none, and what says so.
+    """The first step that uses GPUs in an exclusive job that requests none, with its sign; None without one.
 
-    Only the batch shell of such a job has them.
+    Only the batch shell of such a job has GPUs.
     """
     if job.request.exclusive != "":
         return None
@@ -163,9 +163,9 @@ def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
 
 
 def _hinted(job: Job) -> tuple[Step, Sign] | None:
-    """The same where no command plainly uses GPUs: a container, a script or a program of any name may be what does.
+    """A step with a hint of GPUs, where no command certainly uses them; None without one.
 
-    Hints are enough there: nobody takes whole nodes and sets NCCL's variables, or counts GPUs, for anything else.
+    Hints are enough there: whole nodes together with NCCL's variables, or a number of GPUs, are for nothing else.
     """
     if _signs_without_request(job) is None:
         return None
@@ -192,7 +192,7 @@ def _hinted(job: Job) -> tuple[Step, Sign] | None:
 
 
 def _hints_of_step(step: Step) -> Iterator[Sign]:
-    """What in an srun and its program's words says that GPUs are there."""
+    """Hints of GPUs in the words of an srun and its program."""
     for command in (step.invocation, *step.program):
         for field in command.argv:
             for expansion in expansions(field) if len(field) != 1 or field[0].expansion is not None else ():
@@ -211,7 +211,7 @@ def _only_prepares(step: Step) -> bool:
 
 
 def _counts_gpus(each: VariableAssignment) -> bool:
-    """Whether a variable says how many GPUs there are, and not none."""
+    """Whether a variable holds a number of GPUs, at least 1."""
     if not _COUNT_NAME.fullmatch(each.name) or len(each.alternatives) != 1 or not each.alternatives[0].fields:
         return False
     text = text_of(each.alternatives[0].fields[0])
@@ -219,10 +219,10 @@ def _counts_gpus(each: VariableAssignment) -> bool:
 
 
 def _signs(job: Job) -> Iterator[Sign]:
-    """Signs of all commands and exported variables of a job.
+    """The signs in all commands and exported variables of a job.
 
-    What merely looks at GPUs, or prepares for them (nvidia-smi, modules, variables), is a hint: scripts that are used
-    on several machines are full of it.
+    What only inspects GPUs, or prepares for them (nvidia-smi, modules, variables), is a hint: scripts for several
+    machines are full of that.
     """
     yield from _command_signs(job, job.invocations)
     for assignment in job.assignments:
@@ -239,7 +239,7 @@ def _command_signs(job: Job, commands: Iterable[Invocation]) -> Iterator[Sign]:
             continue
         launcher, container = by_command.get(id(command)), container_of(command)
         if launcher is None and container is None and command.name is not None and not may_be_sign(command.name):
-            continue  # so it is with most commands
+            continue  # most commands end here
         looking = command.name in LOOKING
         for sign in gpu_signs(command.argv, launcher, container):
             yield sign._replace(strength=_LOOK) if looking and sign.strength == STRONG else sign
@@ -254,12 +254,12 @@ def _place(job: Job) -> Setting:
 
 
 def _is_gpu_partition(request: Request) -> bool:
-    """Whether the partition's name speaks of GPUs."""
+    """Whether the partition's name indicates GPUs."""
     return _GPU_PARTITION.search((request.partition or "").lower()) is not None
 
 
 def gpus_wanted(job: Job) -> int | None:
-    """GPUs per node: what the launchers start there, the script shows its programs, or the settings say."""
+    """The GPUs per node that launchers, CUDA_VISIBLE_DEVICES or the settings show; None where none of them does."""
     workers = _workers(job.launches)
     if workers is not None:
         return workers
@@ -273,23 +273,23 @@ def gpus_wanted(job: Job) -> int | None:
 
 
 def _workers(launches: Iterable[Launch]) -> int | None:
-    """The most workers that one of the launches starts on a node; None where one of them is not known."""
+    """The largest number of workers that one launch starts on a node; None where one of the numbers is not known."""
     counts = [launch.launcher.processes_per_task for launch in launches if launch.launcher.spawns]
     if counts and all(isinstance(count, int) and count > 0 for count in counts):
         return max(count for count in counts if isinstance(count, int))
     return None
 
 
-# --- lines of which sbatch does not read all ---------------------------------------------------------
+# --- lines that sbatch does not read, or not whole ---------------------------------------------------
 #
-# What they would have asked for, the job has not; but the fault to report is the one that keeps it from being read.
+# The job does not have what they request; but the fault to report is the one because of which they are not read.
 
-# Misses that sbatch reads all the same.
+# Near misses that sbatch does read.
 _READ = ("old-word", "banner", "bare")
 
 
 def _lost_lines(directives: "Directives") -> Iterator[str]:
-    """The text of each: a directive with a fault in it, one that is not read, and what was meant for one."""
+    """The text of each directive with a fault, each that is not read, and each line that was meant as a directive."""
     string = directives.text.string
     faulty = {problem.line.start for problem in directives.problems}
     for line in directives.lines:

@@ -1,4 +1,4 @@
-"""Steps that want GPUs which the job does not have.
+"""Steps that request GPUs which the job does not have.
 
 srun refuses them, and starts nothing (seen on Slurm 22.05, 23.11, 24.11 and 26.05): `Invalid generic resource (gres)
 specification`, and before 23.11 also `job doesn't have GRES`.
@@ -17,17 +17,17 @@ from sbatchlint.job.steps import Step
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.text import Span
 
-# By these srun has the job's total, or something in its place.
+# Variables from which srun takes the job's total, or something that replaces it.
 _TOTALS = frozenset({"SLURM_GPUS", "SLURM_STEP_GRES", "SLURM_GRES", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK"})
 
 
 class TooManyGpus(NamedTuple):
-    """A step that asks for GPUs which the job does not have.
+    """A step that requests GPUs which the job does not have.
 
-    `place`, `words`: the srun's option; the srun itself where the request is the job's own. `requested`, `available`:
-    how many the step asks for and the job has, in all for `by` `job`, on each node for `node`; `available` 0: the job
-    asks for none. `setting`: the directive that says what the job has. `nodes`: of the step and of the job, where the
-    step inherits a total that is spread over all nodes of the job.
+    `place`, `words`: the srun's option; the srun itself where the step inherits the job's request. `requested`,
+    `available`: how many the step requests and the job has, in all if `by` is `job`, per node if it is `node`;
+    `available` is 0 if the job requests none. `setting`: the directive that requests the job's GPUs. `nodes`: the nodes
+    of the step and of the job, where the step inherits a total that is spread over all nodes of the job.
     """
 
     step: Step
@@ -41,7 +41,7 @@ class TooManyGpus(NamedTuple):
 
 
 def too_many_gpus(job: Job, step: Step) -> TooManyGpus | None:
-    """What srun refuses a step for its GPUs, where the script alone decides it."""
+    """The request for GPUs because of which srun refuses a step; None without one, or where it is not certain."""
     request = job.request
     if job.phase is not Phase.BATCH or not job.directives.settings or not job.directives.certain:
         return None
@@ -56,9 +56,9 @@ def _too_many(job: Job, step: Step) -> TooManyGpus | None:
     request = job.request
     if step.options.keys().isdisjoint(FORMS):
         return None
-    asked = [each for each in map(step.option, FORMS) if each is not None]
+    options = [each for each in map(step.option, FORMS) if each is not None]
     if request.asks_for_gpus is False:
-        for option in asked:
+        for option in options:
             number = _count(job, option)
             if number:
                 if is_submitted_with_gpus(job) or _counts_on_whole_nodes(job):
@@ -66,32 +66,31 @@ def _too_many(job: Job, step: Step) -> TooManyGpus | None:
                 return TooManyGpus(step, option.span, option.as_written, number, 0, _by(option), None)
         return None
     settings = [each for each in request.gpu_settings() if not each.name.startswith("tres") and each.text is not None]
-    held, nodes = request.gpus_per_node(), request.exact_nodes()
-    total = request.gpus.total if held is None or nodes is None else held * nodes
+    available, nodes = request.gpus_per_node(), request.exact_nodes()
+    total = request.gpus.total if available is None or nodes is None else available * nodes
     if not settings:
         return None
-    for option in asked:
-        number = _count(job, option)
+    for option in options:
+        number, tasks = _count(job, option), step.tasks_per_node
         if not number:
             continue
-        if option.name in ("gpus-per-node", "gres") and held is not None and number > held:
-            return TooManyGpus(step, option.span, option.as_written, number, held, "node", settings[0])
-        tasks = step.tasks_per_node
-        if option.name in ("gpus-per-task", "tres-per-task") and None not in (tasks, held):
-            assert tasks is not None and held is not None
-            if number * tasks > held and not _inherits_per_node(step):
-                return TooManyGpus(step, option.span, option.as_written, number * tasks, held, "node", settings[0])
+        place, words = option.span, option.as_written
+        if option.name in ("gpus-per-node", "gres") and available is not None and number > available:
+            return TooManyGpus(step, place, words, number, available, "node", settings[0])
+        if option.name in ("gpus-per-task", "tres-per-task") and tasks is not None and available is not None:
+            if number * tasks > available and not _inherits_per_node(step):
+                return TooManyGpus(step, place, words, number * tasks, available, "node", settings[0])
         if option.name == "gpus" and total is not None and number > total:
-            return TooManyGpus(step, option.span, option.as_written, number, total, "job", settings[0])
+            return TooManyGpus(step, place, words, number, total, "job", settings[0])
     return None
 
 
 @once
 def _counts_on_whole_nodes(job: Job) -> bool:
-    """Whether the script relies on a site that gives every job whole nodes, GPUs included.
+    """Whether the script relies on a site that gives every job whole nodes, with their GPUs.
 
-    It asks for nodes and nothing on them, which is one CPU a node elsewhere, and starts several tasks on a node, or
-    tasks of several CPUs, or works out how many tasks to start.
+    It requests nodes and nothing on them, which is one CPU per node elsewhere, and starts several tasks on a node, or
+    tasks with several CPUs, or computes how many tasks to start.
     """
     request = job.request
     parts = ("ntasks", "ntasks-per-node", "cpus-per-task", "mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "mincpus")
@@ -105,9 +104,9 @@ def _counts_on_whole_nodes(job: Job) -> bool:
 
 
 def _inherits_per_node(step: Step) -> bool:
-    """Whether a number of GPUs per node counts beside --gpus-per-task, which then only binds.
+    """Whether a number of GPUs per node applies together with --gpus-per-task, which then only binds.
 
-    A task that is alone on its node is given all of them before 25.11.
+    Before 25.11, a task that is alone on its node sees all of them.
     """
     own = "gpus-per-node" in step.options or "gres" in step.options
     return own or step.request.has_option("gpus-per-node") and step.tasks_per_node == 1
@@ -125,7 +124,7 @@ def _count(job: Job, option: StepOption) -> int | None:
 
 
 def _whole_total(job: Job, step: Step) -> TooManyGpus | None:
-    """A step on some of the job's nodes that inherits `--gpus`: it asks for all of them there."""
+    """A step on some of the job's nodes that inherits `--gpus`, and so requests all GPUs there; None for others."""
     request = job.request
     setting = request.setting("gpus")
     if setting is None or step.nodes is None:

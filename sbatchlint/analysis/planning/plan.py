@@ -1,7 +1,7 @@
-"""The plan of a job, as plain values for JSON: what it asks for, whether sbatch takes it, and the steps that it starts.
+"""The plan of a job, as plain values for JSON: its request, whether sbatch accepts it, and the steps that it starts.
 
-Counts are what Slurm makes of the options together (see `slurm.counts`), so `--ntasks=1 --nodes=2` has one node. None
-stands for unknown or not given.
+Counts are what Slurm computes from all options together (see `slurm.counts`), so `--ntasks=1 --nodes=2` has one node.
+None is for unknown or not set.
 """
 
 from typing import Any
@@ -38,8 +38,8 @@ def _request(job: Job) -> Plan:
     }
     if len(versions) > 1:
         found["by_version"] = {
-            version: {"accepted": said.accepted, "message": said.message}
-            for version, said in zip(versions, verdicts, strict=True)
+            version: {"accepted": each.accepted, "message": each.message}
+            for version, each in zip(versions, verdicts, strict=True)
         }
     newest = versions[-1]
     found["components"] = [
@@ -56,7 +56,7 @@ def _component(job: Job, request: Request) -> Plan:
         "per_task": gpus.per_task,
         "per_socket": gpus.per_socket,
     }
-    asked = {name: number for name, number in known_gpus.items() if number is not None}
+    requested_gpus = {name: number for name, number in known_gpus.items() if number is not None}
     found: Plan = {
         "nodes": None if nodes is None else {"min": nodes.minimum, "max": nodes.maximum},
         "tasks": request.tasks if tasks is None else tasks,
@@ -64,7 +64,7 @@ def _component(job: Job, request: Request) -> Plan:
         "cpus_per_task": request.cpus_per_task,
         "time_minutes": request.time,
         "memory_mb": None if memory is None else {f"per_{memory.per}": memory.megabytes},
-        "gpus": asked or None,
+        "gpus": requested_gpus or None,
         "gpu_type": gpus.kind or None,
     }
     for key, name in _TEXTS.items():

@@ -1,4 +1,4 @@
-"""The programs that the batch shell runs itself, where no step does the job's work."""
+"""The programs that the batch shell runs itself, in a job without steps that do the work."""
 
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
@@ -9,10 +9,10 @@ from sbatchlint.job.once import once
 
 @once
 def batch_programs(job: Job) -> list[Invocation]:
-    """The commands of the batch shell that are work of the job, in order; none beside a step or a launcher that is.
+    """The commands of the batch shell that do the job's work, in order; none if a step or a launcher does it.
 
-    `ray start` is none: it only makes the cluster for a program, which the batch shell often runs. What an outer
-    command starts (`apptainer exec … python`) stands for that command.
+    `ray start` does not count: it only makes the cluster for a program, which the batch shell often runs. A command
+    that starts another (`apptainer exec … python`) is represented by that one.
     """
     if job.phase is not Phase.BATCH or any(launch.launcher.kind != "ray" for launch in job.launches):
         return []

@@ -1,4 +1,4 @@
-"""Why srun starts nothing: steps that it refuses in every release that is asked about."""
+"""Why srun refuses a step in every release of the range."""
 
 from sbatchlint.analysis.directives.submission_options import submission_options
 from sbatchlint.analysis.directives.unknown_options import is_plausible
@@ -15,7 +15,7 @@ from sbatchlint.slurm.options import accepting_commands
 
 
 def refusal_of(job: Job, step: Step) -> str | None:
-    """Why srun starts nothing."""
+    """Why srun refuses a step in every release of the range; None where it does not, or where that is not known."""
     option_name = _refused_option(job, step)
     if option_name is not None:
         return f"srun does not accept {option_name}"
@@ -30,21 +30,20 @@ def refusal_of(job: Job, step: Step) -> str | None:
             return "srun of 23.11.0 to 23.11.6 does not accept --gpus-per-task in a job with --cpus-per-task"
     lacking = missing_nodes(step)
     if lacking is not None:
-        held = "1 node" if lacking[1] == 1 else f"{lacking[1]} nodes"
-        return f"the job has {held} and its {len(step.parts)} components request {lacking[0]}"
+        available = "1 node" if lacking[1] == 1 else f"{lacking[1]} nodes"
+        return f"the job has {available} and its {len(step.parts)} components request {lacking[0]}"
     gpus = too_many_gpus(job, step)
     if gpus is not None and gpus.setting is not None:
         unit = " a node" if gpus.by == "node" else ""
         return f"the job has {gpus.available} GPUs{unit} and srun requests {gpus.requested}"
     option, nodes = step.option("nodes"), step.request.exact_nodes()
-    asked = None if option is None else fixed_nodes(option.text)
-    # with fewer tasks than nodes srun lowers the nodes; tasks that are counted by the node do not
+    requested = None if option is None else fixed_nodes(option.text)
+    # srun uses fewer nodes where --ntasks is less than their number; --ntasks-per-node does not have this effect
     per_node = step.option("ntasks") is None and not step.request.has_option("ntasks")
-    least = None
-    if asked is not None and (per_node or step.tasks is not None):
-        least = asked.minimum if per_node else min(asked.minimum, step.tasks or 1)
-    if asked is not None and nodes is not None and least is not None and least > nodes:
-        return f"the job has {nodes} node{'' if nodes == 1 else 's'} and srun requests {asked.minimum}"
+    if requested is not None and nodes is not None and (per_node or step.tasks is not None):
+        least = requested.minimum if per_node else min(requested.minimum, step.tasks or 1)
+        if least > nodes:
+            return f"the job has {nodes} node{'' if nodes == 1 else 's'} and srun requests {requested.minimum}"
     conflicts = [cpus_per_task(step, version) for version in job.versions.majors]
     if all(each.conflict and each.variable is not None for each in conflicts):
         first = conflicts[0]
@@ -59,13 +58,13 @@ def refusal_of(job: Job, step: Step) -> str | None:
 
 
 def _refused_value(job: Job, step: Step) -> str | None:
-    """An option whose value srun refuses in every release of the range."""
+    """The first option whose value srun refuses in every release of the range, as written; None without one."""
     return _refused_values(job).get(step.invocation.span.start)
 
 
 @once
 def _refused_values(job: Job) -> dict[int, str]:
-    """The first such option of each srun, by where it begins."""
+    """The first such option of each srun, by the offset of the srun."""
     majors = set(job.versions.majors)
     found: dict[int, str] = {}
     for block in command_lines(job):
@@ -76,7 +75,7 @@ def _refused_values(job: Job) -> dict[int, str]:
 
 
 def _refused_option(job: Job, step: Step) -> str | None:
-    """An option that makes srun end in every release of the range; one that a site's plugin might have does not."""
+    """An option that srun refuses in every release of the range, and that no plugin is likely to have; or None."""
     if not step.problems:
         return None
     majors = job.versions.majors

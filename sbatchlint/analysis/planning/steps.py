@@ -1,7 +1,7 @@
 """The steps of a job as plain values for JSON: what each srun starts, where, how often, and with which ranks.
 
 A launcher that the batch shell starts itself is a step of one task on one node, and so is a program of a job in which
-no step does the work. None stands for unknown or not given.
+no step does the work. None is for unknown or not set.
 """
 
 from collections.abc import Sequence
@@ -39,8 +39,8 @@ Plain = dict[str, Any]
 def steps_of(job: Job) -> list[Plain]:
     """The steps of a job in the order in which they start.
 
-    Beside what a step is in general, `argv` has the words of its program (None for one that is not known), and
-    `by_task` what each task is and runs; see `_by_task`.
+    `argv` has the words of a step's program (None for unknown ones), `by_task` the tasks with what each runs; see
+    `_by_task`.
     """
     views = TaskViews(job)
     found: list[tuple[Invocation, Plain]] = []
@@ -62,8 +62,8 @@ def steps_of(job: Job) -> list[Plain]:
 
 
 def _without_alternatives(job: Job, found: list[tuple[Invocation, Plain]]) -> list[Plain]:
-    """One entry for a command whose words can be one thing or the other; what differs between them is None."""
-    # a statement that ran has one command for each combination of words that it may have
+    """The steps with one entry for a command whose words have alternatives; what differs between these is None."""
+    # a statement has one command for each combination of words that it may have
     statement = {
         id(command): number
         for number, ran in enumerate(job.pipelines)
@@ -72,10 +72,10 @@ def _without_alternatives(job: Job, found: list[tuple[Invocation, Plain]]) -> li
     }
     kept: list[tuple[tuple[object, ...], Plain]] = []
     for invocation, plain in found:
-        rounds = frozenset(guard for guard in invocation.guards if _is_round(guard[0]))
-        # the rounds of a loop run all
+        # the iterations of a loop are not alternatives: all of them run
+        iterations = frozenset(guard for guard in invocation.guards if _is_iteration(guard[0]))
         part = plain.get("component", {}).get("number")
-        key = (invocation.span, statement.get(id(_first_part(invocation)), id(invocation)), rounds, part)
+        key = (invocation.span, statement.get(id(_first_part(invocation)), id(invocation)), iterations, part)
         if kept and kept[-1][0] == key:
             kept[-1] = (key, _in_common(kept[-1][1], plain))
         else:
@@ -84,7 +84,7 @@ def _without_alternatives(job: Job, found: list[tuple[Invocation, Plain]]) -> li
 
 
 def _number(plain: Plain, part: object, parts: Sequence[object]) -> None:
-    """Says which component of a step it is (`srun a : b`), where there are several."""
+    """Adds the number of a step's component (`srun a : b`), if there are several."""
     if len(parts) > 1:
         number = next(at for at, each in enumerate(parts, 1) if each is part)
         plain["component"] = {"number": number, "of": len(parts)}
@@ -96,7 +96,7 @@ def _first_part(invocation: Invocation) -> Invocation:
     return invocation
 
 
-def _is_round(key: object) -> bool:
+def _is_iteration(key: object) -> bool:
     return isinstance(key, tuple) and bool(key) and key[0] == "loop"
 
 
@@ -112,7 +112,7 @@ def _in_common(first: Any, second: Any) -> Any:
 
 
 def _same_words(first: str, second: str) -> str | None:
-    """Two programs as one, with the words that differ left out."""
+    """Two programs as one, with `…` for each word that differs; None where their shapes differ."""
     pairs = list(zip(first.split(" "), second.split(" "), strict=False))
     if len(pairs) != first.count(" ") + 1 or len(pairs) != second.count(" ") + 1 or pairs[0][0] != pairs[0][1]:
         return None
@@ -159,7 +159,7 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
     if found["processes"] != 0 and found["launcher"] is not None and found["launcher"].pop("refused", None):
         found["launcher"]["processes_per_task"] = None  # only some tasks start one that is refused
     found["by_task"] = None if tasks is None else [_by_task(job, each, sharing) for each in tasks]
-    # what the tasks choose of them counts
+    # the GPUs that the tasks choose count
     chosen = {None if each["gpus"] is None else len(each["gpus"]) for each in found["by_task"] or ()}
     if len(chosen) == 1 and None not in chosen:
         found["gpus_per_task"] = chosen.pop()
@@ -167,7 +167,7 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
 
 
 def _place(job: Job, offset: int) -> Plain:
-    """The line of a place, and the file where that is not the script's own."""
+    """The line of a place, with the path of its file if that is not the script."""
     line = job.line(offset)
     path = getattr(line, "path", None)
     return {"line": int(line)} if path is None else {"line": int(line), "path": path}
@@ -181,7 +181,7 @@ def _flow(found: Plain, context: Context) -> None:
 
 
 def _all_processes(job: Job, step: Step, work: Workload, tasks: list[Task] | None, gpus: int | None) -> int | None:
-    """How many processes the tasks of a step start, launchers included."""
+    """How many processes the tasks of a step start, with their launchers; None where that is not known."""
     refused = work.launch is not None and not work.several and launcher_refusal(job, work.launch) is not None
     if not tasks and refused:
         return 0
@@ -194,8 +194,8 @@ def _all_processes(job: Job, step: Step, work: Workload, tasks: list[Task] | Non
         return None
     if work.launch is None:
         return step.tasks
-    each = _processes_of(work.launch.launcher, _visible(work.launch.invocation, step, gpus))
-    return None if each is None else each * step.tasks
+    per_task = _processes_of(work.launch.launcher, _visible(work.launch.invocation, step, gpus))
+    return None if per_task is None else per_task * step.tasks
 
 
 def _processes_of(launcher: Launcher, gpus: int | None) -> int | None:
@@ -207,7 +207,7 @@ def _processes_of(launcher: Launcher, gpus: int | None) -> int | None:
 
 
 def _visible(invocation: Invocation, step: Step | None, gpus: int | None) -> int | None:
-    """How many GPUs a command sees, of those that its task or the batch shell has."""
+    """How many GPUs a command sees, of the `gpus` of its task or the batch shell; None where that is not known."""
     return chosen_devices(invocation) if devices_chosen(invocation, step) else gpus
 
 
@@ -230,11 +230,11 @@ def _count(job: Job, task: Task, gpus: int | None) -> int | None:
 
 
 def _by_task(job: Job, task: Task, sharing: StepGpus) -> Plain:
-    """One task: its rank, its node's number in the step, its number there, its GPUs, and what it runs.
+    """One task: its rank, the index of its node in the step, its index on the node, its GPUs, and what it runs.
 
-    `gpus`: those that the command sees, by their number among the step's GPUs of the node; None where that is unknown.
-    `variables`: rank variables in the environment of that command, as far as they are known. `processes`: those of each
-    process that the launcher starts. `argv`: the words of the command, None for those that are not known.
+    `gpus`: those that the command sees, as indexes among the step's GPUs on the node; None where that is unknown.
+    `variables`: the known rank variables in the environment of that command. `processes`: the rank variables of each
+    process that the launcher starts. `argv`: the words of the command, None for unknown ones.
     """
     invocation = task.workload.invocation
     return {
@@ -249,7 +249,7 @@ def _by_task(job: Job, task: Task, sharing: StepGpus) -> Plain:
 
 
 def _gpus(task: Task, sharing: StepGpus) -> list[int] | None:
-    """What the task sees as Slurm binds it, or as it chooses itself by CUDA_VISIBLE_DEVICES."""
+    """The GPUs that a task sees, as Slurm binds it or as CUDA_VISIBLE_DEVICES selects them; None where unknown."""
     invocation = task.workload.invocation
     if invocation is not None and devices_chosen(invocation, task.step):
         ids = task.variables.get("CUDA_VISIBLE_DEVICES", "").split(",")
@@ -262,7 +262,7 @@ def _gpus(task: Task, sharing: StepGpus) -> list[int] | None:
 
 
 def _of_batch_shell(job: Job, work: Workload) -> Plain:
-    """A launcher or a program that the batch shell starts."""
+    """The entry of a launcher or a program that the batch shell starts."""
     launch, invocation = work.launch, work.invocation
     assert invocation is not None
     context = invocation.context
@@ -294,21 +294,22 @@ def _of_batch_shell(job: Job, work: Workload) -> Plain:
 
 
 def _mpi(job: Job, launch: Launch) -> Plain:
-    """mpirun makes tasks of its own, on all nodes of the job."""
+    """What mpirun changes of an entry, as it starts tasks of its own on all nodes of the job."""
     launcher = launch.launcher
     total = launcher.own_processes if isinstance(launcher, Mpi) else launcher.total_processes
-    each = getattr(launcher, "processes_per_node", None)
+    per_node = getattr(launcher, "processes_per_node", None)
     nodes = job.request.exact_nodes()
     tasks = None if total is None else total.number
-    if total is None and each is not None and nodes is not None:
-        tasks = each * nodes
+    if total is None and per_node is not None and nodes is not None:
+        tasks = per_node * nodes
     if nodes == 1 and tasks is not None:
-        each = tasks
+        per_node = tasks
+    is_exact = nodes == 1 or per_node is not None and tasks is not None and nodes == tasks // per_node
     return {
         "command": launcher.name.rpartition("/")[2],
-        "nodes": nodes if nodes == 1 or each is not None and tasks is not None and nodes == tasks // each else None,
+        "nodes": nodes if is_exact else None,
         "tasks": tasks,
-        "tasks_per_node": each,
+        "tasks_per_node": per_node,
         "gpus_on_node": None,
         "gpus_per_task": None,
         "processes": _started_by_tasks(job, launch, tasks),
@@ -323,13 +324,13 @@ def _refused_mpi(launch: Launch, refusal: Refusal) -> Plain:
 
 
 def _started_by_tasks(job: Job, launch: Launch, tasks: int | None) -> int | None:
-    """The processes of an mpirun, of which each may be a launcher again."""
+    """How many processes an mpirun starts, each of which may be a launcher again; None where that is not known."""
     known = _launch_of_command(job)
     inner = [known[id(each)] for each in launch.invocation.descendants() if id(each) in known]
     if not inner:
         return tasks
-    each = _processes_of(inner[0].launcher, job.request.gpus_per_node())
-    return None if tasks is None or each is None or len(inner) > 1 else tasks * each
+    per_task = _processes_of(inner[0].launcher, job.request.gpus_per_node())
+    return None if tasks is None or per_task is None or len(inner) > 1 else tasks * per_task
 
 
 @once
@@ -359,7 +360,7 @@ def _launcher(job: Job, launch: Launch) -> Plain:
 
 
 def _origin(setting: Setting | None, invocation: Invocation) -> str | int | None:
-    """A value, or where it comes from: `task:SLURM_NODEID` is the variable and the phase in which it was expanded."""
+    """A value, or its origin: `task:SLURM_NODEID` is a variable, with the phase in which it was expanded."""
     if setting is None or setting.value is None:
         return None
     field = setting.value
@@ -378,7 +379,7 @@ def _origin(setting: Setting | None, invocation: Invocation) -> str | int | None
 
 
 def _holder(field: Pieces, invocation: Invocation) -> str | None:
-    """The variable that has just this value; an exported one sooner than another."""
+    """A variable that has just this value, preferably an exported one; None without one."""
     names = [
         (not variable.exported, name)
         for name, variable in invocation.state.variables.items()
@@ -395,7 +396,7 @@ def _is_same(fields: tuple[Pieces, ...] | None, field: Pieces) -> bool:
 
 
 def with_names(field: Pieces) -> str:
-    """A word with the names of what is not known in it."""
+    """A word with the names of its unknown expansions."""
     parts = []
     for piece in field:
         if piece.text is not None:
@@ -416,7 +417,7 @@ def _program_argv(work: Workload) -> list[Pieces]:
 
 
 def _program_words(work: Workload) -> list[str | None] | None:
-    """The words of the program: of the command, or of what its launcher starts."""
+    """The words of the command, or of the program that its launcher starts."""
     words = _program_argv(work)
     return [text_of(field) for field in words] if words else None
 
@@ -425,7 +426,7 @@ def _program(work: Workload) -> str | None:
     """The program as one would name it: `python train.py`, `python -m pkg.train`, `./a.out`."""
     words = _program_argv(work)
     if not words:
-        # `ray start` runs nothing but itself
+        # `ray start` runs no program
         return None if work.launch is None else work.launch.launcher.name
     kind = "command" if work.launch is None else work.launch.launcher.program_kind
     if kind == "script":

@@ -93,7 +93,7 @@ def _written(command: Invocation) -> Iterator[str]:
 
 
 def _is_of(written: str, needed: set[str]) -> bool:
-    """Whether one of the files is the written one, or its name begins with that: `run` and `run.log`, `out` and `out/a`.
+    """Whether one of the files is the written one, or begins with its name: `run` and `run.log`, `out` and `out/a`.
 
     Or the reverse, where a program takes only the beginning of the name: `md.tpr` and `md`.
     """

@@ -1,1 +1,1 @@
-"""Where programs keep what they need and what they make, and what they tell."""
+"""Where programs keep their caches, results and logs."""

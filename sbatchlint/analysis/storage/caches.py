@@ -1,4 +1,4 @@
-"""Caches: which folders the programs of a step are told to keep data in, and where these lie."""
+"""The cache folders of a step's programs, and where they are."""
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -16,7 +16,7 @@ from sbatchlint.job.paths import Location, classify
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# `--cache_dir`, `--data-cache-path`, `++model.hub_cache=`; `no_cache` and `cache_size` are none.
+# `--cache_dir`, `--data-cache-path`, `++model.hub_cache=`, but not `no_cache` and `cache_size`.
 _CACHE_OPTION = Regex(
     r"(?:--?|\+{0,2})(?:[\w-]+\.)*((?!no[_-])(?:[a-z0-9]+[_-])*cache(?:[_-](?:dir(?:ectory)?|path|folder|root|home))?)"
 )
@@ -25,7 +25,7 @@ _CACHE_OPTION = Regex(
 class CacheSetting(NamedTuple):
     """A cache folder that a command of a step uses.
 
-    `name`: of the variable, or the option. `span`: its value in the file. `default`: it is only the fallback of
+    `name`: of the variable or the option. `span`: the value in the file. `default`: whether it is only the fallback of
     `${NAME:-…}`.
     """
 
@@ -38,7 +38,7 @@ class CacheSetting(NamedTuple):
 
 
 def cache_settings(step: Step, site: Site, names: Iterable[str]) -> Iterator[CacheSetting]:
-    """Every cache folder that the script names for the programs of a step, by one of these variables."""
+    """The cache folders that the script sets for the programs of a step, by one of these variables."""
     for command in step_programs(step):
         container, variables = container_of(command), command.state.variables
         for name in names:
@@ -51,9 +51,9 @@ def cache_settings(step: Step, site: Site, names: Iterable[str]) -> Iterator[Cac
 
 
 def cache_options(step: Step, site: Site) -> Iterator[CacheSetting]:
-    """Every cache folder that the programs of a step are told by an option: `--cache-dir`, `data.packing_cache=`.
+    """The cache folders that an option of a step's programs sets: `--cache-dir`, `data.packing_cache=`.
 
-    Its name is that of the option, with underscores and without what stands before it.
+    The name is that of the option, with underscores and without dashes and sections.
     """
     for command in step_programs(step):
         if not any(map(_cache_of, command.words)):
@@ -71,15 +71,15 @@ def cache_options(step: Step, site: Site) -> Iterator[CacheSetting]:
                 yield CacheSetting(name, value, span_of(value), location, False, command)
 
 
-@lru_cache(maxsize=4096)  # programs are told the same options again and again
+@lru_cache(maxsize=4096)  # programs have the same options again and again
 def _cache_of(word: str) -> str | None:
-    """The name of the cache for which a word is the option, with its value or without."""
+    """The name of the cache that an option sets, with its value or without; None for other words."""
     found = _CACHE_OPTION.fullmatch(word.partition("=")[0])
     return None if found is None else found[1].replace("-", "_")
 
 
 def _place(name: str, value: Pieces, assigned: Span) -> Span:
-    """Where a value is written: a part of what is behind the `=`, or all of it where it comes from elsewhere too."""
+    """The place of a value: a part of what follows the `=`, or all of that if the value is partly from elsewhere."""
     span = Span(value[0].start, value[-1].end)
     if len(value) == 1 or assigned.start <= span.start <= span.end <= assigned.end or assigned.start == assigned.end:
         return span
@@ -87,7 +87,7 @@ def _place(name: str, value: Pieces, assigned: Span) -> Span:
 
 
 def _values(command: Invocation, name: str, container: Container | None) -> Iterator[tuple[Pieces, bool, Span]]:
-    """Each value that a variable may have for a command, whether it is only a default, and where it is assigned."""
+    """The values that a variable may have for a command, whether each is only a default, and where it is assigned."""
     if container is not None and container.passes(name) is not True:
         return
     passed = None if container is None else container.passed.get(name)

@@ -1,4 +1,4 @@
-"""The folders that a script makes, and whether one is there when it is needed."""
+"""The folders that a script makes, and whether one exists when it is needed."""
 
 import posixpath
 from bisect import bisect_left
@@ -19,19 +19,19 @@ from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
 
-# The variables in which the script has what a pattern stands for.
+# The variables with the values that patterns of file names stand for.
 _VARIABLES = {"j": "SLURM_JOB_ID", "A": "SLURM_ARRAY_JOB_ID", "a": "SLURM_ARRAY_TASK_ID", "x": "SLURM_JOB_NAME",
               "u": "USER", "N": "SLURMD_NODENAME"}  # fmt: skip
 _HERE = HERE - {"."}
 _UNKNOWN = Regex(r"\$\{(?:[^\w$]?|\d+)\}|[*?]")
-# Commands that make no folder, unless for what their words name.
+# Commands that make no folders but those that their words name.
 _HARMLESS = UTILITIES - {"find", "lfs", "mktemp", "sbatch", "split", "xargs"}
-# Those whose words may name a folder that still is not there afterwards.
+# Commands whose words may name a folder that does not exist afterwards.
 _NAMING = frozenset({"echo", "printf", "export", "local", "declare", "readonly", "rm", "dirname", "basename"})
 
 
 def log_folders(request: Request, folder: str) -> set[str]:
-    """The names by which the script may make a folder of --output."""
+    """The names under which the script may make a folder of --output."""
     found = {folder}
     if "%" in folder:
         name = request.value("job-name")
@@ -44,7 +44,7 @@ def log_folders(request: Request, folder: str) -> set[str]:
 
 
 def _folder_of_shell(job: Job, command: Invocation) -> str | None:
-    """The folder in which a command runs: '' for that in which the job starts, None where it is not known."""
+    """The folder in which a command runs: '' for the one in which the job starts, None where it is not known."""
     moves = _moves(job)
     if not moves:
         return ""
@@ -68,7 +68,7 @@ def _moves(job: Job) -> list[Invocation]:
 
 
 def resolved(job: Job, command: Invocation, path: str) -> str | None:
-    """A path of a command, relative to where the job starts if it lies there; None where it is not known."""
+    """A path of a command, relative to the folder in which the job starts if it is there; None where not known."""
     if not path or _UNKNOWN.search(path):
         return None
     start = _folder_of_shell(job, command)
@@ -84,7 +84,7 @@ def resolved(job: Job, command: Invocation, path: str) -> str | None:
 
 @once
 def makers(job: Job) -> list[tuple[Invocation, list[str]]]:
-    """The commands that may make folders, mkdir and install, in order, each with the folders that it makes."""
+    """The calls of mkdir and install in order, each with the folders that it makes."""
     return [
         (command, _resolved(job, command, operands(command)))
         for command in commands_named(job, "mkdir", "install")
@@ -102,7 +102,7 @@ def _resolved(job: Job, command: Invocation, paths: Iterable[str]) -> list[str]:
 
 
 def may_be_there(job: Job, folder: str, start: int, end: int) -> bool:
-    """Whether something before the command `start` may have made a folder, or one up to `end` proves that it was."""
+    """Whether a command before `start` may have made a folder, or one up to `end` shows that it existed (indexes)."""
     for name in ("output", "error"):
         path = job.request.value(name)
         logs = () if path is None else log_folders(job.request, patterns.directory(path) or ".")
@@ -112,27 +112,20 @@ def may_be_there(job: Job, folder: str, start: int, end: int) -> bool:
         if command.index > end:
             break
         if command.index >= start and command.name not in ("rm", "mv"):
-            continue  # what runs beside it in the same pipeline may be quicker
+            continue  # commands of the same pipeline may run earlier or later
         paths = _resolved(job, command, (*named_paths(command), *redirected_paths(command)))
         is_named = any(under(path, folder) for path in paths)
         if command.index >= start:
             if is_named:
-                return True  # what is moved away was there
+                return True  # rm and mv need what they name
             continue
-        if (
-            command.name == "mkdir"
-            and command.argv[1:]
-            and None in [resolved(job, command, path) for path in operands(command)]
-        ):
+        if command.name == "mkdir" and None in [resolved(job, command, path) for path in operands(command)]:
             return True
         if command.name not in _NAMING and is_named:
             return True
         elsewhere = folder.startswith(("/", "${")) and not any(under(folder, path) for path in paths)
-        if (
-            (has_trait(command.name, "copies") or command.name == "touch")
-            and not elsewhere
-            or is_unclear_source(command)
-        ):
+        copies = has_trait(command.name, "copies") or command.name == "touch"
+        if copies and not elsewhere or is_unclear_source(command):
             return True
         if command.name == "mktemp" and any(text_of(field) in ("-u", "--dry-run") for field in command.argv[1:]):
             continue
@@ -144,7 +137,7 @@ def may_be_there(job: Job, folder: str, start: int, end: int) -> bool:
 
 
 def _is_elsewhere(command: Invocation, folder: str) -> bool:
-    """Whether a command runs in a container that has not this relative folder."""
+    """Whether a command runs in a container without this relative folder."""
     container = container_of(command)
     if container is None or container.kind != "pyxis" or folder.startswith(("/", "${")):
         return False

@@ -1,4 +1,4 @@
-"""Files on the disk of the job's first node, and the tasks of other nodes that look for them."""
+"""Files on the disk of the job's first node, and tasks on other nodes that open them."""
 
 import math
 from typing import NamedTuple
@@ -17,16 +17,16 @@ from sbatchlint.source.regex import Regex
 _HOSTS = Regex(r"^-{1,2}(?:\w*[_-])?(?:host|node|machine)s?[_-]?(?:file|list)|^--hosts\b")
 # Commands that put files on other nodes.
 ELSEWHERE = programs_with("remote", "mpi") | {"sbcast", "scp", "pdcp"}
-# Commands for which a file of their words need not be there.
+# Commands whose words may name files that do not exist.
 HANDLING = frozenset(
     {"rm", "echo", "printf", "export", "[", "[[", "test", "mkdir", "touch", "tee", "ls", "chmod", "true"}
 )
 
 
 def opened(job: Job, command: Invocation) -> tuple[Pieces, ...]:
-    """The words that a command opens in every task: of an unknown program, maybe of MPI, only the first rank does.
+    """The words that name files which a command opens in every task.
 
-    Lists of hosts are read by one process.
+    In an unknown program, which may use MPI, possibly only the first rank opens files; host files are read by one.
     """
     argv = command.argv
     if not argv or not (has_trait(command.name, "opens") or is_python(argv[0]) or job.launcher_of(command) is not None):
@@ -36,30 +36,31 @@ def opened(job: Job, command: Invocation) -> tuple[Pieces, ...]:
 
 
 def is_made_there(job: Job, path: str, user: Invocation, *, folder: bool) -> bool:
-    """Whether something makes it on the other nodes too: a task, sbcast, ssh, a program that was told of it before."""
+    """Whether a path is made on the other nodes too before `user` runs: by a task, sbcast, ssh, or a program."""
     return _made_since(job, path, folder) < user.index
 
 
 @once
 def _made_since(job: Job, path: str, folder: bool) -> float:
-    """The index of the command behind which it is there on the other nodes too; -1 where it always is."""
-    told = math.inf
+    """The index of the command after which a path exists on the other nodes too; -1 for always, infinity for never."""
+    since = math.inf
     for maker in _makers(job):
         if any(path in word for word in maker.elsewhere):
             return -1
-        # a redirection makes a file, and not its folder
+        # a redirection makes a file, but not its folder
         targets = maker.folders if folder else maker.files
         if any(under(target, path) or under(path, target) and target.count("/") > 1 for target in targets):
             return -1
-        if folder and maker.order < told and any(under(name, path) for name in maker.named):
-            told = maker.order
-    return told
+        if folder and maker.order < since and any(under(name, path) for name in maker.named):
+            since = maker.order
+    return since
 
 
 class _Maker(NamedTuple):
-    """A command that may make files on other nodes: its words where it reaches these, and the paths that it makes.
+    """A command that may make files on other nodes.
 
-    `named`: those that a program is told of.
+    `order`: its index. `elsewhere`: its words, if it reaches other nodes. `files`, `folders`: the paths that it makes.
+    `named`: the paths among a program's words.
     """
 
     order: int

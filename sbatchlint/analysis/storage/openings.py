@@ -1,4 +1,4 @@
-"""The files that the batch script's shell and srun open for what commands print, and who makes their folders."""
+"""The files that the batch shell and srun open for the output of commands, and the commands that make their folders."""
 
 from collections.abc import Iterator
 from itertools import accumulate
@@ -17,9 +17,10 @@ from sbatchlint.source.text import Span
 
 
 class Opening(NamedTuple):
-    """A file that is opened for what a command prints.
+    """A file that is opened for the output of a command.
 
-    `start`: the first command of its pipeline. `by`: who opens it: `bash`, `tee`, or the option of srun that names it.
+    `start`: the index of the first command of its pipeline. `by`: what opens it: `bash`, `tee`, or the srun option that
+    names it.
     """
 
     command: Invocation
@@ -34,7 +35,7 @@ class Opening(NamedTuple):
 
 
 def openings(job: Job) -> Iterator[Opening]:
-    """The files in folders that a script opens, in order of running."""
+    """The files in folders that a script opens, in the order in which the commands run."""
     starts = _starts(job)
     steps = {id(step.invocation): step for step in job.steps}
     for command in job.invocations:
@@ -51,21 +52,21 @@ def openings(job: Job) -> Iterator[Opening]:
 
 
 def _starts(job: Job) -> dict[int, int]:
-    """The first command of the pipeline that a command stands in, by index."""
+    """The index of the first command of a pipeline, by the index of each of its commands."""
     starts: dict[int, int] = {}
     for run in job.pipelines:
         first = min((command.index for element in run.elements for command in element), default=0)
         for element in run.elements:
-            if len([command for command in element if not command.kind]) == 1:  # what else stands in it may run before
+            if len([command for command in element if not command.kind]) == 1:  # of several, others may run earlier
                 starts.update((command.index, first) for command in element)
     return starts
 
 
 def _targets(command: Invocation, step: Step | None, of_steps: bool) -> Iterator[tuple[Pieces, Span, str]]:
-    """The paths that are opened for a command: each with its place, and who opens it.
+    """The paths that are opened for a command, each with its place and with what opens it.
 
-    `of_steps`: whether the options of steps count, too: from 23.02 on both srun and slurmstepd, which opens the files
-    of single tasks and nodes, make folders.
+    `of_steps`: whether the options of steps count too: from 23.02 on both srun and slurmstepd, which opens the files
+    of single tasks and nodes, make the folders.
     """
     for redirect in command.redirects:
         if redirect.operator in WRITING and redirect.target:
@@ -80,7 +81,7 @@ def _targets(command: Invocation, step: Step | None, of_steps: bool) -> Iterator
 
 
 def makers_by_folder(job: Job) -> dict[str, list[Invocation]]:
-    """The commands that make a folder, or one in it, in order; not those of traps."""
+    """The commands that make each folder, or one in it, in order, without those in traps."""
     found: dict[str, list[Invocation]] = {}
     for maker, made in makers(job):
         if not maker.context.handler:
@@ -90,7 +91,7 @@ def makers_by_folder(job: Job) -> dict[str, list[Invocation]]:
 
 
 def is_too_late(maker: Invocation, opening: Opening) -> bool:
-    """Whether a command that makes the folder of an opening does so when that is past."""
+    """Whether a command makes the folder of an opening only after the file is opened."""
     if maker.index < opening.start or merge_guards(maker.guards, opening.command.guards) is None:
         return False
     return container_of(maker) is None or opening.folder.startswith(("/", "${"))  # else it is another folder

@@ -1,6 +1,6 @@
-"""The folders of the project in which a script lies, and who makes folders for its jobs before they are submitted.
+"""The folders of a script's project, and what makes folders for its jobs before they are submitted.
 
-That is the script around it, another file of the project, or a person whom a comment tells to.
+That may be an outer script, another file of the project, or a user who follows a comment.
 """
 
 import os.path
@@ -27,14 +27,14 @@ _MOST_FILES, _MOST_BYTES = 100, 1 << 16
 
 @once
 def comments(job: Job) -> list[str]:
-    """The lines of a script that are comments."""
+    """The comment lines of a script."""
     found: list[str] = _COMMENT.findall(job.source.text)
     return found
 
 
 @once
 def project_folders(job: Job) -> tuple[str, ...]:
-    """The script's folder and those above it, up to that of the project; none for a script that is no file."""
+    """The script's folder and those above it, up to the project's; empty for a script that is not a file."""
     if not job.source.own.has_files_beside or not lookups.exists(job.source.path):
         return ()
     found = [os.path.dirname(os.path.abspath(job.source.path))]
@@ -44,7 +44,7 @@ def project_folders(job: Job) -> tuple[str, ...]:
 
 
 def is_made_before_job(job: Job, folder: str) -> bool:
-    """Whether a folder of a log is in the project, or somebody makes it before the job is submitted."""
+    """Whether a log's folder is in the project, or is made before the job is submitted."""
     outer = job.outer
     while outer is not None:
         for maker, made in makers(outer):
@@ -68,7 +68,7 @@ def is_made_before_job(job: Job, folder: str) -> bool:
 
 
 def is_announced(job: Job, folder: str) -> bool:
-    """Whether the job starts elsewhere, or a comment says that the folder has to be there."""
+    """Whether the job starts in another folder, or a comment says that the folder has to exist."""
     if job.request.has_option("chdir"):
         return True
     name = os.path.basename(folder)
@@ -77,7 +77,7 @@ def is_announced(job: Job, folder: str) -> bool:
 
 
 def may_be_made_beside(job: Job, folder: str) -> bool:
-    """Whether a comment, or another file of the project, makes a folder of this name before the job is submitted."""
+    """Whether a comment, or another file of the project, says that a folder of this name is made before submission."""
     name = os.path.basename(folder)
     return _is_made_by_hand(job, name) or _is_named_by_maker(job, name)
 
@@ -87,13 +87,15 @@ def _is_made_by_hand(job: Job, name: str) -> bool:
 
 
 def is_started_by_maker(job: Job) -> bool:
-    """Whether a file beside the script, or in the folder above, names it and makes folders."""
+    """Whether a file in the script's folder, or the one above, names the script and makes folders."""
     return _is_named_by_maker(job, os.path.basename(job.source.path), 2)
 
 
 def _is_named_by_maker(job: Job, name: str, most: int | None = None) -> bool:
-    """Whether another file beside the script, or in the folders above it, has this name in it and makes folders, but
-    not for a job of its own; a report of findings makes none."""
+    """Whether another file in the script's folder, or in those above, mentions this name and makes folders.
+
+    Files that make folders for a job of their own do not count, nor do reports of findings.
+    """
     sought = name.encode("utf-8", "surrogateescape")
     for folder in project_folders(job)[:most]:
         for path in _searched(folder, lookups.names_in(folder)):
@@ -106,16 +108,16 @@ def _is_named_by_maker(job: Job, name: str, most: int | None = None) -> bool:
 
 @lru_cache(maxsize=16)  # the scripts of a folder look at the same files
 def _searched(folder: str, names: Sequence[str]) -> list[str]:
-    """The files of a folder, and the folders in it, that are searched."""
+    """The paths in a folder that are searched."""
     visible = (each for each in names if not each.startswith(".") and not each.endswith(".sarif"))
     return [os.path.join(folder, each) for each in islice(visible, _MOST_FILES)]
 
 
 @lru_cache(maxsize=256)  # the scripts of a folder look at the same files
 def _makes_folders(data: bytes) -> bool:
-    """Whether a file makes folders, and not for a job of its own."""
+    """Whether a file makes folders, though not for a job of its own."""
     if not any(word in data for word in (b"mkdir", b"makedirs", b"install")):
-        return False  # saves 0.8 %: most files do not speak of it
+        return False  # saves 0.8 %: most files have none of these words
     text = data.decode("utf-8", "replace")
     if _MAKING.search(text) is None:
         return False

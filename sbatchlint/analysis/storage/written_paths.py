@@ -1,4 +1,4 @@
-"""Where commands write: which of their options name a place for results, and which paths they make."""
+"""Where commands write: the options that name a place for results, and the paths that they make."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,7 +10,7 @@ from sbatchlint.job.paths import key
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
-# The operators of redirections that make a file.
+# The operators of redirections that write to a file.
 WRITING = frozenset({">", ">>", ">|", "&>", "&>>"})
 # Options and settings of programs that say where results go: `--save DIR`, `exp_manager.exp_dir=DIR`.
 _RESULTS = Regex(
@@ -26,29 +26,29 @@ _INTO = {"tar": ("-C", "--directory"), "unzip": ("-d",), "wget": ("-O", "-P"), "
 
 
 def names_logs(option: str) -> bool:
-    """Whether an option's name, with or without dashes, says that its value is a folder for logs."""
+    """Whether an option takes a folder for logs, by its name, with or without dashes."""
     return _LOGS.fullmatch(option) is not None
 
 
 @lru_cache(maxsize=4096)  # most scripts have the same words
 def names_output(word: str) -> bool:
-    """Whether the name of an option, with or without dashes or a value, says that it takes a place to write to."""
+    """Whether an option takes a place to write to, by its name, with or without dashes or a value."""
     option = word.partition("=")[0]
     return names_logs(option) or _RESULTS.fullmatch(option) is not None
 
 
 def words(command: Invocation) -> list[str]:
-    """The words behind a command's name, as paths that can be compared."""
+    """The words after a command's name, as paths that can be compared."""
     return [key(field) for field in command.argv[1:] if field]
 
 
 def operands(command: Invocation) -> list[str]:
-    """Those of them that are no options."""
+    """The words after a command's name that are not options, as paths that can be compared."""
     return [key(field) for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
 
 
 def values_in(field: Pieces) -> Iterator[Pieces]:
-    """A word, or the value of an option in it (`--out=FILE`, `@FILE`)."""
+    """The paths in a word: the word itself, or the value in it (`--out=FILE`, `@FILE`)."""
     name, value = partition(field, "=")
     if value:
         yield value
@@ -60,17 +60,17 @@ def values_in(field: Pieces) -> Iterator[Pieces]:
 
 
 def named_paths(command: Invocation) -> list[str]:
-    """The paths among a command's words, those in options too."""
+    """The paths among a command's words, also those within options."""
     return [key(each) for field in command.argv[1:] if field for each in values_in(field)]
 
 
 def redirected_paths(command: Invocation) -> list[str]:
-    """The files into which a command's output goes."""
+    """The files to which a command's output is redirected."""
     return [key(each.target) for each in command.redirects if each.operator in WRITING and each.target]
 
 
 def made_paths(command: Invocation) -> list[str]:
-    """The paths that a command makes by its words."""
+    """The paths among a command's words that it makes."""
     if command.name in ("mkdir", "touch", "tee", "virtualenv"):
         return operands(command)
     if has_trait(command.name, "places"):
@@ -82,7 +82,7 @@ def made_paths(command: Invocation) -> list[str]:
 
 
 def place_in(field: Pieces, index: int, file: str) -> int | None:
-    """Where a character of a word stands in the file; None where it is not literal, or in single quotes."""
+    """The offset in the file of a character of a word; None where it is not literal, or in single quotes."""
     at = 0
     for piece in field:
         size = 1 if piece.text is None else len(piece.text)

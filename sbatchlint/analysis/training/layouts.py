@@ -1,9 +1,9 @@
-"""Layouts: the sizes that a Megatron-like program is told, as its command line has them.
+"""Layouts: the sizes that the command line of a Megatron-like program sets.
 
-Three dialects. `megatron`: Megatron-LM's own arguments (core 0.4 to 0.20, `allow_abbrev=False`), where what is not
-given has a default. `swift`: `megatron sft` and its like of ms-swift (3.3 to 4.6), the same names with defaults of
-their own. `recipe`: Megatron Bridge (0.7, scripts/training/run_recipe.py) and NeMo, options and `key=value` overrides
-on top of a recipe or configuration file, so that what is not given is not known.
+There are three dialects. `megatron`: Megatron-LM's own arguments (core 0.4 to 0.20, `allow_abbrev=False`), all with
+defaults. `swift`: `megatron sft` and the like of ms-swift (3.3 to 4.6), the same names with defaults of their own.
+`recipe`: Megatron Bridge (0.7, scripts/training/run_recipe.py) and NeMo, options and `key=value` overrides on top of a
+recipe or configuration file, so that a size which is not set here is not known.
 """
 
 from functools import cached_property, lru_cache
@@ -44,36 +44,36 @@ _FIELDS = {
 }
 _SHORT = {"tp": "tensor", "pp": "pipeline", "cp": "context", "ep": "expert", "etp": "expert_tensor",
           "mb": "micro_batch", "gb": "global_batch", "sl": "sequence"}  # fmt: skip
-# Sections of a configuration in which these fields stand: Bridge, NeMo 1, NeMo 2.
+# Sections of a configuration that have these fields: of Bridge, NeMo 1, NeMo 2.
 _SECTIONS = Regex(r"(?:model|model\.config|train|data|dataset|trainer\.strategy)")
 _IN_RECIPES = {**_FIELDS, "num_moe_experts": "experts", "sequence_length": "sequence", "encoder_seq_length": "sequence"}
-# Sizes from which the number of processes of a replica follows; their default is 1.
+# Sizes whose product is the number of processes of a replica; their default is 1.
 DENSE = ("tensor", "pipeline", "context")
 _SPREAD = (*DENSE, "expert", "expert_tensor")
-# Options that any two of show Megatron's own argument parser.
+# Options of Megatron's own argument parser; any two of them show it.
 _OWN = frozenset(
     {"num_layers", "hidden_size", "num_attention_heads", "max_position_embeddings", "train_iters", "train_samples"}
     | {"transformer_impl", "use_mcore_models", "distributed_backend", "distributed_timeout_minutes", "eval_iters"}
 )
 _PROGRAM = Regex(r"(?:^|/)pretrain_(?:gpt|gpt2|bert|t5|ict|mamba|hybrid|retro|vlm|vision_\w+|prefix_lm)\.py$")
-# Sizes, and more than sizes, that come from elsewhere: a checkpoint, a file.
+# Options with which sizes, and more, come from elsewhere: a checkpoint, a file.
 _ELSEWHERE = frozenset({"use_checkpoint_args", "yaml_cfg", "use_ray"})
-# Another option of such a name may be one more way to share the work among processes.
+# Any other option with such a name may be a further way to divide the work among processes.
 _MORE_AXES = Regex(r"(?:\w*_)?parallel_size|tensor_parallel_num_weight_shards|(?>\w*?gtp_)\w+")
 _NO_AXES = {"virtual_pipeline_model_parallel_size", "vllm_tensor_parallel_size", *_FIELDS}
 _CHANGING_BATCHES = frozenset(
     {"rampup_batch_size", "decrease_batch_size_if_needed", "step_batch_size_schedule", "batch_size_schedule"}
 )
-# Layers are not spread evenly, or not counted by --num-layers.
+# Options with which layers are not spread evenly, or not counted by --num-layers.
 _UNEVEN = Regex(
     r"(?:decoder_(?:first|last)_)?pipeline_(?!model_parallel_size$)\w+|account_for_\w+|hybrid_\w*pattern|\w*layer_list"
     r"|num_layers_in_\w+|noop_\w+|standalone_embedding_stage|encoder_\w+|decoder_\w+|heterogeneous_\w+|deepspeed\w*"
 )
-# Numbers of swift's arguments where nothing is given (the same from 3.3 to 4.6).
+# Defaults of swift's arguments (the same from 3.3 to 4.6).
 _SWIFT_DEFAULTS = {"micro_batch": 1, "global_batch": 16}
 
 
-@lru_cache(maxsize=1024)  # programs are told the same options again and again
+@lru_cache(maxsize=1024)  # programs have the same options again and again
 def _is_axis(name: str) -> bool:
     return _MORE_AXES.fullmatch(name) is not None
 
@@ -84,7 +84,7 @@ def _is_uneven(name: str) -> bool:
 
 
 class SizeSetting(NamedTuple):
-    """A size that the command line gives. `number`: None where it is not known. `written`: the option or the key."""
+    """A size that the command line sets. `number`: None where it is not known. `written`: the option or the key."""
 
     number: int | None
     span: Span
@@ -94,9 +94,10 @@ class SizeSetting(NamedTuple):
 class Layout:
     """The sizes of one program.
 
-    `dialect`: see the module. `settings`: by field of `Sizes`, what is given. `flags`: names of all options given, with
-    `_`; `overrides`: the last names of all `section.key=value`; `words`: those in which these stand. `certain`: no word
-    may hide further options. `world`: of its launcher or step. `wrapped`: an unknown command starts the program.
+    `dialect`: see the module. `settings`: what the command line sets, by field of `Sizes`. `flags`: the values of all
+    options, by name with `_`; `overrides`: those of all `section.key=value`, by key; `words`: the words of both.
+    `certain`: whether no word may hide further options. `world`: of its launcher or step. `wrapped`: whether an unknown
+    command starts the program.
     """
 
     def __init__(self, invocation: Invocation, dialect: str, world: World) -> None:
@@ -112,27 +113,27 @@ class Layout:
 
     @property
     def command(self) -> Span:
-        """The launcher, or the plain program, by its name."""
+        """The place of the launcher's name, or of the program's without one."""
         launcher = self.world.launcher
         return self.invocation.name_span if launcher is None else launcher.span
 
     def has(self, *names: str) -> bool:
-        """Whether one of these is given, and not as `false`."""
+        """Whether one of these options is set, and not to `false`."""
         for name in names:
-            for given in (self.flags, self.overrides):
-                if name in given:
-                    value = given[name]
+            for values in (self.flags, self.overrides):
+                if name in values:
+                    value = values[name]
                     if value is None or (text_of(value) or "").lower() not in ("false", "0", "no"):
                         return True
         return False
 
     def place_of(self, name: str) -> Span:
-        """Where one of these is given."""
+        """The place of the option of this name; that of the command without one."""
         return span_of(self.words[name]) if name in self.words else self.command
 
     @property
     def sizes(self) -> Sizes:
-        """All sizes, with the defaults where these are certain."""
+        """All sizes, with the defaults of those that are certainly not set."""
         numbers: dict[str, int | None] = {name: each.number for name, each in self.settings.items()}
         absent = self.certain and self.dialect != "recipe"
         if absent:
@@ -161,11 +162,11 @@ class Layout:
         return any(map(_is_axis, (self.flags.keys() | self.overrides.keys()) - _NO_AXES))
 
     def default(self, name: str) -> bool:
-        """Whether a size is known without being given."""
+        """Whether a size is not set on the command line."""
         return name not in self.settings
 
     def _world(self) -> int | None:
-        """The processes of a world that is as large as it means to be: other faults of a launch have other findings."""
+        """The processes of the world, None if not known or not as many as intended, which other checks report."""
         world = self.world
         launcher = world.launcher
         if world.size is None or world.isolation == "restricted":
@@ -180,41 +181,38 @@ class Layout:
         return world.size
 
     def _ranks(self) -> int | None:
-        """The tasks of a step each of which is one rank."""
+        """The tasks of a step of which each is one rank; None if they are not, or not known."""
         world, step = self.world, self.world.step
         if step is None or world.mpi is not None:
             return None
-        told = exported(self.invocation, "WORLD_SIZE")
-        if told is not None and integer(told) != world.size:
+        world_size = exported(self.invocation, "WORLD_SIZE")
+        if world_size is not None and integer(world_size) != world.size:
             return None
         gpus = world.job.request.gpus_per_node()
         if self.wrapped and (gpus is None or step.nodes is None or step.tasks != step.nodes * gpus):
             return None
         if step.tasks_per_node == 1 and gpus != 1:
-            return None  # nothing starts the other ranks of the node: that is the fault
+            return None  # nothing starts the other ranks of the node, which is another fault
         return world.size
 
     def number(self, name: str) -> int:
-        """A size that is known."""
+        """A size, which must be known."""
         found = getattr(self.sizes, name)
         assert isinstance(found, int)
         return found
 
     def product(self, fault: Indivisible) -> int:
-        """What has to divide the whole."""
+        """The number that has to divide the whole."""
         found = 2 if fault.rule == "context" else 1
         for name in fault.parts:
             found *= self.number(name)
         return found
 
     def place(self, fault: Indivisible) -> Span:
-        """What to change: the whole, or one of its parts, where they are given; else the command."""
-        names = (fault.whole, *fault.parts)
-        if fault.rule == "world":
-            names = fault.parts[::-1]
-        told = [self.settings[name] for name in names if name in self.settings]
-        more = [each.span for each in told if each.number != 1]
-        return more[0] if more else self.command
+        """What to change: the whole, or one of its parts, if the command line sets it; else the command."""
+        names = fault.parts[::-1] if fault.rule == "world" else (fault.whole, *fault.parts)
+        settings = [self.settings[name] for name in names if name in self.settings]
+        return next((setting.span for setting in settings if setting.number != 1), self.command)
 
     @cached_property
     def faults(self) -> list[Indivisible]:
@@ -223,7 +221,7 @@ class Layout:
 
 @once
 def parallel_layouts(job: Job) -> list[list[Layout]]:
-    """The layouts of a job's programs: for each place in the script those that its words may stand for."""
+    """The layouts of a job's programs: for each place in the script, one for each reading of its words."""
     found: dict[Span, list[Layout]] = {}
     spawned: set[int] = set()
     for launch in job.launches:
@@ -263,7 +261,7 @@ def _of_launch(job: Job, launch: Launch) -> Layout | None:
 
 
 def _of_command(job: Job, invocation: Invocation) -> Layout | None:
-    """A plain program, where its step's tasks are its ranks."""
+    """The layout of a program without a launcher, the tasks of whose step are its ranks; None for other commands."""
     command = python_of(invocation)
     if command is None:
         return _of_wrapper(job, invocation)
@@ -276,7 +274,7 @@ def _of_command(job: Job, invocation: Invocation) -> Layout | None:
 
 
 def _of_wrapper(job: Job, invocation: Invocation) -> Layout | None:
-    """`./launch.sh pretrain_gpt.py …`: what the wrapper does besides is not known, but the sizes are the program's."""
+    """The layout of `./launch.sh pretrain_gpt.py …`, where the wrapper is not known but passes the sizes on."""
     if invocation.name in QUIET or invocation.children:
         return None
     for at, field in enumerate(invocation.argv):
@@ -290,7 +288,7 @@ def _of_wrapper(job: Job, invocation: Invocation) -> Layout | None:
 
 
 def _of_program(job: Job, invocation: Invocation, program: Pieces, count: int) -> Layout | None:
-    """The layout that a program is told by the last words of a command, of which it has so many."""
+    """The layout that the last `count` words of a command set for a program; None without one."""
     if not count or not any(map(_may_tell_size, invocation.words[-count:])):
         return None
     layout = _read(job, invocation, count, "recipe")
@@ -306,9 +304,9 @@ def _of_program(job: Job, invocation: Invocation, program: Pieces, count: int) -
 
 
 def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout | None:
-    """Reads options and overrides, the last words of a command.
+    """The layout in the options and overrides among the last `count` words of a command.
 
-    None where nothing of a layout is among them, or it comes from elsewhere.
+    None where they set no sizes, or the sizes come from elsewhere.
     """
     layout = Layout(invocation, dialect, world_of(job, invocation))
     start = len(invocation.argv) - count
@@ -333,18 +331,18 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
             continue
         before = text
         if equals:
-            given: Pieces | None = cut(field, len(option) + 1, len(text))
+            setting: Pieces | None = cut(field, len(option) + 1, len(text))
         else:
-            given = words[at + 1] if at + 1 < len(words) and not texts[at + 1].startswith("-") else None
-            before = option if given is not None else ""
-        layout.flags[name] = given
+            setting = words[at + 1] if at + 1 < len(words) and not texts[at + 1].startswith("-") else None
+            before = option if setting is not None else ""
+        layout.flags[name] = setting
         layout.words[name] = field
         size = _FIELDS.get(name) or (_SHORT.get(name) if text[:2] != "--" and dialect == "recipe" else None)
-        if size is not None and given is not None:
+        if size is not None and setting is not None:
             span = span_of(field)
-            end = span_of(given).end
+            end = span_of(setting).end
             joined = Span(span.start, end) if not equals and end > span.end else span
-            layout.settings[size] = SizeSetting(_whole(text_of(given)), joined, option)
+            layout.settings[size] = SizeSetting(_whole(text_of(setting)), joined, option)
     layout.settings.update(overrides)
     if _ELSEWHERE & layout.flags.keys() or not layout.settings and dialect != "swift":
         return None
@@ -353,7 +351,7 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
 
 @lru_cache(maxsize=4096)
 def _may_tell_size(word: str) -> bool:
-    """Whether a word is, up to its `=`, an option or a key that may give a size."""
+    """Whether a word is, up to its `=`, an option or a key that may set a size."""
     if word[:1] != "-" and "." not in word:
         return False
     word = word.partition("=")[0]
@@ -363,7 +361,7 @@ def _may_tell_size(word: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _option_name(word: str) -> str | None:
-    """`--micro-batch-size` is micro_batch_size; None for a word that is no option."""
+    """The name of an option with `_` (micro_batch_size for `--micro-batch-size`); None for other words."""
     if word[:1] != "-" or is_number(word[1:2]) or word[1:2] == ".":
         return None
     name = word.lstrip("-")
@@ -371,23 +369,23 @@ def _option_name(word: str) -> str | None:
 
 
 def _override(key: str) -> str | None:
-    """`++model.tensor_model_parallel_size` is `tensor`."""
+    """The size that a key sets (`tensor` for `++model.tensor_model_parallel_size`); None for other keys."""
     section, _, name = key.lstrip("+").rpartition(".")
     return _IN_RECIPES.get(name) if _SECTIONS.fullmatch(section) else None
 
 
 def _whole(text: str | None) -> int | None:
-    """A size; None where it is not known or no whole number from 1."""
+    """A size as a number; None where it is not known, or not a positive integer."""
     if text is None or not text.isascii() or not is_number(text) or len(text) > 12:
         return None
     return parse_integer(text) or None
 
 
 def broken_layouts(job: Job, *rules: str) -> list[tuple[Layout, Indivisible, bool]]:
-    """Layouts with sizes that do not go together by these rules; the last says whether that is certain.
+    """Layouts that violate these rules, each with its fault, and whether that is certain.
 
-    Where a command may be several, the sizes do not go together in any of them. Where `${TP:-3}` leaves that open it is
-    what the script does by itself that counts, and is not certain.
+    If a command has several readings, all of them violate the rule. If only the defaults do, as in `${TP:-3}`, it is
+    not certain.
     """
     found: list[tuple[Layout, Indivisible, bool]] = []
     reported: set[tuple[str, Span]] = set()
@@ -404,6 +402,6 @@ def broken_layouts(job: Job, *rules: str) -> list[tuple[Layout, Indivisible, boo
 
 
 def _takes_defaults(invocation: Invocation) -> bool:
-    """Whether it is what the script comes to where nobody sets the variables of its `${NAME:-default}`."""
+    """Whether a command has the words of the defaults, as if nobody sets the variables of `${NAME:-default}`."""
     taken = [arm for branch, arm in invocation.guards if isinstance(branch, tuple) and branch[:1] == ("default",)]
     return bool(taken) and not any(taken)

@@ -1,13 +1,13 @@
 """The arithmetic of a Megatron-like program: how many processes it can be spread over, and which sizes divide which.
 
-Sources, read from core 0.4 (2023) to 0.20 (2026): world, megatron/training/arguments.py `validate_args` and
-megatron/core/parallel_state.py `initialize_model_parallel`; batches, num_microbatches_calculator.py
-`ConstantNumMicroBatchesCalculator`; heads and query groups, transformer_config.py; Megatron Bridge 0.7
-training/initialize.py and ms-swift 4.6 megatron_args.py have the same. What differs between releases:
+Sources, from core 0.4 (2023) to 0.20 (2026): for the world, megatron/training/arguments.py `validate_args` and
+megatron/core/parallel_state.py `initialize_model_parallel`; for batches, num_microbatches_calculator.py
+`ConstantNumMicroBatchesCalculator`; for heads and query groups, transformer_config.py. Megatron Bridge 0.7
+training/initialize.py and ms-swift 4.6 megatron_args.py have the same rules. Releases differ:
 
-- until 0.8 TP and PP that exceed the world are lowered to fit (`min`) instead of being refused;
-- until 0.9 the experts' grid was narrower (EP had to divide DP, TP times EP times PP the world), which refuses more;
-- until 0.15 query groups had to be a multiple of TP; now a divisor will do as well.
+- until 0.8, TP and PP that exceed the world are lowered to fit (`min`) instead of being refused;
+- until 0.9, the experts' grid was narrower (EP had to divide DP, TP times EP times PP the world), which refuses more;
+- until 0.15, query groups had to be a multiple of TP; now a divisor is accepted as well.
 
 Only what all of them refuse is a fault here.
 """
@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 
 class Sizes(NamedTuple):
-    """The sizes of one run; None: not known, any whole number from 1.
+    """The sizes of one run, as positive integers; None where one is not known.
 
     `world`: processes. `tensor`, `pipeline`, `context`: TP, PP, CP, whose product divides the world into data-parallel
     replicas. `expert`, `expert_tensor`: EP, ETP, the experts' own grid over the same processes. `micro_batch`: samples
-    of one replica at a time; `global_batch`: samples of a step of the optimizer. `heads`, `groups`: attention heads and
-    query groups; `layers`, `experts`: of the model; `sequence`: tokens of a sample. `sequence_parallel`: activations
-    are cut along the sequence, over TP.
+    of one replica at a time; `global_batch`: samples of an optimizer step. `heads`, `groups`: attention heads and
+    query groups; `layers`, `experts`: of the model; `sequence`: tokens of a sample. `sequence_parallel`: whether
+    activations are split along the sequence, over TP.
     """
 
     world: int | None = None
@@ -43,7 +43,7 @@ class Sizes(NamedTuple):
 
     @property
     def data_parallel(self) -> int | None:
-        """DP: replicas of the model; None where it is not known, or the world cannot be divided into them."""
+        """DP, the number of replicas of the model; None where it is not known, or the world is not divisible."""
         dense = (self.tensor, self.pipeline, self.context)
         if self.world is None or None in dense:
             return None
@@ -52,7 +52,7 @@ class Sizes(NamedTuple):
 
 
 class Indivisible(NamedTuple):
-    """A size that is no multiple of what has to divide it.
+    """A size that is not a multiple of what has to divide it.
 
     `rule`: `world`, `experts' grid`, `global batch`, `heads`, `groups`, `layers`, `experts`, `context`, `sequence`.
     `whole`: the field of `Sizes` that is to be divided; `parts`: the known fields whose product (times 2 for `context`)
@@ -65,9 +65,9 @@ class Indivisible(NamedTuple):
 
 
 def indivisible(sizes: Sizes) -> list[Indivisible]:
-    """What no release starts with, whatever the sizes are that are not known.
+    """The faults with which no release starts, whatever the unknown sizes are.
 
-    A number that some known factors do not divide, no product with further factors divides either.
+    If the product of the known factors does not divide a number, neither does a product with further factors.
     """
     found = []
     dense = _known(sizes, "tensor", "pipeline", "context")
