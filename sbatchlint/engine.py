@@ -16,7 +16,7 @@ from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import in_order
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.secrets import redacted
+from sbatchlint.source.secrets import redacted, values_in
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
 from sbatchlint.triggers import IgnoreComments, Index
@@ -124,7 +124,7 @@ class _Run:
                 found += _diagnostics(prepared[entry], self.jobs, self.source, self.settings)
             except Exception as error:
                 self._record(entry.name, error)
-        return without_secrets(found)
+        return without_secrets(found, values_in(self.source.text)) if found else found
 
     def _record(self, where: str, error: Exception) -> None:
         if self.raising:
@@ -298,23 +298,31 @@ def _with_dots(text: str) -> str:
     return text.replace(UNKNOWN_CHARACTER, "…") if UNKNOWN_CHARACTER in text else text
 
 
-def without_secrets(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The findings with redacted texts, and without fixes that write a secret, since reports show fixes, too."""
+def without_secrets(diagnostics: list[Diagnostic], values: tuple[str, ...] = ()) -> list[Diagnostic]:
+    """The findings with redacted texts, and without fixes that write a secret, since reports show fixes, too.
+
+    `values`: secrets of the script, which a text may name without what tells that they are some.
+    """
     texts: list[str] = []
     for diagnostic in diagnostics:
         texts.append(diagnostic.message)
         texts += [related.label for related in diagnostic.related]
-        texts += [edit.content for edit in diagnostic.fix.edits] if diagnostic.fix is not None else ()
+        if diagnostic.fix is not None:
+            texts += [diagnostic.fix.title, *(edit.content for edit in diagnostic.fix.edits)]
     together = "\n\n".join(texts)  # nearly always without a secret
-    return diagnostics if redacted(together) == together else [*map(_without_secrets, diagnostics)]
+    if redacted(together, values) == together:
+        return diagnostics
+    return [_without_secrets(diagnostic, values) for diagnostic in diagnostics]
 
 
-def _without_secrets(found: Diagnostic) -> Diagnostic:
-    related = tuple([each._replace(label=redacted(each.label)) for each in found.related])
+def _without_secrets(found: Diagnostic, values: tuple[str, ...]) -> Diagnostic:
+    related = tuple([each._replace(label=redacted(each.label, values)) for each in found.related])
     fix = found.fix
-    if fix is not None and any(redacted(each.content) != each.content for each in fix.edits):
+    if fix is not None and any(redacted(each.content, values) != each.content for each in fix.edits):
         fix = None
-    return found._replace(message=redacted(found.message), related=related, fix=fix)
+    elif fix is not None:
+        fix = fix._replace(title=redacted(fix.title, values))
+    return found._replace(message=redacted(found.message, values), related=related, fix=fix)
 
 
 def _fills_in(text: str, fix: Fix) -> bool:

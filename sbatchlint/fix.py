@@ -16,12 +16,14 @@ from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import Inspection, inspect
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
 
 MAX_ROUNDS = 200
 # Each round lints the whole file again. When the rounds have cost this much together, the remaining findings are not
 # fixed; nor is anything in a file that costs twice as much by itself and was not analysed to its end.
 MOST_COST = 1 << 15
+_HUNK = Regex(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 class Refused(NamedTuple):
@@ -255,6 +257,26 @@ def unified_diff(before: Source, after: Source, path: str) -> str:
 
     lines = lines_of_diff(_lines(before.text), _lines(after.text), path, path)
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+def redacted_diff(before: Source, after: Source, path: str) -> str:
+    """The change as people are shown it: without secrets, also in lines that stay."""
+    from sbatchlint.source.secrets import redacted, values_in  # as above
+
+    values = (*values_in(before.text), *values_in(after.text))
+    old, new = ([line.removesuffix("\n") for line in _lines(redacted(each.text, values))] for each in (before, after))
+    rows = [0, 0]
+    shown: list[str] = []
+    for number, line in enumerate(unified_diff(before, after, path).split("\n")):
+        place = _HUNK.match(line)
+        if place is not None:
+            rows = [int(place[1]) - 1, int(place[2]) - 1]
+        elif number > 1 and line[:1] in (" ", "-", "+"):
+            body = old[rows[0]] if line[0] != "+" else new[rows[1]]
+            rows = [rows[0] + (line[0] != "+"), rows[1] + (line[0] != "-")]
+            line = line[0] + body
+        shown.append(line)
+    return "\n".join(shown)
 
 
 def _lines(text: str) -> list[str]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import random
+import string
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +16,7 @@ from sbatchlint.check import Edit, Finding, Fix
 from sbatchlint.cli import main
 from sbatchlint.registry import registry
 from sbatchlint.report import FORMATS
-from sbatchlint.source.secrets import COVER, redacted, secrets_in
+from sbatchlint.source.secrets import COVER, redacted, redacted_source, secrets_in
 from sbatchlint.source.text import Source, Span
 
 KEY, TOKEN = "3f9a1c07be52d84e6a90b7c13fd825e4a6c01b9d", "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"
@@ -138,3 +142,211 @@ def test_each_of_many_secrets_is_covered_once() -> None:
 )
 def test_what_is_not_covered(text: str) -> None:
     assert secrets_in(text) == () and redacted(text) == text
+
+
+# --- every kind of secret, in every place, in every output ----------------------------------------------------
+
+
+def _drawn(size: int, of: str = string.ascii_letters + string.digits) -> str:
+    """Characters that no scanner of a repository takes for a secret, as they are made on each run."""
+    draw = random.Random(size * 1009 + len(of))
+    return "".join(draw.choice(of) for _ in range(size))
+
+
+_HEX = "0123456789abcdef"
+_UPPER = string.ascii_uppercase + string.digits
+# How a kind is called, what a variable for it is named, and the secret.
+KINDS = {
+    "huggingface": ("HF_TOKEN", "hf_" + _drawn(34)),
+    "github": ("GITHUB_TOKEN", "ghp_" + _drawn(36)),
+    "github app": ("GH_TOKEN", "ghs_" + _drawn(36)),
+    "github fine": ("GITHUB_PAT", "github_pat_" + _drawn(22) + "_" + _drawn(59)),
+    "gitlab": ("GITLAB_TOKEN", "glpat-" + _drawn(20)),
+    "gitlab deploy": ("DEPLOY_TOKEN", "gldt-" + _drawn(20)),
+    "openai": ("OPENAI_API_KEY", "sk-proj-" + _drawn(60)),
+    "openai old": ("OPENAI_API_KEY", "sk-" + _drawn(48)),
+    "anthropic": ("ANTHROPIC_API_KEY", "sk-ant-api03-" + _drawn(90)),
+    "aws": ("AWS_ACCESS_KEY_ID", "AKIA" + _drawn(16, _UPPER)),
+    "aws secret": ("AWS_SECRET_ACCESS_KEY", _drawn(20) + "/" + _drawn(7) + "/" + _drawn(11)),
+    "google": ("GOOGLE_API_KEY", "AIza" + _drawn(35)),
+    "google client": ("CLIENT_SECRET", "GOCSPX-" + _drawn(28)),
+    "azure storage": ("AZURE_STORAGE_KEY", _drawn(86) + "=="),
+    "azure client": ("AZURE_CLIENT_SECRET", "abc8Q~" + _drawn(34)),
+    "slack": ("SLACK_TOKEN", "xoxb-" + _drawn(12, "0123456789") + "-" + _drawn(24)),
+    "slack app": ("SLACK_APP_TOKEN", "xapp-1-A0" + _drawn(9, _UPPER) + "-" + _drawn(40, _HEX)),
+    "discord": ("DISCORD_TOKEN", "M" + _drawn(23) + ".G" + _drawn(5) + "." + _drawn(38)),
+    "docker": ("DOCKER_TOKEN", "dckr_pat_" + _drawn(27)),
+    "pypi": ("PYPI_TOKEN", "pypi-" + _drawn(80)),
+    "npm": ("NPM_TOKEN", "npm_" + _drawn(36)),
+    "databricks": ("DATABRICKS_TOKEN", "dapi" + _drawn(32, _HEX)),
+    "replicate": ("REPLICATE_API_TOKEN", "r8_" + _drawn(37)),
+    "cohere": ("COHERE_API_KEY", _drawn(40)),
+    "mistral": ("MISTRAL_API_KEY", _drawn(32)),
+    "nvidia": ("NVIDIA_API_KEY", "nvapi-" + _drawn(64)),
+    "ngc": ("NGC_API_KEY", _drawn(84)),
+    "kaggle": ("KAGGLE_KEY", _drawn(32, _HEX)),
+    "zenodo": ("ZENODO_TOKEN", _drawn(60)),
+    "telegram": ("TELEGRAM_TOKEN", _drawn(10, "123456789") + ":AA" + _drawn(33)),
+    "twilio": ("TWILIO_AUTH_TOKEN", "SK" + _drawn(32, _HEX)),
+    "sendgrid": ("SENDGRID_API_KEY", "SG." + _drawn(22) + "." + _drawn(43)),
+    "stripe": ("STRIPE_API_KEY", "sk_live_" + _drawn(24)),
+    "digitalocean": ("DO_TOKEN", "dop_v1_" + _drawn(64, _HEX)),
+    "vault": ("VAULT_TOKEN", "hvs." + _drawn(90)),
+    "grafana": ("GRAFANA_TOKEN", "glsa_" + _drawn(32) + "_" + _drawn(8, _HEX)),
+    "sentry": ("SENTRY_AUTH_TOKEN", "sntrys_" + _drawn(60)),
+    "wandb": ("WANDB_API_KEY", _drawn(40, _HEX)),
+    "comet": ("COMET_API_KEY", _drawn(25)),
+    "neptune": ("NEPTUNE_API_TOKEN", "eyJhcGlf" + _drawn(120) + "=="),
+    "groq": ("GROQ_API_KEY", "gsk_" + _drawn(52)),
+    "jwt": ("ACCESS_TOKEN", "eyJ" + _drawn(20) + ".eyJ" + _drawn(40) + "." + _drawn(43)),
+    "password": ("DB_PASSWORD", "correct-horse"),
+    "short password": ("PGPASSWORD", "k9z!x"),
+    "password of mysql": ("MYSQL_PWD", "Zx,81#q"),
+}  # fmt: skip
+# Where a secret is written: {name}, {option} and {secret} are filled in.
+PLACES = {
+    "argument": "srun python train.py --{option} {secret} --epochs 5",
+    "argument with =": "srun python train.py --{option}='{secret}' --epochs 5",
+    "export": "export {name}={secret}; srun python train.py",
+    "quoted export": 'export {name}="{secret}"\nsrun python train.py',
+    "heredoc": "cat > conf.ini <<EOF\n[server]\n{name} = {secret}\nEOF\nsrun python train.py",
+    "yaml heredoc": "cat > conf.yml <<'EOF'\nserver:\n  {name}: {secret}\nEOF\nsrun python train.py",
+    "directive": "#SBATCH --export=ALL,{name}={secret}\nsrun python train.py",
+    "image": "#SBATCH --container-image=docker://ada:{secret}@registry.example.org/team/image:1\nsrun python train.py",
+    "url": "srun git clone https://ada:{secret}@example.org/team/code.git",
+    "query": "srun curl 'https://example.org/files?access_token={secret}&page=2'",
+    "function": "login() {{\n  srun server --{option} \"$1\" --{option} {secret}\n}}\nlogin x",
+    "array": "options=(--epochs 5 --{option} {secret})\nsrun python train.py \"${{options[@]}}\"",
+    "comment": "# {name}={secret}\nsrun python train.py",
+    "wrap": "sbatch --nodes=2 --wrap \"{name}={secret} python train.py --{option} {secret}\"",
+    "here-string": "read -r {name} <<< '{secret}'\nsrun python train.py",
+    "python -c": "srun python -c 'import os; os.environ[\"{name}\"] = \"{secret}\"; serve({lower}=\"{secret}\")'",
+    "header": "srun curl -H 'Authorization: Bearer {secret}' -H \"X-API-Key: {secret}\" example.org",
+    "default": "srun python train.py ${{{name}:-{secret}}}",
+    "container": "srun docker run -e {name}={secret} --network host image python serve.py",
+    "mysql": "srun mysql -h db -u ada -p'{secret}' team < dump.sql",
+}  # fmt: skip
+# A telling part of all of them; all are slow.
+FEW = [
+    ("wandb", "here-string"), ("short password", "yaml heredoc"), ("comet", "python -c"), ("openai", "wrap"),
+    ("password of mysql", "mysql"), ("password", "image"),
+]  # fmt: skip
+
+
+def _script(kind: str, place: str) -> str:
+    name, secret = KINDS[kind]
+    option = name.lower().replace("_", "-")
+    body = PLACES[place].format(name=name, lower=name.lower(), option=option, secret=secret)
+    head = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks=4\n#SBATCH --time=5 --gres=gpu:1\n"
+    return f"{head}{body}\ncd $PBS_O_WORKDIR; echo  $SLURM_JOB_ID\nsrun -n2 mpirun a.out\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        pytest.param(kind, place, marks=() if (kind, place) in FEW else pytest.mark.slow)
+        for kind in KINDS
+        for place in PLACES
+    ],
+)
+def test_no_output_shows_any_kind_of_secret_in_any_place(
+    kind: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CI", "true")
+    secret = KINDS[kind][1]
+    Path("job.sh").write_text(_script(kind, place))
+    Path("job.log").write_text(f"error: option of {secret} refused\nslurmstepd: error: Detected 1 oom-kill event\n")
+    lint = ("job.sh", "--select", "ALL", "--min-severity", "info", "--no-cache")
+    lines = [(*lint, "--output-format", form) for form in FORMATS]
+    lines += [(*lint, "--diff", "--unsafe-fixes")]
+    lines += [("plan", "--output-format", form, "job.sh") for form in ("text", "json", "html", "svg")]
+    lines += [("convert", "--nodes", "2", "job.sh", *more) for more in ((), ("--diff",), ("--output-format", "json"))]
+    lines += [
+        ("diagnose", "--script", "job.sh", "job.log", "--output-format", form) for form in ("text", "json", "github")
+    ]
+    for line in lines:
+        main(list(line))
+        shown = "".join(capsys.readouterr())
+        assert secret not in shown and html.escape(secret) not in shown, (line, shown)
+
+
+def test_all_kinds_are_redacted_in_all_places() -> None:
+    shown = [
+        (kind, place, redacted_source(Source(text)).text)
+        for kind in KINDS
+        for place in PLACES
+        for text in [_script(kind, place)]
+        if KINDS[kind][1] in redacted_source(Source(text)).text
+    ]
+    assert shown == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git checkout 3f9a1c07be52d84e6a90b7c13fd825e4a6c01b9d",
+        "sha256sum -c <<< '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08  data.tar'",
+        "docker run ubuntu@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "docker://ubuntu:22.04@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "docker://nvcr.io:443/nvidia/pytorch:24.01-py3", "curl http://localhost:8080/x?a=b@c", "ssh ada@host:22",
+        "git clone https://ada:$TOKEN@example.org/x", "git clone https://ada:${TOKEN}@example.org/x",
+        "git clone https://ada:$(cat ~/.token)@example.org/x", "git clone https://ada:<token>@example.org/x",
+        "curl -H \"Authorization: Bearer $TOKEN\"", "curl -H 'Authorization: Bearer <token>'", "mysql -p$PW x",
+        "mysql -p x",
+        "mysql -P 3306 --port=3306 x", "docker run -p 8080:80 image", "train.py --token $HF_TOKEN --epochs 5",
+        "train.py --password ${PASSWORD:?}", "export HF_TOKEN=\"$(cat ~/.cache/huggingface/token)\"",
+        "SECRET_FILE=/run/secrets/x", "train.py --tokenizer gpt2 --max-tokens 4096 --keys a,b", "HF_TOKEN=<your token>",
+        "PASSWORD={{ password }}", "API_KEY=your_api_key", "token=os.environ['HF_TOKEN']", "the key is: see below",
+        "# password: ask ada for it", "tokens: 4096", "EOS_TOKEN=im_end",
+        "task-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1",
+        "--export=ALL,HF_TOKEN", "if [ -z \"$HF_TOKEN\" ]; then echo HF_TOKEN missing; fi", "export HF_TOKEN",
+        "AC=1; SK=2",
+        "keys=$(ls) pass=0", "--bind /data:/data", "export PASSWORD", "pass", "module load key/1.2",
+        "ssh-keygen -t rsa",
+    ],
+)  # fmt: skip
+def test_what_is_harmless_is_shown(text: str) -> None:
+    assert redacted(text) == text
+
+
+@pytest.mark.parametrize("before", ["", "a;", "a,", "x=", "'", "(", "\n"])
+def test_a_token_is_found_at_the_start_of_a_line_and_after_a_separator(before: str) -> None:
+    (found,) = secrets_in(before + "sk-" + _drawn(48))
+    assert found.span == (len(before), len(before) + 51)
+
+
+@pytest.mark.parametrize(("ci", "is_whole"), [("", True), ("false", True), ("true", False), ("1", False)])
+def test_a_patch_is_whole_outside_of_ci(
+    ci: str, is_whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CI", ci)
+    text = f"#!/bin/bash\n#SBATCH --nodes=1\nHF_TOKEN={TOKEN}\ncd $PBS_O_WORKDIR # {KEY}\n{KEY}\nWANDB_API_KEY={KEY}\n"
+    Path("job.sh").write_text(text)
+    main(["--diff", "job.sh", "--no-cache", "--select", "ALL", "--unsafe-fixes"])
+    shown, said = capsys.readouterr()
+    assert "\n-cd $PBS_O_WORKDIR # " in shown
+    assert (TOKEN in shown) == (KEY in shown) == is_whole
+    assert ("note: secrets are shown as ***" in said) == (not is_whole)
+    assert said.count("\n") == 2 - is_whole
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "TOKEN=", "TOKEN='", 'TOKEN="', "://a:", "://a:b@", "mysql ", "mysql -p", "Authorization: Bearer ", "sk-",
+        "eyJ", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----", "a", "\\", "password: ", "--token ",
+        "login -p ", "echo ", "curl -u a:", "$(", "${", "TOKEN=${", "key=<", "-", ":AA", "M.G", "login(", "_key", "$",
+        ",", "TOKEN,", "stdin|", "--token=x", "bearer ", "bearer=", "TOKEN=a/", "TOKEN=$",
+    ],
+)  # fmt: skip
+def test_time_grows_as_the_text_does(piece: str) -> None:
+    def seconds(count: int) -> float:
+        text = piece * count
+        begun = time.process_time()
+        redacted(text)
+        return time.process_time() - begun
+
+    small, large = (max(min(seconds(count + extra) for extra in range(3)), 0.002) for count in (500, 5000))
+    assert large < 25 * small

@@ -23,9 +23,11 @@ from sbatchlint.convert.conversion import convert as converted
 from sbatchlint.convert.proof import groups
 from sbatchlint.convert.wish import Goal, NotConvertible
 from sbatchlint.report.cells import escape
+from sbatchlint.report.terminal import REDACTED, is_read_by_people
 from sbatchlint.settings import Resolver
 from sbatchlint.slurm.options import find
 from sbatchlint.source.files import InputError, read, read_standard_input, reason
+from sbatchlint.source.secrets import redacted, redacted_plan, values_in
 from sbatchlint.source.text import Source
 
 NOT_CONVERTIBLE = 4
@@ -44,12 +46,13 @@ def convert(arguments: list[str]) -> int:
     try:
         made = converted(source, goal, resolver.settings(source.path))
     except NotConvertible as error:
+        said = redacted(str(error), values_in(source.text))
         if options.output_format == "json":
-            print(json.dumps({"converted": False, "reason": str(error)}, indent=2))
-        print(f"not convertible: {escape(str(error))}", file=sys.stderr)
+            print(json.dumps({"converted": False, "reason": said}, indent=2))
+        print(f"not convertible: {escape(said)}", file=sys.stderr)
         return NOT_CONVERTIBLE
     _write(options, source, made)
-    _tell(made)
+    _tell(made, values_in(source.text))
     return 1 if made.todos else 0
 
 
@@ -113,6 +116,7 @@ def _set(values: list[str]) -> dict[str, str]:
 
 def _write(options: Namespace, source: Source, made: Conversion) -> None:
     text = made.source.text
+    shown = redacted(text, values_in(source.text)) if is_read_by_people(sys.stdout) else text
     if options.output is not None:
         if made.todos and not options.allow_todo:
             print(f"note: {options.output} is not written, as something is left to do (--allow-todo)", file=sys.stderr)
@@ -126,12 +130,19 @@ def _write(options: Namespace, source: Source, made: Conversion) -> None:
             raise InputError(f"cannot write {options.output}: {reason(error)}") from None
     elif options.output_format == "json":
         keys = ("before", "after", "decisions", "todos")
-        print(json.dumps({"converted": True, "script": text} | {key: getattr(made, key) for key in keys}, indent=2))
+        told = {key: redacted_plan(getattr(made, key), values_in(source.text)) for key in keys}
+        print(json.dumps({"converted": True, "script": shown} | told, indent=2))
+    elif options.diff and shown != text:
+        from sbatchlint.fix import redacted_diff  # few scripts have secrets
+
+        print(redacted_diff(source, made.source, source.path), end="")
     elif options.diff:
         lines = (source.text.splitlines(keepends=True), text.splitlines(keepends=True))
         print(*unified_diff(*lines, source.path, source.path), sep="", end="")
     elif not options.check:
-        print(text, end="")
+        print(shown, end="")
+    if options.output is None and not options.check and shown != text:
+        print(f"note: {REDACTED}", file=sys.stderr)
 
 
 _UNITS = (("node", "nodes"), ("task", "tasks"), ("process", "processes"))
@@ -142,9 +153,9 @@ def _counted(step: dict[str, Any], one: str, several: str) -> str:
     return f"{number or '?'} {one if number == 1 else several}"
 
 
-def _tell(made: Conversion) -> None:
+def _tell(made: Conversion, values: tuple[str, ...]) -> None:
     def tell(line: str) -> None:
-        print(escape(line), file=sys.stderr)
+        print(escape(redacted(line, values)), file=sys.stderr)
 
     for name, plan in (("before", made.before), ("after", made.after)):
         steps = [", ".join(_counted(step, *names) for names in _UNITS) for step in groups(plan)]

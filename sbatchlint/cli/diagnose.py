@@ -10,7 +10,7 @@ from sbatchlint.report.model import shown_path
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.files import write
-from sbatchlint.source.secrets import masked
+from sbatchlint.source.secrets import values_in, without_values
 from sbatchlint.source.text import Source
 
 FORMATS = ("text", "json", "github")
@@ -30,22 +30,26 @@ def diagnose(arguments: list[str]) -> int:
         fixed = _fixed(answer, run.picture)
         if fixed is None or run.source is None:
             return ""
-        from sbatchlint.fix import unified_diff  # only where there is a fix
+        from sbatchlint.fix import redacted_diff  # only where there is a fix
 
-        return unified_diff(run.source, fixed, shown_path(run.source.path))
+        return redacted_diff(run.source, fixed, shown_path(run.source.path))
+
+    def tell(report: str) -> None:
+        """Prints a report, in which a secret of the script may stand where only the script tells that it is one."""
+        print(report if run.source is None else without_values(report, values_in(run.source.text)), end="")
 
     if options.output_format == "json":
         from sbatchlint.diagnose.as_json import render as as_json  # for this format only
 
-        print(as_json(run, diff), end="")
+        tell(as_json(run, diff))
     elif options.output_format == "github":
         from sbatchlint.diagnose.as_github import render as as_github  # for this format only
 
-        print(as_github(run), end="")
+        tell(as_github(run))
     else:
         from sbatchlint.diagnose.as_text import render as as_text  # for this format only
 
-        print(as_text(run, Terminal.of_stream(sys.stdout, options.color)), end="")
+        tell(as_text(run, Terminal.of_stream(sys.stdout, options.color)))
     if options.fix:
         _fix(run)
     return 1 if run.diagnosis.answers else 0
@@ -70,12 +74,12 @@ def _fix(run: Run) -> None:
     if best is None or fixed is None or run.source is None:
         print("fix: nothing in the script can be repaired safely", file=sys.stderr)
         return
-    from sbatchlint.fix import unified_diff  # only where there is a fix
+    from sbatchlint.fix import redacted_diff  # only where there is a fix
 
     name, codes = shown_path(run.source.path), ", ".join(codes_of(best.findings))
     print(f"fix: {name} is going to change ({codes}):", file=sys.stderr)
-    for line in unified_diff(run.source, fixed, name).splitlines():
-        print(escape(masked(line)), file=sys.stderr, flush=True)
+    for line in redacted_diff(run.source, fixed, name).splitlines():
+        print(escape(line), file=sys.stderr, flush=True)
     write(run.source.path, Source.encode(fixed.text), Source.encode(run.source.text))
     print(f"fix: {name} was repaired ({codes})", file=sys.stderr)
 

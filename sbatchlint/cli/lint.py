@@ -18,7 +18,7 @@ from sbatchlint.report.cells import escape
 from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report, by_file, shown_path
 from sbatchlint.report.summary import count, statistics, statistics_json, summary
-from sbatchlint.report.terminal import Terminal
+from sbatchlint.report.terminal import REDACTED, Terminal, is_read_by_people
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.discover import candidates, is_batch_name, is_batch_script, is_document, submits_scripts
 from sbatchlint.source.files import InputError, content, reason, write
@@ -61,7 +61,9 @@ class _Run:
         self.options = options
         self.resolver = Resolver(_overrides(options))
         fixing = options.fix or options.fix_only
-        self.mode = Mode(fixing and not options.diff, options.diff, options.unsafe_fixes, options.paths == ["-"])
+        shown = options.diff and is_read_by_people(sys.stdout)
+        fixes = (fixing and not options.diff, options.diff, options.unsafe_fixes)
+        self.mode = Mode(*fixes, options.paths == ["-"], shown)
         self.errors = 0
         # A path may be the reason of --add-ignore; then nothing is written.
         self.is_meant_otherwise = False
@@ -362,6 +364,8 @@ class _Run:
                 )
             sys.stdout.flush()
             sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        if any(outcome.is_redacted for outcome in outcomes):
+            print(f"note: {REDACTED}", file=sys.stderr)
         if not self.options.quiet:
             changed = sum(bool(outcome.applied) for outcome in outcomes)
             scripts = count(report.scripts, "script")

@@ -4,7 +4,6 @@ import json
 import sys
 from argparse import Namespace
 from functools import partial
-from typing import Any
 
 from sbatchlint import ISSUES
 from sbatchlint.analysis.planning.plan import plan_of
@@ -29,7 +28,7 @@ from sbatchlint.report.plan_view import Mark, Place, first_clause
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Resolver, Settings
 from sbatchlint.source.files import InputError, read, read_standard_input
-from sbatchlint.source.secrets import redacted
+from sbatchlint.source.secrets import redacted_plan, values_in
 from sbatchlint.source.text import Source
 
 FORMATS = ("text", "json", "svg", "html")
@@ -46,7 +45,7 @@ def plan(arguments: list[str]) -> int:
     for source in [script_of(command)] if command else map(partial(_read, options), options.paths):
         settings = resolver.settings(source.path)
         job = _job(source, settings, options)
-        plans.append(_redacted(plan_of(job), {}))
+        plans.append(redacted_plan(plan_of(job), values_in(job.source.text)))
         found = _findings(job, source, settings, faults) if drawn else []
         marks.append(_marks(job, found) if drawn else {})
         findings.append(found)
@@ -83,17 +82,6 @@ def _job(source: Source, settings: Settings, options: Namespace) -> Job:
     wanted["cpus-per-task"] = options.cpus_per_node
     words = [f"--{name}={number}" for name, number in wanted.items() if number is not None]
     return Job.from_source(source, settings.site, " ".join(words))
-
-
-def _redacted(value: Any, known: dict[str, str]) -> Any:
-    """A plan without the secrets of the script. `known`: texts redacted before; most stand in a plan often."""
-    if isinstance(value, str):
-        if value not in known:
-            known[value] = redacted(value)
-        return known[value]
-    if isinstance(value, dict):
-        return {key: _redacted(each, known) for key, each in value.items()}
-    return [_redacted(each, known) for each in value] if isinstance(value, list) else value
 
 
 def _findings(job: Job, source: Source, settings: Settings, faults: list[Fault]) -> list[Diagnostic]:

@@ -23,12 +23,16 @@ FEWEST_CACHED = 8
 
 
 class Mode(NamedTuple):
-    """What to do: write fixes or only show them, also unsafe ones; whether the text is standard input."""
+    """What to do: write fixes or only show them, also unsafe ones; whether the text is standard input.
+
+    `shown`: the changes go to a terminal or to the log of a CI run.
+    """
 
     fix: bool
     diff: bool
     unsafe: bool
     standard_input: bool
+    shown: bool = False
 
 
 Script = tuple[str, bytes]
@@ -68,10 +72,10 @@ def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) ->
     lookups.end_record()
     applied: tuple[tuple[str, str], ...] = ()
     refused: tuple[Refused, ...] = ()
-    diff = ""
+    diff = redacted = ""
     before = source
     if mode.fix or mode.diff:
-        from sbatchlint.fix import fix_source, unified_diff  # loaded with --fix and --diff only
+        from sbatchlint.fix import fix_source, redacted_diff, unified_diff  # loaded with --fix and --diff only
 
         if document:
             from sbatchlint.documents import fix_document as fix_source
@@ -82,6 +86,7 @@ def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) ->
         refused = tuple(fixed.refused)
         if mode.diff and source.text != before.text:
             diff = unified_diff(before, source, shown_path(path))
+            redacted = redacted_diff(before, source, shown_path(path)) if mode.shown else diff
     if mode.fix and source.text != before.text and not mode.standard_input:
         try:
             write(path, Source.encode(source.text), data)
@@ -100,7 +105,8 @@ def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) ->
         failing=sum(settings.fails(each.severity) and settings.shows(each.code, each.severity) for each in shown),
         applied=applied,
         refused=refused,
-        diff=diff,
+        diff=redacted,
+        is_redacted=redacted != diff,
         text=Source.encode(source.text) if mode.standard_input else b"",
         faults=tuple(inspection.faults),
         origin=settings.origin or "",

@@ -19,6 +19,10 @@ _CODES = {
 }
 
 
+# What is said where a patch or a script is shown without its secrets.
+REDACTED = "secrets are shown as ***; outside of CI, a file or a pipe gets the whole text"
+
+
 class Terminal:
     """`width` in cells; `colour` and `links` say whether escape sequences may be written."""
 
@@ -61,6 +65,15 @@ class Terminal:
 
     def link(self, url: str, text: str) -> str:
         return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if self.links else text
+
+
+def is_read_by_people(stream: TextIO) -> bool:
+    """Whether what is written to a stream is shown, on a terminal or in the log of a CI run."""
+    try:
+        is_terminal = stream.isatty()
+    except ValueError:  # closed
+        is_terminal = False
+    return is_terminal or os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def _knows_links() -> bool:

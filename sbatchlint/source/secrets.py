@@ -1,14 +1,15 @@
 """Secrets: which names hold one, and where one is written out in a text.
 
 `secrets_in` finds what is a secret beyond doubt: tokens that tell by their form what they are, and random values of the
-names of secrets. `covered` and `masked` are for reports of scripts and of logs, and redact also what may be one.
+names of secrets. `redacted` and `masked` are for reports of scripts and of logs, and redact also what may be one; with
+`values_in` of a script, these values as well where nothing tells that they are secrets.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from math import log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
@@ -55,48 +56,92 @@ def is_short_lived(name: str) -> bool:
 
 # --- forms -----------------------------------------------------------------------------------------------
 
-# Tokens that tell by their form what they are: how they begin, which characters follow, how many of these a token has,
-# and how many are enough for a log not to show them.
+# Tokens that tell by their form what they are: how they begin, what follows, and what is enough for reports and logs
+# not to show them, where that is less. A text without such a beginning is not searched for the rest.
 _FORMS = (
-    ("hf_", "[A-Za-z0-9]", "{30,}", "{16,}"),
-    ("gh[opsur]_", "[A-Za-z0-9]", "{36,}", "{16,}"),
-    ("github_pat_", r"\w", "{50,}", "{16,}"),
-    ("glpat-", r"[\w-]", "{20,}", "{16,}"),
-    ("nvapi-", r"[\w-]", "{40,}", "{16,}"),
-    ("(?:AKIA|ASIA)", "[A-Z0-9]", "{16}", "{16}"),
-    ("xox[abeprs]-", r"[\w-]", "{20,}", "{10,}"),
-    ("AIza", r"[\w-]", "{35}", "{30,}"),
-    ("npm_", "[A-Za-z0-9]", "{36}", "{30,}"),
-    ("pypi-", r"[\w-]", "{50,}", "{30,}"),
-    ("dop_v1_", "[a-f0-9]", "{64}", "{30,}"),
-    ("wandb_v1_", r"\w", "{30,}", "{16,}"),
-    ("local-", "[a-f0-9]", "{40}", "{40}"),
+    ("hf_", "[A-Za-z0-9]{30,}", "[A-Za-z0-9]{16,}"),
+    *((f"gh{kind}_", "[A-Za-z0-9]{36,}", "[A-Za-z0-9]{16,}") for kind in "opsur"),
+    ("github_pat_", r"\w{50,}", r"\w{16,}"),
+    *((f"gl{kind}-", r"[\w.-]{20,}", r"[\w.-]{16,}") for kind in ("pat", "dt", "rt", "cbt", "ptt", "soat", "agent")),
+    ("nvapi-", r"[\w-]{40,}", r"[\w-]{16,}"),
+    ("AKIA", "[A-Z0-9]{16}", ""),
+    ("ASIA", "[A-Z0-9]{16}", ""),
+    *((f"xox{kind}-", r"[\w-]{20,}", r"[\w-]{10,}") for kind in "abeprs"),
+    ("xapp-", r"[\w-]{20,}", ""),
+    ("AIza", r"[\w-]{35}", r"[\w-]{30,}"),
+    ("ya29.", r"[\w-]{30,}", ""),
+    ("GOCSPX-", r"[\w-]{28}", r"[\w-]{20,}"),
+    ("npm_", "[A-Za-z0-9]{36}", "[A-Za-z0-9]{30,}"),
+    ("pypi-", r"[\w-]{50,}", r"[\w-]{30,}"),
+    *((f"do{kind}_v1_", "[a-f0-9]{64}", "[a-f0-9]{30,}") for kind in "por"),
+    ("wandb_v1_", r"\w{30,}", r"\w{16,}"),
+    ("local-", "[a-f0-9]{40}", ""),
+    ("sk-", r"(?:(?:proj|ant|or|svcacct|lf|admin)-[\w-]{20,}|[A-Za-z0-9]{32,})", r"[\w-]{16,}"),
+    *((f"{kind}-", "", r"[\w-]{16,}") for kind in ("pk", "rk")),
+    *((f"{kind}_{mode}_", "[A-Za-z0-9]{24,}", "") for kind in ("sk", "rk", "pk") for mode in ("live", "test")),
+    ("whsec_", "[A-Za-z0-9+/=]{32,}", ""),
+    ("dckr_pat_", r"[\w-]{20,}", ""),
+    ("dckr_oat_", r"[\w-]{20,}", ""),
+    ("r8_", "[A-Za-z0-9]{37}", "[A-Za-z0-9]{30,}"),
+    ("gsk_", "[A-Za-z0-9]{40,}", ""),
+    ("pplx-", "[A-Za-z0-9]{40,}", ""),
+    ("xai-", "[A-Za-z0-9]{60,}", ""),
+    ("dapi", "[a-f0-9]{32}(?:-[0-9])?", ""),
+    ("SG.", r"[\w-]{20,24}\.[\w-]{39,50}", ""),
+    ("AC", "[a-f0-9]{32}", ""),
+    ("SK", "[a-f0-9]{32}", ""),
+    *((f"hv{kind}.", r"[\w-]{24,}", "") for kind in "sbr"),
+    ("glsa_", "[A-Za-z0-9]{32}_[a-fA-F0-9]{8}", ""),
+    ("glc_", "[A-Za-z0-9+/=]{32,}", ""),
+    ("sntrys_", "[A-Za-z0-9+/=_]{40,}", ""),
+    ("sntryu_", "[a-f0-9]{64}", ""),
+    ("KGAT_", "[a-f0-9]{32}", ""),
+    ("lsv2_", r"(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}", ""),
+    ("AGE-SECRET-KEY-1", "[A-Z0-9]{58}", ""),
+    ("eyJ", r"[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}", r"[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"),
+    ("eyJhcGlf", r"[\w+/-]{40,}={0,2}", ""),
+    ("hooks.slack.com/services/T", r"\w+/B\w+/\w{16,}", ""),
+    ("/api/webhooks/", r"\d{15,22}/[\w-]{50,}", ""),
 )
-_WHOLE = "|".join(begin + characters + size for begin, characters, size, _ in _FORMS)
-_TOKENS = Regex(
-    rf"(?<![\w-])(?:{_WHOLE}|sk-(?:proj|ant|or|svcacct|lf)-[\w-]{{20,}}|sk-[A-Za-z0-9]{{32,}}|dckr_pat_[\w-]{{20,}}"
-    r"|r8_[A-Za-z0-9]{37}|gsk_[A-Za-z0-9]{40,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"
-    r"|hooks\.slack\.com/services/T\w+/B\w+/\w{16,})(?![\w-])"
-    r"|-----BEGIN[ ][A-Z ]{0,20}PRIVATE[ ]KEY-----\s+[A-Za-z0-9+/=\s]{40,}"
+# Tokens that tell it by what stands in their middle, which is looked for first.
+_OTHER_FORMS = (
+    (
+        "PRIVATE KEY",
+        r"-----BEGIN[ ][A-Z ]{0,20}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----(?:\\+n|\s)+(?:[A-Za-z0-9+/=\s]|\\+[nr]){40,}",
+    ),
+    (":AA", r"(?<![\w-])\d{8,10}:AA[\w-]{33}(?![\w-])"),
+    ("8Q~", r"(?<![\w~.-])[\w~.-]{3}8Q~[\w~.-]{31,34}(?![\w~-])"),
+    ("7Q~", r"(?<![\w~.-])[\w~.-]{3}7Q~[\w~.-]{31,34}(?![\w~-])"),
+    (".G", r"(?<![\w-])[MNO][\w-]{23,27}\.G[\w-]{5}\.[\w-]{27,40}(?![\w-])"),
 )
-_PARTS = "|".join(begin + characters + size for begin, characters, _, size in _FORMS)
-_TOKENS_OF_LOGS = Regex(rf"\b(?:{_PARTS}|(?:sk|pk|rk)-[\w-]{{16,}}|eyJ[\w-]{{8,}}\.[\w-]{{8,}}\.[\w-]{{8,}})")
-# How the names of secrets end, in small letters.
-_END_OF_NAME = Regex(r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)|credentials?|jwt|_pa(?:t|ss)|pw)(?=['\"\s=:])")
-# What is set to such a name, or follows such an option: a whole secret, and for reports what may be one, which is no
-# expansion, path or switch, and nothing to be filled in.
-_SIGN = r"(?P<sign>['\"]?\s?[=:]\s?|[ \t]+)['\"]?"
+
+
+def _form(begin: str, rest: str) -> Regex:
+    """A token that begins a word, or stands after an escape; to begin a pattern with its text makes it fast."""
+    exact = re.escape(begin)
+    before = "" if begin[0] == "/" else rf"(?:(?<![\w-]{exact})|(?<=\\[nrt]{exact})|(?<=:-{exact}))"
+    return Regex(rf"{exact}{before}{rest}(?![\w-])")
+
+
+_TOKENS = (
+    *((begin, _form(begin, rest)) for begin, rest, _ in _FORMS if rest),
+    *((sign, Regex(pattern)) for sign, pattern in _OTHER_FORMS),
+)
+_LOOSE_TOKENS = tuple((begin, _form(begin, loose)) for begin, _, loose in _FORMS if loose)
+
+# How the names of secrets end, in small letters, and what is in each of these.
+_END_OF_NAME = Regex(
+    r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|_pat|pw|pwd|_auth|_dsn)(?=['\"\\\s=:+\],<])"
+)
+_IN_NAMES = ("token", "key", "secret", "pass", "credential", "jwt", "_pat", "pw", "_auth", "_dsn")
+# What is set to such a name, or follows such an option.
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
-_SET = Regex(rf"{_SIGN}(?P<value>{_VALUE}{{16,200}})")
-_LOOSE = Regex(rf"{_SIGN}(?P<value>[^\s'\"`$<({{\[,;&|)]{{4,400}})")
-_NO_VALUE = Regex(
-    r"(?i)[/~.@-].*|\d{1,4}|none|null|false|true|auto|yes|empty|[^/]*/.*|.*(?:your|example|changeme|xxx).*"
-)
+_SET = Regex(rf"(?P<sign>['\"]?\s?[=:]\s?|[ \t]+)['\"]?(?P<value>{_VALUE}{{16,400}})")
 _NAME = Regex(r"(?:--)?[A-Za-z_][\w-]*\Z")
 _OTHERS = (
-    Regex(r"wandb[ \t]+login(?:[ \t]+--\w+)*[ \t]+['\"]?(?P<value>[a-f0-9]{40})\b"),
-    Regex(rf"earer[ \t]+(?P<value>{_VALUE}{{16,400}})"),
-    Regex(rf"://[^\s:/@]{{0,100}}:(?P<value>{_VALUE}{{16,200}})@"),
+    ("wandb", Regex(r"wandb[ \t]+login(?:[ \t]+--\w+)*[ \t]+['\"]?(?P<value>[a-f0-9]{40})\b")),
+    ("earer", Regex(rf"earer[ \t]+(?P<value>{_VALUE}{{16,400}})")),
+    ("://", Regex(rf"://[^\s:/@]{{0,100}}:(?P<value>{_VALUE}{{16,200}})@")),
 )
 # Words that no random text has, and what stands for a value.
 _MADE_UP = Regex(
@@ -120,15 +165,19 @@ class Secret(NamedTuple):
 def secrets_in(string: str) -> tuple[Secret, ...]:
     """The secrets of a text beyond doubt, by place; none overlaps another."""
     found: dict[int, Secret] = {}
-    for match in _TOKENS.finditer(string):
-        body = re.sub(r"^[A-Za-z0-9]{1,10}[_-](?:v1_|pat_|proj-|ant-|or-)?", "", match[0])
+    for match in _matches(_TOKENS, string):
+        body = re.sub(r"^[A-Za-z0-9]{1,10}[_-](?:v1_|pat_|proj-|ant-|or-|live_|test_)?", "", match[0])
         if "PRIVATE KEY" in body or _MADE_UP.search(body) is None and _entropy(body) > 3:
             found[match.start()] = Secret(Span(*match.span()), _owner(string, match.start()))
-    for name, span in _values(_SET, string):
-        if _is_random(string[span.start : span.end]):
-            found.setdefault(span.start, Secret(span, name))
-    for pattern in _OTHERS:
-        for match in pattern.finditer(string):
+    for start, end in _ends_of_names(string):
+        set_to = _SET.match(string, end)
+        named = None if set_to is None else _NAME.search(string, max(start - 60, 0), end)
+        if set_to is None or named is None or set_to["sign"].isspace() and named[0][:2] != "--":
+            continue
+        if is_secret(named[0].lstrip("-").replace("-", "_")) and _is_random(set_to["value"]):
+            found.setdefault(set_to.start("value"), Secret(Span(*set_to.span("value")), named[0]))
+    for sign, pattern in _OTHERS:
+        for match in pattern.finditer(string) if sign in string else ():
             if _is_random(match["value"]):
                 found.setdefault(match.start("value"), Secret(Span(*match.span("value")), ""))
     kept: list[Secret] = []
@@ -138,21 +187,19 @@ def secrets_in(string: str) -> tuple[Secret, ...]:
     return tuple(kept)
 
 
-def _values(pattern: Regex, string: str) -> Iterator[tuple[str, Span]]:
-    """What is assigned to names of secrets, or follows options of such a name; the names and the places."""
-    for start, end in _ends_of_names(string):
-        match = pattern.match(string, end)
-        name = None if match is None else _NAME.search(string, max(start - 60, 0), end)
-        if match is None or name is None or match["sign"].isspace() and name[0][:2] != "--":
-            continue
-        if is_secret(name[0].lstrip("-").replace("-", "_")):
-            yield name[0], Span(*match.span("value"))
+def _matches(patterns: Iterable[tuple[str, Regex]], string: str) -> Iterator[re.Match[str]]:
+    """What patterns match in a text that has their signs."""
+    for sign, pattern in patterns:
+        if sign in string:
+            yield from pattern.finditer(string)
 
 
 @lru_cache(maxsize=8)
 def _ends_of_names(string: str) -> list[tuple[int, int]]:
     """Where the name of a secret may end: the range of its last word."""
     lowered = string.lower()
+    if not any(map(lowered.__contains__, _IN_NAMES)):
+        return []
     return [match.span() for match in _END_OF_NAME.finditer(lowered if len(lowered) == len(string) else string)]
 
 
@@ -185,54 +232,259 @@ def _entropy(string: str) -> float:
     return -sum(count / size * log2(count / size) for count in map(string.count, set(string))) if size else 0.0
 
 
-@lru_cache(maxsize=64)
-def redacted(string: str) -> str:
-    """A text of the same length in which secrets, and what may be one, are redacted."""
-    spans = [secret.span for secret in secrets_in(string)]
-    values = _values(_LOOSE, string)
-    spans += [span for _, span in values if _NO_VALUE.fullmatch(string[span.start : span.end]) is None]
-    if not spans:
-        return string
+# --- what reports and logs do not show ---------------------------------------------------------------------
+
+# Names that may hold a secret, besides those of `is_secret`; a bare `token` or `auth` is one of many things.
+_MORE_NAMES = Regex(
+    r"\w*(?:password|passwd|passphrase|secret|api_?key|access_?token|auth_?token|account_?key|accesskey|private_?key)"
+    r"|(?:\w+_)?pass|\w+_pwd|kaggle_key|\w+_auth|\w+_dsn|private_token",
+    re.IGNORECASE,
+)
+_PASSWORDS = Regex(r"\w*(?:password|passwd|passphrase|\w_pass|pwd?)", re.IGNORECASE)
+_LOOSE_NAME = Regex(r"-{0,2}[A-Za-z_][\w.-]*\Z")
+# What stands between a name and its value.
+_SIGN = Regex(
+    r"\\?['\"]?\]?[ \t]*(?::[-=]|={1,3}|=>|\+=|:(?![/:?+]))[ \t]*\(?(?=[^\s=~])"
+    r"|\\?['\"],[ \t]*(?=\\?['\"])|[ \t]*<<<[ \t]*|[ \t]+(?:\\\r?\n[ \t]*)?"
+)
+_QUOTED = Regex(r"(?P<quote>\\?['\"])(?P<value>(?:\\[^'\"\n]|(?!(?P=quote))[^\n\\])+)(?P=quote)")
+_BARE = Regex(
+    r"['\"]?(?P<value>(?:\$\{[^}\n]{0,200}\}|\$\([^)\n]{0,200}\)|[^\s'\"`;&|<>(){},\\]|\\[^nrt\s'\"]|,(?!\s|[A-Z_]+\b|\w+=))+)"
+)
+_OF_SETTING = Regex(r"(?P<value>[^\s'\"`<>{}]+?)(?=[,;]?(?:\s|['\"`<>{}]|\Z))")
+# What a value is that is written elsewhere, or is to be filled in.
+_ELSEWHERE = Regex(
+    r"\\?\$(?:\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)?|\w+|[@*?#!-])|`[^`\n]{0,200}`?|<[^>\n]{0,200}>|\{\{.{0,200}?\}\}|\{[\w.]{0,80}\}|%\(?\w{1,80}\)?[a-z%]?|@\w{1,80}@"
+)
+_NO_VALUE = Regex(
+    r"(?i)[~@].*|-.*|\.{1,3}(?:/.*)?|none|null|false|true|auto|yes|no|empty|.*(?:your|example|changeme|xxx|\*\*\*).*"
+    r"|(?:os|config|args|self|cfg|opts|options|params|settings|env)\.\w.*|\w+(?:\.\w+)*[(\[].*"
+)
+_PATH = Regex(r"\.{0,2}/.*|[\w.-]+(?:/[\w.-]+)*/?")
+# Where a secret is given without a name of its own: a sign, which the text has in small letters, and what precedes it.
+_OPTION = r"(?:[^\n;|&\\]|\\.|\\\r?\n){0,300}?[ \t\"',]"
+_SCHEME = r"(?:(?:bearer|basic|token|apikey|key|digest)[ \t]+)?"
+_PIPED = r"(?=[^\n|]{1,300}\|[^\n|]{0,200}stdin)"
+_PLACES = tuple(
+    (sign, Regex(pattern, re.IGNORECASE if fold else 0))
+    for sign, pattern, fold in (
+        ("authorization", rf"authorization\\?['\"]?\]?[ \t]*[:=,][ \t]*\\?['\"]?{_SCHEME}", True),
+        ("bearer", r"\bbearer[ \t:]+(?=[\w.~+/=-]{0,60}\d)(?=[\w.~+/=-]{8})", True),
+        ("basic ", r"\bbasic[ \t]+(?=[\w.~+/=-]{0,60}\d)(?=[\w.~+/=-]{12})", True),
+        ("token ", r"\btoken[ \t]+(?=[\w.~+/=-]{0,60}\d)(?=[\w.~+/=-]{12})", True),
+        ("mysql", rf"\bmysql[\w.-]*{_OPTION}-p(?=[^\s'\"]|['\"]\S)", False),
+        ("mariadb", rf"\bmariadb[\w.-]*{_OPTION}-p(?=[^\s'\"]|['\"]\S)", False),
+        ("mycli", rf"\bmycli{_OPTION}-p[ \t]*(?=\S)", False),
+        ("mongo", rf"\bmongo[\w.-]*{_OPTION}-p[ \t]*(?=\S)", False),
+        ("7z", rf"\b7z[ar]?{_OPTION}-p(?=\S)", False),
+        ("sshpass", rf"\bsshpass{_OPTION}-p[ \t]*(?=\S)", False),
+        ("login", rf"\blogin{_OPTION}-p[ \t=]*(?=\S)", False),
+        ("redis-cli", rf"\bredis-cli{_OPTION}-a[ \t]*(?=\S)", False),
+        ("ldap", rf"\bldap\w+{_OPTION}-w[ \t]*(?=\S)", False),
+        ("sqlcmd", rf"\bsqlcmd{_OPTION}-P[ \t]*(?=\S)", False),
+        ("zip", rf"\b(?:un)?zip{_OPTION}-P[ \t]*(?=\S)", False),
+        ("ipmitool", rf"\bipmitool{_OPTION}-P[ \t]*(?=\S)", False),
+        ("curl", rf"\bcurl{_OPTION}(?:-u|--user)[ \t=]*['\"]?[^\s:'\"]+:(?=\S)", False),
+        ("smbclient", rf"\bsmbclient{_OPTION}-U[ \t]*['\"]?[^\s%'\"]+%", False),
+        ("pass:", r"-pass\w*[ \t=]+['\"]?pass:", False),
+        ("--token", r"--token(?:=|[ \t]+)(?=[^\s-])", False),
+        ("token", r"\btoken\\?['\"]?[=:][ \t]*(?=\\?['\"]?[\w.~+/=-]{0,60}\d)(?=\\?['\"]?[\w.~+/=-]{8})", True),
+        ("wandb", r"\bwandb[ \t]+login(?:[ \t]+--[\w-]+(?:=\S+)?)*[ \t]+(?=['\"]?\w{16})", False),
+        ("login(", r"\blogin\([ \t]*(?:(?:api_)?(?:key|token)[ \t]*=[ \t]*)?(?=\\?['\"])", False),
+        ("login", r"\bmachine[ \t]+\S+[ \t\n]+login[ \t]+\S+[ \t\n]+password[ \t]+", False),
+        ("-stdin", r"--password-stdin[ \t]*<<<[ \t]*", False),
+        ("stdin", r"\b(?:echo|printf)[ \t]+(?:-n[ \t]+|['\"]%s(?:\\n)?['\"][ \t]+)?" + _PIPED, False),
+        ("sig=", r"[?&]sig=", False),
+        ("x-amz-", r"x-amz-(?:signature|credential|security-token)=", True),
+        ('"key"', r"\"key\"[ \t]*:[ \t]*(?=\"[a-f0-9]{32}\")", False),
+        ('"auth"', r"\"auth\"[ \t]*:[ \t]*(?=\"[\w+/=]{8})", False),
+    )
+)  # fmt: skip
+_PASSWORD_OF_ADDRESS = Regex(r"://[^\s:/@'\"]{0,200}:(?P<value>[^\s'\"`/]+|(?!\d+/)[^\s'\"`]{1,100}?)@(?!sha\d+:)")
+_USER_OF_ADDRESS = Regex(r"://(?P<value>[^\s:/@'\"]{20,400})(?=[:@])")
+_FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
+# Of a value, as many characters as nothing else begins with by chance.
+_ENOUGH = 8
+_LONG = 200
+
+
+@lru_cache(maxsize=32)
+def _spans(string: str) -> list[tuple[int, int]]:
+    """Where a text has a secret, or what may be one, in order; none overlaps another."""
+    found: list[tuple[int, int]] = [secret.span for secret in secrets_in(string)]
+    tokens = _matches((*_TOKENS, *_LOOSE_TOKENS), string)
+    found += [match.span() for match in tokens if not _FILLED_IN_LATER.search(match[0]) and len(set(match[0])) > 8]
+    if "://" in string:
+        given = _PASSWORD_OF_ADDRESS.finditer(string)
+        found += [match.span("value") for match in given if not _is_elsewhere(match["value"])]
+        given = _USER_OF_ADDRESS.finditer(string)
+        found += [match.span("value") for match in given if _is_random(match["value"])]
+    lowered = string.lower()
+    for sign, pattern in _PLACES:
+        done = 0
+        for match in pattern.finditer(string) if sign in lowered else ():
+            value = _value(string, match.end()) if match.end() >= done else None
+            done = value[1][1] if value is not None and len(value[0]) > _LONG else done
+            if value is not None and not _is_elsewhere(value[0]) and _NO_VALUE.fullmatch(value[0]) is None:
+                found.append(value[1])
+    found += _named(string)
+    return _merged(found)
+
+
+def _named(string: str) -> Iterator[tuple[int, int]]:
+    """The values of variables, settings and options that are named like a secret."""
+    done = 0
+    for start, end in _ends_of_names(string):
+        sign = _SIGN.match(string, end)
+        match = None if sign is None or start < done else _LOOSE_NAME.search(string, max(start - 60, 0), end)
+        if sign is None or match is None:
+            continue
+        written = match[0]
+        if sign[0].isspace() and written[:1] != "-" or string[match.start() - 1 : match.start()] == "$":
+            continue
+        name = written.lstrip("-").rpartition(".")[2].replace("-", "_")
+        if not (is_secret(name) or _MORE_NAMES.fullmatch(name)) or _TEXT_TOKENS.fullmatch(name):
+            continue
+        given = _value(string, sign.end(), written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
+        if given is not None and _may_be_secret(name, *given, string):
+            done = given[1][1]
+            yield given[1]
+        elif given is not None and len(given[0]) > _LONG:
+            done = given[1][1]  # no value is read again and again
+
+
+def _value(string: str, at: int, of_setting: bool = False) -> tuple[str, tuple[int, int]] | None:
+    """The value that begins at a place, without its quotes, and where it stands."""
+    match = _QUOTED.match(string, at) or (_OF_SETTING if of_setting else _BARE).match(string, at)
+    return None if match is None else (match["value"], match.span("value"))
+
+
+def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) -> bool:
+    if _is_elsewhere(value) or _NO_VALUE.fullmatch(value) is not None:
+        return False
+    if _PASSWORDS.fullmatch(name) is None and (len(value) < 4 or value.isdigit() and len(value) < 6):
+        return False
+    if "/" in value and (value[0] == "/" or _PATH.fullmatch(value) is not None and not _is_mixed(value)):
+        return False
+    # a sentence of a comment, as in `password: ask ada`
+    is_prose = string[span[0] - 1 : span[0]] in (" ", "\t") and re.match(
+        r"[ \t]+[A-Za-z]{2}", string[span[1] : span[1] + 9]
+    )
+    return not (is_prose and value.isalpha() and value.islower() and string[: span[0]].rstrip()[-1:] == ":")
+
+
+def _is_mixed(value: str) -> bool:
+    """Whether a text has large and small letters and digits in one part, as paths seldom have."""
+    return any(
+        len(part) > 9 and all(re.search(kind, part) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+        for part in value.split("/")
+    )
+
+
+def _is_elsewhere(value: str) -> bool:
+    """Whether nothing is left of a value without what is expanded or to be filled in."""
+    if value[0] not in "$<{`%@\\" and "$" not in value:
+        return False
+    rest = _ELSEWHERE.sub("", value)
+    return re.fullmatch(r"(?i)[\W_]*(?:(?:bearer|basic|token)[\W_]*)?", rest) is not None
+
+
+@lru_cache(maxsize=8)
+def values_in(string: str) -> tuple[str, ...]:
+    """The secrets of a script, the longest first, which may stand elsewhere without what tells that they are some."""
+    values = {string[start:end] for start, end in _spans(string)}
+    return tuple(sorted((each for each in values if len(each) >= 4 and "\n" not in each), key=len, reverse=True))
+
+
+def _known(string: str, values: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Where a text has one of these values, or what is left of it where it was cut short."""
+    for value in values:
+        is_word = len(value) < _ENOUGH or value.isalpha() and (value.islower() or value.istitle())
+        begin = value if is_word else value[: max(_ENOUGH, len(value) // 2)]
+        at = string.find(begin)
+        while at >= 0:
+            end = at + len(begin)
+            while end - at < len(value) and string[end : end + 1] == value[end - at]:
+                end += 1
+            if not is_word or not re.search(r"[\w/.-]", string[max(at - 1, 0) : at] + string[end : end + 1]):
+                yield at, end
+            at = string.find(begin, end)
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    kept: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if kept and start < kept[-1][1]:
+            kept[-1] = (kept[-1][0], max(end, kept[-1][1]))
+        else:
+            kept.append((start, end))
+    return kept
+
+
+def redacted(string: str, values: tuple[str, ...] = ()) -> str:
+    """A text of the same length in which secrets, what may be one, and these values are redacted."""
+    spans = _merged((*_spans(string), *_known(string, values))) if values else _spans(string)
+    return _replaced(string, spans, lambda secret: re.sub(r"[^\r\n]", COVER, secret))
+
+
+def masked(string: str, values: tuple[str, ...] = ()) -> str:
+    """A text from a log in which every secret, what may be one, and these values are replaced."""
+    spans = _merged((*_spans(string), *_known(string, values))) if values else _spans(string)
+    return _replaced(string, spans, lambda secret: MASK)
+
+
+def without_values(string: str, values: tuple[str, ...]) -> str:
+    """A text in which these secrets of a script are replaced."""
+    return _replaced(string, _merged(_known(string, values)), lambda secret: MASK)
+
+
+def _replaced(string: str, spans: list[tuple[int, int]], instead: Callable[[str], str]) -> str:
     parts: list[str] = []
     at = 0
-    for start, end in sorted(spans):
-        if end > at:
-            start = max(start, at)
-            parts += string[at:start], re.sub(r"[^\r\n]", COVER, string[start:end])
-            at = end
-    return "".join((*parts, string[at:]))
+    for start, end in spans:
+        parts += string[at:start], instead(string[start:end])
+        at = end
+    return "".join((*parts, string[at:])) if spans else string
 
 
 def redacted_source(source: Source) -> Source:
     """A source as reports show it."""
     if source.is_plain:
         return source
-    text = redacted(source.text)
+    text = redacted(source.text, values_in(source.text))
     source.is_plain = text == source.text
     return source if source.is_plain else source.with_text(text)
 
 
-# --- logs ------------------------------------------------------------------------------------------------
-
-_ADDRESS = Regex(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,200}:)[^\s/@]{1,200}(?=@)")
-_BEARER = Regex(r"(\b(?:bearer|basic|token)[ :]+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{12,}", re.IGNORECASE)
-_NAMED = (
-    Regex(r"(['\"]?)(?P<name>[A-Za-z_][\w-]{1,80})\1\s?[=:]\s?['\"]?(?P<value>[^\s'\",;&]{4,400})"),
-    Regex(r"(?<!\S)--(?P<name>[A-Za-z][\w-]{1,60})[= ]['\"]?(?P<value>[^\s'\"-][^\s'\"]{3,400})"),
-)
-_KEY = Regex(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*")
+def redacted_plan(plan: Any, values: tuple[str, ...]) -> Any:
+    """A plan without secrets. `values`: those of the script; others are told by the word or the key before them."""
+    return _Plan(values).redacted(plan)
 
 
-def masked(string: str) -> str:
-    """A text from a log with every secret in it replaced."""
-    string = _KEY.sub(rf"\1{MASK}", _TOKENS_OF_LOGS.sub(MASK, string))
-    string = _BEARER.sub(rf"\1{MASK}", _ADDRESS.sub(rf"\1{MASK}", string))
-    for pattern in _NAMED:
-        string = pattern.sub(_without_value, string)
-    return string
+class _Plan:
+    def __init__(self, values: tuple[str, ...]) -> None:
+        self.values = values
+        self.known: dict[str, str] = {}  # texts redacted before; most stand in a plan often
 
+    def redacted(self, value: Any) -> Any:
+        if isinstance(value, str):
+            if value not in self.known:
+                self.known[value] = redacted(value, self.values)
+            return self.known[value]
+        if isinstance(value, dict):
+            return {key: self._of_key(key, each) for key, each in value.items()}
+        if not isinstance(value, list):
+            return value
+        if not value or not all(isinstance(each, str) for each in value):
+            return [self.redacted(each) for each in value]
+        together, words = self.redacted(" ".join(value)), []
+        for word in value:
+            words.append(together[: len(word)])
+            together = together[len(word) + 1 :]
+        return words
 
-def _without_value(match: re.Match[str]) -> str:
-    if not is_secret(match["name"].replace("-", "_")) or match["value"].startswith(("$", MASK)):
-        return match[0]
-    return match[0].removesuffix(match["value"]) + MASK
+    def _of_key(self, key: str, value: Any) -> Any:
+        """The value of a key, which may be the name of a variable."""
+        if isinstance(value, str) and is_secret(key):
+            return self.redacted(f"{key}={value}")[len(key) + 1 :]
+        return self.redacted(value)
