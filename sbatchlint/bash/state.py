@@ -5,11 +5,12 @@ each. An alternative carries *guards*, the branches that it came from, so that v
 with values of another. An `if` whose condition reads and evaluates the same as an earlier one is the same branch.
 """
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from sbatchlint.bash.syntax.tree import Statement
-from sbatchlint.bash.values import Phase, Pieces, Text
+from sbatchlint.bash.values import Phase, Pieces, Text, text_of
 from sbatchlint.bash.variables import (
     MOST_ALTERNATIVES,
     Alternative,
@@ -22,7 +23,11 @@ from sbatchlint.bash.variables import (
     merge_guards,
     widen,
 )
+from sbatchlint.source.regex import Regex
 
+NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
+# References to references are followed this far.
+MOST_REFERENCES = 8
 # Letters of `declare` that do not change what is assigned.
 NOT_CHANGING = str.maketrans("", "", "Ar")
 # While the output of a substitution is collected, it is the value of a variable of this name.
@@ -121,6 +126,19 @@ class State:
 
     def set_option(self, name: str, value: bool | None) -> None:
         self.options = {**self.options, name: value}
+
+    def target(self, name: str) -> str:
+        """The variable that a name stands for, through references; the last one where that is not known."""
+        for _ in range(MOST_REFERENCES):
+            found = self.variables.get(name)
+            if found is None or not found.flags or "n" not in found.flags or len(found.alternatives) != 1:
+                break
+            fields = found.alternatives[0].fields
+            text = text_of(fields[0]) if fields else None
+            if text is None or not NAME.fullmatch(text):
+                break
+            name = text
+        return name
 
     def option(self, name: str) -> bool | None:
         return self.options.get(name, False)

@@ -39,7 +39,7 @@ class Alternative(NamedTuple):
 class Variable(NamedTuple):
     """A variable of the script; no alternatives at all means that it was unset.
 
-    `flags`: letters of `declare`: A (associative), i, l, u, r.
+    `flags`: letters of `declare`: A (associative), i, l, n (a reference to the variable of that name), r, u.
     """
 
     alternatives: tuple[Alternative, ...]

@@ -51,7 +51,7 @@ class ShellVariables:
         set_variable(self.expander, name, (piece,), scope, span, index)
 
     def key(self, name: str, subscript: str) -> str | None:
-        variable = self.scope.state.variables.get(name)
+        variable = self.scope.state.variables.get(self.scope.state.target(name))
         if variable is None or "A" not in variable.flags:
             return None
         if not re.fullmatch(r"\w+", subscript):

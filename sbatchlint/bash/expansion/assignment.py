@@ -1,6 +1,5 @@
 """Assignments: scalars, elements, arrays, `+=`, and the attributes of `declare`."""
 
-import re
 from collections.abc import Callable
 
 from sbatchlint.bash.expansion.arrays import element, element_index, indices, is_open, with_element
@@ -8,13 +7,12 @@ from sbatchlint.bash.expansion.lookup import alternatives
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.limits import MOST_PIECES, PIECES_OF_A_STATEMENT
-from sbatchlint.bash.state import State
+from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Word
 from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Variable, merge_guards, widen
 from sbatchlint.source.numbers import parse_integer
-from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 # In the environment of every batch job, so that an assignment reaches child processes.
@@ -24,7 +22,6 @@ ENVIRONMENT_NAMES = frozenset(
         "CUDA_VISIBLE_DEVICES", "PYTHONPATH",
     }
 )  # fmt: skip
-NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
 
 
 # --- values --------------------------------------------------------------------------------------
@@ -133,64 +130,98 @@ def _with_attributes(expander: Expander, field: Pieces, flags: str, scope: Scope
     return field if new is not None and new == text else (Piece(new, *span, expansion),)
 
 
+def right_side(
+    expander: Expander, node: Assignment, scope: Scope, local: bool = False, flags: str = ""
+) -> list[Alternative]:
+    """The alternatives of the value on the right side, with what `+=` appends an array to."""
+    if not isinstance(node.value, ArrayLiteral):
+        return expand_assignment(expander, node, scope)
+    name, old, fresh = _assigned(node.name, local, flags, scope.state)
+    before: tuple[Alternative, ...] = ()
+    if old is not None and not fresh:
+        before, flags = old.alternatives, flags + old.flags
+    elif old is None and node.append:
+        before = _inherited(expander, name, scope)
+    return _array(expander, node, node.value, before, flags, scope)
+
+
+def _assigned(name: str, local: bool, flags: str, state: State) -> tuple[str, Variable | None, bool]:
+    """The name of the variable that is assigned, the variable, and whether a declaration hides it by a local one."""
+    fresh = local and state.restored is not None and name not in state.restored
+    if not fresh and "n" not in flags:
+        name = state.target(name)
+    return name, state.variables.get(name), fresh
+
+
 # --- assignments -----------------------------------------------------------------------------------
 
 
 def assign(
     expander: Expander, node: Assignment, scope: Scope, exported: bool = False, local: bool = False,
-    flags: str = "", array: bool = False,
+    flags: str = "", array: bool = False, values: list[Alternative] | None = None,
 ) -> None:  # fmt: skip
-    """Runs an assignment. `exported`, `local`, `flags`, `array`: the attributes that a declaration adds."""
+    """Runs an assignment. `exported`, `local`, `flags`, `array`: the attributes that a declaration adds; `values`: its
+    right side, where that was expanded before."""
     state = scope.state
-    old = state.variables.get(node.name)
-    if old is not None and "r" in old.flags:
-        # a readonly variable: what bash does then depends on the command
-        expand_assignment(expander, node, scope)
+    span = scope.span(node)
+    if values is None:
+        values = right_side(expander, node, scope, local, flags)
+    name, old, fresh = _assigned(node.name, local, flags, state)
+    if old is not None and ("r" in old.flags or "n" in old.flags and old.alternatives and not fresh):
+        # a readonly variable: what bash does then depends on the command; or a reference to an unknown one
         state.doubtful = True
         return
-    span = scope.span(node)
-    fresh = local and state.restored is not None and node.name not in state.restored
+    if "n" in flags and not is_reference(node.name, values):
+        flags = flags.replace("n", "")
+        values = [Alternative((scope.unknown(name, span),))]
+        state.doubtful = True
     before: tuple[Alternative, ...] = ()
     if old is not None and not fresh:
         before, array, flags = old.alternatives, array or old.array, flags + old.flags
     flags = "".join(sorted(set(flags))) if flags else ""
     if isinstance(node.value, ArrayLiteral):
         array = True
-        if old is None and node.append:
-            before = _inherited(expander, node.name, scope)
-        values = with_attributes(expander, _array(expander, node, node.value, before, flags, scope), flags, scope)
+        values = with_attributes(expander, values, flags, scope)
     else:
         array = array or node.index is not None or "A" in flags
-        values = [Alternative((field,), guards) for field, guards in expander.assignment_value(node.value, scope)]
         index: int | str | None = "0" if "A" in flags else 0
         if node.index is not None:
             index = subscript(expander, node.index, flags, scope)
+            changed = state.variables.get(name)
+            if changed is not None and not fresh:
+                old, before = changed, changed.alternatives
         if old is None and not fresh and (node.append or node.index is not None):
-            before = _inherited(expander, node.name, scope)
+            before = _inherited(expander, name, scope)
         if array:
-            values = _in_element(expander, values, before, index, node.append, flags, span, node.name, scope)
+            values = _in_element(expander, values, before, index, node.append, flags, span, name, scope)
         elif node.append:
             values = _appended(expander, values, before, flags, scope)
         elif flags:
             values = with_attributes(expander, values, flags, scope)
     if local and state.restored is not None:
-        state.restored.setdefault(node.name, old)
+        state.restored.setdefault(name, old)
     is_exported = (
         exported
         or old is not None
         and old.exported
-        or node.name in ENVIRONMENT_NAMES  # a variable from the environment stays exported
+        or name in ENVIRONMENT_NAMES  # a variable from the environment stays exported
         or bool(state.option("allexport"))
     )
-    alternatives = widen(values, node.name, span, scope.context.phase)
+    alternatives = widen(values, name, span, scope.context.phase)
     size = 0
     for alternative in alternatives:
         if alternative.fields:
             size = max(size, len(alternative.fields if array else alternative.fields[0]))
     if size >= PIECES_OF_A_STATEMENT:
         expander.substituter.spend(size, scope, node)
-    state.variables[node.name] = Variable(alternatives, array, is_exported, span, flags)
+    state.variables[name] = Variable(alternatives, array, is_exported, span, flags)
     record_assignment(expander, node, alternatives, is_exported, span, scope)
+
+
+def is_reference(name: str, values: list[Alternative]) -> bool:
+    """Whether a variable of this name may hold these values as a reference: each is another variable's name."""
+    texts = [text_of(each.fields[0]) if each.fields else None for each in values]
+    return all(text is not None and text != name and NAME.fullmatch(text) for text in texts)
 
 
 def _inherited(expander: Expander, name: str, scope: Scope) -> tuple[Alternative, ...]:
@@ -285,9 +316,10 @@ def set_alternatives(
     expander: Expander, name: str, values: list[Alternative], scope: Scope, span: Span, index: int | str | None = None
 ) -> None:
     """Sets a variable, or an element of it, to several alternatives."""
+    name = scope.state.target(name)
     old = scope.state.variables.get(name)
     flags = old.flags if old is not None else ""
-    if "r" in flags:
+    if "r" in flags or "n" in flags:
         scope.state.doubtful = True
         return
     array = old is not None and old.array or index is not None
@@ -310,7 +342,9 @@ def set_alternatives(
 
 def set_fields(scope: Scope, name: str, fields: Fields, span: Span) -> None:
     """Sets a whole indexed array."""
+    name = scope.state.target(name)
     old = scope.state.variables.get(name)
+    scope.state.doubtful = scope.state.doubtful or old is not None and "n" in old.flags
     scope.state.variables[name] = Variable((Alternative(fields),), True, bool(old and old.exported), span)
 
 

@@ -1,6 +1,7 @@
 """The expansion of the parts of words: parameters, substitutions, arithmetic."""
 
 import re
+from collections.abc import Sequence
 
 from sbatchlint.bash.expansion import arithmetic
 from sbatchlint.bash.expansion.arithmetic_variables import ShellVariables
@@ -9,6 +10,7 @@ from sbatchlint.bash.expansion.parameters import expand_parameter
 from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.limits import MOST_NOTED
+from sbatchlint.bash.syntax.characters import backquote_escape, quoted_backquote_escape
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
     Broken,
@@ -17,6 +19,8 @@ from sbatchlint.bash.syntax.tree import (
     Parameter,
     Part,
     ProcessSubstitution,
+    Statement,
+    Unparsed,
     Word,
 )
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, Text, expansions, flattened, text_of
@@ -59,7 +63,8 @@ class ScriptExpander(Expander):
     def _substitution(self, part: CommandSubstitution, scope: Scope, span: Span, splitting: bool) -> list[Choice]:
         inputs: list[Expansion] = []
         commands: list[tuple[str, ...]] = []
-        known = self.substituter.output(part.body, scope, inputs, commands)
+        body, inner = self._body(part, scope)
+        known = self.substituter.output(body, inner, inputs, commands)
         inside = scope.written(part).strip("`")
         name = "$(" + " ".join(inside.removeprefix("$(").removesuffix(")").split()) + ")"
         expansion = Expansion(name, span, scope.context.phase, flattened(inputs), tuple(commands))
@@ -67,6 +72,20 @@ class ScriptExpander(Expander):
             return [((((Piece(None, *span, expansion, open=splitting),), splitting),), NO_GUARDS)]
         empty: Segments = () if splitting else (((Piece("", span.start, span.start),), False),)
         return [(segments_of(pieces, splitting) or empty, guards) for pieces, guards in known]
+
+    def _body(self, part: CommandSubstitution, scope: Scope) -> tuple[Sequence[Statement], Scope]:
+        """The commands of a substitution; those in backquotes are parsed without their backslashes."""
+        if not part.backquoted or not part.body or not isinstance(part.body[0], Unparsed):
+            return part.body, scope
+        start, end = part.body[0].start, part.body[0].end
+        escape = quoted_backquote_escape if part.quoted else backquote_escape
+        pieces: list[Piece] = []
+        for match in escape.finditer(scope.text.string, start, end):
+            pieces.extend(scope.text.pieces(start, match.start()))
+            start = match.start() + 1
+        text = Text((*pieces, *scope.text.pieces(start, end)))
+        context = scope.context.replace(depth=scope.context.depth + 1)
+        return self.substituter.parsed(text.string).statements, Scope(scope.state, text, context)
 
     # --- arithmetic --------------------------------------------------------------------------
 

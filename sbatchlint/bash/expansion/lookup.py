@@ -25,6 +25,8 @@ def alternatives(
         return (Alternative(inherited(environment, name, scope, span)),)
     if not found.alternatives:
         return (Alternative(None),)
+    if found.flags and "n" in found.flags:  # a reference to a variable that is not known
+        return (Alternative((scope.unknown(name, span),)),)
     if len(found.alternatives) == 1 and found.alternatives[0].fields is not None:
         return found.alternatives
     results: list[Alternative] = []
@@ -41,6 +43,7 @@ def elements(
     environment: Environment, name: str, index: int | str | None, scope: Scope, span: Span
 ) -> list[ValueChoice]:
     """The alternatives of a scalar, or of an element; at most one field each. `index` "": unknown."""
+    name = scope.state.target(name)
     found = scope.state.variables.get(name)
     flags = found.flags if found is not None else ""
     array = found is not None and found.array

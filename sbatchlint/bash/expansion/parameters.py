@@ -4,12 +4,13 @@ import re
 from collections.abc import Hashable
 
 from sbatchlint.bash.expansion.arrays import indices, is_open
-from sbatchlint.bash.expansion.assignment import NAME, set_alternatives, subscript
+from sbatchlint.bash.expansion.assignment import set_alternatives, subscript
 from sbatchlint.bash.expansion.field_splitting import BREAK, Segment, Segments, joined, segments_of, separators_of
 from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, note_unset
 from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.expansion.words import Expander
+from sbatchlint.bash.state import NAME
 from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.values import Piece, expansions, flattened, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variable, Variables, merge_guards
@@ -91,7 +92,7 @@ class ParameterExpansion:
         trace.record_read(name, part.start, part.end, operator, found, scope.text, scope.context)
 
     def _subject(self) -> Subject:
-        name, index = self.part.name, self.part.index
+        name, index = self.scope.state.target(self.part.name), self.part.index
         if index is None:
             return Subject(name, None, name in ("@", "*"), name == "*")
         raw = self.scope.written(index)
@@ -328,6 +329,11 @@ class ParameterExpansion:
         results: list[Choice] = []
         variables = scope.state.variables
         self._record(part.name, part.operator)
+        own = variables.get(part.name)
+        if own is not None and "n" in own.flags:
+            # the name that a reference stands for
+            named = [(each.fields[0], each.guards) for each in own.alternatives if each.fields]
+            return [(segments_of(pieces, self.splitting), guards) for pieces, guards in named]
         for fields, guards in self._values(self._subject()):
             name = text_of(fields[0]) if fields else ""
             match = None if name is None else INDIRECT.fullmatch(name)
@@ -354,7 +360,7 @@ class ParameterExpansion:
 
     def _keys(self, star: bool) -> list[Choice]:
         """The alternatives of `${!A[@]}`, the subscripts of an array."""
-        name = self.part.name
+        name = self.scope.state.target(self.part.name)
         found = self.scope.state.variables.get(name)
         results: list[Choice] = []
         for alternative in alternatives(self.environment, name, found, self.scope, self.span):

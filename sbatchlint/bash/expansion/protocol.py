@@ -6,7 +6,7 @@ from typing import Protocol
 from sbatchlint.bash.expansion.field_splitting import Segments
 from sbatchlint.bash.limits import Limits
 from sbatchlint.bash.state import State
-from sbatchlint.bash.syntax.tree import Assignment, Part, Redirect, Statement, Word
+from sbatchlint.bash.syntax.tree import Assignment, Part, Program, Redirect, Statement, Word
 from sbatchlint.bash.trace import Context, Trace
 from sbatchlint.bash.values import Expansion, Piece, Pieces, Text
 from sbatchlint.bash.variables import Fields, Guards
@@ -71,6 +71,9 @@ class Substituter(Protocol):
         self, body: Sequence[Statement], scope: Scope, inputs: list[Expansion], commands: list[tuple[str, ...]]
     ) -> list[tuple[Pieces, Guards]] | None:
         """What a substitution prints, None where unknown; adds its inputs and the commands that run in it."""
+
+    def parsed(self, string: str) -> Program:
+        """The program that a string is."""
 
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
         """Charges a long value like statements. Raises WorkBudgetExceeded where the budget is spent."""

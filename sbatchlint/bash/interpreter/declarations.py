@@ -3,10 +3,10 @@
 import re
 from functools import lru_cache
 
-from sbatchlint.bash.expansion.assignment import NAME, assign, unset_element, with_attributes
-from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.expansion.assignment import assign, is_reference, right_side, unset_element, with_attributes
+from sbatchlint.bash.expansion.protocol import FieldChoice, Scope
 from sbatchlint.bash.interpreter.base import Interpreter
-from sbatchlint.bash.state import State
+from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.syntax.tree import Assignment, Simple, Word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Piece, Pieces, cut, known_prefix, shown_text, text_of
@@ -27,14 +27,13 @@ class Declared:
         self.command = command
         self.functions = "f" in on or "F" in on
         self.prints = "p" in on
-        self.references = "n" in on and command in ("declare", "local", "typeset")
         self.unexported = command == "export" and "n" in on or "x" in off
         self.exported = (command == "export" or "x" in on) and not self.unexported
         self.local = command in ("local", "declare", "typeset") and "g" not in on and in_function
-        self.flags = "".join([each for each in "Ailru" if each in on and command != "export"])
+        self.flags = "".join([each for each in "Ailnru" if each in on and command != "export"])
         if command == "readonly" and not self.functions and "r" not in self.flags:
             self.flags += "r"
-        self.removed = "".join([each for each in "ilu" if each in off])
+        self.removed = "".join([each for each in "ilnu" if each in off])
         self.array = "a" in on or "A" in on
 
 
@@ -54,22 +53,26 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
             options.append(text)
     declared = _declared(command, tuple(options), state.restored is not None)
     state.status = 0
+    # all words are expanded before the first of them is assigned
+    expander = interpreter.expander
+    expanded: list[tuple[Assignment | Word, list[Alternative], list[FieldChoice]]] = []
     seen = 0
     for word in node.words[1:]:
         if isinstance(word, Assignment):
-            if declared.references:
-                state.doubtful = True
-            assign(interpreter.expander, word, scope, declared.exported, declared.local, declared.flags, declared.array)
-            continue
-        if seen < len(options):
+            expanded.append((word, right_side(expander, word, scope, declared.local, declared.flags), []))
+        elif seen < len(options):
             seen += 1
-            continue
-        choices = interpreter.expander.fields(word, scope)
-        if len(choices) != 1:
+        else:
+            expanded.append((word, [], expander.fields(word, scope)))
+    local, flags = declared.local, declared.flags
+    for word, values, choices in expanded:
+        if isinstance(word, Assignment):
+            assign(expander, word, scope, declared.exported, local, flags, declared.array, values)
+        elif len(choices) != 1:
             state.doubtful = True
-            continue
-        for field in choices[0][0]:
-            _declare_field(interpreter, declared, field, scope.span(word), scope)
+        else:
+            for field in choices[0][0]:
+                _declare_field(interpreter, declared, field, scope.span(word), scope)
     if declared.functions or declared.prints or len(node.words) == 1:
         interpreter.emit(_printed_functions(node, scope), scope)
 
@@ -92,8 +95,10 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     if declared.prints:
         state.status = None
         return
-    old = state.variables.get(name)
     fresh = declared.local and state.restored is not None and name not in state.restored
+    if not fresh and "n" not in declared.flags + declared.removed:
+        name = state.target(name)
+    old = state.variables.get(name)
     if declared.local and state.restored is not None:
         state.restored.setdefault(name, old)
     if old is not None and "r" in old.flags and (equals or fresh):
@@ -114,6 +119,10 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
             ]
         )
         values = with_attributes(interpreter.expander, [Alternative((pieces,))], flags, scope)
+        if "n" in flags and not is_reference(name, values):
+            flags = flags.replace("n", "")
+            values = [Alternative((scope.unknown(name, span),))]
+            state.doubtful = True
         state.variables[name] = Variable(tuple(values), array, exported, span, flags)
         return
     if old is None and not fresh and not declared.array and not declared.flags:
@@ -149,26 +158,27 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     """`unset NAME`, `unset 'NAME[i]'`, `unset -f NAME`."""
     state = scope.state
     state.status = 0
-    functions = variables = False
+    functions = variables = references = False
     for field in invocation.argv[1:]:
         name = text_of(field)
         if name is None:
             state.doubtful = True
             continue
         if name.startswith("-"):
-            functions, variables = "f" in name, "v" in name
+            functions, variables, references = "f" in name, "v" in name, "n" in name
             continue
         match = ELEMENT.fullmatch(name)
         if match is not None:
             _unset_one(interpreter, match[1], match[2], invocation.span, scope)
             continue
         if not functions and (variables or name not in state.functions or _is_variable(state, name)):
+            name = name if references else state.target(name)
             old = state.variables.get(name)
-            if old is not None and "r" in old.flags:
+            if old is not None and ("r" in old.flags or "n" in old.flags and not references):
                 state.doubtful = True
                 continue
             flags = old.flags if old is not None and state.restored is not None and name in state.restored else ""
-            state.variables[name] = Variable((), span=invocation.span, flags=flags.replace("A", ""))
+            state.variables[name] = Variable((), span=invocation.span, flags=flags.replace("A", "").replace("n", ""))
         else:
             state.set_function(name, None)
     return state
@@ -181,6 +191,7 @@ def _is_variable(state: State, name: str) -> bool:
 
 def _unset_one(interpreter: Interpreter, name: str, subscript: str, span: Span, scope: Scope) -> None:
     state = scope.state
+    name = state.target(name)
     old = state.variables.get(name)
     index: int | str | None = subscript
     if old is None or "A" not in old.flags:

@@ -145,6 +145,7 @@ def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
     if not variable.isidentifier() or bracket and not rest.endswith("]"):
         return None
     index: int | str | None = None
+    variable = scope.state.target(variable)
     found = scope.state.variables.get(variable)
     if bracket:
         subscript = rest[:-1]

@@ -252,6 +252,7 @@ class ScriptInterpreter(Interpreter):
     def on_unparsed(self, node: Unparsed, scope: Scope) -> State | None:
         scope.state.sourced = True
         scope.state.status = None
+        self.emit(None, scope)
         return scope.state
 
     def on_compound(self, node: If | Case | For | ArithmeticFor | While, scope: Scope) -> State | None:
@@ -287,6 +288,9 @@ class ScriptInterpreter(Interpreter):
             self.substituted = None
             return None
         self.substituted = end.status
+        if _reads_file(body):
+            self.substituted = None
+            return None
         results = []
         for alternative in end.variables[STDOUT].alternatives:
             if alternative.fields is None:
@@ -296,6 +300,12 @@ class ScriptInterpreter(Interpreter):
                 return None
             results.append((programs.without_final_newlines(pieces), alternative.guards))
         return results or None
+
+
+def _reads_file(body: Sequence[Statement]) -> bool:
+    """Whether a substitution is `$(< file)`."""
+    only = body[0] if len(body) == 1 else None
+    return isinstance(only, Simple) and not only.words and any(each.operator == "<" for each in only.redirects)
 
 
 _COMPOUNDS: dict[type[Statement], Callable[[Interpreter, Any, Scope], State | None]] = {

@@ -97,7 +97,8 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
 
     def variable(state: State, alternatives: tuple[Alternative, ...]) -> Variable:
         old = state.variables.get(node.name)
-        return Variable(alternatives, exported=bool(old and old.exported), span=span)
+        flags = "n" if old is not None and "n" in old.flags else ""
+        return Variable(alternatives, exported=bool(old and old.exported), span=span, flags=flags)
 
     def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         if not known:

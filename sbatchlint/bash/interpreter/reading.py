@@ -1,10 +1,10 @@
 """`read`, `mapfile` and `getopts`: variables set from standard input, or from the arguments."""
 
-from sbatchlint.bash.expansion.assignment import NAME, set_fields, set_variable
+from sbatchlint.bash.expansion.assignment import set_fields, set_variable
 from sbatchlint.bash.expansion.field_splitting import WHITESPACE, separators_of
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
-from sbatchlint.bash.state import State
+from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, shown_text, text_of
 from sbatchlint.source.text import Span
@@ -205,7 +205,7 @@ def set_named(interpreter: Interpreter, name: str, value: Pieces | None, scope: 
         scope.state.doubtful = True
         return
     index: int | str | None = None
-    old = scope.state.variables.get(variable)
+    old = scope.state.variables.get(scope.state.target(variable))
     if bracket:
         index = rest[:-1]
         if old is None or "A" not in old.flags:
