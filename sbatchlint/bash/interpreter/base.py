@@ -5,6 +5,7 @@ from typing import NoReturn, Protocol, TypeVar
 
 from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Environment, Scope, Substituter
+from sbatchlint.bash.interpreter.decisions import Decisions
 from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
 from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, WORK_OF, Limits, WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, UNKNOWN_OUTPUT, State, join
@@ -78,6 +79,8 @@ class Interpreter(Substituter):
         self.return_states: list[list[State]] = []  # where functions were left, a list for each call, innermost last
         self.exit_states: list[State] = []  # where this shell exited
         self.loops: list[LoopFrame] = []
+        self.walked: list[Decisions] = []  # of the loops whose iterations are walked one by one, innermost last
+        self.recorded: list[Decisions] = []  # of those whose iterations are recorded together
         self.silent = 0  # how many statements may still be walked without being recorded
         self.all_silent = MOST_SILENT_OF_ALL
         self.substituted: int | None = 0  # the status of the last substitution
@@ -171,6 +174,31 @@ class Interpreter(Substituter):
         key = self.new_key("join")
         return join([(each, frozenset(((key, arm),))) for arm, each in enumerate(live)], phase)
 
+    # --- what iterations decide ----------------------------------------------------------------
+
+    def decided(self, place: Hashable, truth: bool | None, scope: Scope) -> bool | None:
+        """Whether a condition holds, also by what the iterations of the loops around it decided; `place`: its own."""
+        if truth is None:
+            outcomes = [decisions.outcome(place, scope) for decisions in self.recorded]
+            truth = next((outcome for outcome in outcomes if outcome is not None), None)
+        for decisions in self.walked:
+            decisions.note(place, truth)
+        return truth
+
+    def varies(self, place: Hashable, truth: bool) -> bool:
+        """Whether another iteration decided a condition the other way."""
+        return any(decisions.arm(place, not truth) for decisions in self.walked)
+
+    def arm(self, place: Hashable, truth: bool, state: State, scope: Scope) -> State | None:
+        """The state in which an undecided condition holds, or does not: that of the iterations that decide it so."""
+        around = [decisions for decisions in self.recorded if decisions.parent is scope.context.parent]
+        for decisions in around:
+            if not decisions.keep(place, truth, state):
+                return None
+        if len(around) > 1 and place in around[-1].undecided and any(each.is_mixed(place) for each in around[:-1]):
+            around[-1].widen(state, scope)
+        return state
+
     def marks(self) -> list[tuple[list[State], int]]:
         """The lists of states that left by `exit`, `return`, `break` or `continue`, with their current lengths."""
         lists = [*self.return_states, self.exit_states]
@@ -195,6 +223,7 @@ class Interpreter(Substituter):
         allowed = self.silent = self.silent or MOST_SILENT
         self.trace = Trace(is_kept=False)
         returns, leaves = self.return_states, self.exit_states
+        walked, recorded = self.walked, self.recorded
         try:
             result = walk()
         except LoopBudgetExceeded:
@@ -203,6 +232,7 @@ class Interpreter(Substituter):
             return None
         finally:
             self.trace, self.return_states, self.exit_states, self.loops = trace, returns, leaves, before
+            self.walked, self.recorded = walked, recorded
             escaped = self.reset(marks)
             if outermost:
                 self.all_silent -= allowed - self.silent

@@ -111,7 +111,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
         state = interpreter.statement(condition[-1], here)
         if state is None:
             break
-        truth = None if state.status is None else state.status == 0
+        place = "if", id(condition[-1])
+        truth = interpreter.decided(place, None if state.status is None else state.status == 0, here)
         if truth is not False:
             own = passed | frozenset(((key, 0),))
             guards = merge_guards(context.guards, own)
@@ -121,8 +122,12 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
                     arm = context.copy()
                     arm.guards, arm.conditional, arm.restricted = guards, True, restricted
                 exits = interpreter.failed_exits
-                end = interpreter.statements(body, Scope(state.copy(), scope.text, arm))
-                if truth is True and end is None and interpreter.failed_exits > exits:
+                taken: State | None = state.copy()
+                if truth is None:
+                    taken = interpreter.arm(place, True, state.copy(), here)
+                end = interpreter.statements(body, Scope(taken, scope.text, arm)) if taken is not None else None
+                is_varying = interpreter.varies(place, True)
+                if truth is True and end is None and interpreter.failed_exits > exits and not is_varying:
                     # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
                     doubtful = True
                     continue
@@ -134,6 +139,9 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             passed = passed | frozenset(((key, 1),))
             context = context.copy()
             context.conditional, context.restricted = True, restricted
+            state = interpreter.arm(place, False, state, here)
+            if state is None:
+                break
     if state is not None:
         guards = merge_guards(scope.context.guards, passed)
         if guards is not None:
@@ -162,7 +170,7 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
     waiting: State | None = scope.state
     falling: State | None = None
     alone = True
-    for patterns, body, terminator in node.items:
+    for number, (patterns, body, terminator) in enumerate(node.items):
         truth: bool | None = False
         if waiting is not None:
             for pattern in patterns:
@@ -170,6 +178,7 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
                 extended = waiting.options.get("extglob", False)
                 matching = text_matches(text, subject, extended) if subject is not None else text == "*" or None
                 truth = either(truth, matching)
+            truth = interpreter.decided((id(node), number), truth, scope)
         if truth is False and falling is None:
             continue
         labels = tuple(scope.written(pattern) for pattern in patterns)
@@ -184,14 +193,20 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
         if not certain:
             context.guards, context.conditional = guards, True
         taken = waiting.copy() if waiting is not None and truth is not False else None
+        if taken is not None and truth is None:
+            taken = interpreter.arm((id(node), number), True, taken, scope)
+        if waiting is not None and truth is None:
+            waiting = interpreter.arm((id(node), number), False, waiting, scope)
         if taken is not None and not body:
             taken.status = 0
         start = interpreter.merge([taken, falling], scope.context.phase)
         falling = None
         if truth is True:
             waiting = None
-        if start is None:
+        if start is None and waiting is None:
             break
+        if start is None:
+            continue
         end = interpreter.statements(body, Scope(start, scope.text, context))
         if terminator == ";&":
             falling, alone = end, certain

@@ -187,18 +187,22 @@ class ScriptInterpreter(Interpreter):
         left = self.statement(node.left, Scope(scope.state, scope.text, tested))
         if left is None:
             return None
-        if left.status is not None:
-            if (left.status == 0) != (node.operator == "&&"):
+        place, wanted = id(node), node.operator == "&&"
+        truth = self.decided(place, None if left.status is None else (left.status == 0) == wanted, scope)
+        if truth is not None:
+            if left.status is None:
+                left.status = 0 if truth == wanted else None
+            if not truth:
                 return left
             exits = self.failed_exits
             right = self.statement(node.right, Scope(left.copy(), scope.text, scope.context))
-            if right is None and self.failed_exits > exits:
+            if right is None and self.failed_exits > exits and not self.varies(place, True):
                 # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
                 left.doubtful = True
                 left.status = None
                 return left
             return right
-        arm = 0 if node.operator == "&&" else 1
+        arm = 0 if wanted else 1
         guards = merge_guards(scope.context.guards, frozenset(((guard, arm),)))
         if guards is None:
             return left
@@ -207,7 +211,10 @@ class ScriptInterpreter(Interpreter):
         context = scope.context.copy()
         context.conditional = context.conditional or not usual
         context.guards, context.restricted = guards, restricted
-        right = self.statement(node.right, Scope(left.copy(), scope.text, context))
+        right = self.arm(place, True, left.copy(), scope)
+        if right is not None:
+            right = self.statement(node.right, Scope(right, scope.text, context))
+        left = self.arm(place, False, left, scope)
         return join([(left, frozenset(((guard, 1 - arm),))), (right, frozenset(((guard, arm),)))], scope.context.phase)
 
     def on_background(self, node: Background, scope: Scope) -> State | None:

@@ -32,6 +32,7 @@ CHANGING = Regex(
     r"unset|function)(?=\s|;|$)",
     re.MULTILINE,
 )
+BRANCHES = Regex(r"&&|\|\||\b(?:if|case|while|until)\b")
 # What walks other statements from one iteration to the next; and the commands that leave, or run a program in a value.
 BRANCHING = (AndOr, ArithmeticFor, Case, For, Function, If, While)
 LEADING = frozenset({
@@ -49,6 +50,11 @@ def is_plain(body: Sequence[Statement], scope: Scope) -> bool:
     """Whether the body plainly changes nothing: most loops only start commands."""
     source = scope.text.string[body[0].start : body[-1].end]
     return not CHANGING.search(source) and not any(name in source for name in scope.state.functions)
+
+
+def is_branching(body: Sequence[Statement], scope: Scope) -> bool:
+    """Whether a condition may decide what an iteration runs."""
+    return bool(BRANCHES.search(scope.text.string, body[0].start, body[-1].end))
 
 
 def is_straight(body: Sequence[Statement], state: State) -> bool:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from sbatchlint.bash.expansion.arrays import is_open
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter, LoopFrame
-from sbatchlint.bash.interpreter.loop_bodies import is_pattern, is_plain, is_straight
+from sbatchlint.bash.interpreter.decisions import Decisions
+from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_pattern, is_plain, is_straight
 from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
@@ -48,6 +49,7 @@ class Loop:
         self.between = between
         self.condition = False  # whether `begin` runs commands
         self.variable: tuple[str, Variable] | None = None  # what the recorded body sees in the loop's variable
+        self.widened: tuple[str, Variable] | None = None  # the same where the iterations were not walked
         self.certain = False  # there is at least one iteration
         self.several = True
         self.iterations = 0  # how many iterations there are, where that is known beforehand
@@ -65,12 +67,14 @@ class Iteration(NamedTuple):
     frame: LoopFrame
     escaped: list[list[State]]
     cost: int
+    decisions: Decisions
 
 
 class Unrolled:
-    """The states of a loop that was unrolled."""
+    """The states of a loop that was unrolled, and what its iterations decided."""
 
-    def __init__(self) -> None:
+    def __init__(self, decisions: Decisions) -> None:
+        self.decisions = decisions
         self.before: list[State] = []  # at each evaluation of a condition that runs commands
         self.entries: list[State] = []
         self.final: State | None = None
@@ -120,7 +124,13 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         plain = is_plain(loop.body, scope)
         first = None if plain else _first_iteration(interpreter, loop, scope)
         if plain or first is not None and _is_independent(first, scope.state, node.name, items[0]):
+            if len(items) <= MOST_ITEMS and is_branching(loop.body, scope):
+                walked = interpreter.silently(lambda: _unroll(interpreter, loop, scope, first))
+                if walked is not None and walked[0] is not None:
+                    return _record_iterations(interpreter, loop, scope, walked[0], walked[1])
             return _record_alike(interpreter, loop, scope, node.name, items, variable)
+        # where the iterations cannot be walked
+        loop.widened = node.name, variable(scope.state, (Alternative((unknown,)),))
     return run(interpreter, loop, scope, first)
 
 
@@ -157,10 +167,11 @@ def _record_alike(
     alternatives = tuple([Alternative((item,), frozenset(((key, iteration),))) for iteration, item in enumerate(items)])
     seen = loop.variable[1] if loop.variable is not None else variable(state, alternatives)
     state.variables[name] = seen
-    end, _ = interpreter.iteration(loop.body, Scope(state, scope.text, loop.inside(scope.context)))
+    end, frame = interpreter.iteration(loop.body, Scope(state, scope.text, loop.inside(scope.context)))
+    end = interpreter.merge([end, *frame.continues], scope.context.phase)
     if end is not None:
         end.variables[name] = variable(end, (Alternative((items[-1],)),))
-    return end
+    return interpreter.merge([end, *frame.breaks], scope.context.phase)
 
 
 def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Scope) -> State | None:
@@ -205,9 +216,12 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
 def _first_iteration(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iteration | None:
     """Walks one iteration, whether or not it happens; None where that would take too long."""
 
+    decisions = Decisions(interpreter.new_key("loop"), scope.state.variables.copy(), scope.context.parent)
+
     def walk() -> tuple[State | None, LoopFrame, int]:
         frame = LoopFrame()
         left = interpreter.silent
+        interpreter.walked = [*interpreter.walked, decisions]
         _, end = loop.begin(scope.state.copy(), 0, scope.context)
         if end is not None:
             end, frame = interpreter.iteration(loop.body, Scope(end, scope.text, scope.context))
@@ -220,7 +234,7 @@ def _first_iteration(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iter
     if walked is None:
         return None
     (end, frame, cost), escaped = walked
-    return Iteration(end, frame, escaped, cost)
+    return Iteration(end, frame, escaped, cost, decisions)
 
 
 def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration | None) -> Unrolled | None:
@@ -229,11 +243,17 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration
         needed = first.cost * min(loop.iterations, MOST_ITERATIONS)
         if needed >= interpreter.silent and is_straight(loop.body, scope.state):
             interpreter.charge(8 * needed, loop.span)  # raises: there are too many
-    found = Unrolled()
+    if first is not None:
+        decisions = first.decisions
+    else:
+        decisions = Decisions(interpreter.new_key("loop"), scope.state.variables.copy(), scope.context.parent)
+    interpreter.walked = [*interpreter.walked, decisions]
+    found = Unrolled(decisions)
     finals: list[State] = []
     state = scope.state.copy()
     status: int | None = 0
     for iteration in range(MOST_ITERATIONS + 1):
+        decisions.iteration = iteration
         if loop.condition:
             found.before.append(state.copy())
         has_next, begun = loop.begin(state, iteration, scope.context)
@@ -278,9 +298,12 @@ def _record_iterations(
 ) -> State | None:
     """Records the body of a loop that was unrolled."""
     marks = interpreter.marks()
-    key = interpreter.new_key("loop")
+    key = iterations.decisions.key
     phase = scope.context.phase
     count = len(iterations.entries)
+    walked, recorded = interpreter.walked, interpreter.recorded
+    # what is decided around was noted when the iterations were walked
+    interpreter.walked, interpreter.recorded = [], [*recorded, iterations.decisions]
     if loop.condition:
         looked = _joined(iterations.before, key, phase)
         context = loop.inside(scope.context) if count else scope.context
@@ -292,6 +315,7 @@ def _record_iterations(
             entry.variables[loop.variable[0]] = loop.variable[1]
         context = loop.inside(scope.context) if count > 1 else scope.context
         interpreter.iteration(loop.body, Scope(entry, scope.text, context))
+    interpreter.walked, interpreter.recorded = walked, recorded
     interpreter.reset(marks, escaped)
     if iterations.final is not None and not any(escaped):
         iterations.final.escaped = scope.state.escaped
@@ -324,8 +348,9 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     _, begun = loop.begin(entry, 0, looped if loop.condition else scope.context)
     if begun is None:
         return None
-    if loop.variable is not None:
-        begun.variables[loop.variable[0]] = loop.variable[1]
+    variable = loop.variable or loop.widened
+    if variable is not None:
+        begun.variables[variable[0]] = variable[1]
     context = looped.replace(conditional=scope.context.conditional or not loop.certain)
     end, frame = interpreter.iteration(loop.body, Scope(begun.copy(), scope.text, context))
     ends = [end, *frame.continues]
