@@ -1,22 +1,22 @@
 """The script ends while commands that it started with `&` still run, and Slurm kills them.
 
-A job is over when its batch script is, and Slurm then kills what still runs in it. A background `srun` has usually not
-even started its tasks. The job's state is the exit status of the script: COMPLETED 0:0 after a second or two, with
+A job is over when its batch script ends, and Slurm then kills what still runs in it. A background `srun` has usually
+not even started its tasks. The job's state is the exit status of the script: COMPLETED 0:0 after a second or two, with
 empty logs and no results. `nohup`, `setsid` and `disown` do not help, as Slurm kills all processes in the job's cgroup
 (`ProctrackType=proctrack/cgroup`, the default). The shell of a task is no different: the step ends with it.
 
-`wait` waits for the children of the shell that runs it, and for nothing else. What `( … & )`, a loop behind a pipe
-(`… | while read x; do … & done`) or another program has started is no child of the script's shell; `wait` belongs
-inside those parentheses, that loop's braces, or that program.
+`wait` waits for the children of the shell that runs it, and for nothing else. What `( … & )`, a loop after a pipe (`… |
+while read x; do … & done`) or another program has started is not a child of the script's shell; `wait` belongs inside
+those parentheses, that loop's braces, or that program.
 
-Nothing is reported where what follows may last longer: any command that is not known to be quick, or a loop that polls.
+Nothing is reported where something that may last longer follows: any command not known to be quick, or a polling loop.
 
 ## Fix
 
-Adds `wait` after the statement, or the loop. Safe where these are steps, or runs of one program; unsafe where it is not
-known what they are, or where one of several programs may be a server, for which `wait` would wait until the time limit.
-None where something else runs beside them that may never end, such as a monitor, or where the `wait` belongs into
-another shell than the script's.
+Adds `wait` after the statement, or the loop. Safe where these are steps, or runs of one program; unsafe where they are
+unknown, or where one of several programs may be a server, for which `wait` would wait until the time limit. None where
+something else runs at the same time that may never end, such as a monitor, or where the `wait` belongs in another shell
+than the script's.
 
 ## References
 
@@ -49,11 +49,11 @@ CARD = Card(
     seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
-# What runs a program's text, or another command, as a part of the shell around it.
+# Commands that run another program or command as a part of the enclosing shell.
 _SHELL_NAMES = "apptainer bash dash env eval ksh nice nohup setsid sh singularity source srun time zsh ."
 _SHELLS = frozenset(_SHELL_NAMES.split())
-_LONGEST_SLEEP = 30  # seconds that no work is expected to be done in
-# A loop whose end is written in its header: it goes over words, lines of a file, or counts.
+_LONGEST_SLEEP = 30  # seconds; no work ends within so short a time
+# A loop whose header bounds it: it iterates over words or lines of a file, or counts.
 _BOUNDED = Regex(
     r"for\s+\w|for\s*\(\([^;]*;[^;$]*[<>=][^;]*;|while\s+(?:IFS=\S*\s+)?read\b|(?:while|until)\s*\(\([^)$]*[<>][^)$]*\)\)"
     r"|(?:while|until)\s+\[[^]$]*\$\{?\w+\}?\"?\s+-(?:lt|le|gt|ge|ne|eq)\s[^]]*\]"
@@ -61,16 +61,16 @@ _BOUNDED = Regex(
 _ENDLESS = Regex(r"while\s+(?:true|:|\[+\s*1|\(\(\s*1\s*\)\))|until\s+false|for\s*\(\(\s*;|for\s*\(\([^;]*;\s*;")
 _TEST = Regex(r"!|\[|test\b|\(\(")
 _POLLING = Regex(r"while|until")
-# What feeds a loop and may never come to an end.
+# Commands that feed a loop and may never end.
 _FEEDS = frozenset({"inotifywait", "tail", "watch", "dmesg", "journalctl", "nc", "ssh"})
 
 
-class Left(NamedTuple):
+class Abandoned(NamedTuple):
     """A statement in the background that the script does not wait for.
 
-    `shell`: its own; `home`: the one that started it, which alone could wait. `first`: the first command in it, `work`
-    the one that is lost. `certain`: that surely is work, and surely started. `elsewhere`: a `wait` that follows, in
-    another shell.
+    `shell`: its own; `home`: the one that started it, and that alone can wait for it. `first`: its first command;
+    `work`: the one that is lost. `certain`: whether that is surely work, and surely started. `elsewhere`: a `wait` that
+    follows in another shell.
     """
 
     shell: Shell
@@ -82,14 +82,14 @@ class Left(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or not _backgrounds(job) or not _is_followed(job):
+    if job.phase is not Phase.BATCH or not _backgrounds(job) or not _is_fully_known(job):
         return
-    groups: dict[tuple[str, Span], list[Left]] = {}
+    groups: dict[tuple[str, Span], list[Abandoned]] = {}
     outlasted: dict[int, int] = {}
     for shell, commands in reversed(_backgrounds(job).values()):
-        left = _left(job, shell, commands, outlasted)
-        if left is not None:
-            groups.setdefault((left.home.kind, left.home.span), []).append(left)
+        lost = _abandoned(job, shell, commands, outlasted)
+        if lost is not None:
+            groups.setdefault((lost.home.kind, lost.home.span), []).append(lost)
     for group in groups.values():
         group.reverse()
         places = dict.fromkeys(_place(job, each.work) for each in group)
@@ -108,7 +108,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 @once
 def _backgrounds(job: Job) -> dict[int, tuple[Shell, list[Invocation]]]:
-    """The shells of statements in the background, each with all commands inside, in the order of running."""
+    """The shells of statements in the background, each with all its commands in the order of execution."""
     found: dict[int, tuple[Shell, list[Invocation]]] = {}
     for command in job.invocations:
         if command.context.background is not None:
@@ -118,8 +118,8 @@ def _backgrounds(job: Job) -> dict[int, tuple[Shell, list[Invocation]]]:
     return found
 
 
-def _is_followed(job: Job) -> bool:
-    """Whether all is known that the script runs, and in which shell; and no pipe of its own can make one wait."""
+def _is_fully_known(job: Job) -> bool:
+    """Whether everything that the script runs is known, with its shell, and no named pipe can make one wait."""
     if job.program.errors or job.limits.met:
         return False
     if any(nodes_of(program, Unparsed) for _, program in programs(job)):
@@ -133,11 +133,11 @@ def _is_followed(job: Job) -> bool:
     return True
 
 
-def _left(job: Job, shell: Shell, commands: list[Invocation], outlasted: dict[int, int]) -> Left | None:
-    """What a statement in the background leaves running when the shell at the root of it ends; None for nothing.
+def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: dict[int, int]) -> Abandoned | None:
+    """What a background statement leaves running when its root shell ends; None where that waits for it.
 
-    `outlasted`: by the shell that starts them, from which command on nothing lasts; for statements that always run, and
-    once, of which later ones are asked about first. -1: something does.
+    `outlasted`: by the id of the shell, the index of the command from which on nothing lasts as long, or -1 where
+    something does; for statements that run exactly once, of which the later ones are looked at first.
     """
     first, home = commands[0], shell.parent
     context = first.context
@@ -156,7 +156,7 @@ def _left(job: Job, shell: Shell, commands: list[Invocation], outlasted: dict[in
     until = known.get(id(home), len(job.invocations))
     if until < 0:
         return None
-    known[id(home)] = -1  # until it is known better
+    known[id(home)] = -1  # until the loop below has found otherwise
     inside, own = {id(each) for each in commands}, set(home.enclosing_shells())
     elsewhere = None
     for command in job.invocations[0 if tests else first.index : until]:
@@ -166,9 +166,9 @@ def _left(job: Job, shell: Shell, commands: list[Invocation], outlasted: dict[in
         if command.index < first.index and not excluded:
             continue
         if excluded and not any(loop in loops for loop in command.context.loops):
-            if command.phase is first.phase and not _is_beside(command, own) and not _is_quick(command, loops):
-                return None  # what is in the background here is in the foreground there: so it is meant
-        elif _is_beside(command, own):
+            if command.phase is first.phase and not _is_in_background(command, own) and not _is_quick(command, loops):
+                return None  # the other branch runs it in the foreground, so the background is intended
+        elif _is_in_background(command, own):
             pass  # does not keep the script from ending, unless something awaits it
         elif command.name != "wait":
             polls = any(_POLLING.match(job.source.slice(loop)) for loop in command.context.loops if loop not in loops)
@@ -182,43 +182,43 @@ def _left(job: Job, shell: Shell, commands: list[Invocation], outlasted: dict[in
     work = next((each for each in works if _is_certain_work(job, each)), works[0])
     certain = first.phase is Phase.BATCH and not _is_tested(work, guards) and _is_certain_work(job, work)
     certain = certain and (not context.conditional or bool(loops)) and not is_templated(job.source.text)
-    return Left(shell, home, first, work, certain, elsewhere)
+    return Abandoned(shell, home, first, work, certain, elsewhere)
 
 
 def _is_tested(work: Invocation, outer: Guards) -> bool:
-    """Whether a test decides if a command runs: around its statement (`outer`), or in it (but not `cd x && work`)."""
+    """Whether a test around its statement (`outer`) or in it decides if a command runs, other than `cd x && work`."""
     tests = _of_tests(work.guards)
     return bool(_of_tests(outer)) or any(key[0] == "case" or _TEST.match(str(key[1])) for key, _ in tests)
 
 
 def _of_tests(guards: Guards) -> frozenset[tuple[tuple[object, ...], int]]:
-    """The guards that say which branch was taken, without those of the turns of loops."""
+    """The guards that say which branch was taken, without those for iterations of loops."""
     return frozenset((key, arm) for key, arm in guards if isinstance(key, tuple) and key[0] in ("if", "case"))
 
 
 def _ends(job: Job, loop: Span) -> bool:
-    """Whether a loop around a background command certainly comes to an end."""
+    """Whether a loop around a background command certainly ends."""
     if not _BOUNDED.match(job.source.slice(loop)):
         return False
-    starts = [ran.span.start for ran in job.pipelines if len(ran.elements) > 1 and ran.span.contains(loop)]
-    around = Span(min(starts, default=loop.start), loop.end)  # with what feeds it
-    feeds = [each for each in job.invocations if each.name in _FEEDS and around.contains(each.span)]
+    starts = [run.span.start for run in job.pipelines if len(run.elements) > 1 and run.span.contains(loop)]
+    with_feeds = Span(min(starts, default=loop.start), loop.end)  # the loop and the pipeline that feeds it
+    feeds = [each for each in job.invocations if each.name in _FEEDS and with_feeds.contains(each.span)]
     return all(each.context.shell.kind == "background" for each in feeds)
 
 
-def _is_beside(command: Invocation, own: Collection[Shell]) -> bool:
-    """Whether a command runs in the background itself, from the point of view of a shell and those around it."""
+def _is_in_background(command: Invocation, own: Collection[Shell]) -> bool:
+    """Whether a command runs in the background, as seen from a shell and those around it."""
     return any(each.kind == "background" and each not in own for each in command.context.shell.enclosing_shells())
 
 
 def _awaits_others(job: Job, wait: Invocation, own: Collection[Shell]) -> bool:
-    """Whether a `wait` in another shell than these awaits something there that may last as long."""
+    """Whether a `wait` in another shell than these awaits a background statement of that shell."""
     return any(shell not in own and at < wait.index for shell, at in _started_by(job).get(wait.context.shell, ()))
 
 
 @once
 def _started_by(job: Job) -> dict[Shell | None, list[tuple[Shell, int]]]:
-    """What each shell has in the background, with the index of the first command there."""
+    """The background statements of each shell, with the index of their first command."""
     found: dict[Shell | None, list[tuple[Shell, int]]] = {}
     for shell, commands in _backgrounds(job).values():
         found.setdefault(shell.parent, []).append((shell, commands[0].index))
@@ -238,10 +238,10 @@ def _exit_handlers(job: Job) -> list[Invocation]:
 
 
 def _is_quick(command: Invocation, loops: list[Span] | None = None) -> bool:
-    """Whether a command that follows is certainly done before any work is."""
+    """Whether a following command certainly ends before any work does."""
     name, words = command.name, [text_of(field) for field in command.argv[1:]]
     if command.calls_function:
-        return True  # what it runs is looked at by itself
+        return True  # its commands are looked at on their own
     if name == "sleep":
         seconds = words[0] or "" if len(words) == 1 else ""
         brief = is_number(seconds) and parse_integer(seconds) <= _LONGEST_SLEEP
@@ -260,9 +260,9 @@ def _is_quick(command: Invocation, loops: list[Span] | None = None) -> bool:
 
 
 def _root(job: Job, first: Invocation, home: Shell) -> Shell | None:
-    """The shell whose end is the end of the job, or of the task; None where something else may wait for the command.
+    """The shell whose end is that of the job or task; None where something else may wait for the command.
 
-    A pipe is read to its end, and so is what a substitution prints: as long as somebody writes into it.
+    A pipe, and the output of a substitution, is read for as long as a process may write to it.
     """
     step = enclosing_step(first.context) if first.phase is Phase.TASK else None
     top = None if step is None else step.invocation.context.shell
@@ -283,8 +283,8 @@ def _root(job: Job, first: Invocation, home: Shell) -> Shell | None:
 
 def _is_last_of_pipeline(job: Job, shell: Shell) -> bool:
     return any(
-        len(ran.elements) > 1 and ran.span.start < shell.span.start and ran.span.end == shell.span.end
-        for ran in job.pipelines
+        len(run.elements) > 1 and run.span.start < shell.span.start and run.span.end == shell.span.end
+        for run in job.pipelines
     )
 
 
@@ -292,16 +292,16 @@ def _is_last_of_pipeline(job: Job, shell: Shell) -> bool:
 
 
 def _is_work(job: Job, command: Invocation, shell: Shell) -> bool:
-    """Whether a command does something that somebody waits for: not at once done, and more than looking on."""
+    """Whether a command is neither quick nor a mere monitor."""
     if command.name == "srun":
         started = [each for each in command.descendants() if not each.children]
         return not started or not all(has_trait(each.name, "monitors") for each in started)
     if not command.argv or command.children or command.calls_function:
         return False
     if any(each.name == "srun" and shell in each.context.shell.enclosing_shells() for each in command.ancestors()):
-        return False  # the srun counts
+        return False  # the srun itself counts
     if any(shell.span.contains(loop) and _ENDLESS.match(job.source.slice(loop)) for loop in command.context.loops):
-        return False  # goes on for as long as the job does
+        return False  # it runs for as long as the job
     return (
         not has_trait(command.name, "monitors")
         and command.name not in ("wait", "exec", "read")
@@ -310,7 +310,7 @@ def _is_work(job: Job, command: Invocation, shell: Shell) -> bool:
 
 
 def _is_certain_work(job: Job, command: Invocation) -> bool:
-    """Whether a command is a step, a launcher, a container, a program of Python, or a `./x`."""
+    """Whether a command is a step, a launcher, a container, a Python program, or a `./x`."""
     launchers = [job.launcher_of(each) for each in (command, *command.descendants())]
     if any(launcher is not None and launcher.kind == "ray" for launcher in launchers):
         return False  # a server
@@ -333,7 +333,7 @@ def _is_certain_work(job: Job, command: Invocation) -> bool:
 
 
 def _place(job: Job, work: Invocation) -> Span:
-    """The word that names the work, where it stands in the file."""
+    """The word that names the work, if it is written in the file on one line; otherwise the whole command."""
     for command in (work, *work.ancestors()):
         span = command.name_span
         if span.end > span.start and "\n" not in job.source.slice(span):
@@ -341,24 +341,24 @@ def _place(job: Job, work: Invocation) -> Span:
     return work.span
 
 
-# --- what to say, and to do ----------------------------------------------------------------------------
+# --- messages and fixes --------------------------------------------------------------------------------
 
 
-def _message(job: Job, group: list[Left], place: Span) -> str:
-    left, name = group[-1], job.source.slice(place)
-    kind = "script" if left.home.parent is None else left.home.kind
-    still = f"while `{name}` runs" if left.certain else f"even if `{name}` still runs"
-    begin = f"the job ends{'' if _fails(job, left) else ' as COMPLETED'} {still} in the background, and Slurm kills it"
-    if left.first.phase is Phase.TASK:
+def _message(job: Job, group: list[Abandoned], place: Span) -> str:
+    lost, name = group[-1], job.source.slice(place)
+    kind = "script" if lost.home.parent is None else lost.home.kind
+    still = f"while `{name}` runs" if lost.certain else f"even if `{name}` still runs"
+    begin = f"the job ends{'' if _fails(job, lost) else ' as COMPLETED'} {still} in the background, and Slurm kills it"
+    if lost.first.phase is Phase.TASK:
         return f"the task ends {still} in the background, and Slurm kills it; end the task's shell with `wait`"
-    if left.elsewhere is not None:
-        begin = f"`wait` on line {job.line(left.elsewhere.span.start)} runs in another shell than the one that starts "
+    if lost.elsewhere is not None:
+        begin = f"`wait` on line {job.line(lost.elsewhere.span.start)} runs in another shell than the one that starts "
         begin += f"`{name}`, so the job ends and Slurm kills it"
     advice = {"subshell": "write `wait` before the `)`", "pipeline": "write `| { …; wait; }`"}
     if kind != "script":
         return f"{begin}; {advice.get(kind, 'write `wait` in the shell that starts it')}"
-    statement = _statement(job, left)
-    if _beside(job, group):
+    statement = _statement(job, lost)
+    if _has_others(job, group):
         alone = len(group) == 1 and isinstance(statement, Background)
         return f"{begin}; {'write `wait $!` after it' if alone else 'keep each `$!` and `wait` for these'}"
     if statement is None:
@@ -366,24 +366,24 @@ def _message(job: Job, group: list[Left], place: Span) -> str:
     return f"{begin}; write `wait` after line {job.line(job.span(statement.start, statement.end).end - 1)}"
 
 
-def _statement(job: Job, left: Left) -> Statement | None:
-    """The statement of the script's outermost list in which something is left running."""
-    number = bisect_right(job.reached, left.first.index)
+def _statement(job: Job, lost: Abandoned) -> Statement | None:
+    """The statement of the script's outermost list that leaves something running."""
+    number = bisect_right(job.reached, lost.first.index)
     return job.program.statements[number - 1] if number else None
 
 
-def _fails(job: Job, left: Left) -> bool:
-    """Whether the script may end with a status of its own."""
+def _fails(job: Job, lost: Abandoned) -> bool:
+    """Whether the script may end with another status than 0."""
     return any(
         command.name == "exit"
-        and command.index > left.first.index
+        and command.index > lost.first.index
         and [text_of(field) for field in command.argv[1:]] != ["0"]
         for command in job.invocations
     )
 
 
-def _beside(job: Job, group: list[Left]) -> bool:
-    """Whether a bare `wait` would also await something else, which may not end by itself."""
+def _has_others(job: Job, group: list[Abandoned]) -> bool:
+    """Whether a bare `wait` would also await something else, which may never end."""
     home, spans = group[-1].home, {each.shell.span for each in group}
     waits = [
         command
@@ -402,10 +402,10 @@ def _beside(job: Job, group: list[Left]) -> bool:
     )
 
 
-def _fix(job: Job, group: list[Left]) -> Fix | None:
-    """`wait` behind the last statement that leaves something running, in the script's own shell."""
+def _fix(job: Job, group: list[Abandoned]) -> Fix | None:
+    """The fix that adds `wait` after the last statement that leaves something running, in the script's own shell."""
     last, source = group[-1], job.source.own
-    if last.home.parent is not None or job.is_embedded or is_templated(source.text) or _beside(job, group):
+    if last.home.parent is not None or job.is_embedded or is_templated(source.text) or _has_others(job, group):
         return None
     statement = _statement(job, last)
     if statement is None or nodes_of(statement, Heredoc):

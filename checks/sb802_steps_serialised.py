@@ -1,17 +1,17 @@
 """Steps that are meant to run at the same time wait for one another.
 
-A step has what it claims for itself alone, and another one that wants some of it waits: `step creation temporarily
-disabled, retrying (Requested nodes are busy)`, in the log of the job. By default a step claims all CPUs of the job on
-each of its nodes, however few tasks it starts; with `--exact` or a `--cpus-per-task` of its own only those of its
-tasks. What the job has by `--mem` and all GPUs of a node each step claims as well, unless it asks for less. So
-`srun -n1 ./a & srun -n1 ./b &` runs one after the other, and takes twice the time; behind a monitor or a server in the
-background, which does not end, the next step never begins. From 23.11 on the job's own `--cpus-per-task` has the effect
-of `--exact` as well, from 22.05 to 23.02 it has not.
+What a step claims is its alone, and another step that needs some of it waits: `step creation temporarily disabled,
+retrying (Requested nodes are busy)`, in the log of the job. By default a step claims all CPUs of the job on each of its
+nodes, however few tasks it starts; with `--exact` or its own `--cpus-per-task` only those of its tasks. Each step also
+claims the whole `--mem` of the job and all GPUs of a node, unless it requests less. So `srun -n1 ./a & srun -n1 ./b &`
+runs one after the other, and takes twice the time; after a monitor or a server in the background, which does not end,
+the next step never begins. From 23.11 on the job's own `--cpus-per-task` also has the effect of `--exact`, from 22.05
+to 23.02 it does not.
 
 `--overlap` lets a step share everything with others: right for a monitor, wrong for two programs that compute.
 
-Steps in the foreground, one behind the other, that start one program in a part of the job each, leave the rest of it
-idle; nothing is reported where one could need what another has made.
+Steps that run one after another in the foreground, each with the same program in a part of the job, leave the rest of
+the job idle; nothing is reported where one could need what another has created.
 
 ## Fix
 
@@ -53,32 +53,32 @@ CARD = Card(
     when=Steps(), seen="live runs of Slurm 22.05", batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
-# What ends, or awaits, something in the background.
+# Commands that end or await something in the background.
 ENDING = programs_with("kills") | {"wait"}
 PLACING = ("nodelist", "exclude", "relative", "nodefile")
 _OF_OTHER_NODES = frozenset((*PLACING, "overlap"))
-_MOST = 8  # steps at the same time that are compared with each other
+_MOST = 8  # the number of simultaneous steps that are compared with each other
 # A loop over the nodes of the job, one step on each.
 _OVER_NODES = Regex(r"(?i)node|host")
 _JOBS = Regex(r"(?:^|\s)(?:-j|-P|--jobs|--max-procs)[= ]?(\S+)")
-# Programs that run until they are ended.
+# Programs that run until they are stopped.
 _ENDLESS = Regex(
     r"nvidia-smi (?:dmon|pmon|.*(?:-l\b|-lms\b|--loop))|dcgmi dmon|tail (?:-\w*[fF]|--follow)|watch |sleep inf|nvtop"
     r"|top -b(?!.*-n)|(?:vmstat|iostat|mpstat|sar) \d+$|ray start .*--block|htop"
 )
 _ENDLESS_LOOP = Regex(r"while\s+(?:true|:)\b|until\s+false\b")
 _NODE_LIST = Regex(r"(?:-w|--nodelist)(?:=|\s*)([^\s;&|]+)")
-# Words that differ between runs of which one goes on where another has ended.
+# Words that suggest that one run continues where another has ended.
 _IN_ORDER = Regex(r"(?i)stage|phase|step|part|resume|restart|continu|checkpoint|ckpt|load|init|input|from")
 
 
-# --- what a step has for itself alone ----------------------------------------------------------------
+# --- the claims of a step ----------------------------------------------------------------------------
 #
 # `launch_common_create_job_step()` of src/srun/launch.c and `_pick_step_nodes()` of src/slurmctld/step_mgr.c, 22.05 to
 # 26.05; live runs of 22.05.
 
 _EXACT = ("exact", "exclusive", "cpus-per-task", "cpus-per-gpu")
-# Variables by which the script itself changes what a step claims, and options that we do not reckon with.
+# Variables by which the script itself changes what a step claims, and options that are not modelled here.
 _CHANGING = (
     "SLURM_OVERLAP", "SLURM_EXACT", "SLURM_EXCLUSIVE", "SLURM_WHOLE", "SLURM_STEP_GRES", "SLURM_GRES",
     "SLURM_MEM_PER_CPU", "SLURM_JOB_NUM_NODES",
@@ -88,9 +88,9 @@ _MORE_CPUS = ("exclusive", "overcommit", "hint", "threads-per-core", "mincpus", 
 
 
 class _Claim(NamedTuple):
-    """What a step has for itself alone. `cpus`: of all its tasks; None: all on its nodes; 0: not known.
+    """What a step claims for itself alone. `cpus`: of all its tasks; None: all on its nodes; 0: unknown.
 
-    `memory`: megabytes on each node; `gpus`: on each node; 0: none, or not known.
+    `memory`: megabytes on each node; `gpus`: on each node; 0: none, or unknown.
     """
 
     cpus: int | None
@@ -98,8 +98,8 @@ class _Claim(NamedTuple):
     gpus: int
 
 
-class _Room(NamedTuple):
-    """What the job has: nodes, CPUs in all, memory and GPUs on each node; 0: not known."""
+class _Resources(NamedTuple):
+    """The job's resources: nodes, CPUs in total, memory (megabytes) and GPUs on each node; 0: unknown."""
 
     nodes: int
     cpus: int
@@ -107,11 +107,11 @@ class _Room(NamedTuple):
     gpus: int
 
 
-def _room_of(job: Job) -> _Room:
+def _resources_of(job: Job) -> _Resources:
     request = job.request
     nodes = job_nodes(request) or (0 if request.has_option("nodes") else 1)
     memory = request.memory
-    return _Room(
+    return _Resources(
         nodes,
         _cpus_of(request),
         (memory.megabytes or 0) if memory is not None and memory.per == "node" else 0,
@@ -120,23 +120,23 @@ def _room_of(job: Job) -> _Room:
 
 
 def _cpus_of(request: Request) -> int:
-    """The CPUs of the job; 0 where they are not known."""
-    held, tasks = cpus_in_all(request), request.effective_tasks()
-    if held is not None:
-        return held[0]
+    """The number of CPUs of the job; 0 where it is unknown."""
+    cpus, tasks = cpus_in_all(request), request.effective_tasks()
+    if cpus is not None:
+        return cpus[0]
     if not tasks or not request.has_option("mem-per-cpu") or request.has_any_option(_MORE_CPUS):
         return 0
     number = tasks * (whole(request.value("cpus-per-task")) or 1)
     return number + number % 2
 
 
-def _claim_of(job: Job, step: Step, room: _Room, version: str, exact: bool = False) -> _Claim | None:
-    """What a step claims in a release; None where that is not known. `exact`: as if it were told --exact."""
-    return _claim(job, step, room, version, exact)
+def _claim_of(job: Job, step: Step, total: _Resources, version: str, exact: bool = False) -> _Claim | None:
+    """What a step claims in a release; None where that is unknown. `exact`: as if it had --exact."""
+    return _claim(job, step, total, version, exact)
 
 
 @once
-def _claim(job: Job, step: Step, room: _Room, version: str, exact: bool) -> _Claim | None:
+def _claim(job: Job, step: Step, total: _Resources, version: str, exact: bool) -> _Claim | None:
     options, request, command = step.options, step.request, step.invocation
     if not step.certain or step.in_other_job or any(name in options or request.has_option(name) for name in _UNCLEAR):
         return None
@@ -148,30 +148,30 @@ def _claim(job: Job, step: Step, room: _Room, version: str, exact: bool) -> _Cla
     cpus: int | None = None
     if exact or wanted.number or any(name in options for name in _EXACT):
         cpus = (step.tasks or 0) * (wanted.number or 1)
-    memory = room.memory
+    memory = total.memory
     if "mem" in options:
         memory = megabytes(options["mem"].text) or 0
     elif "mem-per-cpu" in options or command.state.variables.get("SLURM_MEM_PER_NODE") is not None:
         memory = 0
-    return _Claim(cpus, memory, (step_gpus(job, step).on_node or 0) if room.gpus else 0)
+    return _Claim(cpus, memory, (step_gpus(job, step).on_node or 0) if total.gpus else 0)
 
 
-def _clash(first: _Claim, second: _Claim, room: _Room) -> set[str]:
-    """Of what two steps on one node claim more than there is."""
+def _clash(first: _Claim, second: _Claim, total: _Resources) -> set[str]:
+    """The resources of which two steps on one node claim more than there are."""
     found = set()
     if first.cpus is None or second.cpus is None:
         found.add("whole")
-    elif room.cpus and first.cpus and second.cpus and first.cpus + second.cpus > room.cpus:
+    elif total.cpus and first.cpus and second.cpus and first.cpus + second.cpus > total.cpus:
         found.add("cpus")
-    if room.memory and first.memory and second.memory and first.memory + second.memory > room.memory:
+    if total.memory and first.memory and second.memory and first.memory + second.memory > total.memory:
         found.add("memory")
-    if room.gpus and first.gpus and second.gpus and first.gpus + second.gpus > room.gpus:
+    if total.gpus and first.gpus and second.gpus and first.gpus + second.gpus > total.gpus:
         found.add("gpus")
     return found
 
 
 class Started(NamedTuple):
-    """A step that may still run. `again`: it is started several times, by a loop or by `by` (parallel, xargs)."""
+    """A step that may still run. `again`: whether it starts several times, by a loop or by `by` (parallel, xargs)."""
 
     step: Step
     again: bool
@@ -186,13 +186,13 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _in_a_row(job)
     if not any(each.invocation.context.background or each.invocation.parent for each in job.steps):
         return  # each waits for the one before it
-    room = _room_of(job)
+    total = _resources_of(job)
     steps = {id(step.invocation): step for step in job.steps}
-    groups: dict[int, dict[Span, Started]] = {}  # by the place of the step
-    busy: set[int] = set()  # statements in the background that did something else before
+    groups: dict[int, dict[Span, Started]] = {}  # by the shell, then by the place of the step
+    busy: set[int] = set()  # ids of background statements that did other work before
     for command in job.invocations:
         if command.name in ENDING and command.phase is Phase.BATCH and not depends_on_test(command):
-            yield from _finding(job, room, groups.pop(id(command.context.shell), {}).values())
+            yield from _finding(job, total, groups.pop(id(command.context.shell), {}).values())
         step = steps.get(id(command))
         if (
             step is None
@@ -206,12 +206,12 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         background, by = command.context.background, _several_at_once(command)
         if by is not None:
-            yield from _finding(job, room, [Started(step, True, by)])
+            yield from _finding(job, total, [Started(step, True, by)])
         elif background is None:
             group = groups.get(id(command.context.shell.awaiting))
             if group and not command.context.loops:
                 last = [*islice(reversed(group.values()), _MOST)]
-                found = list(_finding(job, room, [*reversed(last), Started(step, False)], only_last=True))
+                found = list(_finding(job, total, [*reversed(last), Started(step, False)], only_last=True))
                 yield from found
                 if found:
                     group.clear()
@@ -223,11 +223,11 @@ def check(job: Job) -> Iterator[Finding]:
             elif _is_called_again(known.step, step):
                 group[step.place] = Started(step, True)
     for group in groups.values():
-        yield from _finding(job, room, group.values())
+        yield from _finding(job, total, group.values())
 
 
 def _is_called_again(first: Step, later: Step) -> bool:
-    """Whether another statement in the background starts a step of a function once more."""
+    """Whether another background statement starts the same step of a function again."""
     one, other = first.invocation, later.invocation
     if one.context.background is None or other.context.background is None:
         return False
@@ -236,7 +236,7 @@ def _is_called_again(first: Step, later: Step) -> bool:
 
 
 def _several_at_once(command: Invocation) -> Invocation | None:
-    """The command around it that starts it several times at once: parallel, or xargs that is told to."""
+    """The enclosing command that starts it several times at once: parallel, or xargs with -P."""
     for ancestor in command.ancestors():
         if has_trait(ancestor.name, "repeats"):
             words = " ".join(ancestor.words[1:12])
@@ -251,46 +251,46 @@ def _several_at_once(command: Invocation) -> Invocation | None:
 # --- steps at the same time -------------------------------------------------------------------------------
 
 
-def _finding(job: Job, room: _Room, started: Iterable[Started], *, only_last: bool = False) -> Iterator[Finding]:
-    """The first step of a group, all of which are started before one is awaited, that has to wait for another."""
+def _finding(job: Job, total: _Resources, started: Iterable[Started], *, only_last: bool = False) -> Iterator[Finding]:
+    """The finding on the first step that has to wait for another, in a group started before any is awaited."""
     group = list(islice(started, _MOST + 1))
     for at, later in enumerate(group):
         if only_last and at < len(group) - 1:
             continue
         for first in group[: at + 1] if later.again else group[:at]:
-            releases = _reasons(job, first, later, group, room)
+            releases = _reasons(job, first, later, group, total)
             if releases:
                 reasons = set.union(*releases.values())
-                yield _report(job, room, group, first, later, tuple(releases), reasons)
+                yield _report(job, total, group, first, later, tuple(releases), reasons)
                 return
 
 
-def _reasons(job: Job, first: Started, later: Started, group: list[Started], room: _Room) -> dict[str, set[str]]:
-    """Why one step has to wait for another, for each release in which it has for certain."""
+def _reasons(job: Job, first: Started, later: Started, group: list[Started], total: _Resources) -> dict[str, set[str]]:
+    """The resources for which one step has to wait for another, by release, where that is certain."""
     same = first.step is later.step
     if "overlap" in first.step.options or "overlap" in later.step.options:
         return {}
     if not same and merge_guards(first.step.invocation.guards, later.step.invocation.guards) is None:
         return {}
-    one_node, together = _is_one_node(job, room, first, later), group[: group.index(later) + 1]
-    turns = _turns(job, group, together) if room.nodes > 1 and not one_node else []
-    if not one_node and sum(number * (each.step.nodes or 0) for number, each in zip(turns, together)) <= room.nodes:
-        return {}  # a node for each
+    one_node, together = _is_one_node(job, total, first, later), group[: group.index(later) + 1]
+    counts = _run_counts(job, group, together) if total.nodes > 1 and not one_node else []
+    if not one_node and sum(number * (each.step.nodes or 0) for number, each in zip(counts, together)) <= total.nodes:
+        return {}  # each has a node of its own
     releases: dict[str, set[str]] = {}
     for version in job.versions.majors:
-        one, other = _claim_of(job, first.step, room, version), _claim_of(job, later.step, room, version)
-        reasons = None if one is None or other is None else _clash(one, other, room)
-        if reasons and (one_node or _would_fit(job, room, together, turns, version)):
+        one, other = _claim_of(job, first.step, total, version), _claim_of(job, later.step, total, version)
+        reasons = None if one is None or other is None else _clash(one, other, total)
+        if reasons and (one_node or _would_fit(job, total, together, counts, version)):
             releases[version] = reasons
     return releases
 
 
-def _is_one_node(job: Job, room: _Room, first: Started, later: Started) -> bool:
+def _is_one_node(job: Job, total: _Resources, first: Started, later: Started) -> bool:
     """Whether two steps certainly run on the same node."""
     placed = [each.step.option(name) for each in (first, later) for name in PLACING if name in each.step.options]
     if not placed:
         over_nodes = any(_OVER_NODES.search(header) for each in (first, later) for header in _headers(job, each))
-        return room.nodes == 1 and not (over_nodes and not job.request.has_option("nodes"))
+        return total.nodes == 1 and not (over_nodes and not job.request.has_option("nodes"))
     if first.step is later.step or [each.name for each in placed if each is not None] != ["nodelist"] * 2:
         return False
     words = [_NODE_LIST.match(job.source.text, each.span.start) for each in placed if each is not None]
@@ -308,11 +308,11 @@ def _headers(job: Job, started: Started) -> list[str]:
     return [job.source.slice(each).partition("\n")[0].partition(";")[0] for each in loops]
 
 
-def _turns(job: Job, group: list[Started], together: list[Started]) -> list[int]:
-    """How many times each of these steps runs when the last one starts; none where their nodes are not known."""
+def _run_counts(job: Job, group: list[Started], together: list[Started]) -> list[int]:
+    """How many times each of these steps runs when the last one starts; empty where their nodes are unknown."""
     if not all(_OF_OTHER_NODES.isdisjoint(each.step.options) for each in group):
         return []
-    turns: list[int] = []
+    counts: list[int] = []
     for started in together:
         if started.step.nodes is None:
             return []
@@ -322,23 +322,23 @@ def _turns(job: Job, group: list[Started], together: list[Started]) -> list[int]
             if "SLURM_NTASKS" not in header or "PER_NODE" in header:
                 return []
             number = job.request.effective_tasks() or 0
-        turns.append(number)
-    return turns
+        counts.append(number)
+    return counts
 
 
-def _would_fit(job: Job, room: _Room, together: list[Started], turns: list[int], version: str) -> bool:
+def _would_fit(job: Job, total: _Resources, together: list[Started], counts: list[int], version: str) -> bool:
     """Whether the job has enough CPUs for what these steps need."""
     cpus = 0
-    for number, started in zip(turns, together):
-        needed = _claim_of(job, started.step, room, version, exact=True)
+    for number, started in zip(counts, together):
+        needed = _claim_of(job, started.step, total, version, exact=True)
         if needed is None or not needed.cpus:
             return False
         cpus += number * needed.cpus
-    return 0 < cpus <= room.cpus
+    return 0 < cpus <= total.cpus
 
 
 def _report(
-    job: Job, room: _Room, group: list[Started], first: Started, later: Started, releases: tuple[str, ...],
+    job: Job, total: _Resources, group: list[Started], first: Started, later: Started, releases: tuple[str, ...],
     reasons: set[str],
 ) -> Finding:  # fmt: skip
     setting = job.request.setting("mem")
@@ -348,22 +348,24 @@ def _report(
     if "memory" in reasons and setting is not None:
         claimed.append(f"the whole `{setting.as_written}` of line {job.line(setting.span.start)}")
     if "gpus" in reasons:
-        claimed.append(f"all {room.gpus} GPUs of its node" if room.gpus > 1 else "the GPU")
-    said = job.versions.suffix(releases).strip()
+        claimed.append(f"all {total.gpus} GPUs of its node" if total.gpus > 1 else "the GPU")
+    when = job.versions.suffix(releases).strip()
     severity = "warning"
     if later.by is not None:
         happens = f"the steps that {later.by.name} starts run one after another"
     elif first.step is later.step:
         steps = "the steps of this loop" if later.step.invocation.context.loops else "the steps of this function"
-        happens = f"only {room.nodes} of {steps} run at a time" if room.nodes > 1 else f"{steps} run one after another"
+        happens = f"{steps} run one after another"
+        if total.nodes > 1:
+            happens = f"only {total.nodes} of {steps} run at a time"
     elif _never_ends(job, first.step):
         happens = f"this step never starts, as that of line {job.line(first.place.start)} does not end"
-        severity = "warning" if said or depends_on_test(first.step.invocation) else "error"
+        severity = "warning" if when or depends_on_test(first.step.invocation) else "error"
     else:
         happens = f"this step waits until that of line {job.line(first.place.start)} has ended"
-    options = _advice(job, room, group, first, later, releases[-1], reasons)
+    options = _advice(job, total, group, first, later, releases[-1], reasons)
     if options:
-        unsure = "whole" in reasons and not room.cpus and job.request.exclusive is None
+        unsure = "whole" in reasons and not total.cpus and job.request.exclusive is None
         advice = f"add `{' '.join(options)}` to each" + (", and CPUs for all to the job" if unsure else "")
     elif all((each.step.tasks or 0) > 1 for each in (first, later)):
         advice = "give each fewer tasks, and `--exact`, or add `--overlap` to one that may share them"
@@ -371,7 +373,7 @@ def _report(
         advice = "add `--overlap` to one that may share them"
     return Finding(
         later.place,
-        f"{said + ' ' if said else ''}{happens}, as each claims {' and '.join(claimed)}; {advice}".replace(
+        f"{when + ' ' if when else ''}{happens}, as each claims {' and '.join(claimed)}; {advice}".replace(
             "does not end, as each claims", "does not end and each claims"
         ),
         severity,
@@ -381,7 +383,7 @@ def _report(
 
 
 def _never_ends(job: Job, step: Step) -> bool:
-    """Whether a step plainly runs until it is ended: a monitor, a loop without end."""
+    """Whether a step clearly runs until it is stopped: a monitor, or an endless loop."""
     leaves = [each for each in step.program if not each.children]
     if any(_ENDLESS.match(" ".join(each.words)) for each in leaves):
         return True
@@ -394,25 +396,25 @@ def _never_ends(job: Job, step: Step) -> bool:
 
 
 def _advice(
-    job: Job, room: _Room, group: list[Started], first: Started, later: Started, version: str, reasons: set[str]
+    job: Job, total: _Resources, group: list[Started], first: Started, later: Started, version: str, reasons: set[str]
 ) -> list[str]:
-    """The options by which each step claims its part only; none where they would not fit even then."""
+    """The options with which each step claims only its part; empty where the steps would not fit even then."""
     number = len(group)
     if any(each.again for each in group):
-        rounds = later.step.invocation.alternatives
-        number = rounds if rounds > 1 else max(job.request.effective_tasks() or 0, 2)
+        iterations = later.step.invocation.alternatives
+        number = iterations if iterations > 1 else max(job.request.effective_tasks() or 0, 2)
     options = []
     if reasons & {"whole", "cpus"}:
-        claims = [_claim_of(job, each.step, room, version, exact=True) for each in (first, later)]
+        claims = [_claim_of(job, each.step, total, version, exact=True) for each in (first, later)]
         needed = sum(each.cpus or 0 for each in claims if each is not None)
-        if "cpus" in reasons or room.cpus and needed > room.cpus:
+        if "cpus" in reasons or total.cpus and needed > total.cpus:
             return []
         options.append("--exact")
     if "memory" in reasons:
-        part = room.memory // max(-(-number // room.nodes), 2)
+        part = total.memory // max(-(-number // total.nodes), 2)
         options.append(f"--mem={part // 1024}G" if part % 1024 == 0 and part else f"--mem={part}M")
     if "gpus" in reasons:
-        part = room.gpus // max(-(-number // room.nodes), 2)
+        part = total.gpus // max(-(-number // total.nodes), 2)
         if not part:
             return []
         name = next((each for each in ("gpus-per-node", "gpus") if job.request.has_option(each)), None)
@@ -427,11 +429,11 @@ def _fix(job: Job, group: list[Started], options: list[str]) -> Fix | None:
     return None if edits is None else Fix("let each step claim its part only", edits, safe=False)
 
 
-# --- one behind the other --------------------------------------------------------------------------------
+# --- one after the other ---------------------------------------------------------------------------------
 
 
 def _in_a_row(job: Job) -> Iterator[Finding]:
-    """Runs of one program, each in one task, as many as the job has tasks: they could have run at the same time."""
+    """Findings on runs of one program, each in one task and as many as the job has tasks: they could run at once."""
     tasks = job.request.effective_tasks() if len(job.steps) > 1 else None
     if tasks is None or tasks < 2 or len(job.steps) < tasks:
         return
@@ -472,7 +474,7 @@ def _is_plain(step: Step) -> bool:
 
 
 def _is_alike(first: Step, second: Step) -> bool:
-    """Whether two steps run one program, with other words, and the second does not go on where the first has ended."""
+    """Whether two steps run one program with different arguments, and the second does not continue the first."""
     if not _is_plain(second) or len(first.program) != 1 or len(second.program) != 1:
         return False
     words = [[shown_text(field) for field in _of(step).argv] for step in (first, second)]

@@ -1,4 +1,4 @@
-"""An srun in a loop over lines reads the lines that are left, and the loop ends after one turn.
+"""An srun in a loop over lines reads the remaining lines, and the loop ends after one iteration.
 
 srun passes its standard input on to its first task, whether the program there reads it or not, and so reads it to the
 end. In `while read x; do srun ./work "$x"; done < list` that is the list: the job works on the first line and ends
@@ -6,15 +6,15 @@ COMPLETED.
 
 ## Fix
 
-Adds `--input=none` to the srun, which is safe: a program that is to have the rest of the list would have no loop around
-it. Unsafe where the srun stands in a function. As good is `< /dev/null` behind the srun, or a list on another
-descriptor: `while read -u 3 x; do …; done 3< list`.
+Adds `--input=none` to the srun, which is safe: a program that should read the rest of the list would not be in a loop.
+Unsafe where the srun is in a function. `< /dev/null` after the srun works as well, or a list on another descriptor:
+`while read -u 3 x; do …; done 3< list`.
 
 ## References
 
-srun(1), --input; live runs of Slurm 22.05: one turn of three with a file, a pipe and a here-string, all three with
-`--input=none` and with `< /dev/null`; a loop that starts them with `&` may lose lines. ShellCheck's SC2095 has the same
-for ssh.
+srun(1), --input; live runs of Slurm 22.05: one iteration of three with a file, a pipe and a here-string, all three with
+`--input=none` and with `< /dev/null`; a loop that starts the steps with `&` may lose lines. ShellCheck's SC2095 is the
+same for ssh.
 """
 
 from bisect import bisect_left
@@ -67,13 +67,13 @@ def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:
         happens = f"srun may read lines that are meant for the `read` of line {row}, which then skips them"
     else:
         happens = f"srun reads all that the `read` of line {row} has left, so the loop ends after this turn"
-    given = step.option("input")
+    option = step.option("input")
     return Finding(
         step.place,
-        f"{happens}; " + ("add --input=none" if given is None else f"write --input=none for `{given.as_written}`"),
+        f"{happens}; " + ("add --input=none" if option is None else f"write --input=none for `{option.as_written}`"),
         "warning" if reader.background else None,
         related=[(read, "reads the same input")],
-        fix=None if given is not None else partial(_fix, job, step, not reader.called),
+        fix=None if option is not None else partial(_fix, job, step, not reader.called),
     )
 
 
@@ -87,7 +87,7 @@ def _start_of(step: Step) -> int:
 
 
 def _reads(step: Step) -> bool:
-    """Whether a step of the script reads the standard input of the statement in which it stands."""
+    """Whether a step of the script reads the standard input of its statement."""
     command = step.invocation
     if command.phase is Phase.TASK or any(
         ancestor.name in _SHELLS or _has_input(ancestor) for ancestor in (command, *command.ancestors())
@@ -95,7 +95,7 @@ def _reads(step: Step) -> bool:
         return False
     option = step.option("input")
     passes_on = option is None or option.text is not None and (option.text == "all" or option.text.isdigit())
-    return step.certain and passes_on and "pty" not in step.options and not _is_changed(command)
+    return step.certain and passes_on and "pty" not in step.options and not _has_input_variable(command)
 
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "eval", "ssh", "xargs", "parallel"})
@@ -105,8 +105,8 @@ def _has_input(command: Invocation) -> bool:
     return any(each.operator.startswith("<") and each.fd in (None, "0") for each in command.redirects)
 
 
-def _is_changed(command: Invocation) -> bool:
-    """Whether a variable tells srun what to read."""
+def _has_input_variable(command: Invocation) -> bool:
+    """Whether a variable sets the input of srun."""
     names = ("SLURM_STDINMODE", "SRUN_INPUT")
     return any(is_set(command, name) or any(name == own for own, _ in command.variables) for name in names)
 

@@ -1,17 +1,18 @@
-"""srun of 22.05 and 23.02 does not take over the job's `--cpus-per-task`.
+"""srun of Slurm 22.05 and 23.02 does not inherit the job's `--cpus-per-task`.
 
 In these releases srun reads SRUN_CPUS_PER_TASK, which sbatch does not set, and no longer SLURM_CPUS_PER_TASK, which it
-does: a task counts as one of a single CPU. Where tasks are bound, eight workers or threads share one core, and nothing
-says so: with `--exact`, `--cpu-bind=cores`, `--hint` or `--threads-per-core`, of the step or of the job. Without any of
-these a step has all CPUs of the job on its nodes, and its tasks are left free; then it matters only at sites that bind
-by themselves (`TaskPluginParam=autobind`), and is advice. Before 22.05 and from 23.11 on srun takes the job's number.
+does: each task counts as one CPU. Where tasks are bound (with `--exact`, `--cpu-bind=cores`, `--hint` or
+`--threads-per-core`, of the step or of the job), eight workers or threads share one core, without a warning. Without
+any of these a step has all CPUs of the job on its nodes, and its tasks are not bound; then it only matters at sites
+that bind by default (`TaskPluginParam=autobind`), and is advice. Before 22.05 and from 23.11 on srun inherits the job's
+number.
 
-Reported once in a script, at its main step.
+Reported once per script, at its main step.
 
 ## Fix
 
-Adds `--cpus-per-task=$SLURM_CPUS_PER_TASK` to every srun concerned, which is right in every release. Safe where the
-tasks of the step are those of the job; a step with a number of its own may live on all CPUs of the job: unsafe.
+Adds `--cpus-per-task=$SLURM_CPUS_PER_TASK` to every such srun, which is right in every release. Safe where the tasks of
+the step are those of the job; unsafe for a step with its own number of tasks, which may rely on all CPUs of the job.
 
 ## References
 
@@ -39,13 +40,13 @@ CARD = Card(
     when=Options("cpus-per-task"), batch=True, certain=True,
 )  # fmt: skip
 
-# Options of srun that give a task CPUs, or a binding of its own.
+# Options of srun that set the CPUs of a task, or change how it is started.
 OWN = ("cpus-per-task", "cpus-per-gpu", "tres-per-task", "whole", "multi-prog")
 CLIENTS = ("docker", "apt", "apt-get", "dnf", "yum")
-# What --cpu-bind may say: that each task has a CPU of its own, and how much it tells; all else is another binding.
+# Values of --cpu-bind: those that bind each task to its own CPUs, and those for verbosity; all others bind otherwise.
 BINDING = ("threads", "cores", "rank")
-TELLING = ("q", "quiet", "v", "verbose")
-# Options that bind tasks to single CPUs, those of the job too, as srun inherits them; and those of a step alone.
+VERBOSITY = ("q", "quiet", "v", "verbose")
+# Options that bind tasks to single CPUs: those that srun also inherits from the job, and those of a step only.
 BINDING_OPTIONS = ("hint", "threads-per-core")
 EXACT_OPTIONS = ("exact", "exclusive", "ntasks-per-core")
 
@@ -56,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     steps = [step for step in job.steps if _is_short(step)]
     if not steps or any("cpus-per-task" in step.options for step in job.steps):
-        return  # who gives one step its CPUs may mean the others to have one
+        return  # a script that sets the CPUs of one step may intend one for the others
     launching = {id(each.step) for each in job.launches}
     bound = [step for step in steps if _binds(step)] or steps
     main = next((step for step in bound if id(step) in launching), bound[-1])
@@ -93,7 +94,7 @@ def _binds(step: Step) -> str:
 
 
 def _bind_variable(step: Step) -> str | None:
-    """What the script's own SLURM_CPU_BIND says; '' where it sets none, None where that is not known."""
+    """The value of the script's own SLURM_CPU_BIND; '' where it is not set, None where it is unknown."""
     field = dict(step.invocation.variables).get("SLURM_CPU_BIND") or exported(step.invocation, "SLURM_CPU_BIND")
     if field is None:
         return None if is_set(step.invocation, "SLURM_CPU_BIND") else ""
@@ -101,11 +102,11 @@ def _bind_variable(step: Step) -> str | None:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in text.lower().split(",") if word and word not in TELLING]
+    return [word for word in text.lower().split(",") if word and word not in VERBOSITY]
 
 
 def _is_short(step: Step) -> bool:
-    """Whether a step is certain to count one CPU a task, and does work with more."""
+    """Whether a step certainly counts one CPU per task, and runs work that needs more."""
     cpus = whole(step.request.value("cpus-per-task"))
     if not cpus or cpus < 2 or not step.certain or step.in_other_job or any(name in step.options for name in OWN):
         return False
@@ -125,7 +126,7 @@ def _is_short(step: Step) -> bool:
 
 
 def _works_here(command: Invocation) -> bool:
-    """Whether a command is work, and runs on the CPUs of its task: those of a docker container are not the step's."""
+    """Whether a command is work that runs on the CPUs of its task, unlike in a docker container."""
     container, installs = container_of(command), install_of(command)
     if command.name in CLIENTS or container is not None and container.kind == "docker":
         return False
@@ -133,13 +134,13 @@ def _works_here(command: Invocation) -> bool:
 
 
 def _is_one_thread(step: Step) -> bool:
-    """Whether the script says that a task is to have one thread."""
+    """Whether the script sets one thread per task."""
     field = dict(step.invocation.variables).get("OMP_NUM_THREADS") or exported(step.invocation, "OMP_NUM_THREADS")
     return field is not None and text_of(field) == "1"
 
 
 def _takes_whole_tasks(step: Step, cpus: int) -> bool:
-    """Whether the step's tasks are those of the job, and no slots of one large task which several steps share."""
+    """Whether the step's tasks are those of the job, and not slots that several steps share."""
     context = step.invocation.context
     if context.background and any(name in step.options for name in ("exact", "exclusive")):
         return False

@@ -1,13 +1,13 @@
-"""The trap for a signal cannot run, since the work stands in the foreground.
+"""The trap for a signal cannot run in time, because the work runs in the foreground.
 
-Bash runs a trap only when the command has ended for which it waits. `srun ./a.out` in the foreground lets the handler
-of `--signal=B:USR1@300` run only once the work is over: a handler that is to save the state, or to requeue the job,
-comes too late, and the time limit ends all. With `./work &` and `wait` bash runs it at once.
+Bash runs a trap only after the command for which it waits has ended. With `srun ./a.out` in the foreground the handler
+of `--signal=B:USR1@300` runs only when the work is over: a handler meant to save the state, or to requeue the job,
+comes too late, and the time limit ends everything. With `./work &` and `wait` bash runs it at once.
 
 ## Fix
 
-None: `srun ./a.out &`, then `pid=$!` and `wait $pid`. As the handler ends that wait, a second one is needed where the
-work is to go on: `while kill -0 $pid 2>/dev/null; do wait $pid; done`.
+None: `srun ./a.out &`, then `pid=$!` and `wait $pid`. As the signal ends that wait, a second one is needed where the
+work should go on: `while kill -0 $pid 2>/dev/null; do wait $pid; done`.
 
 ## References
 
@@ -30,22 +30,22 @@ CARD = Card(
     when=Commands("trap"), seen="live runs of Slurm 22.05 and 26.05", batch=True,
 )  # fmt: skip
 
-# Signals that nothing sends unless somebody means the handler.
-_MEANT = frozenset({"USR1", "USR2"})
+# Signals that are only sent on purpose.
+_SENT_ON_PURPOSE = frozenset({"USR1", "USR2"})
 
 
 def check(job: Job) -> Iterator[Finding]:
     if not job.directives.settings:
         return
     sent = early_signal(job.request.value("signal"))
-    asked = job.request.has_option("signal")
+    has_signal = job.request.has_option("signal")
     for trap in traps_of(job):
         handler = text_of(trap.command.argv[1])
         if handler is not None and not handler.strip(" :"):
-            continue  # it is ignored
+            continue  # the signal is ignored
         if sent is not None and (not sent.batch or sent.name != trap.signal):
             continue
-        if sent is None and (asked or trap.signal not in _MEANT):
+        if sent is None and (has_signal or trap.signal not in _SENT_ON_PURPOSE):
             continue
         work = _foreground_work(job, trap.command)
         if work is not None:
@@ -62,14 +62,14 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _foreground_work(job: Job, trap: Invocation) -> Invocation | None:
-    """The work for which the shell waits behind a trap; None where something of it is in the background."""
+    """The work for which the shell waits after a trap; None where some of it is in the background."""
     found: Invocation | None = None
     heaviest = Weight.STAGING
     for command in job.invocations[trap.index + 1 :]:
         if command.context.handler or command.phase is not Phase.BATCH or command.parent is not None:
             continue
         if command.name == "trap" and len(command.argv) > 2 and text_of(command.argv[1]) in ("-", ""):
-            break  # it is taken back
+            break  # the trap is reset
         if command.name == "exec" and len(command.argv) > 1:
             return None
         if command.context.captured or command.alternatives > 1:

@@ -1,14 +1,14 @@
-"""The signal of `--signal` reaches nobody who waits for it.
+"""The signal of `--signal` does not reach what waits for it.
 
-With `B:` it goes to the batch shell alone, without `B:` to the steps alone. A shell without a trap for it dies: the
-job ends so many seconds before its time, FAILED, and the programs that were to save their state never hear of it.
-The other way round, a trap in the script never runs without `B:`, and where the script starts no step (a program that
-is started without srun is none) the signal goes nowhere.
+With `B:` it goes only to the batch shell, without `B:` only to the steps. A shell without a trap for it dies: the job
+ends that many seconds early, FAILED, and the programs that should save their state never get the signal. Conversely, a
+trap in the script never runs without `B:`, and where the script starts no step (a program started without srun is not
+one) the signal goes nowhere.
 
 ## Fix
 
-Adds `B:` where a trap of the batch shell waits for the signal and no step runs that could want it; safe, since nobody
-gets it so far. What programs do with a signal is not in the script, so that there is no fix else.
+Adds `B:` where a trap of the batch shell waits for the signal and no step could need it; safe, since nothing gets it so
+far. Otherwise none, as the script does not show what programs do with a signal.
 
 ## References
 
@@ -34,7 +34,7 @@ CARD = Card(
     when=Options("signal"), seen="live runs of Slurm 22.05", batch=True, homogeneous=True,
 )  # fmt: skip
 
-# A process without a handler goes on as if nothing had happened; see signal(7).
+# Signals that a process without a handler ignores; see signal(7).
 _HARMLESS = frozenset({"CHLD", "URG", "CONT", "WINCH", "28"})
 
 
@@ -64,7 +64,7 @@ def _kills_shell(job: Job, setting: Setting, signal: EarlySignal) -> Finding:
 
 
 def _replaces_shell(job: Job) -> bool:
-    """Whether a program takes the shell's place, or a trap may be set for what is not known."""
+    """Whether a program replaces the shell, or a trap is set for an unknown signal."""
     for command in job.invocations:
         if command.name == "exec" and len(command.argv) > 1:
             return True
@@ -74,7 +74,7 @@ def _replaces_shell(job: Job) -> bool:
 
 
 def _starts_no_step(job: Job) -> bool:
-    """Whether it is certain that no step runs: all that is started is known, and is no srun nor what starts one."""
+    """Whether certainly no step runs: all started programs are known, and none is, or starts, an srun."""
     if job.steps or not job.invocations:
         return False
     for command in job.invocations:

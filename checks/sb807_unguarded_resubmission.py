@@ -1,19 +1,19 @@
-"""A job submits or requeues itself, whatever has become of its work, and never stops.
+"""A job submits or requeues itself regardless of the outcome of its work, and never stops.
 
-`sbatch "$0"` or `scontrol requeue $SLURM_JOB_ID` at the end of a script that no test decides about begins the next
-round also where the work is finished, and where it fails at once: then a job follows the other every few seconds, until
-somebody looks. In an array each element submits the whole array again. `sbatch "$0"` also submits the copy in Slurm's
-spool folder, which has another name than the script.
+`sbatch "$0"` or `scontrol requeue $SLURM_JOB_ID` at the end of a script, without any test, starts the next run even if
+the work is finished, and even if it fails at once: then one job follows another every few seconds until somebody
+notices. In an array each task submits the whole array again. `sbatch "$0"` also submits the copy in Slurm's spool
+folder, which has another name than the script.
 
-Nothing is reported where anything decides about it: a test, a status, a loop, the handler of a signal that is sent
-before the time limit, or `--begin`, for jobs that are meant to run once a day.
+Nothing is reported where it depends on a test, a status, a loop, the handler of a signal that is sent before the time
+limit, or on `--begin`, for jobs that are meant to run once a day.
 
-As advice only: a job that is submitted with `--dependency=afterok` waits for ever if the first one fails, unless
-`--kill-on-invalid-dep=yes` is given or the site says so (kill_invalid_depend).
+Only advice: a job submitted with `--dependency=afterok` stays pending for ever if the first one fails, unless
+`--kill-on-invalid-dep=yes` is set or the site configures it (kill_invalid_depend).
 
 ## Fix
 
-None. Make it depend on what is left to do: `[ -e done ] || sbatch job.sh`, or count the rounds in an argument; with
+None. Make it depend on what is left to do: `[ -e done ] || sbatch job.sh`, or count the runs in an argument; with
 requeue, `[ "${SLURM_RESTART_COUNT:-0}" -lt 10 ]`.
 
 ## References
@@ -39,7 +39,7 @@ CARD = Card(
     when=Commands("sbatch", "scontrol"), seen="public scripts",
 )  # fmt: skip
 
-# Traps that run at the end of any run, or of any that fails.
+# Signals of traps that run at the end of every run, or of every failed one.
 _ALWAYS = frozenset({"EXIT", "0", "ERR"})
 _AFTER_OK = Regex(r"(?:--dep\w*[= ]|-d ?)afterok:")
 _STARTING = frozenset({"scontrol", "sbatch"})
@@ -51,7 +51,7 @@ _JOB_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is Phase.BATCH:
         for command in commands_named(job, *_STARTING):
-            what = _begins_again(job, command)
+            what = _resubmission(job, command)
             if what and command.phase is Phase.BATCH and _always_runs(job, command):
                 yield _finding(job, command, what)
                 break
@@ -68,8 +68,8 @@ def _finding(job: Job, command: Invocation, what: str) -> Finding:
     return Finding(command.span, f"{happens}; let a test decide, of a file or of a count")
 
 
-def _begins_again(job: Job, command: Invocation) -> str:
-    """How a command starts its own job anew; '' where it does not, or that is not known."""
+def _resubmission(job: Job, command: Invocation) -> str:
+    """How a command starts its own job again; '' where it does not, or that is unknown."""
     words = [text_of(field) for field in command.argv[1:]]
     if command.name == "scontrol":
         ids = [each.name for field in command.argv[2:] for each in expansions(field)]
@@ -91,12 +91,12 @@ def _begins_again(job: Job, command: Invocation) -> str:
 
 
 def _always_runs(job: Job, command: Invocation) -> bool:
-    """Whether nothing decides if a command runs."""
+    """Whether a command runs unconditionally."""
     context = command.context
     if context.handler:
         traps = {each.command.index: each.signal for each in traps_of(job) if each.signal in _ALWAYS}
-        around = [each.index for each in command.ancestors() if each.name == "trap"]
-        if not any(index in traps for index in around):
+        enclosing = [each.index for each in command.ancestors() if each.name == "trap"]
+        if not any(index in traps for index in enclosing):
             return False
     elif context.conditional or any(_may_end(job, each) for each in job.invocations[: command.index]):
         return False
@@ -104,14 +104,14 @@ def _always_runs(job: Job, command: Invocation) -> bool:
 
 
 def _may_end(job: Job, command: Invocation) -> bool:
-    """Whether the script may end here, by a test of more than whether its preparations have worked."""
+    """Whether the script may end here, other than because its preparations have failed."""
     if command.name != "exit" or command.context.handler or not command.index:
         return False
     return job.invocations[command.index - 1].name not in _PREPARING
 
 
 def _never_satisfied(job: Job) -> Iterator[Finding]:
-    """The first submission that waits for the success of another job, and stays where that fails."""
+    """The finding on the first submission that waits for another job's success, and stays pending if that fails."""
     for command in commands_named(job, "sbatch"):
         shown = command.words[1:]
         waits = any(_AFTER_OK.match(word) for word in (*shown, *map(" ".join, pairwise(shown))))

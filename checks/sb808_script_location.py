@@ -1,17 +1,17 @@
-"""The script looks for its own folder, and finds Slurm's spool folder.
+"""The script looks for its own folder, but finds Slurm's spool folder.
 
 sbatch sends a copy of the script to the first node, where it runs as `/var/spool/slurmd/job04711/slurm_script` or the
-like. `$0` and `${BASH_SOURCE[0]}` are that copy, so `cd "$(dirname "$0")"` leads to a folder in which nothing else is,
-`source "$DIR/env.sh"` finds no file, and what is written there is gone with the job. It works when the script is run
-by hand, which is how it gets in.
+like. `$0` and `${BASH_SOURCE[0]}` are that copy, so `cd "$(dirname "$0")"` leads to a folder with nothing else in it,
+`source "$DIR/env.sh"` finds no file, and what is written there is lost with the job. It works when the script is run by
+hand, which is why it goes unnoticed.
 
-A file that the script sources is no copy: its own BASH_SOURCE is right. Nothing is reported where a test decides
+A file that the script sources is not a copy: its own BASH_SOURCE is right. Nothing is reported where a test decides
 whether the location is used, as in scripts that run with and without Slurm.
 
 ## Fix
 
-Writes `$SLURM_SUBMIT_DIR`, the folder in which sbatch was called. Unsafe: that need not be the folder of the script.
-`scontrol show job "$SLURM_JOB_ID"` tells the script's own path, as `Command=`.
+Writes `$SLURM_SUBMIT_DIR`, the folder in which sbatch was called. Unsafe: that need not be the script's folder.
+`scontrol show job "$SLURM_JOB_ID"` shows the script's own path as `Command=`.
 
 ## References
 
@@ -34,10 +34,10 @@ CARD = Card(
 )  # fmt: skip
 
 _NAMES = frozenset({"0", "BASH_SOURCE"})
-# Commands for which it does not matter whether the path is right, or that only work it out.
-_ASKING = frozenset({"echo", "printf", ":", "dirname", "basename", "realpath", "readlink", "pwd", "logger", "test", "["}
-                    | {"[[", "ls", "cat", "sbatch", "bash", "sh", "cp", "scontrol", "export", "local", "declare"}
-                    | {"readonly", "eval"})
+# Commands for which a wrong path does not matter, or that only compute it.
+_HARMLESS = frozenset({"echo", "printf", ":", "dirname", "basename", "realpath", "readlink", "pwd", "logger", "test"}
+                      | {"[", "[[", "ls", "cat", "sbatch", "bash", "sh", "cp", "scontrol", "export", "local", "declare"}
+                      | {"readonly", "eval"})
 _SELF = r"(?:\$0|\$\{0\}|\$\{?BASH_SOURCE(?:\[0\])?\}?)"
 _FILE = rf"\"?(?:{_SELF}|\$\((?:realpath|readlink -f)(?: --)? \"?{_SELF}\"?\))\"?"
 _FOLDER = Regex(
@@ -47,7 +47,7 @@ _OPERATOR = Regex(r"\$\{(?:0|BASH_SOURCE(?:\[[0@*]\])?)(?:%|:|/)")
 
 
 class Use(NamedTuple):
-    """A command that needs something in the script's folder. `what`: for the message."""
+    """A command that needs something in the script's folder. `what`: its part of the message."""
 
     command: Invocation
     what: str
@@ -66,7 +66,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         for at, field in enumerate(command.argv):
             for read in _located(job, field, reads):
-                if command.name in _ASKING and at > 0:
+                if command.name in _HARMLESS and at > 0:
                     continue
                 uses.setdefault(read, []).append(Use(command, _what(command, at, field), _is_certain(command)))
     for read, found in uses.items():
@@ -82,7 +82,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _own_reads(job: Job) -> frozenset[Span]:
-    """Where the script itself, in its own shell, asks for its own path, whatever tests say."""
+    """The places where the script reads its own path, in its own shell and unconditionally."""
     found: set[Span] = set()
     end = len(job.source.own.text)
     for read in job.trace.reads:
@@ -95,7 +95,7 @@ def _own_reads(job: Job) -> frozenset[Span]:
 
 
 def _located(job: Job, field: Pieces, reads: frozenset[Span]) -> list[Span]:
-    """The reads of the script's path that give the folder in a word."""
+    """The reads of the script's path by which a word names its folder."""
     found: list[Span] = []
     for at, piece in enumerate(field):
         if piece.expansion is None:

@@ -1,17 +1,17 @@
-"""A command that needs a terminal, in a job that has none.
+"""A command needs a terminal, and a batch job has none.
 
 Standard input of a batch script is /dev/null. `srun --pty bash` runs a shell that reads nothing and ends at once, and
 so do `bash`, `python` and `apptainer shell IMAGE` without a program; `read` returns 1 with an empty value; `salloc`
-waits in the queue for a second allocation, while that of the job is idle; `watch` and `vim` draw on a screen that is a
-log file; `top` ends with an error; `clear` fails where TERM is not set, which ends a script with `set -e`.
+waits in the queue for a second allocation, while that of the job is idle; `watch` and `vim` draw a screen into a log
+file; `top` ends with an error; `clear` fails where TERM is not set, which ends a script with `set -e`.
 
-Nothing is reported where a test decides about it (`[ -t 0 ]`, `[ -z "$SLURM_JOB_ID" ]`), or where the command has an
-input of its own.
+Nothing is reported where a test decides whether it runs (`[ -t 0 ]`, `[ -z "$SLURM_JOB_ID" ]`), or where the command
+has its own input.
 
 ## Fix
 
-Takes `--pty` out of an srun that starts a program: srun leaves it out itself. For all others there is none: interactive
-work is begun with `salloc`, or `srun --pty bash`, on the login node.
+Removes `--pty` from an srun that starts a program: srun ignores it anyway. None for all others: start interactive work
+with `salloc`, or `srun --pty bash`, on the login node.
 
 ## References
 
@@ -34,10 +34,10 @@ from sbatchlint.job.programs import commands_of
 from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Commands, StepOptions
 
-# Programs that read commands from their input where they are given none.
+# Programs that read commands from their input if they get none as arguments.
 SHELLS = ("bash", "sh", "zsh", "ksh", "csh", "tcsh", "fish", "python", "python3", "ipython", "R", "julia", "octave")
 CONTAINERS = ("apptainer", "singularity")
-# Programs for a screen, and what becomes of them.
+# Full-screen programs, by the one that behaves the same without a terminal.
 SCREENS = {
     "vi": "vim", "vim": "vim", "nano": "vim", "emacs": "vim", "htop": "top", "nvtop": "top", "top": "top",
     "watch": "watch", "screen": "top", "tmux": "top",
@@ -50,7 +50,7 @@ CARD = Card(
     seen="live runs of Slurm 22.05", batch=True,
 )  # fmt: skip
 
-# Options with which such a program needs no screen, by their beginning.
+# Beginnings of options with which such a program needs no screen.
 _WITHOUT_SCREEN = {
     "top": ("-b", "-nb"), "emacs": ("--batch", "-batch", "--script"), "vim": ("-e", "-E", "-s", "-c", "-n"),
     "vi": ("-e", "-s", "-c"), "screen": ("-d", "-D", "-ls", "-X", "-S"),
@@ -70,20 +70,20 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         step = ptys.get(id(command))
         finding = _of_pty(job, step) if step is not None else _of_command(job, command)
-        if finding is not None and not _is_decided(command):
+        if finding is not None and not _is_conditional(command):
             seen.add(command.span.start)
             if finding.severity != "info" or command.name not in seen:
                 yield finding
             seen.add(command.name or "")
 
 
-def _is_decided(command: Invocation) -> bool:
+def _is_conditional(command: Invocation) -> bool:
     return any(depends_on_test(each) or each.name == "timeout" for each in (command, *command.ancestors()))
 
 
 @once
 def _with_input_of_job(job: Job) -> dict[int, bool]:
-    """Where the commands begin that have the standard input of the job, and whether they are a `read`."""
+    """The offsets of commands that have the standard input of the job, and whether each is a `read`."""
     text, program = programs(job)[0]
     if any(each.name == "exec" and len(each.argv) == 1 and each.redirects for each in job.invocations):
         return {}
@@ -116,7 +116,7 @@ def _of_pty(job: Job, step: Step) -> Finding | None:
 
 
 def _is_shell(words: list[str]) -> bool:
-    """Whether words start a program that reads its commands from standard input."""
+    """Whether the words start a program that reads commands from standard input."""
     name = words[0].rpartition("/")[2]
     if name in CONTAINERS:
         return "shell" in words[1:3]

@@ -1,12 +1,12 @@
-"""Commands of Slurm in a loop: each turn asks the one controller that all jobs of the cluster share.
+"""Slurm commands in a loop: each iteration queries the controller that the whole cluster shares.
 
 `squeue` or `sacct` every few seconds, in the scripts of many users, makes the controller slow for everybody, and sites
-end such loops. Once in half a minute is often enough; better, let Slurm wait: `--dependency`, `sbatch --wait`, `srun`.
+end such loops. Every half minute is often enough; better, let Slurm wait: `--dependency`, `sbatch --wait`, `srun`.
 
-An `sbatch` for each turn of a loop is a job for each: an array (`--array=1-100`) is submitted by one request, is one
-line in the queue, and can be throttled and cancelled as one.
+An `sbatch` in each iteration of a loop submits one job each: an array (`--array=1-100`) is submitted with one request,
+is one line in the queue, and can be throttled and cancelled as a whole.
 
-Nothing is reported for loops of few turns, with a pause of 30 seconds or one that is not known, and for jobs that
+Nothing is reported for loops with few iterations, with a pause of 30 seconds or of unknown length, and for jobs that
 depend on the one before.
 
 ## Fix
@@ -37,10 +37,10 @@ CARD = Card(
 )  # fmt: skip
 
 SHORT = 30  # seconds
-FEW = 3  # turns
+FEW = 3  # iterations
 _POLLING = Regex(r"while|until|for\s*\(\(\s*;")
 _SECONDS = Regex(r"\d+(?:\.\d+)?s?")
-# What scontrol does without asking the controller.
+# What scontrol shows without asking the controller.
 _LOCAL = ("hostnames", "hostname", "hostlist", "hostlistsorted")
 
 
@@ -55,14 +55,14 @@ def check(job: Job) -> Iterator[Finding]:
             or not seen.isdisjoint(loops)
         ):
             continue
-        what = _submits(job, command, loops) if command.name == "sbatch" else _asks(job, command, loops[-1])
+        what = _submits(job, command, loops) if command.name == "sbatch" else _polls(job, command, loops[-1])
         if what:
             seen.update(loops)
             yield Finding(command.name_span, what)
 
 
-def _asks(job: Job, command: Invocation, loop: Span) -> str:
-    """What a command that asks the controller in each turn of a loop that waits does; '' where it does not."""
+def _polls(job: Job, command: Invocation, loop: Span) -> str:
+    """The message on a command that queries the controller in each iteration of a polling loop; '' for others."""
     if command.name == "scontrol":
         words = [text_of(field) for field in command.argv[1:3]]
         if words[:1] != ["show"] or words[1:] and words[1] in _LOCAL:
@@ -94,12 +94,12 @@ def _by_loop(job: Job) -> dict[Span, list[Invocation]]:
 
 
 def _works(command: Invocation) -> bool:
-    """Whether a turn waits for something else: a step, or what is not known."""
+    """Whether an iteration waits for something else: a step, or an unknown command."""
     return command.name is None or command.name in ("srun", "mpirun", "mpiexec", "python", "python3", "sbatch")
 
 
 def _submits(job: Job, command: Invocation, loops: tuple[Span, ...]) -> str:
-    """What an sbatch does that submits one script again and again; '' where it does not."""
+    """The message on an sbatch that submits one script again and again; '' for others."""
     if not job.source.text.startswith("for", loops[-1].start) or 1 < command.alternatives <= FEW:
         return ""
     for invocation in job.invocations:
@@ -111,7 +111,7 @@ def _submits(job: Job, command: Invocation, loops: tuple[Span, ...]) -> str:
     if parsed.uncertain or parsed.rest >= len(words) or names & {"dependency", "wait", "array", "wrap", "begin"}:
         return ""
     if names & {"nodes", "ntasks", "time", "mem", "partition", "gres", "cpus-per-task", "gpus", "gpus-per-node"}:
-        return ""  # not all alike
+        return ""  # the jobs may differ
     if expansions(command.argv[parsed.rest + 1]):
         return ""
     return "each turn submits a job of its own; one array (`--array=…`) with the turn's number as index is one request"

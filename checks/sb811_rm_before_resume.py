@@ -1,17 +1,16 @@
-"""The job removes what it is to go on from, or what another of its tasks has just made.
+"""The job removes what it should resume from, or what another of its tasks has just created.
 
 A job with `--requeue`, an array of one job at a time (`--array=1-10%1`) or `--dependency=singleton` runs its script
-from the first line at each start. `rm -rf checkpoints` in front of the training then deletes the checkpoints of the run
-before, and every part of the chain begins at step 0.
+from the first line at each start. `rm -rf checkpoints` before the training then deletes the checkpoints of the previous
+run, and every part of the chain begins at step 0.
 
-In the text of a step `rm -rf` runs once in each task. The tasks do not wait for each other there, so that a late one
-deletes what an early one has created.
+In the shell program of a step `rm -rf` runs once in each task. The tasks do not wait for each other there, so a late
+one deletes what an early one has created.
 
 ## Fix
 
-None: whether the old files are to go at all is for you to say. `if [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]` is true in
-the first run of a job that is requeued, and `[ "$SLURM_ARRAY_TASK_ID" -eq "$SLURM_ARRAY_TASK_MIN" ]` in the first of an
-array.
+None: only you know whether the old files should go at all. `if [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]` is true in the
+first run of a requeued job, and `[ "$SLURM_ARRAY_TASK_ID" -eq "$SLURM_ARRAY_TASK_MIN" ]` in the first of an array.
 
 ## References
 
@@ -36,7 +35,7 @@ from sbatchlint.triggers import Commands
 
 CARD = Card("SB811", "rm-before-resume", severity="warning", fix="never", since="0.1.0", when=Commands("rm"))
 
-# Options that say where a program keeps its checkpoints, or goes on from.
+# Options that name the folder in which a program keeps its checkpoints, or from which it resumes.
 KEEPING = Regex(
     r"-{0,2}(?:[\w.]+\.)?(?:save(?:[_-](?:dir|path|folder))?|load(?:[_-](?:dir|path))?|output[_-]?(?:dir|path)|work[_-]?dir"
     r"|(?:ckpt|checkpoints?)(?:[_-](?:dir|path|folder))?|resume(?:[_-]\w+)?|default[_-]root[_-]dir|exp(?:eriment)?[_-]dir"
@@ -47,17 +46,17 @@ RESUMING = Regex(
 )
 OFF = Regex(r"=(?:false|none|null|no|0)$", re.IGNORECASE)
 CHECKPOINT = Regex(r"check_?point|ckpt|iter_|global_?step|epoch|latest|\.pth?\b", re.IGNORECASE)
-# Where NeMo and Megatron Bridge keep their runs unless they are told.
+# The default folder for runs of NeMo and Megatron Bridge.
 DEFAULT = "nemo_experiments"
 NEMO = Regex(r"nemo|megatron|run_recipe|pretrain_", re.IGNORECASE)
-# What differs between the runs of an array or of a chain of jobs, so that each has a folder of its own.
+# Variables that differ between the runs of an array or a chain of jobs, so that each has its own folder.
 OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT"})
 
 
 class Restart(NamedTuple):
-    """Why the script runs again on the same files. `words`: as written; `same_job`: with the same number.
+    """Why the script runs again on the same files. `words`: as written; `same_job`: whether the job id stays the same.
 
-    `habit`: many scripts have it though they are started once (`--load` of what they `--save`).
+    `habit`: whether scripts that run once often have it too (`--load` of what they `--save`).
     """
 
     words: str
@@ -91,13 +90,13 @@ def _is_recursive(command: Invocation) -> bool:
 
 
 def _place(command: Invocation, field: Pieces) -> Span:
-    """The word that is removed; the whole command where that is written elsewhere."""
-    span, around = span_of(field), command.span
-    return span if around.contains(span) else around
+    """The place of the removed word; the whole command where that is written elsewhere."""
+    span, whole = span_of(field), command.span
+    return span if whole.contains(span) else whole
 
 
 def _path(field: Pieces) -> str:
-    """The path that is removed; of `FOLDER/*` the folder."""
+    """The path that is removed, with `FOLDER/*` as the folder."""
     return re.sub(r"/[*?]+$", "", key(field)).removeprefix("./")
 
 
@@ -126,9 +125,9 @@ def _before_restart(job: Job, command: Invocation, field: Pieces, restarts: list
     user = _keeper(job, command, _path(field))
     if user is None:
         return None
-    fresh = any(each.name in OWN for each in expansions(field))
-    restart = next((each for each in restarts if each.same_job or not fresh), None)
-    resumed = _resuming_word(user) if restart is None and not fresh else None
+    differs = any(each.name in OWN for each in expansions(field))
+    restart = next((each for each in restarts if each.same_job or not differs), None)
+    resumed = _resuming_word(user) if restart is None and not differs else None
     if resumed is not None:
         word = shown_text(resumed)
         restart = Restart(word, span_of(resumed), True, word.startswith("--load"))
@@ -145,7 +144,7 @@ def _before_restart(job: Job, command: Invocation, field: Pieces, restarts: list
 
 
 def _keeper(job: Job, command: Invocation, path: str) -> Invocation | None:
-    """The program behind a removal that keeps its checkpoints there."""
+    """The program after a removal that keeps its checkpoints there."""
     for invocation, folders, default in _keepers(job):
         if invocation.index <= command.index:
             continue
@@ -159,7 +158,7 @@ def _keeper(job: Job, command: Invocation, path: str) -> Invocation | None:
 
 @once
 def _keepers(job: Job) -> list[tuple[Invocation, list[str], bool]]:
-    """The programs that keep checkpoints: the folders that their words name, whether there is a default too."""
+    """The programs that keep checkpoints, each with the folders in its words, and whether it has a default folder."""
     found = []
     for command in job.invocations:
         if not command.children and command.name not in ("rm", "mkdir", "echo"):
@@ -170,7 +169,7 @@ def _keepers(job: Job) -> list[tuple[Invocation, list[str], bool]]:
 
 
 def _keeps_default(command: Invocation) -> bool:
-    """Whether a program is one of NeMo's, which have a folder for their runs unless they are told."""
+    """Whether a program is one of NeMo's, which have a default folder for their runs."""
     return any(NEMO.search(word) for word in command.words)
 
 
@@ -188,7 +187,7 @@ def _kept(command: Invocation) -> Iterator[str]:
 
 
 def _resuming_word(command: Invocation) -> Pieces | None:
-    """The word with which a program is told to go on from its own checkpoints."""
+    """The word that makes a program resume from its own checkpoints; None where there is none."""
     pairs = list(zip(command.argv, (*command.argv[1:], ())))
     saved = next((key(value) for field, value in reversed(pairs) if value and shown_text(field) == "--save"), None)
     for field, value in pairs:

@@ -1,17 +1,17 @@
-"""A command ends processes of the user's other jobs on the same node, or all of the user's jobs.
+"""A command kills processes of the user's other jobs on the same node, or all of the user's jobs.
 
-`pkill python`, `killall -9 ray` and `pkill -u $USER` look at every process that the user has on the node. Where jobs
-share nodes, another job of the same user runs there, and loses its processes: it fails for no reason that its own log
-would show. `scancel -u $USER` ends all jobs of the user, the one that runs it included.
+`pkill python`, `killall -9 ray` and `pkill -u $USER` affect every process of the user on the node. Where jobs share
+nodes, another job of the same user loses its processes, and fails without a reason in its own log. `scancel -u $USER`
+cancels all jobs of the user, including the one that runs it.
 
-Nothing is reported for a signal that only tells something (USR1), for a job that has its nodes to itself
-(`--exclusive`), in a container with processes of its own (docker), for processes picked by their parent, session or
-terminal (`pkill -P $$`), or for a pattern that holds something of the job.
+Nothing is reported for a signal that only notifies (USR1), for a job with exclusive nodes (`--exclusive`), in a
+container with its own processes (docker), for processes selected by parent, session or terminal (`pkill -P $$`), or for
+a pattern that contains something of the job.
 
 ## Fix
 
-None. A job's processes end with it, so that there are no leftovers of earlier jobs to be cleared away. Processes that
-the script itself starts are ended by their number: `server & pid=$!; …; kill $pid`, or `pkill -P $$`.
+None. A job's processes end with it, so there are no leftovers of earlier jobs to clean up. End processes that the
+script itself starts by their id: `server & pid=$!; …; kill $pid`, or `pkill -P $$`.
 
 ## References
 
@@ -44,18 +44,18 @@ _KILLALL = syntax(
     "u/user s/signal Z/context n/ns o/older-than y/younger-than",
     "e/exact I/ignore-case i/interactive g/process-group q/quiet r/regexp v/verbose w/wait l/list V/version",
 )  # fmt: skip
-# What picks processes of the job itself, or one of them only.
+# Options that select processes of the job itself, or only one.
 _NARROW = frozenset({"pgroup", "parent", "session", "terminal", "pidfile", "ns", "cgroup", "newest", "oldest", "older"}
                     | {"older-than", "younger-than"})
 _SIGNAL = Regex(r"-(?:[0-9]+|[A-Z]{2,}[A-Z0-9]*)")
-# Names that programs of every kind have in the list of processes.
+# Process names that programs of every kind have.
 _COMMON = frozenset({"python", "python3", "java", "R", "Rscript", "julia", "node", "perl", "bash", "sh", "ray", "ssh"}
                     | {"mpirun", "mpiexec", "orted", "torchrun", "accelerate", "deepspeed", "srun", "jupyter"})
-# Signals that end no process that waits for them, and those that are only a question.
-_TELLING = frozenset({"0", "USR1", "USR2", "HUP", "CONT", "STOP", "WINCH"})
+# Signals that do not end a process that handles them, and signal 0, which only tests.
+_NOTIFYING = frozenset({"0", "USR1", "USR2", "HUP", "CONT", "STOP", "WINCH"})
 _ME = frozenset({"USER", "LOGNAME", "$(whoami)", "$(id -un)"})
 _FINDERS = ("$(pgrep", "$(pidof", "`pgrep", "`pidof")
-# Containers whose processes see none outside.
+# Containers with a process namespace of their own.
 _APART = frozenset({"docker", "podman", "podman-hpc"})
 
 
@@ -79,17 +79,17 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _of_user(command: Invocation) -> tuple[str, str | None] | None:
-    """What a command does to other jobs on its node, and how bad that is."""
+    """The message on what a command does to other jobs on its node, with its severity; None for others."""
     rest = [text_of(field) for field in command.argv[1:]]
     if command.name == "kill":
         found = "-1" in rest[1:] and rest[0] is not None and rest[0].startswith("-")
         names = [each.name for field in command.argv[1:] for each in expansions(field)]
         if not found and not any(name.startswith(_FINDERS) and " -P" not in name for name in names):
             return None
-        if not {(word or "").removeprefix("-").removeprefix("SIG") for word in rest[:1]}.isdisjoint(_TELLING):
+        if not {(word or "").removeprefix("-").removeprefix("SIG") for word in rest[:1]}.isdisjoint(_NOTIFYING):
             return None
         return _message("every process of yours" if found else "all processes of yours with this name"), None
-    if any((text_of(field) or "").removeprefix("-").removeprefix("SIG") in _TELLING for field in command.argv[1:2]):
+    if any((text_of(field) or "").removeprefix("-").removeprefix("SIG") in _NOTIFYING for field in command.argv[1:2]):
         return None
     words = [field for field in command.argv if not _SIGNAL.fullmatch(text_of(field) or "")]
     reading = read(words, 1, _PKILL if command.name == "pkill" else _KILLALL)

@@ -1,8 +1,8 @@
-"""Programs are started on the job's nodes by ssh, where Slurm does not see them.
+"""The script starts programs on the job's nodes by ssh, where Slurm does not control them.
 
 What ssh, pdsh or clush starts is a child of the node's sshd: it has neither the job's limits nor its environment and
-GPUs, does not count in its accounting, and goes on when the job has ended, unless the site adopts such processes
-(pam_slurm_adopt). `srun --overlap -N1 -n1 -w NODE` does the same inside the job.
+GPUs, does not appear in its accounting, and keeps running after the job has ended, unless the site adopts such
+processes (pam_slurm_adopt). `srun --overlap -N1 -n1 -w NODE` does the same inside the job.
 
 Tunnels (`ssh -N`) and other machines are not reported.
 
@@ -22,7 +22,7 @@ from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.triggers import Commands
 
-# Letters of options that take a value; those of tunnels; and that by which a command names its nodes.
+# Letters of options that take a value, and of those for tunnels; and the option that names the nodes.
 _SSH, _PARALLEL, _TUNNEL = "BbcDEeFIiJLlmOoPpQRSWw", "wxftulghHpoOieAXR", "NfLRDWO"
 _NAMING = {"pdsh": "w", "clush": "w", "pssh": "H", "parallel-ssh": "H"}
 CARD = Card(
@@ -46,7 +46,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 
 def _hosts(command: Invocation) -> list[Pieces]:
-    """The words by which a command names the nodes on which it starts something."""
+    """The words of a command that name the nodes on which it starts something."""
     naming = _NAMING.get(command.name or "")
     at = 1
     found: list[Pieces] = []
@@ -64,7 +64,7 @@ def _hosts(command: Invocation) -> list[Pieces]:
 
 
 def _is_of_job(host: Pieces) -> bool:
-    """Whether a name comes from the list of the job's nodes."""
+    """Whether a host name comes from the job's node list."""
     for expansion in expansions(host):
         for source in expansion.all():
             if source.name in _NODE_LISTS or "show hostname" in source.name:

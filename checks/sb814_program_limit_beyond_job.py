@@ -1,15 +1,15 @@
-"""The program would stop by itself in time, but only when Slurm has killed the job already.
+"""The program's own time limit is not below the job's, so Slurm kills it before it can stop cleanly.
 
-Programs that save their state and end before the job's limit are told when: `--exit-duration-in-mins 1190`,
-`--time_limit 47h`, `trainer.max_time=00:23:30:00`, `gmx mdrun -maxh 23`. They count from their own start, which is some
-minutes after the job's. Where that time is as long as the job's limit, or longer, the clean end never comes: what was
-done since the last checkpoint is lost. It happens when `--time` is shortened and the number further down is forgotten.
+Programs that save their state and end before the job's limit have an option for the time: `--exit-duration-in-mins
+1190`, `--time_limit 47h`, `trainer.max_time=00:23:30:00`, `gmx mdrun -maxh 23`. They count from their own start, some
+minutes after the job's. Where that time is at least the job's limit, the clean end is never reached: everything since
+the last checkpoint is lost. It happens when `--time` is shortened and the number further down is forgotten.
 
-A time without a unit is taken for seconds, the shortest that it can be.
+A time without a unit counts as seconds, the shortest it can be.
 
 ## Fix
 
-None: how long the program needs to save its state is known to you.
+None: only you know how long the program needs to save its state.
 
 ## References
 
@@ -40,7 +40,7 @@ CARD = Card(
     batch=True, homogeneous=True,
 )  # fmt: skip
 
-# The words of which the name of such an option is made: what is limited, that it is a limit, and its unit.
+# The words in names of such options: what is limited, that it is a limit, filler words, and the unit.
 _WHAT = frozenset(
     {"time", "timelimit", "maxtime", "duration", "runtime", "walltime", "clock", "run", "training", "train", "job"}
     | {"session", "elapsed"}
@@ -51,12 +51,12 @@ _UNITS = {"s": 1, "sec": 1, "secs": 1, "seconds": 1, "m": 60, "min": 60, "mins":
           "h": 3600, "hr": 3600, "hrs": 3600, "hours": 3600, "d": 86400, "days": 86400}  # fmt: skip
 _NUMBER = Regex(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([a-z]*)")
 _CLOCK = Regex(r"(?:([0-9]{1,4})[:-])?([0-9]{1,4}):([0-9]{1,2}):([0-9]{1,2})")
-# Whoever is told of these starts other jobs, which have limits of their own.
+# A program with one of these starts other jobs, which have their own limits.
 _OTHER_JOBS = frozenset(("--partition", "--account", "--queue", "--qos"))
 
 
 class OwnLimit(NamedTuple):
-    """After how many seconds a program stops by itself; `span`: the option."""
+    """The seconds after which a program stops by itself; `span`: the option."""
 
     seconds: float
     written: str
@@ -65,7 +65,7 @@ class OwnLimit(NamedTuple):
 
 def check(job: Job) -> Iterator[Finding]:
     if job.request.has_option("signal"):
-        return  # a program that is told by a signal needs no clock
+        return  # a program that gets a signal needs no clock
     commands = commands_with_option(job, _may_limit)
     settings = list(plain_limits(job, "time")) if commands else []
     allowed = limit_seconds(settings[0][1]) if len(settings) == 1 else None
@@ -79,7 +79,7 @@ def check(job: Job) -> Iterator[Finding]:
             beyond.setdefault(found.span, []).append(found if found.seconds >= allowed else None)
     for span, limits in beyond.items():
         if limits[0] is None or None in limits:
-            continue  # some branch has a limit that is met
+            continue  # with some alternative of the option, the limit is below the job's
         setting = settings[0][0]
         stop = duration(math.floor(limits[0].seconds))
         yield Finding(
@@ -93,12 +93,12 @@ def check(job: Job) -> Iterator[Finding]:
 
 @lru_cache(maxsize=4096)  # programs are told the same again and again
 def _may_limit(word: str) -> bool:
-    """Whether a word begins with an option that limits a run, of one program or another."""
+    """Whether a word begins with an option that limits a run in some program."""
     return _unit(word.partition("=")[0], "gmx") is not None
 
 
 def _own_limits(job: Job, invocation: Invocation) -> Iterator[OwnLimit]:
-    options = list(program_options(_words(job, invocation), _is_asked))
+    options = list(program_options(_words(job, invocation), _is_relevant))
     if any(option in _OTHER_JOBS for option, _, _ in options):
         return
     for option, value, field in options:
@@ -107,17 +107,17 @@ def _own_limits(job: Job, invocation: Invocation) -> Iterator[OwnLimit]:
         unit = _unit(option, invocation.name)
         seconds = None if unit is None else _seconds(value, unit)
         if seconds is not None:
-            glue = "=" if "=" in (text_of(field) or "") else " "
-            yield OwnLimit(seconds, f"{option}{glue}{text_of(value)}", span_of(field))
+            separator = "=" if "=" in (text_of(field) or "") else " "
+            yield OwnLimit(seconds, f"{option}{separator}{text_of(value)}", span_of(field))
 
 
 @lru_cache(maxsize=4096)  # programs are told the same options again and again
-def _is_asked(option: str) -> bool:
+def _is_relevant(option: str) -> bool:
     return option in _OTHER_JOBS or _may_limit(option)
 
 
 def _words(job: Job, invocation: Invocation) -> Argv:
-    """The arguments of a program; of a launcher those of what it starts."""
+    """The arguments of a program; for a launcher those of the program that it starts."""
     launcher = job.launcher_of(invocation)
     if launcher is not None:
         return launcher.program_words[1:]
@@ -130,7 +130,7 @@ def _unit(option: str, program: str | None) -> float | None:
     """The seconds of one unit of an option that limits a run, by the option's name; None for other options."""
     name = option.rpartition(".")[2].lstrip("-+").replace("_", "-").lower()
     if name == "maxh" and (program or "").startswith(("gmx", "mdrun")):
-        return 3600 * 0.99  # it ends after that share of the time
+        return 3600 * 0.99  # gmx ends after that share of the time
     words = name.split("-")
     unit = _UNITS.get(words[-1]) if len(words) > 1 else None
     if unit is not None:

@@ -1,12 +1,13 @@
-"""What stands behind a server in the foreground is reached only when the server has ended.
+"""The commands after a server in the foreground run only when the server has ended.
 
-A server runs until it is stopped: the client behind it, the loop that looks after it, or the text that says how to
-connect, comes only then. The job waits for its time limit, and when that ends it, the rest of the script is lost too.
+A server runs until it is stopped: the client after it, the loop that monitors it, or the message that explains how to
+connect, comes only then. The job idles until its time limit, and as that ends the job, the rest of the script never
+runs.
 
 ## Fix
 
-None: `&` behind the server, then the client, once the server answers, and `kill $!` or `wait` at the end. A text that
-says how to connect belongs above the server.
+None: put `&` after the server, then run the client once the server answers, and `kill $!` or `wait` at the end. A
+message that explains how to connect belongs above the server.
 
 ## References
 
@@ -27,9 +28,9 @@ from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
-# Programs that serve until they are ended.
+# Programs that serve until they are stopped.
 _SERVERS = programs_with("serves")
-# Those that serve when told to by their first word.
+# Programs that serve with one of these verbs as their first argument.
 _VERBS = {
     "jupyter": ("lab", "notebook", "server"), "vllm": ("serve",), "ollama": ("serve",), "mlflow": ("server", "ui"),
     "sglang": ("serve",), "trtllm-serve": ("serve",), "streamlit": ("run",), "flask": ("run",), "bentoml": ("serve",),
@@ -40,7 +41,7 @@ CARD = Card(
     when=Commands(*_SERVERS, *_VERBS, "python*", "ipython*", "pypy*"), batch=True,
 )  # fmt: skip
 
-# Modules and scripts of Python: a word of their name says it.
+# Python modules and scripts that serve, by their names.
 _MODULE = Regex(
     r"(?:.*[./_-])?(?:http\.server|api_server|launch_server|launch_router|jupyter\w*|notebook|tensorboard)(?:\.main)?"
 )
@@ -51,15 +52,15 @@ _NOT_SERVING = frozenset(
 _CLIENTS = programs_with("connects")
 _HERE = Regex(r"(?i)\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b")
 _HOW_TO_CONNECT = Regex(r"(?i)\bssh\b.*\s-\w*[NLR]|https?://(?:localhost|127\.0\.0\.1|\W)|\btunnel")
-_TELLING = programs_with("prints") | {"cat"}
+_PRINTING = programs_with("prints") | {"cat"}
 
 
 class Server(NamedTuple):
-    """A command that serves, what it is called, and the commands that wait for it: itself, and what starts it."""
+    """A command that serves. `name`: for messages; `waiting`: the command itself and those that start it."""
 
     command: Invocation
     name: str
-    around: tuple[Invocation, ...]
+    waiting: tuple[Invocation, ...]
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -72,7 +73,7 @@ def check(job: Job) -> Iterator[Finding]:
             if what is not None:
                 servers.remove(before)
                 where = job.line(before.command.span.start)
-                advice = "put it above the server" if command.name in _TELLING else "put `&` behind the server"
+                advice = "put it above the server" if command.name in _PRINTING else "put `&` behind the server"
                 yield Finding(
                     command.span,
                     f"{what} only when `{before.name}` on line {where} has ended, which is when it is stopped; "
@@ -90,23 +91,23 @@ def _may_serve(program: str) -> bool:
 
 
 def _server(job: Job, command: Invocation) -> Server | None:
-    """The server that a command is, where somebody waits for it."""
+    """The server that a command starts in the foreground; None for other commands."""
     name = _name_of_server(command)
     if name is None or not _NOT_SERVING.isdisjoint(text_of(word) for word in command.argv[1:]):
         return None
-    around = (command, *command.ancestors())
-    if any(each.context.background or each.context.captured or each.name == "timeout" for each in around):
+    waiting = (command, *command.ancestors())
+    if any(each.context.background or each.context.captured or each.name == "timeout" for each in waiting):
         return None
     if command.context.conditional or command.piped_to and not _is_passed_on(job, command):
         return None
-    return Server(command, name, around)
+    return Server(command, name, waiting)
 
 
 def _is_passed_on(job: Job, command: Invocation) -> bool:
-    """Whether what a command prints goes through nothing that could end the pipeline early, such as `grep -q`."""
-    for ran in job.pipelines:
-        names = [each.name for element in ran.elements for each in element if each is not command]
-        if len(names) < sum(map(len, ran.elements)):
+    """Whether the output of a command only goes through `cat` and `tee`, not through filters that may end early."""
+    for run in job.pipelines:
+        names = [each.name for element in run.elements for each in element if each is not command]
+        if len(names) < sum(map(len, run.elements)):
             return set(names) <= {"cat", "tee"}
     return False
 
@@ -123,11 +124,11 @@ def _name_of_server(command: Invocation) -> str | None:
 
 
 def _runs_after(server: Server, command: Invocation) -> bool:
-    """Whether a command of the same shell runs when the server, or what started it, has ended."""
+    """Whether a command of the same shell runs after the server, or what started it, has ended."""
     if command.context.handler:
         return False
     parent, shell = command.context.parent, command.context.shell.awaiting
-    for invocation in server.around:
+    for invocation in server.waiting:
         if invocation.context.parent is parent and invocation.context.shell.awaiting is shell:
             after = invocation is not command and command.span.start >= invocation.span.end
             return after and merge_guards(command.guards, invocation.guards) is not None
@@ -135,19 +136,19 @@ def _runs_after(server: Server, command: Invocation) -> bool:
 
 
 def _use(command: Invocation, server: Invocation) -> str | None:
-    """What a command is for the server, as the beginning of a sentence; None where it has nothing to do with it."""
+    """How a command uses the server, as the beginning of a sentence; None where it does not."""
     words = " ".join(command.words[1:])
     if command.name in _CLIENTS and (_HERE.search(words) or _port(server) in words.replace(":", " ").split()):
         return f"`{command.name}` asks it"
     if command.name == "cat" and command.stdin is not None:
         words = command.stdin.string
-    if command.name in _TELLING and _HOW_TO_CONNECT.search(words):
+    if command.name in _PRINTING and _HOW_TO_CONNECT.search(words):
         return "this is told"
     return "this program asks it" if python_of(command) is not None and _HERE.search(words) else None
 
 
 def _port(server: Invocation) -> str | None:
-    """The port that a server is given."""
+    """The port in the arguments of a server; None where there is none."""
     words = [text_of(word) or "" for word in server.argv]
     for at, word in enumerate(words):
         if word in ("--port", "-p"):

@@ -1,15 +1,15 @@
-"""A loop waits for a file or a port without limit, and without looking whether anybody is still going to bring it.
+"""A loop waits for a file or a port without limit, even if what should provide it has failed.
 
-If the server does not start, or the step that writes the file fails, the loop goes round until the job's time limit:
-nodes and GPUs idle, for days perhaps, and the error stands far above in the log.
+If the server does not start, or the step that writes the file fails, the loop runs until the job's time limit: nodes
+and GPUs idle, perhaps for days, and the error is far up in the log.
 
-Reported are loops that do nothing but look, print and sleep, whose end is a file or an answer from the network, and in
-which nothing counts, looks at the clock, or asks for a process or a job. What runs under `timeout` has its limit.
+Reported are loops that only test, print and sleep, that end with a file or an answer from the network, and that neither
+count, check the time, nor check a process or a job. What runs under `timeout` has a limit.
 
 ## Fix
 
-None: how long to wait is for the user to say. `for i in $(seq 60); do … && break; sleep 10; done`, or
-`timeout 600 bash -c 'until …; do sleep 5; done'`; and `kill -0 $pid || exit 1` in the loop ends it with the server.
+None: only you know how long to wait. `for i in $(seq 60); do … && break; sleep 10; done`, or `timeout 600 bash -c
+'until …; do sleep 5; done'`; and `kill -0 $pid || exit 1` in the loop ends it with the server.
 
 ## References
 
@@ -52,7 +52,7 @@ _LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
 
 
 class Wait(NamedTuple):
-    """A loop that waits. `what`: what for, as one would say."""
+    """A loop that waits. `what`: what it waits for, in words."""
 
     span: Span
     what: str
@@ -79,7 +79,7 @@ def _head(job: Job, span: Span) -> Span:
 
 
 def _blocks(command: Invocation) -> bool:
-    """Whether somebody waits for the loop in which a command runs, and nothing ends it from outside."""
+    """Whether the script waits for the loop that contains a command, and no `timeout` ends it."""
     context: Context = command.context
     return context.background is None and not any(each.name == "timeout" for each in command.ancestors())
 
@@ -94,7 +94,7 @@ def _wait(text: Text, loop: While) -> Wait | None:
         return None
     endless = not loop.negated and all(_name(each) in _ENDLESS for each in _simple(loop.condition))
     if not endless:
-        what = _polled(loop.condition, text) or _filled(loop)
+        what = _polled(loop.condition, text) or _read_variable(loop)
     elif "break" in names:
         what = next(
             filter(None, (_polled(branch[0], text) for each in nodes_of(loop, If) for branch in each.branches)), None
@@ -105,7 +105,7 @@ def _wait(text: Text, loop: While) -> Wait | None:
 
 
 def _polled(condition: tuple[object, ...], text: Text) -> str | None:
-    """What a condition looks for outside of the shell."""
+    """What a condition tests outside the shell, in words; None where it is neither file nor network."""
     for test in nodes_of(condition, TestCommand):
         if any(_plain(word) in _FILE_TESTS for word in test.words):
             return "a file"
@@ -119,8 +119,8 @@ def _polled(condition: tuple[object, ...], text: Text) -> str | None:
     return None
 
 
-def _filled(loop: While) -> str | None:
-    """`while [ -z "$X" ]` around an X that is read from a file."""
+def _read_variable(loop: While) -> str | None:
+    """What `while [ -z "$X" ]` waits for where X is read from a file, in words; None for other loops."""
     tested = {each.name for each in nodes_of(loop.condition, Parameter)}
     empty = any(_plain(each) == "-z" for each in nodes_of(loop.condition, Word))
     for node in nodes_of(loop.body, Assignment):

@@ -1,23 +1,23 @@
-"""Data is copied to a disk of the first node, and tasks on other nodes look for it on theirs.
+"""Data is copied to the first node's local disk, and tasks on other nodes look for it on theirs.
 
 Commands of the script run once, on the first node of the job. What `cp -r data $TMPDIR/`, `tar -xf data.tar -C /tmp` or
-`python -m venv $TMPDIR/env` puts on a disk that each node has for itself is not there for the tasks that srun starts on
-other nodes: they end with "No such file or directory", or read what an earlier job left.
+`python -m venv $TMPDIR/env` puts on a node's local disk does not exist for the tasks that srun starts on other nodes:
+they end with "No such file or directory", or read what an earlier job left.
 
-Reported where a step on several nodes is given such a path, to read or to run, as the image of its container too; where
-it works in such a folder, or in an environment that was turned on there. It is an advice where a variable such as PATH
-or DATA_DIR leads there. Of a program that is not known, and may be one of MPI, perhaps only the first rank reads its
-files: it is left alone. Which folders are local can be said in the settings: `local-paths`, `shared-paths`.
+Reported where a step on several nodes gets such a path to read or to run, also as the image of its container, or runs
+in such a folder or in an environment activated there. Only advice where a variable such as PATH or DATA_DIR leads
+there. An unknown program is not reported, as it may use MPI, and perhaps only its first rank reads the files. The
+settings `local-paths` and `shared-paths` say which folders are local.
 
 ## Fix
 
-Starts the command on each node: `srun --ntasks=$SLURM_NNODES --ntasks-per-node=1`. Unsafe: the data may be meant for
-the first node alone. A single file can also be sent by `sbcast`.
+Starts the command on each node: `srun --ntasks=$SLURM_NNODES --ntasks-per-node=1`. Unsafe: the data may be meant only
+for the first node. A single file can also be sent by `sbcast`.
 
 ## References
 
-srun(1), sbcast(1); srun's tasks on each node were seen on Slurm 22.05 to 26.05, a file on a disk of the first node
-alone on 22.05 (tests/slurm).
+srun(1), sbcast(1); srun's tasks on each node were seen on Slurm 22.05 to 26.05, a file only on the first node's disk on
+22.05 (tests/slurm).
 """
 
 import posixpath
@@ -50,24 +50,24 @@ CARD = Card(
 )  # fmt: skip
 
 _COPYING = frozenset({"cp", "mv", "rsync", "install"})
-# The options behind which others name the place.
+# The options with which other programs name the target.
 _PLACE = {
     "tar": ("-C", "--directory"), "unzip": ("-d",), "wget": ("-P", "-O"), "curl": ("-o", "--output"),
     "hf": ("--local-dir",), "huggingface-cli": ("--local-dir",), "conda": ("-p", "--prefix"),
     "mamba": ("-p", "--prefix"),
 }  # fmt: skip
-# Clients of stores, and their words for a copy.
+# Words of storage clients for a copy.
 _FETCHING_WORDS = frozenset({"cp", "sync", "copy", "rsync", "get", "mirror"})
-# What may bring something to a place, but for `python -m venv`.
-_BRINGING = (
+# Commands that may stage something, apart from `python -m venv`.
+_STAGING = (
     _COPYING | programs_with("stores") | _PLACE.keys() | {"git", "dd", "virtualenv", "scp", "apptainer", "singularity"}
 )
-# Variables by which programs are found, and such as name what is read.
+# Search paths, and variables that name data to read.
 _SEARCHED = frozenset({"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "R_LIBS", "R_LIBS_USER", "PERL5LIB"})
 _DATA = Regex(
     r"(?:\w*_)?(?:DATA|DATASETS?|INPUTS?|CORPUS|IMAGES|MODEL|WEIGHTS)(?:_(?:DIR|PATH|ROOT|FOLDER|HOME|FILE))?"
 )
-# Folders in which anything may lie.
+# Folders that may contain anything.
 _ROOT = Regex(r"/tmp|/var/tmp|/dev/shm|/scratch|/local\w*|\$\{\w+\}")
 _INPUT = Regex(
     r"(?i)-{0,2}(?:[\w.]+[-_.])?(?:data|dataset|input|in|train|val|test|corpus|images?|source|src)(?:[-_]\w+)?"
@@ -75,7 +75,7 @@ _INPUT = Regex(
 
 
 class Staged(NamedTuple):
-    """What a command brings to the first node. `path`: where; `names`: what lies there then, None where any may."""
+    """What a command stages on the first node. `path`: the target; `names`: the files there, None if unknown."""
 
     command: Invocation
     path: str
@@ -86,7 +86,7 @@ class Staged(NamedTuple):
 class Use(NamedTuple):
     """A path that the tasks of a step need.
 
-    `option`: that names it. `by`: who needs it; `likely`: perhaps it does not.
+    `option`: the one that names it. `by`: the command that needs it; `likely`: whether that is not certain.
     """
 
     path: str
@@ -98,20 +98,20 @@ class Use(NamedTuple):
 def check(job: Job) -> Iterator[Finding]:
     steps = [step for step in job.steps if step.several_nodes]
     staged = _by_place(_staged(job)) if steps else {}
-    told: set[int] = set()
+    reported: set[int] = set()
     for step in steps if staged else ():
         for use in _uses(job, step):
             near = (found for root in _roots(use.path) for found in staged.get(root, ()))
-            for _, other_staged in sorted(dict(near).items()):
-                if other_staged.command.index in told or other_staged.command.index > step.invocation.index:
+            for _, copy in sorted(dict(near).items()):
+                if copy.command.index in reported or copy.command.index > step.invocation.index:
                     continue
-                if _is_of(other_staged, use.path, use.option) and not _is_there(job, other_staged, use.path, use.by):
-                    told.add(other_staged.command.index)
-                    yield _finding(job, other_staged, use, step.nodes)
+                if _leads_to(copy, use.path, use.option) and not _is_there(job, copy, use.path, use.by):
+                    reported.add(copy.command.index)
+                    yield _finding(job, copy, use, step.nodes)
 
 
 def _by_place(staged: list[Staged]) -> dict[str, list[tuple[int, Staged]]]:
-    """What was brought there, numbered, by the paths that all that leads to it begin with."""
+    """The staged data, numbered, by the paths that lead to it."""
     found: dict[str, list[tuple[int, Staged]]] = {}
     for number, copy in enumerate(staged):
         for path in (copy.path, *(f"{copy.path}/{name}" for name in copy.names or ())):
@@ -120,7 +120,7 @@ def _by_place(staged: list[Staged]) -> dict[str, list[tuple[int, Staged]]]:
 
 
 def _roots(path: str) -> list[str]:
-    """A path, and the folders around it, without a slash at the end."""
+    """A path and its parent folders, without trailing slashes."""
     return [path.rstrip("/"), *(path[:at] for at, character in enumerate(path) if character == "/")]
 
 
@@ -143,7 +143,7 @@ def _uses(job: Job, step: Step) -> Iterator[Use]:
 
 @once
 def _activations(job: Job) -> list[tuple[Invocation, Pieces]]:
-    """The commands by which the batch shell goes into an environment, and the words that name it."""
+    """The commands with which the batch shell activates an environment, and the words that name it."""
     found = []
     for command in job.invocations:
         if (
@@ -160,7 +160,7 @@ def _activations(job: Job) -> list[tuple[Invocation, Pieces]]:
 
 
 def _by_environment(job: Job, step: Step) -> Iterator[Use]:
-    """What a step needs by the variables that it inherits."""
+    """The paths that a step needs through the environment that it inherits."""
     command = step.invocation
     for invocation, folder in _activations(job):
         path = _local(job, invocation, folder) if invocation.index < command.index else None
@@ -174,7 +174,7 @@ def _by_environment(job: Job, step: Step) -> Iterator[Use]:
 
 
 def _local(job: Job, command: Invocation, field: Pieces) -> tuple[str, str] | None:
-    """A path on a node's own disk, also one relative to such a folder, and why it is one; None for others."""
+    """A path on a node's local disk, also a relative one, with the reason why it is local; None for others."""
     if shown_text(field)[:1] not in ("/", "~", UNKNOWN_CHARACTER):
         folder = folder_of(job, command)
         location = None if folder is None else classify(folder, job.site)
@@ -188,8 +188,8 @@ def _local(job: Job, command: Invocation, field: Pieces) -> tuple[str, str] | No
 
 def _staged(job: Job) -> list[Staged]:
     found: list[Staged] = []
-    for command in commands_of(job, _may_bring):
-        if command.name not in _BRINGING and "-m" not in command.words:
+    for command in commands_of(job, _may_stage):
+        if command.name not in _STAGING and "-m" not in command.words:
             continue
         if command.phase is not Phase.BATCH or enclosing_step(command.context) is not None or command.children:
             continue
@@ -204,12 +204,12 @@ def _staged(job: Job) -> list[Staged]:
 
 
 @lru_cache(maxsize=4096)  # scripts call the same programs again and again
-def _may_bring(program: str) -> bool:
-    return program in _BRINGING or is_interpreter(program)
+def _may_stage(program: str) -> bool:
+    return program in _STAGING or is_interpreter(program)
 
 
 def _names(command: Invocation, target: str) -> tuple[str, ...] | None:
-    """What a copy puts into a folder; None where that is not known, or its target is what it makes."""
+    """The names that a copy puts into a folder; None where they are unknown, or the target is the copy itself."""
     sources = [shown_text(field) for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
     names = tuple(posixpath.basename(each.rstrip("/")) for each in sources[:-1])
     if command.name == "rsync" and any(each.endswith("/") for each in sources[:-1]):
@@ -220,7 +220,7 @@ def _names(command: Invocation, target: str) -> tuple[str, ...] | None:
 
 
 def _target(command: Invocation) -> Pieces | None:
-    """The place to which a command copies, unpacks or loads something."""
+    """The target to which a command copies, unpacks or downloads something."""
     fields = [field for field in command.argv[1:] if field]
     plain = [field for field in fields if not shown_text(field).startswith("-")]
     if command.name in _COPYING:
@@ -243,7 +243,7 @@ def _target(command: Invocation) -> Pieces | None:
 
 
 def _read(job: Job, command: Invocation) -> Iterator[tuple[str, Pieces]]:
-    """The words that a command opens, each with the option that names it; not those for its results."""
+    """The paths that a command opens, each with the option that names it, without those for its output."""
     previous = ""
     for field in opened(job, command):
         name, value = partition(field, "=") if field else ((), None)
@@ -253,8 +253,8 @@ def _read(job: Job, command: Invocation) -> Iterator[tuple[str, Pieces]]:
             yield from ((option if option.startswith("-") or value else "", each) for each in values_in(field))
 
 
-def _is_of(staged: Staged, path: str, option: str) -> bool:
-    """Whether a path leads to what was brought there."""
+def _leads_to(staged: Staged, path: str, option: str) -> bool:
+    """Whether a path leads to staged data."""
     if staged.names is not None:
         if path == staged.path and not _ROOT.fullmatch(path):
             return True
@@ -267,7 +267,7 @@ def _is_of(staged: Staged, path: str, option: str) -> bool:
 
 
 def _is_there(job: Job, staged: Staged, path: str, user: Invocation) -> bool:
-    """Whether something brings it to the other nodes too, or makes it there."""
+    """Whether something also copies the data to the other nodes, or creates it there."""
     return any(is_made_there(job, each, user, folder=True) for each in {path, staged.path})
 
 

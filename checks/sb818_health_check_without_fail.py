@@ -1,15 +1,15 @@
-"""A check of a server's health takes every answer for a good one, also an error.
+"""A health check of a server accepts every answer, even an error.
 
-curl ends with 0 as soon as a server answers, be it with 404, 500 or 503. `if curl -s -o /dev/null $URL/health` is
-therefore true for a server that says it is not ready, or that it has broken down: clients begin too early, or a job
-keeps its nodes for days beside a server that answers nothing but errors.
+curl ends with 0 as soon as a server answers, even with 404, 500 or 503. `if curl -s -o /dev/null $URL/health` is
+therefore true for a server that is not ready or has failed: clients start too early, or a job keeps its nodes for days
+with a server that only returns errors.
 
-Reported where curl's status decides, its output is thrown away, and the address is one that tells about health.
+Reported where curl's status is tested, its output is discarded, and the address is a health endpoint.
 
 ## Fix
 
-`-f`: then curl ends with 22 for an answer of 400 and above. Unsafe: a server that does not know this
-address answers 404.
+Adds `-f`, with which curl ends with 22 for an answer of 400 and above. Unsafe: a server that does not know this address
+answers 404.
 
 ## References
 
@@ -40,8 +40,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     words = command.words[1:]
     if not any(_HEALTH.search(word) for word in words) or any(_FAILS.fullmatch(word) for word in words):
         return
-    if any(is_open(word[:1]) for word in command.argv[1:]) or not _is_silent(command, words):
-        return  # a variable may hold the option
+    if any(is_open(word[:1]) for word in command.argv[1:]) or not _discards_output(command, words):
+        return  # a variable may contain the option
     place = command.name_span
     written = place.start == command.span.start and job.source.slice(place).endswith("curl")
     yield Finding(
@@ -51,10 +51,10 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     )
 
 
-def _is_silent(command: Invocation, words: list[str]) -> bool:
-    """Whether nobody reads what the server answers."""
-    thrown = _NOWHERE in words or "-o/dev/null" in words
-    return thrown or any(
+def _discards_output(command: Invocation, words: list[str]) -> bool:
+    """Whether the answer of the server is discarded."""
+    discarded = _NOWHERE in words or "-o/dev/null" in words
+    return discarded or any(
         redirect.target is not None
         and shown_text(redirect.target) == _NOWHERE
         and redirect.operator in (">", "&>", ">&")

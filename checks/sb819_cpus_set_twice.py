@@ -1,12 +1,12 @@
-"""The script changes SLURM_CPUS_PER_TASK, and SLURM_TRES_PER_TASK still says what the job asked for: srun ends.
+"""The script changes SLURM_CPUS_PER_TASK, but not SLURM_TRES_PER_TASK, so srun ends with an error.
 
-From 23.11 on sbatch sets both for `--cpus-per-task`, and srun reads both as its own options. Where they differ it ends
+From 23.11 on sbatch sets both for `--cpus-per-task`, and srun reads both as its own options. Where they differ, it ends
 with `cpus-per-task set by two different environment variables SLURM_CPUS_PER_TASK=8 != SLURM_TRES_PER_TASK=cpu=4`
-before the step is made. 22.05 and 23.02 read neither. An srun with `--cpus-per-task` of its own looks at neither.
+before it creates the step. 22.05 and 23.02 do not read them. An srun with its own `--cpus-per-task` ignores both.
 
 ## Fix
 
-None: `srun --cpus-per-task=8` says the same in every release, but the variable may be meant for something else.
+None: `srun --cpus-per-task=8` works the same in every release, but the variable may be meant for something else.
 
 ## References
 
@@ -34,11 +34,11 @@ def check(job: Job) -> Iterator[Finding]:
         variable = found[refusing[-1]].variable if refusing else None
         if variable is None or step.in_other_job or not step.certain:
             continue
-        asked = variable.text if variable.written == "SLURM_CPUS_PER_TASK" else found[refusing[-1]].number
+        number = variable.text if variable.written == "SLURM_CPUS_PER_TASK" else found[refusing[-1]].number
         yield Finding(
             variable.span,
             f"srun ends with an error{job.versions.suffix(refusing)}: `{variable.as_written}` and "
-            f"{found[refusing[-1]].conflict} say different numbers; write `srun --cpus-per-task={asked}` instead",
+            f"{found[refusing[-1]].conflict} say different numbers; write `srun --cpus-per-task={number}` instead",
             None if job.versions.suffix(refusing) else "error",
             related=[(step.invocation.name_span, "this srun reads both")],
         )

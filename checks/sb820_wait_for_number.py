@@ -1,14 +1,13 @@
-"""`wait 20` waits for the process with the number 20, and not for 20 seconds.
+"""`wait 20` waits for the process with the id 20, and not for 20 seconds.
 
-`wait` takes process ids and `%job`s. A number that is written in the script is none of its children: bash prints `pid
-20 is not a child of this shell`, goes on at once, and the status is 127. As the last command of the script that makes
-the job FAILED though all went well; under `set -e` the script ends there.
-
-An error in these two cases, else a warning: nothing is waited for.
+`wait` takes process ids and `%job`s. A number written in the script is not one of its children: bash prints `pid 20 is
+not a child of this shell`, goes on at once, and the status is 127. As the last command of the script that makes the job
+FAILED although all went well; under `set -e` the script ends there. An error in these two cases, otherwise a warning:
+the script does not wait.
 
 ## Fix
 
-`sleep` instead, which is a guess, and so unsafe: perhaps a bare `wait` is meant, or `wait "$pid"`.
+Writes `sleep` instead. Unsafe: perhaps a bare `wait` or `wait "$pid"` is meant.
 
 ## References
 
@@ -50,8 +49,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 
 def _ends_script(job: Job, start: int) -> bool:
-    """Whether errexit is on, and nothing tests the status of the command there."""
-    return any(ran.span.start == start and ran.errexit is True and not ran.tested for ran in job.pipelines)
+    """Whether errexit is on, and nothing tests the status of the command at this place."""
+    return any(run.span.start == start and run.errexit is True and not run.tested for run in job.pipelines)
 
 
 CASES = [

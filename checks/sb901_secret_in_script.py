@@ -1,20 +1,20 @@
 """A token, key or password is written into the script.
 
-Whoever can read the file has it, and so does everybody to whom the repository is ever shown: taking the line out later
-does not take it out of the history. Slurm keeps a copy of each batch script as well, which `scontrol write
+Whoever can read the file has the secret, and so does everybody who ever sees the repository: removing the line later
+does not remove it from the history. Slurm keeps a copy of each batch script as well, which `scontrol write
 batch_script` and, where the site stores scripts, `sacct --batch-script` print long after the job.
 
-Reported is what is a secret beyond doubt: tokens that tell by their form what they are (of Hugging Face, GitHub, AWS,
-OpenAI and others), private keys, and random text that is given to the name of a secret, to `wandb login`, behind
-`Bearer` or in an address. Comments count too: a line that is switched off still shows what stands in it. What stands
-for a value (`hf_your_token_here`, `<token>`, `xxxx`) is none.
+Reported is what is certainly a secret: tokens with a known form (of Hugging Face, GitHub, AWS, OpenAI and others),
+private keys, and random text that is assigned to the name of a secret, passed to `wandb login`, or written after
+`Bearer` or in an address. Comments count too: a commented line still shows its content. Placeholders
+(`hf_your_token_here`, `<token>`, `xxxx`) do not count.
 
-The value itself is never shown: reports cover it, also where they show its line for another reason.
+The value itself is never shown: reports redact it, even where they show its line for another reason.
 
 ## Fix
 
-None: a secret that was written down has to be revoked by whoever gave it out. A new one belongs into a file that only
-you can read (`chmod 600`), and from there into the environment of the job.
+None: a secret that was written down has to be revoked where it was issued. A new one belongs in a file that only you
+can read (`chmod 600`), and from there in the environment of the job.
 
 ## References
 
@@ -35,7 +35,7 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     if job.outer is not None:
-        return  # what it has stands in the file that submits it
+        return  # the same text is in the file that submits the job
     for secret in secrets_in(job.source.text):
         name = secret.name.lstrip("-")
         variable = re.sub(r"\W", "_", name).upper() if name else "TOKEN"

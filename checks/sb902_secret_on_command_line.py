@@ -1,19 +1,17 @@
 """A token, key or password becomes an argument of a command, or a line of the job's log.
 
 The arguments of a process can be read by everybody on its node: `ps` shows `srun bash -c "export HF_TOKEN=…"` and
-`wandb login …` with the value in full. Slurm moreover keeps the words of srun and sbatch in its accounting, where
-`sacct -o SubmitLine` shows them long after the job. With `set -x` bash writes the value into the job's log.
-The environment of a process is its owner's alone: a variable that is exported in the batch script is in the environment
-of every step already.
-
-The value itself is never shown here. What is given out for one use, such as a registration token, is only noted.
+`wandb login …` with the value in full. Slurm also keeps the command lines of srun and sbatch in its accounting, where
+`sacct -o SubmitLine` shows them long after the job. With `set -x` bash writes the value into the job's log. Only its
+owner can read the environment of a process: a variable that the batch script exports is already in the environment of
+every step. The value itself is never shown here. Advice only for short-lived secrets, such as a registration token.
 
 ## Fix
 
-Takes the value out where the program has the variable anyway: an `export NAME=$NAME` in the text of a step, `=$NAME`
-behind docker's `-e NAME` and in `--export`, a `wandb login` whose key is in WANDB_API_KEY. Safe: the program reads the
-same variable, with the same value. There is none where the variable is not exported, or reaches the program in no
-other way.
+Removes the value where the program has the variable anyway: an `export NAME=$NAME` in the shell program of a step,
+`=$NAME` after docker's `-e NAME` and in `--export`, a `wandb login` whose key is in WANDB_API_KEY. Safe: the program
+reads the same variable, with the same value. None where the variable is not exported, or does not reach the program in
+another way.
 
 ## References
 
@@ -37,20 +35,20 @@ from sbatchlint.source.secrets import is_secret, is_short_lived, secrets_in
 
 CARD = Card("SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0")
 
-# Values that stand for a secret to be filled in, or name the file that holds it.
+# Placeholders for a secret, and names of files that contain it.
 NO_SECRET = Regex(
     r"|[/~.].*|<.*>|x+|\.+|\d{1,4}|(?:your|my|insert|enter|replace|change)[\w -]*|none|null|false|true|todo", re.I
 )
-# Commands whose words no other process sees.
+# Commands whose arguments other processes cannot see.
 OWN = frozenset(BUILTINS) | frozenset(
     {"[[", "alias", "bg", "env", "fg", "hash", "help", "jobs", "kill", "logout", "pwd", "times", "type", "ulimit"}
     | {"umask", "unalias", "wait"}
 )
-# What logs in with a key that its programs read from a variable too.
+# Commands with a login, and the variable from which they also read the key.
 LOGINS = {"wandb": "WANDB_API_KEY"}
-# What makes up a secret.
+# Commands that generate a secret.
 MAKERS = frozenset({"mcookie", "openssl", "pwgen", "uuidgen"})
-# What an option or a variable of such a name holds instead of a secret: a number, a path, a switch.
+# Values of options and variables with such names that are not secrets: numbers, paths, switches.
 NO_LITERAL = Regex(r"|[-/~.@].*|\d{1,4}|(?:none|null|false|true|auto|env|yes|no)|[^{<]*/.*", re.I)
 
 
@@ -64,13 +62,13 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 class Secrets:
-    """The variables of a job whose names say that they hold a secret, and where they are read and assigned."""
+    """The reads and assignments of a job's variables whose names say that they hold a secret."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.reads = [each for each in job.trace.reads if is_secret(each.name)]
         self.assignments = [each for each in job.assignments if is_secret(each.name) and _holds_secret(each)]
-        # pieces of known assignments, by their place: they are found again where the variable is used
+        # the names of variables by the places of pieces of their values, which show where a value is used
         self.places: dict[tuple[int, int], str] = {
             (piece.start, piece.end): assignment.name
             for assignment in self.assignments
@@ -79,7 +77,7 @@ class Secrets:
         }
 
     def in_words(self, command: Invocation) -> Iterator[tuple[int, str, Span]]:
-        """The secrets among a command's words: the word's number, the variable, and where `$NAME` is written."""
+        """The secrets among a command's words: the word's index, the variable, and the place of `$NAME`."""
         for number, field in enumerate(command.argv):
             for piece in field:
                 name = self._name_of(piece)
@@ -87,14 +85,14 @@ class Secrets:
                 if name is not None and span is not None:
                     yield number, name, span
 
-    def are_made_here(self, name: str) -> bool:
-        """Whether the job makes up the secret by itself, for as long as it runs."""
+    def are_generated_here(self, name: str) -> bool:
+        """Whether the job itself generates the secret for its own run."""
         pieces = [piece for each in self.assignments if each.name == name for piece in _pieces(each)]
         commands = [each.expansion.commands if each.expansion is not None else () for each in pieces]
         return bool(commands) and all(words and words[0][:1] and words[0][0] in MAKERS for words in commands)
 
     def _name_of(self, piece: Piece) -> str | None:
-        """The secret variable that a piece of a word is the value of."""
+        """The secret variable whose value is a piece of a word; None for other pieces."""
         expansion = piece.expansion
         if expansion is not None and not expansion.inputs and is_secret(expansion.name):
             return expansion.name
@@ -109,7 +107,7 @@ class Secrets:
 
 
 def _holds_secret(assigned: VariableAssignment) -> bool:
-    """Whether what is assigned may be a secret: no placeholder, no name of a file."""
+    """Whether the assigned value may be a secret: not a placeholder, and not the name of a file."""
     for alternative in assigned.alternatives:
         for field in alternative.fields or ():
             if field and NO_SECRET.fullmatch(shown_text(field).strip()) is None and not _is_path(field):
@@ -131,7 +129,7 @@ def _pieces(assigned: VariableAssignment) -> Iterator[Piece]:
 
 
 def _exposed(secrets: Secrets) -> Iterator[Finding]:
-    """Each place at which a secret becomes a word of a command, once."""
+    """Findings on the places where a secret becomes an argument of a command."""
     seen: set[tuple[str, Span]] = set()
     for command in secrets.job.invocations if secrets.reads else ():
         if command.name in OWN or command.calls_function:
@@ -147,14 +145,14 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
                 span,
                 f"`ps` shows everybody on the node the value of `{name}` among the arguments of {starter}{kept}; "
                 f"{instead}",
-                "info" if is_short_lived(name) or secrets.are_made_here(name) else None,
+                "info" if is_short_lived(name) or secrets.are_generated_here(name) else None,
                 related=[(command.name_span, "these arguments")],
                 fix=fix,
             )
 
 
 def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
-    """Each secret that is written out as a word of a command, or is to be written there."""
+    """Findings on secrets written out as arguments of a command, or placeholders for them."""
     written = secrets_in(secrets.job.source.text)
     for command in commands_with_option(secrets.job, _names_secret):
         if command.name in OWN or command.calls_function or command.text is not None:
@@ -168,11 +166,11 @@ def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
             name, sign, value = (text or "").rpartition("=") if text and text[:1] != "{" else ("", "", text or "")
             owner = name.rpartition("=")[2] if sign else option
             option = value if value[:1] == "-" and not sign else ""
-            if text is None or not _asks_for_secret(owner, login, bool(sign)) or NO_LITERAL.fullmatch(value):
+            if text is None or not _takes_secret(owner, login, bool(sign)) or NO_LITERAL.fullmatch(value):
                 continue
             span = _where(secrets, command, word)
             if any(span.start < each.span.end and each.span.start < span.end for each in written):
-                continue  # that it stands in the script at all is the worse fault (SB901)
+                continue  # that it is in the script at all is the worse fault (SB901)
             if span not in seen and not any(piece.expansion is not None for piece in word):
                 seen.add(span)
                 kept = any(each.name in ("srun", "sbatch", "salloc") for each in (command, *command.ancestors()))
@@ -194,37 +192,37 @@ def _plain_name(owner: str) -> str:
 
 
 def _as_written(job: Job, word: Pieces) -> str | None:
-    """The text of a word, with the slots of a template in it; None where it has other unknown parts."""
+    """The text of a word, with template slots as written; None where it has other unknown parts."""
     text = text_of(word)
     if text is None and not any(piece.text is None and piece.expansion is not None for piece in word):
         text = "".join(job.source.slice(piece.span) if piece.text is None else piece.text for piece in word)
     return text
 
 
-def _asks_for_secret(owner: str, login: bool, joined: bool) -> bool:
-    """Whether an option, or the variable in front of a `=`, takes a secret."""
+def _takes_secret(owner: str, login: bool, joined: bool) -> bool:
+    """Whether an option, or the variable before a `=`, takes a secret."""
     if login and owner in ("-p", "--password"):
         return True
     return (joined or owner[:2] == "--") and is_secret(_plain_name(owner))
 
 
 def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
-    """Where the command is given a word: the word itself, or the variable that holds it."""
-    around = command.span
-    inside = [piece for piece in word if around.start <= piece.start and piece.end <= around.end]
+    """The place of an argument in the command: the word itself, or the variable that contains it."""
+    whole = command.span
+    inside = [piece for piece in word if whole.start <= piece.start and piece.end <= whole.end]
     if inside:
         return inside[-1].span
     places = {(piece.start, piece.end) for piece in word}
     for read in secrets.job.trace.reads:
-        if around.contains(read.span) and read.variable is not None:
-            held = (piece for each in read.variable.alternatives for field in each.fields or () for piece in field)
-            if any((piece.start, piece.end) in places for piece in held):
+        if whole.contains(read.span) and read.variable is not None:
+            values = (piece for each in read.variable.alternatives for field in each.fields or () for piece in field)
+            if any((piece.start, piece.end) in places for piece in values):
                 return read.span
     return command.name_span
 
 
 def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
-    """What to do instead, and the fix where the program has the variable anyway."""
+    """The advice, and the fix where the program has the variable anyway."""
     has_it = _is_in_environment(command, name)
     by_itself = "let the program read it from the environment or from a file"
     container = command.spawn.info
@@ -262,16 +260,16 @@ def _fix(title: str, edits: list[Edit]) -> Fix | None:
 
 
 def _is_in_environment(command: Invocation, name: str) -> bool:
-    """Whether a command finds the variable in its environment, with the value that is expanded for it."""
+    """Whether a command has the variable in its environment, with the value that its arguments show."""
     variable = command.state.variables.get(name)
     if variable is None:
-        # it came with the job's environment, unless a file that nobody sees here has set it
+        # it came with the job's environment, unless a sourced file that cannot be read has set it
         return not command.state.sourced
     return variable.exported and bool(variable.alternatives)
 
 
 def _inherits(job: Job, command: Invocation, context: Context) -> bool:
-    """Whether what an srun starts gets the environment of the batch shell, there where it is wanted."""
+    """Whether a program that an srun starts in this context inherits the environment of the batch shell."""
     step = enclosing_step(context)
     if step is None or command.name != "srun" or "export" in step.options:
         return False
@@ -289,12 +287,12 @@ def _inherits(job: Job, command: Invocation, context: Context) -> bool:
 
 
 def _is_export_option(command: Invocation, number: int) -> bool:
-    """Whether a word holds the value of --export."""
+    """Whether a word contains the value of --export."""
     return shown_text(command.argv[number]).startswith("--export=") or text_of(command.argv[number - 1]) == "--export"
 
 
 def _export_again(job: Job, command: Invocation, name: str, span: Span) -> VariableAssignment | None:
-    """The export in the text for a task that repeats a variable: `export NAME=$NAME`."""
+    """The export in the shell program of a task that repeats a variable: `export NAME=$NAME`."""
     for assignment in job.assignments:
         if assignment.name != name or assignment.context.parent is None or not assignment.exported:
             continue
@@ -322,7 +320,7 @@ def _without_login(job: Job, login: Invocation) -> list[Edit]:
 
 
 def _without_value(job: Job, name: str, span: Span) -> list[Edit]:
-    """Takes `=$NAME` away behind NAME, where just that is written."""
+    """The edit that removes `=$NAME` after NAME; none where something else is written."""
     text, (start, end) = job.source.text, span
     if text[start - 1 : start] == '"' and text[end : end + 1] == '"':
         start, end = start - 1, end + 1
@@ -332,7 +330,7 @@ def _without_value(job: Job, name: str, span: Span) -> list[Edit]:
 
 
 def _without_statement(text: str, start: int, end: int) -> list[Edit]:
-    """Takes a command and the `&&` or `;` behind it out of a text, with its line where it has one of its own."""
+    """The edit that removes a command and the `&&` or `;` after it, with its line if nothing else is on it."""
     separator = re.compile(r"[ \t]*(?:&&|;)[ \t]*").match(text, end)
     stop = end if separator is None else separator.end()
     line = text.rfind("\n", 0, start) + 1
@@ -346,7 +344,7 @@ def _without_statement(text: str, start: int, end: int) -> list[Edit]:
 
 
 def _traced(secrets: Secrets) -> Iterator[Finding]:
-    """Each `set -x` of the script's own shell, with the first secret that it writes to the log."""
+    """Findings on each `set -x` that writes a secret to the log, with the first such secret."""
     job = secrets.job
     tracers: list[tuple[Span, str, Invocation | None]] = []
     interpreter, line = job.interpreter_line
@@ -370,7 +368,7 @@ def _traced(secrets: Secrets) -> Iterator[Finding]:
 
 
 def _first_traced(secrets: Secrets, start: Invocation | None) -> tuple[str, Span] | None:
-    """The first secret that a shell writes out while it traces, from `start` on (None: from its beginning)."""
+    """The first secret that a shell writes to the log while it traces, from `start` on (None: from its beginning)."""
     index, parent = (-1, None) if start is None else (start.index, start.context.parent)
     commands = [each for each in secrets.job.invocations if each.index > index and each.context.parent is parent]
     end = next((each.index for each in commands if _tracing(each) is False), len(secrets.job.invocations) + 1)

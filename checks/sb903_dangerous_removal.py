@@ -1,16 +1,16 @@
-"""A removal takes everything, where a variable is empty or a folder is not there.
+"""A removal deletes everything if a variable is empty or a folder does not exist.
 
-`rm -rf $SCRATCH/*` is `rm -rf /*` where SCRATCH is empty: it removes all that the user may remove, the home folder
-first. What a login shell sets is often missing in a batch job (SCRATCH, TMPDIR, a variable of a module), and so is an
-argument that was forgotten behind `sbatch job.sh`. `cd $WORK; rm -rf *` removes the files of the folder in which the
-job was submitted where WORK is no folder, and the home folder's where WORK is empty.
+`rm -rf $SCRATCH/*` is `rm -rf /*` if SCRATCH is empty: it removes all that the user may remove, the home folder first.
+What a login shell sets is often missing in a batch job (SCRATCH, TMPDIR, a variable of a module), and so is an argument
+that was forgotten after `sbatch job.sh`. `cd $WORK; rm -rf *` removes the files of the folder in which the job was
+submitted if WORK is not a folder, and those of the home folder if WORK is empty.
 
-Only what takes whole folders by an empty variable is reported; for the rest see ShellCheck (SC2115, SC2164).
+Only removals of whole folders are reported; for the rest see ShellCheck (SC2115, SC2164).
 
 ## Fix
 
-Writes `${SCRATCH:?}`, with which the script ends there, and `|| exit 1` behind the `cd`. Safe: where the variable and
-the folder are there, nothing changes.
+Writes `${SCRATCH:?}`, which ends the script there, and `|| exit 1` after the `cd`. Safe: where the variable is set and
+the folder exists, nothing changes.
 
 ## References
 
@@ -38,12 +38,12 @@ CARD = Card(
     when=Commands("rm", "find"), seen="ShellCheck's SC2115", batch=True,
 )  # fmt: skip
 
-# What every shell has, be it of a job or not.
+# Variables that every shell has, in a job or not.
 _ALWAYS = frozenset({"HOME", "USER", "LOGNAME", "PWD", "OLDPWD", "PATH", "SHELL", "HOSTNAME", "UID", "EUID", "RANDOM"})
-# What is left of a word without its variables, where that is the root or all that is in it.
+# What remains of a word without its variables: the root, or everything in it.
 _EVERYTHING = Regex(r"/+(?:\.?\*)?/*|/+(?:home|scratch|work|data|projects?|users?)/*(?:\*)?")
-# Folders that are there, and what makes or tests one in between.
-_THERE = frozenset({"SLURM_SUBMIT_DIR", "HOME", "PWD", "OLDPWD"})
+# Variables of folders that exist, and commands in between that create or test one.
+_EXISTING = frozenset({"SLURM_SUBMIT_DIR", "HOME", "PWD", "OLDPWD"})
 _MAKING = frozenset({"[", "[[", "test", "mkdir"})
 _HERE = Regex(r"(?:\./)?\*|\./?|\.\*")
 _TEST_LINE = Regex(r"(?:\[|\btest|\bcase)\s[^\n]*")
@@ -71,7 +71,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _removed(command: Invocation) -> list[Pieces]:
-    """What a command removes with all that is in it."""
+    """The folders that a command removes with everything in them."""
     if command.name == "find" and any(text_of(field) == "-delete" for field in command.argv):
         return [field for field in command.argv[1:2] if not shown_text(field).startswith("-")]
     if command.name != "rm" or not any(_RECURSIVE.fullmatch(word) for word in command.words[1:]):
@@ -105,7 +105,7 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
 
 
 def _unset(job: Job, command: Invocation, expansion: Expansion | None) -> str | None:
-    """The name of a variable that may be empty: nothing in the script sets it, or looks whether it is set."""
+    """The name of a variable that may be empty: nothing in the script sets it, or tests whether it is set."""
     if expansion is None:
         return None
     name = expansion.name
@@ -124,7 +124,7 @@ def _unset(job: Job, command: Invocation, expansion: Expansion | None) -> str | 
 
 
 def _is_certain(job: Job, name: str, command: Invocation) -> bool:
-    """Whether Slurm does not set a variable in this job, or by no such name."""
+    """Whether Slurm certainly does not set a variable with this name in this job."""
     misspelt = misspelling_of(name)
     if misspelt is not None and misspelt.certain:
         return True
@@ -135,7 +135,7 @@ def _checked(expansion: Expansion) -> Edit:
     return replace(expansion.span, f"${{{expansion.name}:?}}")
 
 
-# --- a folder that is not there --------------------------------------------------------------------------
+# --- a missing folder ------------------------------------------------------------------------------------
 
 
 def _of_folder(job: Job, command: Invocation) -> Finding | None:
@@ -144,14 +144,14 @@ def _of_folder(job: Job, command: Invocation) -> Finding | None:
     cd = next((each for each in changing if each.context.shell in command.context.shell.enclosing_shells()), None)
     if cd is None or cd.name == "popd" or len(cd.argv) != 2 or cd.context.tested or cd.context.depth:
         return None
-    ran = _runs(job).get(id(cd))
+    run = _runs(job).get(id(cd))
     between = [each.name for each in job.invocations[cd.index + 1 : command.index]]
-    if ran is None or ran.errexit is not False or ran.tested or not _MAKING.isdisjoint(between):
+    if run is None or run.errexit is not False or run.tested or not _MAKING.isdisjoint(between):
         return None
     target, folder = shown_text(cd.argv[1]), key(cd.argv[1])
     unknown = [piece.expansion for piece in cd.argv[1] if piece.expansion is not None and piece.text is None]
     empty = [each for each in unknown if _unset(job, cd, each) is not None]
-    if target in ("..", "-", ".", "/tmp") or any(each.name in _THERE for each in unknown):
+    if target in ("..", "-", ".", "/tmp") or any(each.name in _EXISTING for each in unknown):
         return None
     if folder in _made(job) and not empty:
         return None
@@ -171,7 +171,7 @@ def _of_folder(job: Job, command: Invocation) -> Finding | None:
 
 @once
 def _tested(job: Job) -> frozenset[str]:
-    """The variables that a test of the script looks at, or that must be set: `[ -z $X ]`, `${X:?}`, `case $X`."""
+    """The variables that the script tests, or that must be set: `[ -z $X ]`, `${X:?}`, `case $X`."""
     string = job.text.string
     found = {name for line in _TEST_LINE.findall(string) for name in _NAME.findall(line)}
     return frozenset(found.union(_REQUIRED.findall(string))) | ({"#"} if "$#" in string else set())
@@ -179,13 +179,13 @@ def _tested(job: Job) -> frozenset[str]:
 
 @once
 def _runs(job: Job) -> dict[int, PipelineRun]:
-    """The pipeline that each command begins, by the identity of the command."""
+    """The run of the one-command pipeline of each command, by the command's id."""
     return {id(each): run for run in job.pipelines for each in run.elements[0][:1] if len(run.elements) == 1}
 
 
 @once
 def _made(job: Job) -> frozenset[str]:
-    """The folders that the script makes."""
+    """The folders that the script creates."""
     return frozenset(path for each in job.invocations if each.name == "mkdir" for path in operands(each))
 
 

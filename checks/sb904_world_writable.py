@@ -1,11 +1,11 @@
-"""Files or folders are made writable for everybody who has an account.
+"""Files or folders are made writable for every user of the system.
 
-What anybody can write, anybody can replace: a script or an environment in it then runs with the rights of whoever uses
-it next, and results can be changed or removed by others. On file systems of a cluster that is every user.
+What anybody can write, anybody can replace: a script or an environment there then runs with the rights of whoever uses
+it next, and others can change or remove results. On a cluster's file systems that is every user.
 
 ## Fix
 
-None: who is to write there, only you know. A group is mostly enough: `chmod -R g+rwX`, with `chgrp` before it.
+None: only you know who should write there. A group is usually enough: `chmod -R g+rwX`, with `chgrp` before it.
 
 ## References
 
@@ -29,9 +29,9 @@ CARD = Card(
 # Others may write, and no sticky bit keeps them from removing what is not theirs.
 OCTAL = Regex(r"0*[0246]?[0-7]{2}[2367]")
 SYMBOLIC = Regex(r"(?:[^,]*,)*(?:[ug]*[oa][ugoa]*[+=][rxXst]*w[rwxXst]*)(?:,.*)?")
-# What the programs of all users share on purpose.
+# Folders that all users share on purpose.
 SHARED = Regex(r"/(?:tmp|dev)(?:/.*)?|/var/tmp(?:/.*)?")
-# Whose words give a mode.
+# Commands with a mode among their arguments.
 COMMANDS = frozenset({"umask", "chmod", "mkdir", "install"})
 
 
@@ -50,7 +50,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 
 def _mode(name: str | None, words: list[str | None]) -> int | None:
-    """The number of the word with a mode that lets everybody write; None without one."""
+    """The index of the word with a mode that lets everybody write; None without one."""
     if name == "umask":
         return 1 if len(words) == 2 and words[1] in ("0", "00", "000", "0000") else None
     before = None

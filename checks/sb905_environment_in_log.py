@@ -1,14 +1,14 @@
-"""The job prints its whole environment, tokens and keys included, into its log.
+"""The job prints its whole environment, tokens and keys included, to its log.
 
-`env` and `printenv` show every variable: also `HF_TOKEN` and `WANDB_API_KEY`, which the script exports, or which came
-along from the shell that submitted the job, as sbatch passes all of it on. Logs are often readable by others, kept for
-long, and pasted into questions.
+`env` and `printenv` show every variable, including `HF_TOKEN` and `WANDB_API_KEY` that the script exports, or that come
+from the submitting shell, whose environment sbatch passes on. Logs are often readable by others, kept for long, and
+pasted into questions.
 
-A warning where a variable is exported whose name says that it holds a secret; else advice.
+A warning where the script exports a variable whose name says that it holds a secret; otherwise advice.
 
 ## Fix
 
-None: print what is wanted, for instance `env | grep '^SLURM_'`.
+None: print only what you need, for instance `env | grep '^SLURM_'`.
 
 ## References
 
@@ -29,7 +29,7 @@ CARD = Card(
     when=Commands("env", "printenv", "export", "declare", "set"), seen="env(1)",
 )  # fmt: skip
 
-# What prints all variables, by its words.
+# Command lines that print all variables.
 DUMPS = frozenset(
     [("env",), ("printenv",), ("export",), ("export", "-p"), ("declare", "-x"), ("declare", "-p"), ("set",)]
 )
@@ -42,7 +42,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if command.phase is Phase.SUBMIT:
         return
     if command.context.captured or command.piped_to or command.redirects or command.context.calls:
-        return  # it goes elsewhere, or through a filter
+        return  # the output goes elsewhere, or through a filter
     name = _secret(command)
     shown = f"also the value of `{name}`" if name else "with any token in it"
     message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print what is wanted"
@@ -50,7 +50,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 
 def _secret(command: Invocation) -> str | None:
-    """A variable of the command's environment that the script has set to a secret, by its name."""
+    """The name of a variable that the script exports and that, by its name, holds a secret; None without one."""
     return next((name for name, each in command.state.variables.items() if _is_exported_secret(name, each)), None)
 
 
