@@ -1,17 +1,17 @@
 """A launcher that starts the workers of its node itself runs several times on each node.
 
-`torchrun`, `accelerate launch` and their like start one worker for each GPU of a node. Under an srun with eight tasks
-per node each of the eight tasks starts eight workers: 64 processes compete for eight GPUs. What one sees depends on the
-rendezvous. Static: one copy binds the port, the others fail with EADDRINUSE, and what is left may train in a smaller
-world than written. c10d: any copies form the world, with two ranks on one GPU, and the rest hang. `--standalone`: as
-many identical trainings as tasks, and the job exits with 0; so does torchrun of torch 2.13 without `--nnodes` and
-`--master_port`, as it takes a free port.
+`torchrun`, `accelerate launch` and the like start one worker for each GPU of a node. Under an srun with eight tasks per
+node each of the eight tasks starts eight workers: 64 processes compete for eight GPUs. The symptoms depend on the
+rendezvous. Static: one copy binds the port, the others fail with EADDRINUSE, and the remaining ones may train in a
+smaller world than intended. c10d: arbitrary copies form the world, with two ranks on one GPU, and the rest hang.
+`--standalone`: as many identical trainings as tasks, and the job exits with 0; so does torchrun of torch 2.13 without
+`--nnodes` and `--master_port`, as it picks a free port.
 
 ## Fix
 
-Asks for one task per node. Safe where the number of tasks is literal and nothing else in the script needs or reads it;
-the CPUs stay the same. With `--cpus-per-task` given, its value times the old number of tasks is a guess: unsafe. Where
-other steps need the tasks, one task per node is asked for in the srun itself, which is unsafe too.
+Sets one task per node. Safe where the number of tasks is literal and nothing else in the script needs or reads it; the
+CPUs stay the same. With `--cpus-per-task`, its value times the old number of tasks is a guess: unsafe. Where other
+steps need the tasks, the srun itself gets one task per node, which is unsafe too.
 
 ## References
 
@@ -53,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _load(job: Job, step: Step, launch: Launch) -> str:
-    """How many launchers, workers and GPUs there are."""
+    """The part of the message that counts launchers, workers and GPUs."""
     name, workers, copies = launch.launcher.name, launch.launcher.processes_per_task, step.tasks_per_node
     where = "on the node" if step.nodes == 1 else "on each node"
     if not copies:
@@ -78,7 +78,7 @@ def _consequence(step: Step, launch: Launch) -> str:
     if launcher.standalone:
         return f"{step.tasks or 'several'} identical trainings share the GPUs, and the job still exits with 0"
     if launcher.kind == "accelerate" and launcher.nnodes in (None, 1):
-        # it looks whether the port is free, and else takes another one; two that look at once clash
+        # it takes another port where its own is in use; two that check at the same time clash
         return "each trains a copy on the same GPUs, or fails to bind its port (EADDRINUSE)"
     if launcher.takes_free_port:
         return "each trains a copy on the same GPUs (torch 2.13), or fails to bind port 29500 (older releases)"
@@ -94,21 +94,17 @@ def _consequence(step: Step, launch: Launch) -> str:
 
 def _advice(job: Job, step: Step, reason: Span) -> str:
     own = task_option_at(step, reason)
-    given = [
-        setting
-        for setting in (job.request.setting("ntasks-per-node"), job.request.setting("ntasks"))
-        if setting is not None
-    ]
-    names = [own.name] if own else [each.name for each in given]
-    if not own and reason not in [each.span for each in given] or "ntasks" in names and step.nodes is None:
+    settings = [each for each in map(job.request.setting, ("ntasks-per-node", "ntasks")) if each is not None]
+    names = [own.name] if own else [each.name for each in settings]
+    if not own and reason not in [each.span for each in settings] or "ntasks" in names and step.nodes is None:
         return "give srun `--ntasks=$SLURM_NNODES --ntasks-per-node=1`"
-    texts = {"ntasks-per-node": "`--ntasks-per-node=1`", "ntasks": f"`--ntasks={step.nodes}`"}
-    return "set " + " and ".join(texts[name] for name in names)
+    options = {"ntasks-per-node": "`--ntasks-per-node=1`", "ntasks": f"`--ntasks={step.nodes}`"}
+    return "set " + " and ".join(options[name] for name in names)
 
 
 # --- the fix -----------------------------------------------------------------------------------------
 
-# Directives that count tasks in ways that are not rewritten here.
+# Directives that count tasks in other ways, which the fix does not rewrite.
 OTHER_COUNTS = ("ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task",
                 "distribution", "mincpus")  # fmt: skip
 READS_TASKS = Regex(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)")
@@ -116,7 +112,7 @@ READS_TASKS = Regex(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)
 
 def _fix(job: Job, launches: list[tuple[Step, Launch]], reason: Span) -> Fix | None:
     if any(launch.launcher.processes_per_task == 1 for _, launch in launches):
-        return None  # a worker of each task was meant, or a launcher of all GPUs
+        return None  # one worker in each task may be intended, or a launcher for all GPUs
     by_place: dict[Span, Step] = {}
     for step, _ in launches:
         by_place.setdefault(step.invocation.name_span, step)
@@ -127,7 +123,7 @@ def _fix(job: Job, launches: list[tuple[Step, Launch]], reason: Span) -> Fix | N
 
 
 def _change_option(job: Job, step: Step) -> Fix | None:
-    """`srun --ntasks-per-node=8` becomes 1, `srun -n 8` the number of nodes."""
+    """The fix in the srun: `--ntasks-per-node=8` becomes 1, `-n 8` becomes the number of nodes."""
     if not step.certain or any(name in step.options for name in PER_TASK_GPUS):
         return None
     edits = task_edits(job, step, 1)
@@ -145,14 +141,14 @@ def _change_option(job: Job, step: Step) -> Fix | None:
 
 
 def _runs_only_launchers(job: Job, step: Step) -> bool:
-    """Whether a step's tasks run duplicated launchers, and what does not care how often it runs."""
+    """Whether the tasks of a step run only duplicated launchers, and commands that may run any number of times."""
     launchers = [each.invocation for each in job.launches_of(step) if is_duplicated(job, each)]
-    around = [each for launcher in launchers for each in (launcher, *launcher.ancestors(), *launcher.descendants())]
-    return bool(launchers) and all(each in around or is_repeatable(each) for each in step.program)
+    related = [each for launcher in launchers for each in (launcher, *launcher.ancestors(), *launcher.descendants())]
+    return bool(launchers) and all(each in related or is_repeatable(each) for each in step.program)
 
 
 def _change_directive(job: Job, reason: Span) -> Fix | None:
-    """`--ntasks-per-node=8` becomes 1, where nothing else of the job needs eight tasks."""
+    """The fix in the directives: `--ntasks-per-node=8` becomes 1, where nothing else in the job needs the tasks."""
     request = job.request
     if not request.directives.certain or request.has_any_option(OTHER_COUNTS):
         return None
@@ -199,7 +195,7 @@ def _change_directive(job: Job, reason: Span) -> Fix | None:
 
 
 def _add_options(job: Job, steps: list[Step]) -> Fix | None:
-    """One task per node for just these steps."""
+    """The fix that gives only these steps one task per node."""
     if any(job.request.has_option(name) for name in ("gpus-per-task", "tres-per-task")):
         return None
     edits = []

@@ -1,14 +1,14 @@
 """srun ignores `--ntasks-per-node`, because the job's number of tasks counts as its `-n`.
 
 A job with `--ntasks-per-node=8` on 8 nodes has SLURM_NTASKS=64 in its environment, and each srun reads that as `-n 64`.
-An srun with `--ntasks-per-node=1`, meant for a launcher, then starts 64 tasks all the same: "can't honor
---ntasks-per-node set to 1 which doesn't match the requested tasks 64", and goes on. With `-N` beside it srun drops the
-inherited number since 23.02, and honours the option. Before, a step on fewer nodes than the job has, such as one for
-the workers of Ray beside its head, starts all tasks of the job on these, or is refused for want of CPUs.
+An srun with `--ntasks-per-node=1`, meant for a launcher, warns "can't honor --ntasks-per-node set to 1 which doesn't
+match the requested tasks 64", and starts 64 tasks all the same. With an additional `-N`, srun drops the inherited
+number since 23.02, and honours the option. Before that, a step on fewer nodes than the job has, such as one for the
+workers of Ray next to its head, starts all tasks of the job on these, or is refused for lack of CPUs.
 
 ## Fix
 
-Adds `--ntasks`, the number of nodes times the tasks on each. Safe: it says what the option asks for.
+Adds `--ntasks`, the number of nodes times the tasks on each. Safe: it is what the option asks for.
 
 ## References
 
@@ -35,9 +35,9 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     option = step.option("ntasks-per-node")
     if option is None or step.geometry.ignored is False or not step.certain:
         return
-    asked, inherited = whole(option.text), _inherited(step)
-    crowded = _crowded(step, asked)
-    if asked is None or crowded is None and (inherited is None or asked >= inherited):
+    requested, inherited = whole(option.text), _inherited(step)
+    crowded = _crowded(step, requested)
+    if requested is None or crowded is None and (inherited is None or requested >= inherited):
         return
     always = step.geometry.ignored is True
     ignores = "srun ignores" if always else "before 23.02, srun ignores"
@@ -46,11 +46,11 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     if setting is not None:
         reason = f"`{job.source.slice(setting.span)}` (line {job.line(setting.span.start)})"
         related.append((setting.span, "the tasks that srun inherits"))
-    totals = _totals(step, asked)
+    totals = _totals(step, requested)
     starts = f"{inherited} tasks on a node" if crowded is None else crowded
     yield Finding(
         option.span,
-        f"{ignores} `{option.written}={asked}`: {reason} makes it start {starts}; "
+        f"{ignores} `{option.written}={requested}`: {reason} makes it start {starts}; "
         f"add `--ntasks{f'={totals[0]}' if totals else ''}`",
         None if always else "warning",
         related=related,
@@ -59,32 +59,32 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
 
 
 def _inherited(step: Step) -> int | None:
-    """Tasks on each node of the job, or on the fullest one."""
+    """The number of tasks on each node of the job, or on the fullest one; None if unknown."""
     request = step.request
-    each, nodes = request.tasks_on_each_node(), request.exact_nodes()
-    if each is not None:
-        return each
+    per_node, nodes = request.tasks_on_each_node(), request.exact_nodes()
+    if per_node is not None:
+        return per_node
     return -(-request.tasks // nodes) if request.tasks is not None and nodes else None
 
 
-def _crowded(step: Step, asked: int | None) -> str | None:
-    """The tasks of the job on fewer nodes than it has, where these are more than the option says."""
+def _crowded(step: Step, requested: int | None) -> str | None:
+    """The message part on all tasks of a job on fewer nodes than it has, where the option asks for fewer tasks."""
     tasks, nodes, in_job = step.request.effective_tasks(), step.nodes, step.request.exact_nodes()
-    if not tasks or not nodes or not in_job or nodes >= in_job or asked is None or asked * nodes >= tasks:
+    if not tasks or not nodes or not in_job or nodes >= in_job or requested is None or requested * nodes >= tasks:
         return None
     return f"all {tasks} tasks of the job on {nodes} node{'' if nodes == 1 else 's'}"
 
 
 def _totals(step: Step, per_node: int) -> list[str]:
-    """What `--ntasks` must be: counted from the job's nodes, and as a number, as far as either is known."""
+    """The possible values of `--ntasks`: an expression of the job's nodes, and a number, as far as known."""
     nodes = step.option("nodes")
     if nodes is not None and not is_node_count(nodes.value or ()):
-        # a number that is counted from the job's holds for another job, too
+        # an expression of the job's nodes would also be right for another job, a number is not
         number = None if expansions(nodes.value or ()) else whole(nodes.text)
         return [] if number is None else [str(number * per_node)]
-    counted = "$SLURM_NNODES" if per_node == 1 else f"$((SLURM_NNODES * {per_node}))"
+    expression = "$SLURM_NNODES" if per_node == 1 else f"$((SLURM_NNODES * {per_node}))"
     number = step.request.exact_nodes()
-    return [counted] if number is None else [counted, str(number * per_node)]
+    return [expression] if number is None else [expression, str(number * per_node)]
 
 
 def _add_total(job: Job, step: Step, totals: list[str]) -> Fix | None:

@@ -1,14 +1,15 @@
-"""A launcher is started on several nodes, and is told of one: each node trains by itself.
+"""A launcher is started on several nodes, but expects one: each node trains by itself.
 
-srun starts `torchrun` once on each node, but torchrun expects one node unless `--nnodes` says otherwise. Without an
-address in common each node then trains a copy of its own, in a world as large as its own GPUs; the copies overwrite
-each other's checkpoints, and the job exits with 0. With `--rdzv_backend=c10d` and an endpoint in common the first node
-trains alone, and the others wait for it, and fail; with `--master_addr` all claim the same ranks at one store, and
-clash there or not, as it happens. `accelerate launch` makes a copy on each node without `--num_machines`.
+srun starts `torchrun` once on each node, but torchrun expects one node unless `--nnodes` says otherwise. Without a
+common address each node then trains a copy of its own, in a world as large as its own GPUs; the copies overwrite each
+other's checkpoints, and the job exits with 0. With `--rdzv_backend=c10d` and a common endpoint the first node trains
+alone, and the others wait for it, and fail; with `--master_addr` all claim the same ranks at one store, where they may
+or may not clash. `accelerate launch` without `--num_machines` trains a copy on each node.
 
 ## Fix
 
-Tells torchrun the job's number of nodes, and to meet at the first of them. Unsafe: the copies might be meant.
+Gives torchrun the job's number of nodes, and the first of them as the meeting point. Unsafe: the copies may be
+intended.
 
 ## References
 
@@ -48,21 +49,21 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         always, world = len(lonely) == len(place), lonely[0]
         launcher, setting, step = world.launcher, world.nodes_setting.setting, world.step
-        unclear = launcher.kind == "accelerate" and setting is None  # its own configuration file may say more
+        unclear = launcher.kind == "accelerate" and setting is None  # its configuration file may set the number
         assert step is not None
-        told = f"without `{_option(world)}`" if setting is None else "but tells it of one"
+        setting_part = f"without `{_option(world)}`" if setting is None else "but tells it of one"
         yield Finding(
             launcher.span if setting is None else setting.span,
-            f"srun starts {launcher.name} on {world.nodes or 'several'} nodes, {told}: {_consequence(world)}; "
+            f"srun starts {launcher.name} on {world.nodes or 'several'} nodes, {setting_part}: {_consequence(world)}; "
             f"{_advice(world)}",
             "warning" if unclear or not always else None,
             related=[(step.invocation.name_span, "started on each node here")],
-            fix=_set_on_all(job, world.launch) if always else None,
+            fix=_set_node_count(job, world.launch) if always else None,
         )
 
 
 def _is_lonely(job: Job, world: LaunchWorld) -> bool:
-    """Whether a launcher runs on several nodes, each time for a node of its own, and expects one."""
+    """Whether a launcher runs on several nodes, once for each, and expects only one."""
     launcher = world.launcher
     if not launcher.is_a("joins") or not launcher.spawns or launcher.standalone:
         return False
@@ -74,7 +75,7 @@ def _is_lonely(job: Job, world: LaunchWorld) -> bool:
 
 
 def _may_be_set(world: LaunchWorld) -> bool:
-    """Whether the number is what the environment of the submission may have, as in `${NNODES:-1}`."""
+    """Whether the environment of the submission may set the number, as in `${NNODES:-1}`."""
     return world.nodes_setting.setting is not None and from_submission(world.nodes_setting.setting.value)
 
 
@@ -103,10 +104,10 @@ def _advice(world: LaunchWorld) -> str:
     return f"{add}`"
 
 
-def _set_on_all(job: Job, launch: Launch) -> Fix | None:
+def _set_node_count(job: Job, launch: Launch) -> Fix | None:
     launcher, machines = launch.launcher, launch.launcher.machines
     if launcher.kind == "accelerate" or launcher.rendezvous is None:
-        return None  # its total, rank and address have to change too
+        return None  # the total, rank and address have to change too
     options, address = "--nnodes=$SLURM_JOB_NUM_NODES", None
     if lacks_address(launch):
         address = common_address(job, launch)
@@ -114,14 +115,14 @@ def _set_on_all(job: Job, launch: Launch) -> Fix | None:
             return None
         options += f" --rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={address.endpoint}"
 
-    def is_told(changed: Launch) -> bool:
+    def meets_all_nodes(changed: Launch) -> bool:
         return has_job_node_count(changed) and (address is None or address.is_met(changed))
 
     if machines is None:
-        edits = add_launcher_options(job, launch, options, is_told, () if address is None else address.before)
+        edits = add_launcher_options(job, launch, options, meets_all_nodes, () if address is None else address.before)
     else:
         number = literal_digits(machines.value)
-        edits = None if number is None else replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", is_told)
+        edits = None if number is None else replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", meets_all_nodes)
     return None if edits is None else Fix("tell it of all nodes", edits)
 
 

@@ -1,14 +1,14 @@
-"""A launcher, or a program, is told of another number of nodes than that on which srun starts it.
+"""A launcher or program expects a number of nodes that differs from the number on which srun starts it.
 
-A launcher that is told of more nodes waits for those that nobody starts, until its time-out. One that is told of fewer
-makes a world of that many, and the other nodes fail. It happens when `--nodes` is changed, and a number further down is
-forgotten. Lightning compares the numbers, and refuses to begin.
+A launcher that expects more nodes waits for the missing ones until its time-out. One that expects fewer creates a world
+of that many, and the other nodes fail. It happens when `--nodes` is changed, and a number further down is forgotten.
+Lightning compares the numbers, and refuses to start.
 
 ## Fix
 
-Puts the job's own number in place of the literal one. Safe where torchrun alone gets it, unsafe where something else
-reads it too, and in a job of one node. A program without a launcher is given the nodes that it is told of: unsafe, as
-the job then asks for more.
+Replaces the literal number with the job's own. Safe where only torchrun gets it, unsafe where something else reads it
+too, and in a job with one node. For a program without a launcher, the job gets the nodes that the program expects:
+unsafe, as the job then requests more.
 
 ## References
 
@@ -52,65 +52,66 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
         if all(_is_mismatch(job, world) for world in place):
-            yield _of_launcher(job, place[0])
-    yield from _of_programs(job)
+            yield _launcher_finding(job, place[0])
+    yield from _program_findings(job)
 
 
 # --- launchers ---------------------------------------------------------------------------------------
 
 
 def _is_mismatch(job: Job, world: LaunchWorld) -> bool:
-    """Whether a launcher expects several nodes, but not as many as those on which it is started."""
-    launcher, asked, nodes = world.launcher, world.nodes_setting, world.nodes
+    """Whether a launcher expects several nodes, but is started on a different number."""
+    launcher, expected, nodes = world.launcher, world.nodes_setting, world.nodes
     if not launcher.is_a("joins") or not launcher.spawns or launcher.standalone:
         return False
-    if asked.least is None or asked.most is None or asked.most < 2 or nodes is None:
+    if expected.least is None or expected.most is None or expected.most < 2 or nodes is None:
         return False
-    if asked.least <= nodes <= asked.most or job.request.heterogeneous:
+    if expected.least <= nodes <= expected.most or job.request.heterogeneous:
         return False
     if nodes == 1:
         return _has_one_node(job, world)
     if world.step is None or not is_started_by_whole_step(job, world):
         return False
-    if world.isolation == "part" and (asked.least > nodes or world.step.invocation.context.background):
-        return False  # the step is smaller than the job; or one of several that may be one world
-    return fills_node(job, world)  # else each task may count as a node
+    if world.isolation == "part" and (expected.least > nodes or world.step.invocation.context.background):
+        return False  # the step is smaller than the job, or one of several that may form one world
+    return fills_node(job, world)  # otherwise each task may count as a node
 
 
 def _has_one_node(job: Job, world: LaunchWorld) -> bool:
-    """Whether the whole job has one node, and nothing of it may be a part of something larger."""
+    """Whether the whole job has one node, and the launch cannot be part of something larger."""
     if job_nodes(job.request) != 1 or job.request.array is not None or world.isolation or job.phase is not Phase.BATCH:
         return False
     if job.directives.unread:
-        return False  # the number of nodes may stand where sbatch does not read it
+        return False  # a directive that sbatch does not read may set the number of nodes
     if world.step is None:
         return world.in_batch_shell and not is_for_some_jobs(world.invocation)
     return fills_node(job, world)
 
 
-def _of_launcher(job: Job, world: LaunchWorld) -> Finding:
-    asked, nodes, step = world.nodes_setting, world.nodes, world.step
-    assert asked.setting is not None and nodes is not None and asked.least is not None and asked.most is not None
-    number = asked.most if asked.most < nodes else asked.least
+def _launcher_finding(job: Job, world: LaunchWorld) -> Finding:
+    expected, nodes, step = world.nodes_setting, world.nodes, world.step
+    assert expected.setting is not None and nodes is not None
+    assert expected.least is not None and expected.most is not None
+    number = expected.most if expected.most < nodes else expected.least
     started = "the job has one" if nodes == 1 else f"srun starts it on {nodes}"
     if number > nodes:
         consequence = f"it waits for {number - nodes} more until the time-out"
     else:
         consequence = f"{number} of them train, and the others fail or hang"
     ask = f"ask for `--nodes={number}`, or " if nodes == 1 else ""
-    # a command line may ask for more, where the script says nothing
-    silent = nodes == 1 and not job.request.has_option("nodes")
+    # the command line of sbatch may ask for more where the script does not set the number
+    unset = nodes == 1 and not job.request.has_option("nodes")
     return Finding(
-        asked.setting.span,
+        expected.setting.span,
         f"{world.name} expects {number} nodes, but {started}: {consequence}; {ask}write `$SLURM_JOB_NUM_NODES`",
-        "warning" if silent else None,
+        "warning" if unset else None,
         related=[] if step is None else [(step.invocation.name_span, f"started on {nodes} here")],
         fix=_count_nodes(job, world),
     )
 
 
 def _count_nodes(job: Job, world: LaunchWorld) -> Fix | None:
-    """The job's own count in the place of the number."""
+    """The fix that replaces the number with the job's own."""
     setting, launch = world.nodes_setting.setting, world.launch
     number = None if setting is None else literal_digits(setting.value)
     if number is None or world.isolation or world.launcher.kind == "accelerate":
@@ -118,12 +119,12 @@ def _count_nodes(job: Job, world: LaunchWorld) -> Fix | None:
     edits = replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", has_job_node_count)
     if edits is None:
         return None
-    own = launch.invocation.span.contains(number)
-    return Fix("write the job's number of nodes", edits, world.nodes != 1 and (own or _is_for(job, number, launch)))
+    safe = world.nodes != 1 and (launch.invocation.span.contains(number) or _goes_only_to(job, number, launch))
+    return Fix("write the job's number of nodes", edits, safe)
 
 
-def _is_for(job: Job, number: Span, launch: Launch) -> bool:
-    """Whether no other command gets the value."""
+def _goes_only_to(job: Job, number: Span, launch: Launch) -> bool:
+    """Whether no other command gets the number."""
     commands = dict.fromkeys(each for at in range(number.start, number.end) for each in commands_with(job, at))
     return not any(
         piece.start < number.end and number.start < piece.end and piece.expansion is None
@@ -140,8 +141,8 @@ _NODES = Regex(r"--(?:num[_-]?nodes|n[_-]?nodes|nodes)")
 _DEVICES = Regex(r"--(?:num[_-]?|n[_-]?)?(?:gpus|devices)(?:[_-]per[_-]node)?|--(?:gpu|device)s?[_-]per[_-]node")
 
 
-def _of_programs(job: Job) -> Iterator[Finding]:
-    """Programs of several tasks that are told of another number of nodes than their step has."""
+def _program_findings(job: Job) -> Iterator[Finding]:
+    """Findings on programs with several tasks that expect another number of nodes than their step has."""
     spawning = {id(each.step) for each in job.launches if each.launcher.starts_several}
     for step in job.steps:
         nodes, context = step.nodes, step.invocation.context
@@ -152,10 +153,10 @@ def _of_programs(job: Job) -> Iterator[Finding]:
         if job.request.exact_nodes() not in (None, nodes):
             continue
         for command in step.program:
-            told = _node_setting(job, step, command)
-            if told is None or told[0] in (0, nodes) or command.context.restricted:
+            expected = _node_setting(job, step, command)
+            if expected is None or expected[0] in (0, nodes) or command.context.restricted:
                 continue
-            number, argument, written = told
+            number, argument, written = expected
             place, edit = _change(job, step, argument, number)
             where = "" if place == argument else f" (line {job.line(argument.start)})"
             more = "it waits for ranks that nobody starts" if number > nodes else "it gets more ranks than it expects"
@@ -168,7 +169,7 @@ def _of_programs(job: Job) -> Iterator[Finding]:
             )
 
 
-@lru_cache(maxsize=1024)  # programs are told the same options again and again
+@lru_cache(maxsize=1024)  # programs get the same options again and again
 def _counted(option: str) -> str:
     """What an option of a program counts: `nodes`, `devices`, or "" for anything else."""
     if LIGHTNING_NODES.fullmatch(option) or _NODES.fullmatch(option):
@@ -177,10 +178,10 @@ def _counted(option: str) -> str:
 
 
 def _node_setting(job: Job, step: Step, program: Invocation) -> tuple[int, Span, str] | None:
-    """How many nodes a Python program that is one rank a task is told to be on, where that stands, and how.
+    """The number of nodes that a Python program with one rank per task expects, its place, and as written.
 
-    It is one where Lightning's options say so, or where its devices are as many as its node has tasks; or its own text
-    says the number, where Lightning finds its ranks in Slurm.
+    A program has one rank per task where it has options of Lightning, or as many devices as its node has tasks; or if
+    its source sets the number, and Lightning gets its ranks from Slurm.
     """
     argv = program.argv
     python = python_of(program)
@@ -205,7 +206,7 @@ def _node_setting(job: Job, step: Step, program: Invocation) -> tuple[int, Span,
 
 
 def _change(job: Job, step: Step, argument: Span, number: int) -> tuple[Span, Edit | None]:
-    """What to change: the directive that counts tasks where nothing counts nodes, else the argument."""
+    """The place to report, and an edit: the directive that counts tasks where nothing sets nodes, else the argument."""
     request, directives = job.request, job.directives
     tasks = request.setting("ntasks-per-node")
     counted = (

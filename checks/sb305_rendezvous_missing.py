@@ -1,14 +1,14 @@
-"""A launcher of several nodes is not told where they meet.
+"""A launcher for several nodes has no address where they meet.
 
-torchrun does not read MASTER_ADDR and MASTER_PORT, however often a guide exports them: it sets them for its workers.
-Where its launchers meet is said by `--master_addr`, or `--rdzv_endpoint` for the c10d backend (or PET_MASTER_ADDR,
-PET_RDZV_ENDPOINT). Without one they meet at 127.0.0.1, each node at its own, and wait there until the time-out; with
-c10d and `--nnodes=1:2`, which is content with one node, each trains a copy by itself, and the job exits with 0.
+torchrun does not read MASTER_ADDR and MASTER_PORT, although many guides export them: it sets them for its workers.
+`--master_addr`, or `--rdzv_endpoint` for the c10d backend, says where its launchers meet (or PET_MASTER_ADDR,
+PET_RDZV_ENDPOINT). Without it they meet at 127.0.0.1, each node at its own, and wait there until the time-out; with
+c10d and `--nnodes=1:2`, for which one node is enough, each trains a copy by itself, and the job exits with 0.
 
 ## Fix
 
-Adds the option. Safe where the script exports MASTER_ADDR, made of `scontrol show hostnames`; otherwise a line that
-makes it is added too, which is unsafe.
+Adds the option. Safe where the script exports MASTER_ADDR, computed with `scontrol show hostnames`; otherwise a line
+that computes it is added too, which is unsafe.
 
 ## References
 
@@ -32,16 +32,16 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
-        meets = {joins_other_nodes(job, world) for world in place}
-        if False in meets or not all(_gets_no_address(world) for world in place):
+        joining = {joins_other_nodes(job, world) for world in place}
+        if False in joining or not all(_has_no_address(world) for world in place):
             continue
         world = place[0]
-        certain = None not in meets and world.launcher.kind != "accelerate"
+        certain = None not in joining and world.launcher.kind != "accelerate"
         message = _message(world, certain)
-        yield Finding(world.span, message, None if certain else "warning", fix=_give_address(job, world.launch))
+        yield Finding(world.span, message, None if certain else "warning", fix=_add_address(job, world.launch))
 
 
-def _gets_no_address(world: LaunchWorld) -> bool:
+def _has_no_address(world: LaunchWorld) -> bool:
     rendezvous = world.launcher.rendezvous
     if not world.certain or rendezvous is None or rendezvous.backend not in ("static", "c10d"):
         return False
@@ -72,7 +72,7 @@ def _message(world: LaunchWorld, certain: bool) -> str:
     return f"{launcher.name} gets {lacks}{unread}: {when}{waits}; add `{option}`"
 
 
-def _give_address(job: Job, launch: Launch) -> Fix | None:
+def _add_address(job: Job, launch: Launch) -> Fix | None:
     launcher, container = launch.launcher, launch.container
     if not launcher.is_a("torch") or container is not None and container.kind in ("docker", "podman"):
         return None

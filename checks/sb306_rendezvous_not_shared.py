@@ -1,14 +1,13 @@
-"""The launchers of several nodes each look for the others at another address.
+"""The launchers of several nodes each look for the others at a different address.
 
-`localhost` is another machine on every node, and so is what `$(hostname)` gives in a task: each node waits for the
-others at its own address, until the time-out. The same text in the batch shell is right, as that runs on the first
-node. Where `scontrol` is asked inside a container, it is most often missing there, and a fallback to localhost makes
-each node its own master.
+`localhost` is a different machine on every node, and so is the result of `$(hostname)` in a task: each node waits for
+the others at its own address, until the time-out. The same code in the batch shell is right, as that runs on the first
+node. Inside a container `scontrol` is usually missing, and a fallback to localhost makes each node its own master.
 
 ## Fix
 
-Meets at the first node of the job instead. Unsafe: the script may be used for one node as well, and names are not
-everywhere the right address.
+Sets the first node of the job as the address. Unsafe: the script may also be used for one node, and host names are not
+the right address everywhere.
 
 ## References
 
@@ -62,7 +61,7 @@ def _message(job: Job, found: UnsharedAddress) -> str:
 
 
 def _meet_at_first_node(job: Job, launch: Launch) -> Fix | None:
-    """The first node's name in the place of the address."""
+    """The fix that replaces the address with the name of the first node."""
     rendezvous = launch.launcher.rendezvous
     address = None if rendezvous is None else rendezvous.address
     if address is None or not address.value or len(address.value) != 1 or launch.container is not None:
@@ -71,15 +70,15 @@ def _meet_at_first_node(job: Job, launch: Launch) -> Fix | None:
     span = piece.span if piece.expansion is None else piece.expansion.span
     first = HEAD_NODE
     if job.source.text[span.start - 1] == "\\":
-        # in double quotes, which quotes of its own would end
+        # inside double quotes, which the quotes of the command would end
         first = first.replace('"', "").replace("$S", "\\$S")
 
-    def meets(changed: Launch) -> bool:
+    def meets_at_first_node(changed: Launch) -> bool:
         other = changed.launcher.rendezvous
         value = () if other is None or other.address is None else other.address.value or ()
         return len(value) == 1 and any("scontrol show host" in each.name for each in expansions(value))
 
-    edits = replace_words(job, launch, span, first, meets)
+    edits = replace_words(job, launch, span, first, meets_at_first_node)
     return None if edits is None else Fix("meet at the first node", edits)
 
 

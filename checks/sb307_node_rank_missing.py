@@ -1,15 +1,15 @@
-"""A launcher of several nodes is not told which of them it is on.
+"""A launcher for several nodes does not get the rank of its node.
 
-With the static rendezvous (that of `--master_addr`) torchrun numbers its node by `--node_rank`, and takes 0 where that
-is missing: every node assumes that it is the first, and all wait for the others until the time-out. The c10d backend
-numbers the nodes itself. `accelerate launch` ends with a TypeError where `--num_machines` comes without
-`--machine_rank`, with any backend.
+With the static rendezvous (that of `--master_addr`) torchrun reads the rank of its node from `--node_rank`, and assumes
+0 where that is missing: every node assumes that it is the first, and all wait for the others until the time-out. The
+c10d backend numbers the nodes itself. With any backend, `accelerate launch` ends with a TypeError if `--num_machines`
+is set without `--machine_rank`.
 
 ## Fix
 
-Adds `--node_rank=$SLURM_NODEID` where a shell in the task reads it, with the backslash that the place needs: safe.
-Where srun starts the launcher itself nothing in the task expands a variable, and the launcher is put into a `bash -c`:
-unsafe.
+Adds `--node_rank=$SLURM_NODEID` where a shell in the task expands it, with the backslash that the place needs: safe.
+Where srun starts the launcher directly, nothing in the task expands a variable, and the launcher is wrapped in `bash
+-c`: unsafe.
 
 ## References
 
@@ -32,8 +32,8 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
-        meets = {joins_other_nodes(job, world) for world in place}
-        if False in meets or not all(_lacks_rank(world) for world in place):
+        joining = {joins_other_nodes(job, world) for world in place}
+        if False in joining or not all(_lacks_rank(world) for world in place):
             continue
         world = place[0]
         accelerate = world.launcher.kind == "accelerate"
@@ -41,13 +41,13 @@ def check(job: Job) -> Iterator[Finding]:
         consequence = "every node assumes rank 0, and the rendezvous hangs"
         if accelerate:
             consequence = "it ends with a TypeError on each node, unless its configuration file has one"
-        fix = _give_rank(job, world, f"--{option}=$SLURM_NODEID")
+        fix = _add_rank(job, world, f"--{option}=$SLURM_NODEID")
         where = "" if fix is not None and fix.safe else ", expanded in each task"
         yield Finding(
             world.span,
             f"{world.name} for {world.nodes_setting.number or 'several'} nodes gets no `--{option}`: {consequence}; "
             f"add `--{option}=$SLURM_NODEID`{where}",
-            "warning" if None in meets or accelerate else None,
+            "warning" if None in joining or accelerate else None,
             fix=fix,
         )
 
@@ -61,18 +61,18 @@ def _lacks_rank(world: LaunchWorld) -> bool:
     return launcher.kind == "accelerate" or rendezvous is not None and rendezvous.backend == "static"
 
 
-def _give_rank(job: Job, world: LaunchWorld, option: str) -> Fix | None:
+def _add_rank(job: Job, world: LaunchWorld, option: str) -> Fix | None:
     container = world.launch.container
     if world.step is None or container is not None and container.kind in ("docker", "podman"):
-        return None  # such a container gets none of the job's variables
+        return None  # such a container does not get the variables of the job
     edits = add_launcher_options(job, world.launch, option, passes_node_id)
     if edits is not None:
         return Fix("tell it its node", edits, safe=True)
-    return _in_a_shell(job, world.launch, option)
+    return _wrap_in_shell(job, world.launch, option)
 
 
-def _in_a_shell(job: Job, launch: Launch, option: str) -> Fix | None:
-    """A shell in the task that expands the option: `bash -c 'exec torchrun OPTION "$@"' torchrun …`."""
+def _wrap_in_shell(job: Job, launch: Launch, option: str) -> Fix | None:
+    """The fix with a shell in the task that expands the option: `bash -c 'exec torchrun OPTION "$@"' torchrun …`."""
     span = name_span(launch)
     name = job.source.slice(span)
     if any(letter in name for letter in "'\"\\$`\n") or name.split()[-1:] != launch.launcher.name.split()[-1:]:

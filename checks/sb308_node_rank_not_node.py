@@ -1,14 +1,14 @@
-"""The number that a launcher gets as its node's is that of a task.
+"""A launcher gets the rank of a task as the rank of its node.
 
-`--node_rank` counts nodes. SLURM_PROCID counts tasks: with several on a node it is larger than the number of nodes, and
-two launchers of one node pass for two nodes, while the other nodes are left out. SLURM_LOCALID counts the tasks of one
-node, and is 0 on every node where there is one task on each; so is a literal number the same on all. With the static
-rendezvous all nodes then claim the same place, and hang.
+`--node_rank` counts nodes. SLURM_PROCID counts tasks: with several on a node it exceeds the number of nodes, and two
+launchers of one node count as two nodes, while other nodes are left out. SLURM_LOCALID counts the tasks of one node,
+and is 0 on every node with one task; a literal number is the same on all nodes, too. With the static rendezvous all
+nodes then claim the same rank, and hang.
 
 ## Fix
 
-Writes SLURM_NODEID instead, which is safe; in the place of a literal number unsafe, as the script might be started
-by hand, node by node.
+Writes SLURM_NODEID instead, which is safe; unsafe in place of a literal number, as the script might be started by hand,
+node by node.
 
 ## References
 
@@ -35,10 +35,10 @@ def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
         if any(joins_other_nodes(job, world) is False for world in place):
             continue
-        wrong = [_wrong(job, world) for world in place]
-        if wrong[0] is None or None in wrong:
+        sources = [_wrong_source(job, world) for world in place]
+        if sources[0] is None or None in sources:
             continue
-        kind, span = wrong[0]
+        kind, span = sources[0]
         yield Finding(
             span,
             f"{_fault(place[0], kind)}; write `$SLURM_NODEID`, expanded in each task",
@@ -46,8 +46,8 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
-def _wrong(job: Job, world: LaunchWorld) -> tuple[str, Span] | None:
-    """What a launcher takes for the number of its node (a variable, or "constant"), and where that stands."""
+def _wrong_source(job: Job, world: LaunchWorld) -> tuple[str, Span] | None:
+    """The wrong source of a node rank (a variable, or "constant") and its place; None where it is right or unknown."""
     rank, step, rendezvous = world.launcher.node_rank, world.step, world.launcher.rendezvous
     if rank is None or rank.value is None or step is None or rendezvous is None or rendezvous.backend != "static":
         return None
@@ -86,7 +86,7 @@ def _write_node_id(job: Job, world: LaunchWorld, kind: str) -> Fix | None:
             return None
         edits = replace_words(job, world.launch, rank.value[0].span, "$SLURM_NODEID", passes_node_id)
         return None if edits is None else Fix("write its node", edits)
-    # the variable's name, where it is written in the expansion
+    # the name of the variable within the expansion
     (expansion,) = expansions(rank.value)
     text = job.source.slice(expansion.span)
     if text.count(kind) != 1:

@@ -1,13 +1,13 @@
 """`--standalone` on several nodes: each node trains by itself, or waits for others that cannot find it.
 
-`--standalone` makes torchrun open a rendezvous of its own on a free port of localhost, and overrides what the other
-options say of it. Started on several nodes it makes as many separate trainings, which overwrite each other's
-checkpoints, and the job exits with 0. With `--nnodes` above one it waits for the others, who are at their own
-localhost, until its time-out.
+`--standalone` makes torchrun open a rendezvous of its own on a free port of localhost, and overrides the other options
+of the rendezvous. Started on several nodes it runs that many separate trainings, which overwrite each other's
+checkpoints, and the job exits with 0. With `--nnodes` above one it waits until its time-out for the others, which are
+at their own localhost.
 
 ## Fix
 
-Lets all nodes meet at the first of them, as one world. Unsafe: separate runs, or one node, might be meant.
+Makes all nodes meet at the first of them, as one world. Unsafe: separate runs, or one node, may be intended.
 
 ## References
 
@@ -33,13 +33,13 @@ def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
         if not all(_is_standalone(job, world) for world in place):
             continue
-        world, asked = place[0], place[0].nodes_setting
+        world, expected = place[0], place[0].nodes_setting
         flag = world.launcher.setting("standalone")
         instead = "--rdzv_backend=c10d --rdzv_endpoint=FIRST_NODE:PORT"
-        if asked.several or asked.of_job:
+        if expected.several or expected.of_job:
             severity = None
             message = (
-                f"{world.name} expects {asked.number or 'several'} nodes, but `--standalone` makes each meet at its "
+                f"{world.name} expects {expected.number or 'several'} nodes, but `--standalone` makes each meet at its "
                 f"own localhost: all wait until the time-out; write `{instead}` instead"
             )
         else:
@@ -54,23 +54,23 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_standalone(job: Job, world: LaunchWorld) -> bool:
-    """Whether a launcher makes a world of its own on each node, though there are several nodes."""
-    launcher, asked = world.launcher, world.nodes_setting
+    """Whether a launcher on several nodes creates a separate world on each."""
+    launcher, expected = world.launcher, world.nodes_setting
     if not launcher.standalone or not launcher.spawns or not launcher.is_a("joins"):
         return False
-    if asked.several:
+    if expected.several:
         return True
     if world.several_nodes is not True or world.isolation or not is_started_by_whole_step(job, world):
         return False
-    return asked.number == 1 or asked.of_job
+    return expected.number == 1 or expected.of_job
 
 
 def _meet_at_first_node(job: Job, launch: Launch) -> Fix | None:
     launcher = launch.launcher
     flag = launcher.flags.get("standalone")
-    given = launcher.setting("rdzv_backend", "rdzv_endpoint", "rdzv_id", "master_addr", "master_port")
+    rendezvous = launcher.setting("rdzv_backend", "rdzv_endpoint", "rdzv_id", "master_addr", "master_port")
     address = common_address(job, launch)
-    if flag is None or given is not None or address is None or launch.step is None:
+    if flag is None or rendezvous is not None or address is None or launch.step is None:
         return None
     nodes = "" if launcher.machines is not None else "--nnodes=$SLURM_JOB_NUM_NODES "
     options = f"{nodes}--rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={address.endpoint}"

@@ -1,14 +1,14 @@
-"""A launcher starts more processes on a node than it sees GPUs there, or fewer.
+"""A launcher starts more or fewer processes on a node than it sees GPUs there.
 
-`--nproc_per_node=8` in a job of `--gpus-per-node=4`: the ranks 4 to 7 take GPUs that are not there and fail with
-`CUDA error: invalid device ordinal`, and the others with them; or, where the program takes its rank modulo the number
-of GPUs, two ranks share one (NCCL: `Duplicate GPU detected`). With fewer processes the other GPUs are idle, which is a
-warning, and only where nothing else of the script could use them and it is not a single process.
+`--nproc_per_node=8` in a job with `--gpus-per-node=4`: ranks 4 to 7 use GPUs that do not exist and fail with `CUDA
+error: invalid device ordinal`, and the others with them; or, where the program takes its rank modulo the number of
+GPUs, two ranks share one (NCCL: `Duplicate GPU detected`). With fewer processes the other GPUs are idle, which is a
+warning, and only where nothing else in the script could use them and the launcher starts more than one process.
 
 ## Fix
 
-Where the launcher names a number of its own: `--nproc_per_node=$SLURM_GPUS_ON_NODE`. Unsafe, since the request may be
-what is wrong.
+Where the launcher sets a number of its own: `--nproc_per_node=$SLURM_GPUS_ON_NODE`. Unsafe, as the request may be what
+is wrong.
 
 ## References
 
@@ -42,9 +42,9 @@ COUNTS = ("nproc_per_node", "num_processes", "num_gpus", "nproc", "devices")
 
 
 class Mismatch(NamedTuple):
-    """A launcher whose number of processes on a node is not that of the GPUs that it sees there.
+    """A launcher whose number of processes on a node differs from the number of GPUs that it sees there.
 
-    `setting`: what says the number. `chosen`: the script shows it these GPUs itself (CUDA_VISIBLE_DEVICES).
+    `setting`: sets the number. `chosen`: the script itself sets the visible GPUs (CUDA_VISIBLE_DEVICES).
     """
 
     world: LaunchWorld
@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
         wrong = [each for each in found if each is not None]
         if not wrong or len(wrong) < sum(world.processes is not None for world in place):
             continue  # one of its alternatives is right
-        certain = len(wrong) == len(place)  # the number is no default that the caller may replace
+        certain = len(wrong) == len(place)  # otherwise the number is a default that the caller may replace
         few = wrong[0].processes < wrong[0].gpus
         if not few or certain and len(places) == 1 and _leaves_gpus_idle(job, wrong[0].world):
             yield _finding(job, wrong[0], None if certain and not few else "warning")
@@ -76,7 +76,7 @@ def _mismatch(job: Job, world: LaunchWorld) -> Mismatch | None:
     if not launcher.certain or launcher.config_file is not None:
         return None
     if launcher.is_a("counts-all") and world.nodes_setting.number != 1:
-        return None  # its number is that of all nodes
+        return None  # its number counts all nodes
     if world.processes is None or setting is None or setting.value is None or launcher.processes_per_task == "auto":
         return None
     chosen = devices_chosen(world.invocation, world.step)
@@ -90,7 +90,7 @@ def _mismatch(job: Job, world: LaunchWorld) -> Mismatch | None:
 
 
 def _chosen_gpus(world: LaunchWorld) -> int | None:
-    """How many GPUs a literal CUDA_VISIBLE_DEVICES shows."""
+    """The number of GPUs in a literal CUDA_VISIBLE_DEVICES; None if it is not literal."""
     for name in DEVICE_VARIABLES:
         before = [field for variable, field in world.invocation.variables if variable == name]
         field = before[-1] if before else exported(world.invocation, name)
@@ -101,20 +101,21 @@ def _chosen_gpus(world: LaunchWorld) -> int | None:
 
 
 def _seen_gpus(job: Job, world: LaunchWorld) -> int | None:
-    """How many GPUs of the job a launcher sees."""
+    """The number of the job's GPUs that a launcher sees; None if unknown."""
     container = world.launch.container
     if container is not None and container.kind in ("docker", "podman"):
-        return None  # it has options of its own for that
+        return None  # options of the container decide
     if world.step is not None:
         gpus = step_gpus(job, world.step)
-        return gpus.per_task if gpus.meant is None else None  # a part that each task is bound to is another matter
+        # gpu-binding-mismatch reports tasks that are bound to GPUs of their own
+        return gpus.per_task if gpus.meant is None else None
     if not world.in_batch_shell or job.request.has_option("exclusive"):
         return None  # an exclusive job's batch shell sees all GPUs of the node
     return job.request.gpus_per_node()
 
 
 def _leaves_gpus_idle(job: Job, world: LaunchWorld) -> bool:
-    """Whether the only launcher leaves GPUs to nobody else, and means to start more than one process."""
+    """Whether the only launcher starts several processes, and nothing else can use the remaining GPUs."""
     step = world.step
     if world.processes == 1 or world.isolation not in ("", "part"):
         return False
@@ -148,7 +149,7 @@ def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
 
 
 def _directive(job: Job, world: LaunchWorld) -> Directive | None:
-    """What asks for the GPUs, where it is not the srun."""
+    """The directive that requests the GPUs; None where the srun does."""
     if world.step is not None and any("gpu" in name or name == "gres" for name in world.step.options):
         return None
     return next((each for each in job.request.gpu_settings() if not each.name.startswith("tres")), None)
@@ -160,7 +161,7 @@ def _value_span(setting: Setting) -> Span | None:
 
 
 def _count_gpus(job: Job, found: Mismatch, directive: Directive | None) -> Fix | None:
-    """Counts the GPUs that the job has instead, where the number stands in the launcher's own words."""
+    """The fix that counts the GPUs of the job instead, where the number is in the launcher's own words."""
     launcher, setting, span = found.world.launcher, found.setting, _value_span(found.setting)
     if span is None or directive is None or not launcher.is_a("torch") or setting.from_environment:
         return None

@@ -1,14 +1,14 @@
-"""A program that is one rank per task gets one task per node, though the nodes have several GPUs.
+"""A program with one rank per task gets one task per node, although the nodes have several GPUs.
 
 Lightning, Megatron without torchrun, programs with `--launcher slurm` and JAX start no processes themselves under srun:
-each task is a rank, and takes one GPU. With one task per node the other GPUs are idle, or the program waits for ranks
-that nobody starts. Lightning refuses to start where SLURM_NTASKS_PER_NODE says otherwise than `devices`, where there
-are several tasks and it says nothing, and hangs with one.
+each task is a rank, and uses one GPU. With one task per node the other GPUs are idle, or the program waits for ranks
+that nothing starts. Lightning refuses to start where SLURM_NTASKS_PER_NODE differs from `devices`, or is missing with
+several tasks, and hangs with one.
 
 ## Fix
 
-Asks for as many tasks per node as the program has devices, or the node GPUs, and shares the CPUs of the one task among
-them; `--ntasks` becomes `--ntasks-per-node`. Unsafe: what the program does with its tasks is not written in the job.
+Sets as many tasks per node as the program has devices, or the node GPUs, and divides the CPUs of the one task among
+them; `--ntasks` becomes `--ntasks-per-node`. Unsafe: the job does not show what the program does with its tasks.
 
 ## References
 
@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _message(job: Job, lone: LoneRank) -> str:
-    """What comes of one task per node."""
+    """The message on one task per node, with its consequence."""
     reason, nodes = lone.step.geometry.reason, lone.step.nodes
     starts = "srun" if reason is None else f"`{reason[1]}`"
     one = f"one {lone.invocation.name or 'program'} (line {job.line(lone.invocation.span.start)})"
@@ -79,7 +79,7 @@ def _message(job: Job, lone: LoneRank) -> str:
 
 
 def _refused(job: Job, step: Step, program: Invocation, sign: RankSign) -> Finding | None:
-    """Tasks that Lightning refuses: several without SLURM_NTASKS_PER_NODE, or another number there than devices."""
+    """The finding on tasks that Lightning refuses: without SLURM_NTASKS_PER_NODE, or where it differs from devices."""
     geometry, request = step.geometry, job.request
     if geometry.reason is None or is_set(program, "SLURM_NTASKS_PER_NODE"):
         return None
@@ -101,8 +101,11 @@ def _refused(job: Job, step: Step, program: Invocation, sign: RankSign) -> Findi
     expected = sign.devices
     if nodes and (expected is None or expected * nodes != tasks):
         expected = tasks // nodes if tasks % nodes == 0 else None
-    own, given = task_option_at(step, span), request.setting("ntasks")
-    literal = literal_span(own.value) if own is not None else None if given is None else given.value_span
+    option_of_step, setting = task_option_at(step, span), request.setting("ntasks")
+    if option_of_step is not None:
+        literal = literal_span(option_of_step.value)
+    else:
+        literal = None if setting is None else setting.value_span
     fix = None
     if expected is not None and literal_number(job, literal) is not None and job.source.slice(span)[:1] == "-":
         fix = Fix(f"ask for {expected} tasks per node", [replace(span, f"--ntasks-per-node={expected}")])

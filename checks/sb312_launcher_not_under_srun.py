@@ -1,18 +1,18 @@
-"""A launcher is started by the batch script itself, which runs on the first node alone.
+"""The batch script itself starts a launcher, and runs only on the first node.
 
-Slurm starts the batch script once, on the first node of the job, and nothing on the others. `torchrun --nnodes=4`
-there waits for three nodes that nobody starts, until its time-out; without `--nnodes` it trains on the first node, and
-the others are idle, and paid for. srun starts a command on every node. Lightning without srun finds one process of its
-own, and waits for the rest or goes on alone.
+Slurm starts the batch script once, on the first node of the job, and nothing on the others. `torchrun --nnodes=4` there
+waits until its time-out for three nodes that nothing starts; without `--nnodes` it trains on the first node, and the
+others are idle, but still charged. srun starts a command on every node. Lightning without srun finds only its own
+process, and waits for the rest or continues alone.
 
-A program of one's own, by its path, gets a warning where nothing else in the script has to do with other nodes.
+A custom program, called by its path, is a warning where nothing else in the script involves other nodes.
 
-Nothing is reported where something else may start processes on the other nodes: ssh and its like, an MPI launcher, a
+Nothing is reported where something else may start processes on the other nodes: ssh and the like, an MPI launcher, a
 step with work of its own, a script that cannot be read.
 
 ## Fix
 
-Puts srun in front of a launcher that is told of several nodes, with one task on each. Unsafe: one may do on purpose.
+Puts srun before a launcher that expects several nodes, with one task on each. Unsafe: one node may be intended.
 
 ## References
 
@@ -55,11 +55,11 @@ def check(job: Job) -> Iterator[Finding]:
     if nodes is None or nodes < 2:
         return
     idle = [place for place in by_place(find_worlds(job)) if all(map(_is_in_batch_shell, place))]
-    found = [each for place in idle if (each := _of_launcher(job, place, nodes)) is not None]
-    yield from found or list(_of_programs(job, nodes)) or _of_own_programs(job, nodes)
+    found = [each for place in idle if (each := _launcher_finding(job, place, nodes)) is not None]
+    yield from found or list(_program_findings(job, nodes)) or _custom_program_finding(job, nodes)
 
 
-def _others(nodes: int) -> str:
+def _other_nodes(nodes: int) -> str:
     return "the other node" if nodes == 2 else f"the other {nodes - 1} nodes"
 
 
@@ -77,27 +77,28 @@ def _is_in_batch_shell(world: LaunchWorld) -> bool:
     return not any(has_trait(program_name(each), "spreads") for each in world.invocation.ancestors())
 
 
-def _of_launcher(job: Job, place: list[LaunchWorld], nodes: int) -> Finding | None:
+def _launcher_finding(job: Job, place: list[LaunchWorld], nodes: int) -> Finding | None:
     world = place[0]
     only = f"{world.name} runs on the first of {nodes} nodes only"
-    if all(
-        not other_world.launcher.standalone and (other_world.nodes_setting.several or other_world.nodes_setting.of_job)
-        for other_world in place
-    ):
+    if all(_expects_several_nodes(each) for each in place):
         if _others_may_join(job):
             return None
-        waits = f"waits there for {_others(nodes)} until the time-out"
+        waits = f"waits there for {_other_nodes(nodes)} until the time-out"
         fix = _under_srun(job, world.launch, nodes)
         return Finding(world.span, f"{only}, and {waits}; start it with srun, once on each node", fix=fix)
     if not _is_all_that_runs(job, place):
         return None
-    stays = f"{_others(nodes)} stay{'s' * (nodes == 2)} idle"
+    stays = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
     advice = f"ask for one node, or start it with srun and tell it of all {nodes}"
     return Finding(world.span, f"{only}, and {stays}; {advice}")
 
 
+def _expects_several_nodes(world: LaunchWorld) -> bool:
+    return not world.launcher.standalone and (world.nodes_setting.several or world.nodes_setting.of_job)
+
+
 def _is_all_that_runs(job: Job, place: list[LaunchWorld]) -> bool:
-    """Whether a launcher of one node is all that the job runs."""
+    """Whether a launcher for one node is all that the job runs."""
     for world in place:
         if world.nodes_setting.number != 1 and not world.launcher.standalone:
             return False
@@ -107,7 +108,7 @@ def _is_all_that_runs(job: Job, place: list[LaunchWorld]) -> bool:
 
 
 def _under_srun(job: Job, launch: Launch, nodes: int) -> Fix | None:
-    """`srun` in front of the command, with one task per node."""
+    """The fix that puts `srun` before the command, with one task per node."""
     outer = [each for each in (launch.invocation, *launch.invocation.ancestors()) if each.phase is Phase.BATCH][-1]
     if outer.name in ("source", ".", "eval", "exec", "time", "command") or not outer.argv:
         return None
@@ -118,7 +119,8 @@ def _under_srun(job: Job, launch: Launch, nodes: int) -> Fix | None:
             return False
         if rank is None or rendezvous is not None and rendezvous.backend not in (None, "static"):
             return True
-        return any(each.phase is Phase.TASK for each in expansions(rank.value or ()))  # else all nodes have the same
+        # a rank that the batch shell expands is the same on all nodes
+        return any(each.phase is Phase.TASK for each in expansions(rank.value or ()))
 
     for options in ("", "--ntasks=$SLURM_NNODES --ntasks-per-node=1 ", f"--ntasks={nodes} --ntasks-per-node=1 "):
         edits = [insert(outer.name_span.start, f"srun {options}")]
@@ -133,8 +135,8 @@ _TRAINING = Regex(r"(?:^|[/._-])(?:\w*(?:train|tune|tuning|ddp|fsdp)\w*|main|fit
 _ELSEWHERE = Regex(r"submit|slurm|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE)
 
 
-def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
-    """Programs that are one rank of many, or train, though the batch shell starts them once."""
+def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
+    """Findings on programs that are one rank of many, or train, although the batch shell starts them once."""
     if _others_may_work(job):
         return
     for command in job.invocations:
@@ -146,12 +148,12 @@ def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
         sign = rank_sign(job, command)
         if sign is None and not (job.request.asks_for_gpus and _trains_alone(command)) or sign and sign.kind == "jax":
             continue
-        why = f"{_others(nodes)} stay{'s' * (nodes == 2)} idle"
+        why = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
         if sign is not None:
-            why = f"{sign.words}, and nothing starts any on {_others(nodes)}"
+            why = f"{sign.words}, and nothing starts any on {_other_nodes(nodes)}"
         word = command.name_span
         yield Finding(
-            # a word that is put together from several places is none that could be marked
+            # a word assembled from several places cannot be marked
             command.span if word.start < command.span.start < word.end else word,
             f"{basename(command.argv[0]) or 'the program'} runs once, on the first of {nodes} nodes only: {why}; "
             "start it with srun, or ask for one node",
@@ -161,7 +163,7 @@ def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
 
 
 def _trains_alone(invocation: Invocation) -> bool:
-    """Whether a command is a Python program for training, by its name, that nothing tells of other machines."""
+    """Whether a command is, by its name, a Python program for training, and no word mentions other machines."""
     python = python_of(invocation)
     if python is None or python.kind != "script" or python.text is None or not _TRAINING.search(python.text[-200:]):
         return False
@@ -170,50 +172,50 @@ def _trains_alone(invocation: Invocation) -> bool:
     return not any(_ELSEWHERE.search(each) for each in (*words, *names))
 
 
-# --- programs of one's own --------------------------------------------------------------------------------
+# --- custom programs ---------------------------------------------------------------------------------
 
-# Programs that find the job's nodes by themselves, and interpreters, whose scripts may.
-_FINDING = Regex(
+# Programs that find the nodes of the job themselves, and interpreters, whose scripts may do so.
+_FINDING_NODES = Regex(
     r"python[\d.]*|R|Rscript|julia|matlab|octave|perl|ruby|java|node|g\d\d|orca|qchem|molpro|ams|abaqus|fluent|cfx5?\w*"
     r"|ansys\w*|star\w*|comsol|lsdyna|nextflow|snakemake|cromwell|h?adoop|make|ninja|ctest|pytest|uv|conda|mamba|pixi"
     r"|docker|podman|apptainer|singularity|vagrant|ansible\w*|jupyter\w*"
 )
-_TELLING = Regex(r"submit|slurm|spark|parsl|launch|executor|node|host|machine|master|worker|server", re.IGNORECASE)
+_NAMING_NODES = Regex(r"submit|slurm|spark|parsl|launch|executor|node|host|machine|master|worker|server", re.IGNORECASE)
 _COUNTS = frozenset({
     "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS",
     "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_HOSTFILE",
 })  # fmt: skip
 
 
-def _of_own_programs(job: Job, nodes: int) -> Iterator[Finding]:
-    """A program of one's own that the batch shell starts, where nothing in the script has to do with other nodes."""
+def _custom_program_finding(job: Job, nodes: int) -> Iterator[Finding]:
+    """The finding on a custom program in the batch shell, where nothing in the script involves other nodes."""
     if _others_may_work(job) or any(each.name == "scontrol" for each in job.invocations) or job.steps:
         return
     reads = (each for each in job.trace.reads if each.name in _COUNTS)
     if any(use_of(job, each).kind != "print" for each in reads) or is_templated(job.source.text):
         return
-    works = [each for each in job.invocations if _is_own_program(each)]
+    works = [each for each in job.invocations if _is_custom_program(each)]
     if not works or any(map(is_for_some_jobs, works)):
         return
     yield Finding(
         works[0].span,
-        f"nothing in this script runs on {_others(nodes)}, though the job has {nodes}: the batch script, and "
+        f"nothing in this script runs on {_other_nodes(nodes)}, though the job has {nodes}: the batch script, and "
         f"{program_name(works[0])} with it, runs on the first; start it with srun, or ask for one node",
         "warning",
     )
 
 
-def _is_own_program(invocation: Invocation) -> bool:
-    """Whether a command is a program by its path, or one that starts such a program."""
+def _is_custom_program(invocation: Invocation) -> bool:
+    """Whether a command is a program called by its path, or starts such a program."""
     if invocation.phase is not Phase.BATCH or invocation.children or invocation.context.captured:
         return False
     name = program_name(invocation)
-    if name is None or name in UTILITIES or _FINDING.fullmatch(name) or "." in name:
+    if name is None or name in UTILITIES or _FINDING_NODES.fullmatch(name) or "." in name:
         return False
     words = invocation.words
-    if any(_TELLING.search(each) for each in words[0 if "/" in words[0] else 1 :]):
+    if any(_NAMING_NODES.search(each) for each in words[0 if "/" in words[0] else 1 :]):
         return False
-    # `./a.out`, `tracer /opt/app/bin/solve`; not `cat /proc/cpuinfo`, nor a folder that some tool is given
+    # `./a.out`, `tracer /opt/app/bin/solve`; not `cat /proc/cpuinfo`, nor a tool with a folder as its argument
     return (
         "/" in words[0]
         or len(words) > 1
@@ -222,9 +224,9 @@ def _is_own_program(invocation: Invocation) -> bool:
     )
 
 
-# --- who may start something on the other nodes ----------------------------------------------------------
+# --- what may start something on the other nodes ---------------------------------------------------------
 
-# Options of srun that may lead to another node than the first.
+# Options of srun that may choose another node than the first.
 PLACING = frozenset({"nodelist", "exclude", "relative", "nodefile"})
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "csh", "tcsh", "source", ".", "eval", "exec"})
 _ENDINGS = (".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".csh")
@@ -250,11 +252,11 @@ def _others_may_work(job: Job) -> bool:
             continue
         if has_trait(program_name(command), "spreads") or command.spawn.kind == "mpi" or _is_unread(command):
             return True
-    return any(_is_at_work(step) for step in job.steps)
+    return any(_works_elsewhere(step) for step in job.steps)
 
 
-def _is_at_work(step: Step) -> bool:
-    """Whether a step may use several nodes, or another one than the first, for more than looking around."""
+def _works_elsewhere(step: Step) -> bool:
+    """Whether a step may do real work on several nodes, or on another node than the first."""
     context = step.invocation.context
     if is_repeatable_step(step) or context.captured:
         return False
@@ -262,7 +264,7 @@ def _is_at_work(step: Step) -> bool:
 
 
 def _is_unread(invocation: Invocation) -> bool:
-    """Whether a command runs a script that cannot be read here, or nobody knows what."""
+    """Whether a command runs a script that cannot be read here, or something unknown."""
     if invocation.children or invocation.text is not None or invocation.phase is not Phase.BATCH:
         return False
     if not invocation.argv:

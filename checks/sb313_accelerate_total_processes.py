@@ -1,13 +1,13 @@
 """`--num_processes` of accelerate counts the processes of all machines, and this number does not fit them.
 
 torchrun's `--nproc_per_node` counts the processes of one node, accelerate's `--num_processes` those of all nodes: each
-machine starts the total divided by `--num_machines`. Eight on four nodes of eight GPUs make two on each node: the job
-runs with a quarter of its GPUs and a quarter of its batch, and prints no warning. What the division leaves over is
+machine starts the total divided by `--num_machines`. Eight on four nodes with eight GPUs are two on each node: the job
+runs with a quarter of its GPUs and a quarter of its batch, and prints no warning. The remainder of the division is
 dropped silently: 3 processes on 2 machines make a world of 2. With less than one process for a machine, nothing starts.
 
 ## Fix
 
-Writes the number of all machines where the option's value is a literal number. Unsafe: the program may be meant to
+Writes the number for all machines where the option's value is a literal number. Unsafe: the program may be intended to
 leave GPUs to something else.
 
 ## References
@@ -39,20 +39,22 @@ def check(job: Job) -> Iterator[Finding]:
         launcher = world.launcher
         if launcher is None or launcher.kind != "accelerate" or launcher.cpu or launcher.hostfile is not None:
             continue
-        total, told, machines = launcher.total_processes, launcher.machines, world.nodes_setting.number
-        if total is None or told is None or machines is None or machines < 2 or world.starts_per_node not in (None, 1):
+        total, setting, machines = launcher.total_processes, launcher.machines, world.nodes_setting.number
+        if total is None or setting is None or machines is None or machines < 2:
+            continue
+        if world.starts_per_node not in (None, 1):
             continue
         gpus = world.gpus or None
-        happens = _what_happens(job, total, machines, gpus)
-        if happens is None:
+        effect = _effect(job, total, machines, gpus)
+        if effect is None:
             continue
         instead = "the number of all GPUs" if gpus is None else machines * gpus
-        fix = _fix(job, total, told, machines, gpus or total.number)
-        yield Finding(total.span, f"{happens}; write {instead}", fix=fix)
+        fix = _fix(job, total, setting, machines, gpus or total.number)
+        yield Finding(total.span, f"{effect}; write {instead}", fix=fix)
 
 
-def _what_happens(job: Job, total: Setting, machines: int, gpus: int | None) -> str | None:
-    """What accelerate makes of a total that cannot be meant; None for one that may be."""
+def _effect(job: Job, total: Setting, machines: int, gpus: int | None) -> str | None:
+    """What accelerate does with a total that cannot be intended; None for one that may be."""
     number, variable = total.number, _count_of_one_node(job, total)
     if number is None:
         if variable is None:
@@ -60,23 +62,23 @@ def _what_happens(job: Job, total: Setting, machines: int, gpus: int | None) -> 
         return f"`--num_processes` is the total of {machines} machines, but `{variable}` counts one node"
     if number < 1:
         return None
-    each, rest = divmod(number, machines)
+    share, rest = divmod(number, machines)
     of_one_node = number == gpus or variable is not None and gpus is None
-    if each == 0:
+    if share == 0:
         return f"`--num_processes={number}` is less than one process for each of {machines} machines: nothing starts"
     if rest and not of_one_node:
-        return f"`--num_processes={number}` on {machines} machines starts {each} on each, and silently drops {rest}"
-    if gpus is not None and each > gpus:
+        return f"`--num_processes={number}` on {machines} machines starts {share} on each, and silently drops {rest}"
+    if gpus is not None and share > gpus:
         have = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
-        return f"`--num_processes={number}` starts {each} on each machine with {have}: invalid device ordinal"
-    if of_one_node or gpus is not None and each * 2 <= gpus:
+        return f"`--num_processes={number}` starts {share} on each machine with {have}: invalid device ordinal"
+    if of_one_node or gpus is not None and share * 2 <= gpus:
         have = "" if gpus is None else f" with {gpus} GPUs"
-        return f"`--num_processes={number}` is the total: it starts only {each} on each of {machines} machines{have}"
+        return f"`--num_processes={number}` is the total: it starts only {share} on each of {machines} machines{have}"
     return None
 
 
 def _count_of_one_node(job: Job, total: Setting) -> str | None:
-    """The variable that gives the total and by its name counts what one node has, where nothing is multiplied."""
+    """The name of the variable that is the total, if by its name it counts what one node has; None otherwise."""
     value = total.value
     if not value or len(value) != 1:
         return None
@@ -89,20 +91,20 @@ def _count_of_one_node(job: Job, total: Setting) -> str | None:
     return name if COUNT_OF_ONE_NODE.search(name) and not name.startswith("$") else None
 
 
-def _fix(job: Job, total: Setting, told: Setting, machines: int, each: int | None) -> Fix | None:
-    """The number of all machines, where the one of a node is written literally behind the option."""
+def _fix(job: Job, total: Setting, setting: Setting, machines: int, share: int | None) -> Fix | None:
+    """The fix that writes the number for all machines, where a literal number for one node follows the option."""
     value = total.value
-    if each is None or value is None or len(value) != 1 or value[0].expansion is not None:
+    if share is None or value is None or len(value) != 1 or value[0].expansion is not None:
         return None
     span = value[0].span
     between = job.source.slice(Span(min(total.span.end, span.start), span.start)).strip()
     if literal_number(job, span) is None or between not in ("", "="):
         return None
-    names = [each.name for each in expansions(told.value or ())]
+    names = [each.name for each in expansions(setting.value or ())]
     if not names:
-        instead = str(machines * each)
+        instead = str(machines * share)
     elif len(names) == 1 and names[0].startswith("SLURM_"):
-        instead = f"$(({names[0]} * {each}))"
+        instead = f"$(({names[0]} * {share}))"
     else:
         return None
     return Fix("write the number of all machines", [replace(span, instead)])

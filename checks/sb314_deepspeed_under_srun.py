@@ -1,9 +1,9 @@
-"""srun starts the runner of deepspeed several times, though one runner starts all workers.
+"""srun starts the runner of deepspeed several times, although one runner starts all workers.
 
 `deepspeed` launches whole jobs: one runner reads a hostfile and starts the workers of all nodes. Where every task of a
-step starts a runner, several things happen. With a hostfile, every runner starts all workers. Without one, each knows
-its own node only: a runner on each node trains a separate copy, and the job ends with exit status 0; several runners on
-one node fight for its GPUs and for port 29500. With `--num_nodes=4` and no hostfile, each stops with an error.
+step starts a runner, the result varies. With a hostfile, every runner starts all workers. Without one, each knows only
+its own node: a runner on each node trains a separate copy, and the job ends with exit status 0; several runners on one
+node compete for its GPUs and for port 29500. With `--num_nodes=4` and no hostfile, each stops with an error.
 
 ## Fix
 
@@ -48,15 +48,15 @@ def check(job: Job) -> Iterator[Finding]:
         instead = "start one runner outside `srun`, with `--hostfile`"
         if has_hostfile(job, runner):
             count = "several" if step.tasks is None else step.tasks
-            happens = f"each of {count} {name} runners starts the workers of all nodes in the hostfile"
+            effect = f"each of {count} {name} runners starts the workers of all nodes in the hostfile"
             fix = _one_runner(job, step)
             instead = "start one: `srun --nodes=1 --ntasks=1`"
         elif is_refused(job, world.launch, "hostfile"):
-            happens = f"{name} stops with an error in every task: `--num_nodes` above 1 needs a hostfile"
+            effect = f"{name} stops with an error in every task: `--num_nodes` above 1 needs a hostfile"
         elif several_on_a_node:
             if _has_own_gpus(world, runner):
                 continue
-            happens = f"several {name} runners on a node clash over its GPUs and port (EADDRINUSE)"
+            effect = f"several {name} runners on a node clash over its GPUs and port (EADDRINUSE)"
             if step.nodes == 1:
                 fix = _one_runner(job, step)
                 instead = "start one: `srun --ntasks=1`"
@@ -64,10 +64,10 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         else:
             nodes = "each node" if step.nodes is None else f"each of {step.nodes} nodes"
-            happens = f"{name} has no hostfile, so {nodes} trains a separate copy"
+            effect = f"{name} has no hostfile, so {nodes} trains a separate copy"
         yield Finding(
             runner.span,
-            f"{happens}; {instead}",
+            f"{effect}; {instead}",
             related=[(step.invocation.name_span, "starts a runner in every task")],
             fix=fix,
         )
@@ -75,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _has_own_gpus(world: World, runner: DeepSpeed) -> bool:
-    """Whether each task has its own GPUs and port, so that several runners of a node may be meant."""
+    """Whether each task has its own GPUs and port, so that several runners on a node may be intended."""
     step = world.step
     assert step is not None
     bound = any(name in step.options or world.job.request.has_option(name) for name in ("gpus-per-task", "gpu-bind"))
@@ -83,7 +83,7 @@ def _has_own_gpus(world: World, runner: DeepSpeed) -> bool:
 
 
 def _one_runner(job: Job, step: Step) -> Fix | None:
-    """Runs one task, on the first node."""
+    """The fix that runs one task, on the first node."""
     edits: list[Edit] | None = None
     if {"ntasks", "ntasks-per-node"} & step.options.keys():
         edits = task_edits(job, step, 1) if step.nodes == 1 else None

@@ -1,13 +1,13 @@
-"""deepspeed runs in the batch shell of a job of several nodes and has no hostfile, so it uses the first node only.
+"""deepspeed runs in the batch shell of a job with several nodes without a hostfile, so it uses only the first node.
 
-The runner of deepspeed learns of other nodes from a hostfile. It does not look at Slurm: without `--hostfile` (and
-without /job/hostfile) it prints one warning, sets the master to 127.0.0.1 and trains on its own node, even with
-`--launcher slurm`. The other nodes are allocated and stay idle. With `--num_nodes=4` it stops with an error instead.
+The runner of deepspeed learns of other nodes from a hostfile. It does not ask Slurm: without `--hostfile` (and without
+/job/hostfile) it prints one warning, sets the master to 127.0.0.1 and trains on its own node, even with `--launcher
+slurm`. The other nodes are allocated and stay idle. With `--num_nodes=4` it stops with an error instead.
 
 ## Fix
 
-Writes a hostfile of the job's nodes, and gives it to the runner. Unsafe: deepspeed must be able to reach the nodes by
-ssh, or by the launcher that it is told to use.
+Writes a hostfile of the job's nodes, and passes it to the runner. Unsafe: deepspeed must be able to reach the nodes by
+ssh, or with the launcher that is set.
 
 ## References
 
@@ -47,13 +47,13 @@ def check(job: Job) -> Iterator[Finding]:
         if context.background and context.may_repeat:
             continue
         if several not in ([], [world]):
-            continue  # a stage of one node before or after the others
-        happens = f"it trains on the first of {job.request.exact_nodes() or 'several'} nodes only"
+            continue  # a one-node stage before or after the others
+        effect = f"it trains on the first of {job.request.exact_nodes() or 'several'} nodes only"
         if is_refused(job, world.launch, "hostfile"):
-            happens = "`--num_nodes` above 1 stops it with an error"
+            effect = "`--num_nodes` above 1 stops it with an error"
         yield Finding(
             runner.span,
-            f"`{runner.name}` has no hostfile, so {happens}; "
+            f"`{runner.name}` has no hostfile, so {effect}; "
             "write one from `scontrol show hostnames`, and add `--hostfile`",
             fix=_with_hostfile(world, runner),
         )
@@ -61,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _with_hostfile(world: World, runner: DeepSpeed) -> Fix | None:
-    """Writes a hostfile of the job's nodes on a line before the command, and gives it to the runner."""
+    """The fix that writes a hostfile of the job's nodes on the line before, and passes it to the runner."""
     job, start = world.job, world.invocation.span.start
     if job.is_embedded or job.in_quoted_text(start) or world.invocation.parent is not None:
         return None

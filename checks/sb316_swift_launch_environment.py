@@ -1,17 +1,17 @@
-"""The variables from which ms-swift makes its launch do not make one training of all nodes and GPUs.
+"""The launch variables of ms-swift do not give one training on all nodes and GPUs.
 
-`swift sft` and `megatron sft` hand NNODES, NPROC_PER_NODE, NODE_RANK, MASTER_ADDR and MASTER_PORT to torchrun, and only
-those that are set; torchrun's defaults are one node, one process, node 0 and 127.0.0.1. Without NNODES each node trains
-on its own, and all of them end with exit status 0. Where every node has rank 0, or waits at 127.0.0.1, all hang until
-the timeout. Without NPROC_PER_NODE one GPU of each node works.
+`swift sft` and `megatron sft` pass NNODES, NPROC_PER_NODE, NODE_RANK, MASTER_ADDR and MASTER_PORT to torchrun, if they
+are set; torchrun's defaults are one node, one process, node 0 and 127.0.0.1. Without NNODES each node trains on its
+own, and all of them end with exit status 0. Where every node has rank 0, or waits at 127.0.0.1, all hang until the
+timeout. Without NPROC_PER_NODE only one GPU of each node works.
 
-A rank that the batch shell expands too early (`export NODE_RANK=$SLURM_NODEID`) is early-rank-export's.
+early-rank-export reports a rank that the batch shell expands too early (`export NODE_RANK=$SLURM_NODEID`).
 
 ## Fix
 
 Exports NNODES and MASTER_ADDR before the step, and sets NODE_RANK in the task, where SLURM_NODEID is the node's own:
 `srun bash -c 'NODE_RANK=$SLURM_NODEID exec "$@"' _ megatron sft …`. Unsafe, because the environment of the submission
-may set them, and nodes that train alone may be meant.
+may set them, and nodes that train alone may be intended.
 
 ## References
 
@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
     if may_set_variables(job, personal=False):
         return
     for worlds in by_place(find_worlds(job)):
-        # the same words may stand for several launches: what is wrong with all of them
+        # the same words may be several launches: report only what is wrong with all of them
         first, *others = [dict(_faults(job, world)) for world in worlds]
         for kind, finding in first.items():
             if all(kind in other for other in others):
@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _faults(job: Job, world: World) -> Iterator[tuple[str, Finding]]:
-    """What is wrong with a launch of swift, by kind."""
+    """The findings on a launch of swift, each with its kind."""
     launcher, launch = world.launcher, world.launch
     if not isinstance(launcher, Swift) or launch is None or launcher.method not in TRAINING or not launcher.certain:
         return
@@ -66,39 +66,39 @@ def _faults(job: Job, world: World) -> Iterator[tuple[str, Finding]]:
         return
     if job.request.heterogeneous or world.isolation or world.starts_per_node != 1:
         return
-    # what is set outside a container and not given to it is container-env-not-passed's
+    # container-env-not-passed reports variables that are set outside of a container and not passed to it
     reaches = container is None or container.inherits
     if world.step is not None:
-        yield from _faults_of_nodes(job, world, launch, launcher, reaches)
-    yield from _faults_of_processes(job, world, launch, launcher, reaches)
+        yield from _node_faults(job, world, launch, launcher, reaches)
+    yield from _process_faults(job, world, launch, launcher, reaches)
 
 
-def _faults_of_nodes(
+def _node_faults(
     job: Job, world: World, launch: Launch, launcher: Swift, reaches: bool
 ) -> Iterator[tuple[str, Finding]]:
-    asked, there = world.nodes_setting, world.nodes
-    nodes = "several nodes" if there is None else f"{there} nodes"
-    if world.several_nodes and (asked.setting is None or asked.number == 1) and not asked.of_job:
+    expected, started = world.nodes_setting, world.nodes
+    nodes = "several nodes" if started is None else f"{started} nodes"
+    if world.several_nodes and (expected.setting is None or expected.number == 1) and not expected.of_job:
         effect = f"so each of {nodes} trains a separate copy; write `export NNODES=$SLURM_JOB_NUM_NODES`"
-        if asked.setting is not None:
-            yield "alone", _finding(launcher, asked.setting.span, f"`NNODES` is 1, {effect}")
+        if expected.setting is not None:
+            yield "alone", _finding(launcher, expected.setting.span, f"`NNODES` is 1, {effect}")
         elif reaches:
             message = f"`NNODES` is not set, {effect}, and set `NODE_RANK` and `MASTER_ADDR`"
             yield "alone", _finding(launcher, launcher.span, message, fix=partial(_fix, job, launch, ["NNODES"]))
-    elif asked.setting is None or not (asked.several or asked.of_job and world.several_nodes):
+    elif expected.setting is None or not (expected.several or expected.of_job and world.several_nodes):
         return
-    elif asked.number is not None and there is not None and asked.number != there:
+    elif expected.number is not None and started is not None and expected.number != started:
         effect = "the others are left out, or hang"
-        if asked.number > there:
+        if expected.number > started:
             effect = "they wait for the missing nodes until the timeout"
-        message = f"`NNODES` is {asked.number}, but {nodes} start `{launcher.name}`: {effect}"
-        yield "count", _finding(launcher, asked.setting.span, f"{message}; write `$SLURM_JOB_NUM_NODES`")
+        message = f"`NNODES` is {expected.number}, but {nodes} start `{launcher.name}`: {effect}"
+        yield "count", _finding(launcher, expected.setting.span, f"{message}; write `$SLURM_JOB_NUM_NODES`")
     else:
-        yield from _faults_of_meeting(job, launch, launcher, reaches)
+        yield from _rendezvous_faults(job, launch, launcher, reaches)
 
 
-def _faults_of_meeting(job: Job, launch: Launch, launcher: Swift, reaches: bool) -> Iterator[tuple[str, Finding]]:
-    """The nodes do not find each other: the static rendezvous needs one address, and the rank of each node."""
+def _rendezvous_faults(job: Job, launch: Launch, launcher: Swift, reaches: bool) -> Iterator[tuple[str, Finding]]:
+    """The finding on nodes that do not find each other: a static rendezvous needs one address, and node ranks."""
     rendezvous = launcher.rendezvous
     if rendezvous.backend != "static" or launcher.standalone:
         return
@@ -124,9 +124,9 @@ def _faults_of_meeting(job: Job, launch: Launch, launcher: Swift, reaches: bool)
 
 
 def _is_constant(rank: Setting) -> bool:
-    """Whether a node's rank is written down, or is SLURM_LOCALID, which is 0 for the one task of each node.
+    """Whether a node rank is a literal number, or SLURM_LOCALID, which is 0 for the only task of each node.
 
-    What the batch shell makes of SLURM_NODEID is early-rank-export's.
+    early-rank-export reports SLURM_NODEID that the batch shell expands.
     """
     found = expansions(rank.value or ())
     if any(each.name == "SLURM_LOCALID" and each.phase is Phase.TASK for each in found):
@@ -134,7 +134,7 @@ def _is_constant(rank: Setting) -> bool:
     return rank.number is not None and not any(each.name.startswith("SLURM_") for each in found)
 
 
-def _faults_of_processes(
+def _process_faults(
     job: Job, world: World, launch: Launch, launcher: Swift, reaches: bool
 ) -> Iterator[tuple[str, Finding]]:
     gpus, setting = world.gpus, launcher.setting("nproc_per_node")
@@ -142,7 +142,7 @@ def _faults_of_processes(
         return
     megatron = launcher.name.startswith("megatron") or "_megatron" in launcher.name
     if setting is None:
-        # where nothing makes it a torchrun, swift spreads the model over all GPUs of its one process
+        # unless it starts torchrun, swift spreads the model over all GPUs of its single process
         if reaches and gpus > 1 and (megatron or launcher.setting("nnodes") is not None):
             message = f"`NPROC_PER_NODE` is not set, so `{launcher.name}` uses one of {gpus} GPUs on each node; "
             message += f"write `export NPROC_PER_NODE={gpus}`"
@@ -167,10 +167,10 @@ def _finding(
 
 
 def _fix(job: Job, launch: Launch, names: list[str], processes: int | None = None) -> Fix | None:
-    """Sets what is missing: lines before the step for what all nodes share, and in the task for the node's own rank."""
+    """The fix that sets what is missing: before the step what all nodes share, in the task the rank of the node."""
     launcher, container = launch.launcher, container_of(launch.invocation)
     if container is not None and not container.inherits:
-        return None  # SLURM_NODEID does not get there
+        return None  # SLURM_NODEID does not reach it
     lines = []
     if "NNODES" in names:
         lines.append("export NNODES=$SLURM_JOB_NUM_NODES")
@@ -203,7 +203,7 @@ def _fix(job: Job, launch: Launch, names: list[str], processes: int | None = Non
 
 
 def _has_all(names: list[str], processes: int | None, changed: Launch) -> bool:
-    """Whether a launch, as an edit changed it, has these variables."""
+    """Whether a launch has these variables after an edit."""
     launcher = changed.launcher
     if not isinstance(launcher, Swift) or not launcher.spawns:
         return False
