@@ -2,15 +2,15 @@
 
 `srun mpirun -np 8 ./a.out` with eight tasks starts eight MPI jobs of eight processes: mpirun, horovodrun and torchpack
 start the processes of all nodes from one place. `mpirun -np 8 torchrun --nproc_per_node=8` and `torchrun --no_python
-torchrun` start eight workers for each of eight, on the same GPUs and ports. A step takes all of the job's CPUs and
-memory on its nodes, so an srun in the tasks of another waits for what the outer one holds, while that waits for it: the
-job hangs until its time limit. `--overlap` on the outer one prevents that; `--exact`, `-c` and `--mem` may leave
-something to the inner one.
+torchrun` start eight workers in each of eight processes, on the same GPUs and ports. A step takes all of the job's CPUs
+and memory on its nodes, so an srun in the tasks of another waits for what the outer one holds, while that waits for it:
+the job hangs until its time limit. `--overlap` on the outer one prevents that; `--exact`, `-c` and `--mem` may leave
+something for the inner one.
 
 ## Fix
 
-Leaves mpirun without its srun, or gives the outer one of two sruns `--overlap`. Unsafe: which of the two launchers is
-meant is a guess. There is no fix where a person has to choose.
+Removes the srun before mpirun, or adds `--overlap` to the outer of two sruns. Unsafe: it is a guess which of the two
+launchers is intended. There is no fix where the author has to choose.
 
 ## References
 
@@ -36,11 +36,11 @@ CARD = Card(
     when=Launchers() | Steps(),
 )  # fmt: skip
 
-# What leaves a part of the job's resources to other steps.
+# Options and variables with which a step leaves part of the job's resources to other steps.
 LEAVING = ("overlap", "exact", "exclusive", "cpus-per-task", "cpus-per-gpu", "mem", "mem-per-cpu", "mem-per-gpu",
            "external-launcher", "gres", "gpus", "multi-prog")  # fmt: skip
 LEAVING_VARIABLES = ("SLURM_OVERLAP", "SLURM_EXACT", "SLURM_EXCLUSIVE", "SRUN_CPUS_PER_TASK")
-# Without these srun asks for an allocation of its own.
+# Without these variables srun requests an allocation of its own.
 JOB_VARIABLES = ("SLURM_JOB_ID", "SLURM_JOBID")
 
 
@@ -74,7 +74,7 @@ def _mpi_in_step(job: Job, world: World) -> Finding | None:
     if world.invocation.context.restricted or any(name in step.options for name in ("external-launcher", "multi-prog")):
         return None
     if launcher.kind != "mpi" and (step.several_nodes is not True or step.geometry.several is not False):
-        return None  # several on a node are launcher-tasks-per-node's
+        return None  # launcher-tasks-per-node reports several on a node
     if any(each.spawn.kind == "mpi" for each in world.invocation.ancestors()):
         return None
     geometry = step.geometry
@@ -98,7 +98,7 @@ def _mpi_in_step(job: Job, world: World) -> Finding | None:
 
 
 def _stays_on_its_node(launcher: Launcher) -> bool:
-    """Whether an mpirun is told to start nothing on other nodes."""
+    """Whether the options of an mpirun keep it from starting anything on other nodes."""
     host = launcher.setting("host", "hosts")
     text = None if host is None else host.text
     if text is not None and text.split(":")[0] in ("localhost", "127.0.0.1"):
@@ -108,7 +108,7 @@ def _stays_on_its_node(launcher: Launcher) -> bool:
 
 
 def _without_srun(job: Job, step: Step, world: World) -> Fix | None:
-    """Leaves the inner launcher to the batch shell, where it is the command of the srun itself."""
+    """The fix that removes the srun, where the inner launcher is its command."""
     inner, outer, source = world.invocation, step.invocation, job.source
     size = len(inner.argv)
     if size >= len(outer.argv) or any(a is not b for a, b in zip(inner.argv, outer.argv[-size:])):
@@ -127,7 +127,7 @@ def _without_srun(job: Job, step: Step, world: World) -> Fix | None:
 
 
 def _launcher_in_mpi(job: Job, world: World) -> Finding | None:
-    """A launcher of a node's workers under an mpirun that starts several of them on a node."""
+    """The finding on a launcher for the workers of a node, of which an mpirun starts several on a node."""
     launcher, outer = world.launcher, world.mpi
     if launcher is None or outer is None or not launcher.spawns or launcher.kind == "ray" or not outer.certain:
         return None
@@ -151,7 +151,7 @@ def _launcher_in_mpi(job: Job, world: World) -> Finding | None:
 
 
 def _launcher_in_launcher(launch: Launch) -> Finding | None:
-    """A launcher that is the program of another one."""
+    """The finding on a launcher that is the program of another one."""
     outer = launch.launcher
     if not outer.spawns or outer.is_a("reaches") or outer.kind == "ray" or outer.program is None:
         return None
@@ -182,16 +182,16 @@ def _launcher_in_launcher(launch: Launch) -> Finding | None:
 def _srun_in_step(job: Job, invocation: Invocation, outer: Step) -> Finding | None:
     if is_for_some_jobs(invocation) or invocation.context.restricted or not outer.certain:
         return None
-    if any(name in outer.options for name in LEAVING) or _is_told(outer.invocation.state, LEAVING_VARIABLES):
+    if any(name in outer.options for name in LEAVING) or _is_assigned(outer.invocation.state, LEAVING_VARIABLES):
         return None
-    if _is_told(invocation.state, (*JOB_VARIABLES, *LEAVING_VARIABLES)):
+    if _is_assigned(invocation.state, (*JOB_VARIABLES, *LEAVING_VARIABLES)):
         return None
     inner = Step(invocation, outer.request, job.versions, job.site)
     if not inner.certain or inner.command is None or {"overlap", "jobid", "het-group"} & inner.options.keys():
         return None
     nodes = job.request.exact_nodes()
     if nodes is None or outer.nodes != nodes or job.request.heterogeneous:
-        return None  # nodes may be left on which the inner one runs
+        return None  # other nodes may be free for the inner step
     place = outer.invocation.name_span
     return Finding(
         invocation.name_span,
@@ -208,13 +208,15 @@ def _overlap(job: Job, outer: Step) -> Fix | None:
 
 
 def _srun_in_mpi(job: Job, invocation: Invocation) -> Finding | None:
-    """An srun that each process of an mpirun starts."""
+    """The finding on an srun that each process of an mpirun starts."""
     for command in invocation.ancestors():
         outer = command.spawn.info
         if isinstance(outer, Launcher) and outer.kind == "mpi":
             total = outer.total_processes
             times = job.request.tasks if total is None else total.number
-            if times is None or times < 2 or invocation.context.restricted or _is_told(invocation.state, JOB_VARIABLES):
+            if times is None or times < 2 or invocation.context.restricted:
+                return None
+            if _is_assigned(invocation.state, JOB_VARIABLES):
                 return None
             return Finding(
                 invocation.name_span,
@@ -225,7 +227,7 @@ def _srun_in_mpi(job: Job, invocation: Invocation) -> Finding | None:
     return None
 
 
-def _is_told(state: State, names: tuple[str, ...]) -> bool:
+def _is_assigned(state: State, names: tuple[str, ...]) -> bool:
     """Whether the script sets or unsets one of these variables."""
     return any(name in state.variables for name in names)
 

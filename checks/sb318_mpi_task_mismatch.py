@@ -1,13 +1,13 @@
-"""The MPI job has another number of processes than the job has tasks.
+"""The number of processes of an MPI launcher differs from the number of tasks of the job.
 
-mpirun takes its slots from the tasks of the job, not from its CPUs. With `--cpus-per-task=32` and no tasks there is
-one slot: `mpirun -np 32` of Open MPI says that there are not enough slots and starts nothing, MPICH and Intel MPI put
-all processes on the CPUs of one task. With fewer processes than tasks the rest of the CPUs stays idle. Under srun, Open
-MPI 5 knows its other tasks by PMIx only: with `--mpi=pmi2` each task is alone in a world of one.
+mpirun takes its slots from the tasks of the job, not from its CPUs. With `--cpus-per-task=32` and no tasks there is one
+slot: `mpirun -np 32` of Open MPI reports too few slots and starts nothing, MPICH and Intel MPI put all processes on the
+CPUs of one task. With fewer processes than tasks the remaining CPUs stay idle. Under srun, Open MPI 5 finds its other
+tasks only through PMIx: with `--mpi=pmi2` each task is alone in a world of one.
 
 ## Fix
 
-Takes the number from `$SLURM_NTASKS`, or `--mpi=pmix`. Unsafe: the other number may be the one that is meant.
+Takes the number from `$SLURM_NTASKS`, or writes `--mpi=pmix`. Unsafe: the other number may be the intended one.
 
 ## References
 
@@ -58,9 +58,9 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
     if tasks is None:
         return None
     if total is None:
-        return _without_a_number(job, launch, launcher, tasks)
+        return _without_process_count(job, launch, launcher, tasks)
     number = total.number
-    if number is None or setting is None or not 1 < number < tasks or not _is_hardly_meant(job, launch, launcher):
+    if number is None or setting is None or not 1 < number < tasks or not _is_unlikely_intended(job, launch, launcher):
         return None
     return Finding(
         total.span,
@@ -81,10 +81,10 @@ def _too_many(job: Job, launcher: Mpi, found: Slots) -> Finding:
         return Finding(found.process_setting.span, message, related=related)
     message = f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, found.number, setting)}: Open MPI "
     message += "refuses, others share the CPUs"
-    # a job of nodes alone counts on a site that gives whole ones
-    alone = setting is None and job.request.has_option("nodes") and not job.request.has_option("cpus-per-task")
-    message += f"{', unless the site gives whole nodes' if alone else ''}; write {_as_many_tasks(job, number)}"
-    severity = "info" if alone else None
+    # a job that requests only nodes expects a site that allocates whole nodes
+    only_nodes = setting is None and job.request.has_option("nodes") and not job.request.has_option("cpus-per-task")
+    message += f"{', unless the site gives whole nodes' if only_nodes else ''}; write {_as_many_tasks(job, number)}"
+    severity = "info" if only_nodes else None
     return Finding(found.process_setting.span, message, severity, related, _from_slurm(job, launcher))
 
 
@@ -92,8 +92,8 @@ def _tasks(job: Job, tasks: int, setting: Setting | None) -> str:
     return f"{tasks} task{'' if tasks == 1 else 's'}{_place(job, setting)}"
 
 
-def _without_a_number(job: Job, launch: Launch, launcher: Mpi, tasks: int) -> Finding | None:
-    """mpirun without -np, where the job requests many CPUs for one task."""
+def _without_process_count(job: Job, launch: Launch, launcher: Mpi, tasks: int) -> Finding | None:
+    """The finding on mpirun without -np, where the job requests many CPUs for one task."""
     request = job.request
     cpus, number = request.setting("cpus-per-task"), whole(request.value("cpus-per-task"))
     if tasks != 1 or cpus is None or number is None or number < 4 or _has_threads(launch):
@@ -115,7 +115,7 @@ def _place(job: Job, setting: Setting | None) -> str:
 
 
 def _as_many_tasks(job: Job, number: int) -> str:
-    """What to write for a job of so many tasks, or for as many processes as it has."""
+    """The advice for as many tasks in the job, or as many processes as it has tasks."""
     request, nodes = job.request, job.request.exact_nodes()
     cpus = request.setting("cpus-per-task")
     if request.has_option("ntasks-per-node"):
@@ -128,13 +128,13 @@ def _as_many_tasks(job: Job, number: int) -> str:
 
 
 def _has_threads(launch: Launch) -> bool:
-    """Whether the script speaks of threads for its processes."""
+    """Whether the script sets a number of threads for its processes."""
     names = launch.invocation.state.variables
     return any(name.startswith(("OMP_", "KMP_", "MKL_NUM", "OPENBLAS_", "GOTO_")) for name in names)
 
 
-def _is_hardly_meant(job: Job, launch: Launch, launcher: Mpi) -> bool:
-    """Whether fewer processes than tasks are hardly meant: the only MPI job of the script, of processes alone."""
+def _is_unlikely_intended(job: Job, launch: Launch, launcher: Mpi) -> bool:
+    """Whether fewer processes than tasks are unlikely to be intended: in the only MPI job, without threads."""
     total, context = launcher.total_processes, launch.invocation.context
     if total is None or total.value is None or expansions(total.value) or launch.invocation.alternatives > 1:
         return False
@@ -151,7 +151,7 @@ def _is_hardly_meant(job: Job, launch: Launch, launcher: Mpi) -> bool:
 
 
 def _from_slurm(job: Job, launcher: Mpi) -> Fix | None:
-    """Takes the number from Slurm, where it stands in the command and the job has it."""
+    """The fix that takes the number from Slurm, where the command has a literal one and the job sets tasks."""
     total = launcher.total_processes
     if total is None or not job.request.has_option("ntasks") and not job.request.has_option("ntasks-per-node"):
         return None
@@ -167,7 +167,7 @@ def _from_slurm(job: Job, launcher: Mpi) -> Fix | None:
 
 
 def _step(job: Job, step: Step) -> Finding | None:
-    """Tasks of Open MPI 5 that no PMIx tells of each other."""
+    """The finding on tasks of Open MPI 5 that do not find each other without PMIx."""
     option = step.option("mpi")
     if option is None or (option.text or "").lower() not in NO_PMIX or step.command is None:
         return None
@@ -185,7 +185,7 @@ def _step(job: Job, step: Step) -> Finding | None:
 
 
 def _loads_open_mpi_5(job: Job, step: Step) -> bool:
-    """Whether the last MPI that is loaded before the step is Open MPI 5."""
+    """Whether the last MPI module that is loaded before the step is Open MPI 5."""
     end = step.invocation.index
     before = [word for command, word in mpi_modules(job) if command.index < end and not command.context.conditional]
     return bool(before) and OPEN_MPI_5.search(before[-1]) is not None

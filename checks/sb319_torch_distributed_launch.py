@@ -1,12 +1,12 @@
-"""torch.distributed.launch is the old name of torchrun, and tells the program its rank in another way.
+"""torch.distributed.launch is the old name of torchrun, and passes the rank to the program in another way.
 
 `python -m torch.distributed.launch` has been deprecated since torch 1.9 and prints a FutureWarning in every run. It is
-the same engine as torchrun, but for one thing: without `--use_env` it gives each worker `--local-rank=N` on its command
-line (`--local_rank=N` before torch 2.0), on which a program fails that knows the other spelling, or none.
+the same engine as torchrun, with one difference: without `--use_env` it passes `--local-rank=N` to each worker
+(`--local_rank=N` before torch 2.0), and a program that only knows the other spelling, or neither, fails.
 
 ## Fix
 
-Names `torch.distributed.run`, the module of torchrun. With `--use_env` that is the same, and safe; the option itself
+Writes `torch.distributed.run`, the module of torchrun. With `--use_env` that is the same, and safe; the option itself
 is removed, as the new module refuses it. Without it the program must read LOCAL_RANK from the environment: unsafe.
 
 ## References
@@ -47,12 +47,12 @@ def _fix(job: Job, launcher: Launcher) -> Fix | None:
     if flag is not None:
         if source.slice(flag.span) not in ("--use_env", "--use-env"):
             return None
-        edits.append(remove(_with_blanks(source.text, flag.span)))
+        edits.append(remove(_with_whitespace(source.text, flag.span)))
     return Fix(f"write {NEW}", edits, safe=flag is not None)
 
 
-def _with_blanks(text: str, span: Span) -> Span:
-    """An option's word with the blanks in front of it; its whole line where it stands alone on a continued one."""
+def _with_whitespace(text: str, span: Span) -> Span:
+    """The word of an option with the whitespace before it; its whole line where it is alone on a continued one."""
     start = span.start
     while start and text[start - 1] in " \t":
         start -= 1

@@ -1,13 +1,13 @@
 """An option of the rendezvous has no effect.
 
-torchrun reads `--master_addr`, `--master_port` and `--node_rank` with the static backend alone. With
+torchrun reads `--master_addr`, `--master_port` and `--node_rank` only with the static backend. With
 `--rdzv_backend=c10d` the endpoint decides where the nodes meet, and they number themselves, so that rank 0 need not be
 on the host that `--master_addr` names. Whoever changes the dead option later wonders why nothing happens. An endpoint
-wins over the first two with any backend, and `--standalone` sets backend, endpoint and name itself.
+overrides the first two with any backend, and `--standalone` sets backend, endpoint and name itself.
 
 ## Fix
 
-Takes the option out. Safe: torchrun does not read it.
+Removes the option. Safe: torchrun does not read it.
 
 ## References
 
@@ -35,41 +35,41 @@ STANDALONE = ("rdzv_backend", "rdzv_endpoint", "rdzv_id", *STATIC)
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
         dead = [_dead_options(world) for world in place]
-        for name, because in dead[0].items():
+        for name, cause in dead[0].items():
             span = place[0].launcher.options[name].span
             if not all(name in others for others in dead):
                 continue
-            more = ", which numbers the nodes itself" if name == "node_rank" and "c10d" in because else ""
+            more = ", which numbers the nodes itself" if name == "node_rank" and "c10d" in cause else ""
             yield Finding(
                 span,
-                f"{place[0].name} ignores `--{name}` with `{because}`{more}; remove it",
-                fix=partial(_take_out, job, place[0].launch, name),
+                f"{place[0].name} ignores `--{name}` with `{cause}`{more}; remove it",
+                fix=partial(_removal, job, place[0].launch, name),
             )
 
 
 def _dead_options(world: LaunchWorld) -> dict[str, str]:
-    """The options that do nothing, and what takes their effect."""
+    """The options that have no effect, each with the option that overrides it."""
     launcher, rendezvous = world.launcher, world.launcher.rendezvous
     if not launcher.is_a("torch") or not launcher.certain or not launcher.spawns:
         return {}
-    given = [name for name in STANDALONE if name in launcher.options]
+    names = [name for name in STANDALONE if name in launcher.options]
     if launcher.standalone:
-        return dict.fromkeys(given, "--standalone")
+        return dict.fromkeys(names, "--standalone")
     if rendezvous is None or rendezvous.endpoint is None or rendezvous.backend is None:
         return {}
     if rendezvous.backend != "static":
-        return {name: f"--rdzv_backend={rendezvous.backend}" for name in given if name in STATIC}
-    return {name: "--rdzv_endpoint" for name in given if name in STATIC[:2]}
+        return {name: f"--rdzv_backend={rendezvous.backend}" for name in names if name in STATIC}
+    return {name: "--rdzv_endpoint" for name in names if name in STATIC[:2]}
 
 
-def _take_out(job: Job, launch: Launch, name: str) -> Fix | None:
-    """Takes the option out, where the script evaluated anew shows that nothing else changes."""
+def _removal(job: Job, launch: Launch, name: str) -> Fix | None:
+    """The fix that removes the option, where evaluating the script again shows that nothing else changes."""
     launcher = launch.launcher
-    given = launcher.options[name]
+    option = launcher.options[name]
     if [each.name for each in launcher.all_options].count(name) > 1:
         return None
-    place = words_of(job).after_option(given.span.start, given.value_at != given.at, launch.invocation.span)
-    if place is None or place.offset <= given.span.start:
+    place = words_of(job).after_option(option.span.start, option.value_at != option.at, launch.invocation.span)
+    if place is None or place.offset <= option.span.start:
         return None
 
     def is_gone(changed: Launch) -> bool:
@@ -77,7 +77,7 @@ def _take_out(job: Job, launch: Launch, name: str) -> Fix | None:
         kept = set(other.options) == set(launcher.options) - {name} and other.flags.keys() == launcher.flags.keys()
         return kept and other.program_name == launcher.program_name
 
-    edit = remove_words(job, Span(given.span.start, place.offset))
+    edit = remove_words(job, Span(option.span.start, place.offset))
     if edit is None or not is_proven(job, launch, [edit], is_gone):
         return None
     return Fix(f"take --{name} out", [edit], safe=True)

@@ -1,13 +1,13 @@
-"""Each node makes up its own port, or name, of the rendezvous.
+"""Each node chooses its own port, or name, of the rendezvous.
 
-The nodes meet where host, port and (but for the static backend) the run's name are the same. `$RANDOM`, `$$`, a search
-for a free port or the number of the task give another answer in each task: the nodes wait for each other in different
-places, until the time-out. In the batch shell the same text is expanded once, and is right.
+The nodes meet where host, port and (except with the static backend) the name of the run are the same. `$RANDOM`, `$$`,
+a search for a free port or the rank of the task differ in each task: the nodes wait for each other in different places,
+until the time-out. In the batch shell the same words are expanded once, and are right.
 
 ## Fix
 
-Writes `$SLURM_JOB_ID` for the name, which is safe: it differs between jobs, and not between tasks. A port is made of
-it, which is unsafe: the port might be meant.
+Writes `$SLURM_JOB_ID` for the name, which is safe: it differs between jobs, but not between tasks. A port is computed
+from it, which is unsafe: the port may be intended.
 
 ## References
 
@@ -58,7 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _differing(world: LaunchWorld) -> tuple[str, Expansion] | None:
-    """What of the rendezvous is another one on each node ("port" or "id"), and what makes it so."""
+    """The part of the rendezvous that differs on each node ("port" or "id"), and the expansion that causes it."""
     rendezvous = world.launcher.rendezvous
     if rendezvous is None or world.isolation == "restricted":
         return None
@@ -73,7 +73,7 @@ def _differing(world: LaunchWorld) -> tuple[str, Expansion] | None:
 
 
 def _chosen_by_task(value: Pieces | None) -> Expansion | None:
-    """What makes a value another one in each task."""
+    """The expansion that makes a value differ in each task."""
     for piece in value or ():
         expansion = piece.expansion
         if expansion is None or expansion.phase is not Phase.TASK or piece.text is not None:
@@ -88,7 +88,7 @@ def _chosen_by_task(value: Pieces | None) -> Expansion | None:
 
 
 def _finds_free_port(expansion: Expansion) -> bool:
-    """`$(python -c 'import socket; … bind(("", 0)) …')`, `$(comm … ss -tan … | shuf)`."""
+    """Whether it is `$(python -c 'import socket; … bind(("", 0)) …')`, `$(comm … ss -tan … | shuf)` or the like."""
     name = expansion.name
     return name.startswith("$(") and ("socket" in name and "bind" in name or "shuf" in name or "RANDOM" in name)
 

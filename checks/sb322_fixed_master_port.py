@@ -1,12 +1,12 @@
 """The port of a rendezvous is the same in every job, on a node that other jobs may share.
 
-Two jobs that open the same port on one node clash: the second fails with EADDRINUSE, or, worse, joins the first. It
-bites where a job has a part of a node, and where one starts the same script twice. Not asked unless it is selected.
+Two jobs that open the same port on one node clash: the second fails with EADDRINUSE, or, worse, joins the first. This
+happens where a job has part of a node, and where the same script is started twice. The check only runs when selected.
 
 ## Fix
 
-Makes the port of the job's number, below the range from which systems take ports of their own. Unsafe: something
-outside may rely on the number.
+Computes the port from the job id, below the range from which systems choose ports themselves. Unsafe: something outside
+may rely on the number.
 
 ## References
 
@@ -30,7 +30,7 @@ CARD = Card(
     when=Launchers() | Variables("MASTER_PORT"),
 )  # fmt: skip
 
-# GPUs of a node that is most often given whole.
+# GPUs of a node that is usually allocated whole.
 WHOLE_NODE = 8
 
 
@@ -42,17 +42,17 @@ def check(job: Job) -> Iterator[Finding]:
         rendezvous = world.launcher.rendezvous
         port = None if rendezvous is None or rendezvous.port is None else literal_digits(rendezvous.port.value)
         if port is not None and port not in found and world.nodes in (None, 1):
-            found[port] = _of_job_in_launcher(job, world.launch, port)
+            found[port] = _launcher_fix(job, world.launch, port)
     for assigned in job.assignments:
         if assigned.name != "MASTER_PORT" or assigned.context.phase is Phase.SUBMIT or len(assigned.alternatives) != 1:
             continue
         fields = assigned.alternatives[0].fields or ()
         port = literal_digits(fields[0]) if len(fields) == 1 else None
         if port is not None and port not in found:
-            found[port] = None if job.is_embedded or job.in_quoted_text(port.start) else _of_job(port)
+            found[port] = None if job.is_embedded or job.in_quoted_text(port.start) else _fix(port)
     for port, fix in found.items():
         number = job.source.slice(port)
-        if whole(number):  # 0 asks for a free one
+        if whole(number):  # 0 chooses a free port
             yield Finding(
                 port,
                 f"port {number} is the same in every job: a second job on this node fails with EADDRINUSE; "
@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _may_share_node(job: Job) -> bool:
-    """Whether the job has a part of one node, as far as its script tells."""
+    """Whether the job has part of one node, as far as its script shows."""
     request = job.request
     if request.exclusive is not None or request.has_option("exclusive") or request.heterogeneous:
         return False
@@ -70,17 +70,17 @@ def _may_share_node(job: Job) -> bool:
     return job_nodes(request) == 1 and (request.asks_for_gpus is False or gpus is not None and gpus < WHOLE_NODE)
 
 
-def _of_job(port: Span) -> Fix:
+def _fix(port: Span) -> Fix:
     return Fix("make the port of the job's number", [replace(port, PORT)])
 
 
-def _of_job_in_launcher(job: Job, launch: Launch, port: Span) -> Fix | None:
+def _launcher_fix(job: Job, launch: Launch, port: Span) -> Fix | None:
     def changes(changed: Launch) -> bool:
         rendezvous = changed.launcher.rendezvous
         value = () if rendezvous is None or rendezvous.port is None else rendezvous.port.value or ()
         return len(value) == 1 and value[0].expansion is not None
 
-    fix = _of_job(port)
+    fix = _fix(port)
     return fix if is_proven(job, launch, fix.edits, changes) else None
 
 

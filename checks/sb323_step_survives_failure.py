@@ -1,13 +1,13 @@
 """When one task of this step fails, srun leaves the others waiting for it.
 
 A distributed program hangs in its next collective operation when a rank is gone. srun waits until the other tasks end
-too, which is the timeout of NCCL (ten minutes, or never) or the job's time limit. With `--kill-on-bad-exit=1` the first
-task that fails ends the step at once, and the nodes are free. `--no-kill` says the contrary, and takes the effect of
-`--kill-on-bad-exit` and `--wait` away.
+too, at the timeout of NCCL (ten minutes, or never) or the job's time limit. With `--kill-on-bad-exit=1` the first task
+that fails ends the step at once, and the nodes are free. `--no-kill` does the opposite, and disables
+`--kill-on-bad-exit` and `--wait`.
 
 ## Fix
 
-Adds `--kill-on-bad-exit=1`. Safe: it changes nothing while all tasks are well. `--no-kill` is left to its author.
+Adds `--kill-on-bad-exit=1`. Safe: it changes nothing unless a task fails. There is no fix for `--no-kill`.
 
 ## References
 
@@ -31,7 +31,7 @@ from sbatchlint.triggers import Steps
 
 CARD = Card("SB323", "step-survives-failure", severity="info", fix="sometimes", since="0.1.0", when=Steps())
 
-# What programs on several nodes find each other by, and what they talk through.
+# Variables with which programs on several nodes find each other, or set up their communication.
 MEETING = Regex(r"(?:MASTER_ADDR|NCCL_\w+|RCCL_\w+)$")
 OPTION = "--kill-on-bad-exit=1"
 
@@ -39,18 +39,18 @@ OPTION = "--kill-on-bad-exit=1"
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
     if step.several_nodes is not True or not step.certain:
         return
-    kept = step.option("no-kill")
-    if kept is not None and kept.text in ("off", "no"):
-        kept = None
-    if kept is None and _says_what_happens(step):
+    no_kill = step.option("no-kill")
+    if no_kill is not None and no_kill.text in ("off", "no"):
+        no_kill = None
+    if no_kill is None and _sets_failure_handling(step):
         return
     program = _distributed_program(job, step)
     if program is None:
         return
-    if kept is not None:
+    if no_kill is not None:
         yield Finding(
-            kept.span,
-            f"`{kept.written}` keeps the step alive when a node fails, so the others of `{program}` hang until a "
+            no_kill.span,
+            f"`{no_kill.written}` keeps the step alive when a node fails, so the others of `{program}` hang until a "
             "timeout; remove it",
         )
     else:
@@ -62,8 +62,8 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         )
 
 
-def _says_what_happens(step: Step) -> bool:
-    """Whether an option or a variable says what happens to the step when a task ends."""
+def _sets_failure_handling(step: Step) -> bool:
+    """Whether an option or a variable sets what happens to the step when a task ends."""
     if "kill-on-bad-exit" in step.options or "wait" in step.options:
         return True
     names = ("SLURM_KILL_BAD_EXIT", "SLURM_WAIT")
@@ -72,7 +72,7 @@ def _says_what_happens(step: Step) -> bool:
 
 
 def _distributed_program(job: Job, step: Step) -> str | None:
-    """What the step runs, as written, where its nodes depend on each other."""
+    """The program of the step, as written, where its nodes depend on each other."""
     for world in find_worlds(job):
         if world.step is not step:
             continue
@@ -90,19 +90,19 @@ def _distributed_program(job: Job, step: Step) -> str | None:
 
 
 def _is_one_of_many(job: Job, step: Step, command: Invocation) -> bool:
-    """Whether a Python program of a step talks to those of other nodes: the script says where they meet, or how.
+    """Whether a Python program of a step communicates with other nodes: the script sets where they meet, or how.
 
-    One for each node may as well tidy up there, or look after its own.
+    A single task on each node may just clean up or monitor its node.
     """
     python = python_of(command)
     if (step.tasks_per_node or 1) < 2 or python is None or python.kind not in ("script", "module"):
         return False
     if spawns_others(job, command):
         return False
-    return any(_is_meeting(name, each) for name, each in command.state.variables.items())
+    return any(_is_communication_variable(name, each) for name, each in command.state.variables.items())
 
 
-def _is_meeting(name: str, value: Variable) -> bool:
+def _is_communication_variable(name: str, value: Variable) -> bool:
     return value.exported and bool(value.alternatives) and MEETING.match(name) is not None
 
 

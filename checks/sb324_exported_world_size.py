@@ -1,16 +1,16 @@
-"""WORLD_SIZE or RANK is set where it is overwritten, or where it is not the number of ranks that are started.
+"""WORLD_SIZE or RANK is set where it is overwritten, or differs from the number of ranks that are started.
 
-torchrun, accelerate, deepspeed and ms-swift set both in every process that they start, so that what the script exports
-reaches none of them: that is advice. A program that srun starts once for each rank does read them: with WORLD_SIZE
-above the number of tasks it waits for the others until the timeout; below it, the ranks that are too many are refused,
-or are taken for those of another run. The number of nodes in WORLD_SIZE is the common form of the latter.
+torchrun, accelerate, deepspeed and ms-swift set both in every process that they start, so the values that the script
+exports reach none of them: that is advice. A program that srun starts once for each rank does read them: with
+WORLD_SIZE above the number of tasks it waits for the others until the timeout; below it, the surplus ranks are refused,
+or count as ranks of another run. Typically, WORLD_SIZE is then the number of nodes.
 
-A warning where nothing but WORLD_SIZE says that the program is one rank of many.
+A warning where only WORLD_SIZE indicates that the program is one rank of many.
 
 ## Fix
 
-`$SLURM_NTASKS` in the place of the number of nodes; as many tasks as WORLD_SIZE says, where each GPU of a node is to
-have one. Unsafe: the program may count in another way.
+Writes `$SLURM_NTASKS` in place of the number of nodes, or as many tasks as WORLD_SIZE says, where each GPU of a node is
+to have one. Unsafe: the program may count in another way.
 
 ## References
 
@@ -38,7 +38,7 @@ CARD = Card(
     when=Variables("WORLD_SIZE", "RANK"),
 )  # fmt: skip
 
-# Programs whose ranks come from Slurm, whatever the variables say.
+# Programs that get their ranks from Slurm, regardless of these variables.
 FROM_SLURM = ("lightning", "jax", "slurm-launcher")
 
 
@@ -54,37 +54,37 @@ def check(job: Job) -> Iterator[Finding]:
     for invocation in job.invocations:
         step = enclosing_step(invocation.context)
         if step is not None and not any(id(each) in launchers for each in (invocation, *invocation.ancestors())):
-            finding = _of_ranks(job, invocation, step)
+            finding = _wrong_size(job, invocation, step)
             if finding is not None:
-                # a launcher that overwrites it as well does not make it right
+                # it remains wrong even if a launcher overwrites it as well
                 found[finding.span] = finding
     yield from found.values()
 
 
 def _overwritten(job: Job, launch: Launch, name: str) -> Finding | None:
-    """A variable that a launcher sets to something else in each of its processes."""
+    """The finding on a variable that a launcher overwrites in each of its processes."""
     launcher, invocation = launch.launcher, launch.invocation
     for_launcher = _number_of_nodes(launch, name)
     field = exported(invocation, name) or for_launcher
     if field is None:
         return None
     if name == "RANK" and any(each.name in TASK_VARIABLES for each in expansions(field)):
-        return None  # expanded too early it is another fault, and in the task it is none
+        return None  # another check reports it if it is expanded too early, and in the task it is right
     holds_nodes = name == "WORLD_SIZE" and (for_launcher is not None or counts_nodes(field))
     is_read = any(each.name == name for each in job.trace.reads)
-    who = f"`{launcher.name}` (line {job.line(invocation.name_span.start)})"
+    program = f"`{launcher.name}` (line {job.line(invocation.name_span.start)})"
     if holds_nodes and is_read:
-        message = f"`WORLD_SIZE` holds the number of nodes, but {who} sets it to the number of processes; "
+        message = f"`WORLD_SIZE` holds the number of nodes, but {program} sets it to the number of processes; "
         message += "call it `NNODES`"
     elif holds_nodes or not is_read:
-        message = f"{who} sets `{name}` itself in every process that it starts; leave it out"
+        message = f"{program} sets `{name}` itself in every process that it starts; leave it out"
     else:
         return None
     return Finding(_place(job, name, field), message, severity="info", related=[(invocation.name_span, "started here")])
 
 
 def _number_of_nodes(launch: Launch, name: str) -> Pieces | None:
-    """The value of a variable that the script uses as the launcher's number of nodes."""
+    """The value of a variable, where the script uses it as the launcher's number of nodes."""
     machines, variable = launch.launcher.machines, launch.invocation.state.variables.get(name)
     if machines is None or machines.value is None or variable is None or len(variable.alternatives) != 1:
         return None
@@ -92,8 +92,8 @@ def _number_of_nodes(launch: Launch, name: str) -> Pieces | None:
     return fields[0] if fields and fields[0] and fields[0] == machines.value else None
 
 
-def _of_ranks(job: Job, invocation: Invocation, step: Step) -> Finding | None:
-    """A WORLD_SIZE that is not the number of the step's tasks, which are the ranks themselves."""
+def _wrong_size(job: Job, invocation: Invocation, step: Step) -> Finding | None:
+    """The finding on a WORLD_SIZE that differs from the number of tasks of a step, where each task is a rank."""
     field = exported(invocation, "WORLD_SIZE")
     number = None if field is None else integer(field)
     context = invocation.context
@@ -108,23 +108,23 @@ def _of_ranks(job: Job, invocation: Invocation, step: Step) -> Finding | None:
     if sign is None and not _may_be_rank(job, invocation) or sign is not None and sign.kind in FROM_SLURM:
         return None
     meets = exported(invocation, "MASTER_ADDR") is not None
-    who = f"`{invocation.name or 'program'}` (line {job.line(invocation.name_span.start)})"
+    program = f"`{invocation.name or 'program'}` (line {job.line(invocation.name_span.start)})"
     if number < step.tasks:
         if sign is None and not (step.geometry.several and number == step.nodes):
             return None
         certain = sign is not None or meets
-        message = f"`WORLD_SIZE` is {number}, but srun starts {step.tasks} ranks of {who}: those from {number} on are "
-        message += "refused, or disturb the others; write `$SLURM_NTASKS`"
+        message = f"`WORLD_SIZE` is {number}, but srun starts {step.tasks} ranks of {program}: those from {number} on "
+        message += "are refused, or disturb the others; write `$SLURM_NTASKS`"
         fix = _count_tasks(job, step, field, invocation)
     else:
         # Each task may start the other processes of its node itself.
-        each = job.request.gpus_per_node() or 0
-        awaited = step.several_nodes and meets and step.tasks_per_node == 1 and number == each * step.tasks
+        gpus = job.request.gpus_per_node() or 0
+        awaited = step.several_nodes and meets and step.tasks_per_node == 1 and number == gpus * step.tasks
         certain = sign is not None
         if not certain and not awaited:
             return None
         tasks = "1 task" if step.tasks == 1 else f"{step.tasks} tasks"
-        message = f"`WORLD_SIZE` is {number}, but srun starts {tasks} of {who}: unless they start more ranks "
+        message = f"`WORLD_SIZE` is {number}, but srun starts {tasks} of {program}: unless they start more ranks "
         message += f"themselves, they wait until the timeout; request {number} tasks"
         fix = _start_all_ranks(job, invocation)
     return Finding(
@@ -137,7 +137,7 @@ def _of_ranks(job: Job, invocation: Invocation, step: Step) -> Finding | None:
 
 
 def _may_be_rank(job: Job, invocation: Invocation) -> bool:
-    """Whether it is a Python program that may be one rank of many, and does not say that it starts more."""
+    """Whether a command is a Python program that may be one rank of many, and is not known to start more."""
     python = python_of(invocation)
     if python is None or python.kind not in ("script", "module") or python.text is None:
         return False
@@ -145,7 +145,7 @@ def _may_be_rank(job: Job, invocation: Invocation) -> bool:
 
 
 def _place(job: Job, name: str, field: Pieces) -> Span:
-    """The assignment, where it is one of the script; else the value."""
+    """The place of the assignment in the script; without one, that of the value."""
     for assignment in job.assignments:
         if assignment.name == name and any(value.fields == (field,) for value in assignment.alternatives):
             return assignment.span
@@ -153,7 +153,7 @@ def _place(job: Job, name: str, field: Pieces) -> Span:
 
 
 def _count_tasks(job: Job, step: Step, field: Pieces, invocation: Invocation) -> Fix | None:
-    """`$SLURM_NTASKS` in the place of another variable of the batch shell, where srun starts as many."""
+    """The fix that writes `$SLURM_NTASKS` for another variable of the batch shell, where srun starts as many tasks."""
     if len(field) != 1 or field[0].expansion is None or job.request.effective_tasks() != step.tasks:
         return None
     expansion = field[0].expansion
@@ -167,11 +167,11 @@ def _count_tasks(job: Job, step: Step, field: Pieces, invocation: Invocation) ->
 
 
 def _start_all_ranks(job: Job, invocation: Invocation) -> Fix | None:
-    """As many tasks as one-task-rank-program asks for."""
+    """The fix of one-task-rank-program, which starts a task for each rank."""
     for rank in lone_ranks(job):
         if rank.awaited and rank.invocation is invocation:
-            repair = more_tasks(job, rank)
-            return None if repair is None else Fix("start all ranks", repair.edits)
+            fix = more_tasks(job, rank)
+            return None if fix is None else Fix("start all ranks", fix.edits)
     return None
 
 

@@ -1,19 +1,19 @@
-"""The number of processes cannot be divided by the parallel sizes that the program is told.
+"""The number of processes cannot be divided by the parallel sizes that the program gets.
 
-Megatron lays its processes out on a grid: tensor, pipeline and context parallelism take TP times PP times CP of them
+Megatron arranges its processes in a grid: tensor, pipeline and context parallelism take TP times PP times CP of them
 for one replica of the model, and the number of replicas must be whole. Experts have a grid of their own over the same
-processes, EP times ETP times PP, where ETP is TP unless `--expert-tensor-parallel-size` is given (in ms-swift it is
-1). EP is no factor of the first product. Where one of the two does not divide the world, every rank raises an error
-right after the job has waited for its nodes. A layout that was made for another number of nodes, or for nodes of
-another size, is the common cause.
+processes, EP times ETP times PP, where ETP is TP unless `--expert-tensor-parallel-size` is set (in ms-swift it is 1).
+EP is not a factor of the first product. Where one of the two does not divide the world, every rank raises an error
+right after the job has waited for its nodes. The usual cause is a layout for another number of nodes, or for nodes of
+another size.
 
-A warning where a size is the default of `${TP:-8}`, which the environment may replace, and where a Megatron before
-core 0.9 would lower TP and PP to what fits instead. What a recipe (Megatron
-Bridge, NeMo) fills in is not known; the sizes that are given must divide the world in any case.
+A warning where a size is the default of `${TP:-8}`, which the environment may replace, and where a Megatron before core
+0.9 would lower TP and PP to what fits instead. What a recipe (Megatron Bridge, NeMo) fills in is not known; the sizes
+that are set must divide the world in any case.
 
 ## Fix
 
-None: which size is to give way is the user's to say.
+None: the user has to decide which size to change.
 
 ## References
 
@@ -39,22 +39,22 @@ SHORT = {"tensor": "TP", "pipeline": "PP", "context": "CP", "expert": "EP", "exp
 def check(job: Job) -> Iterator[Finding]:
     for layout, fault, certain in broken_layouts(job, "world", "experts' grid"):
         world, product = layout.number("world"), layout.product(fault)
-        own = layout.dialect == "megatron"
+        is_megatron = layout.dialect == "megatron"
         factors = []
         for name in fault.parts:
-            number, given = layout.number(name), not layout.default(name)
-            if number > 1 or given:
-                like_tensor = name == "expert_tensor" and own and not given
+            number, is_set = layout.number(name), not layout.default(name)
+            if number > 1 or is_set:
+                like_tensor = name == "expert_tensor" and is_megatron and not is_set
                 factors.append(f"{SHORT[name]} {number}{' (from TP)' if like_tensor else ''}")
         grid = " × ".join(factors) + (f" = {product}" if len(factors) > 1 else "")
         processes = "the one process" if world == 1 else f"the {world} processes"
         line = job.line(layout.world.invocation.span.start)
         message = f"{processes} of line {line} cannot be divided by {grid}, so every rank stops"
-        lowered = fault.rule == "world" and own and _was_lowered(layout, world)
+        lowered = fault.rule == "world" and is_megatron and _was_lowered(layout, world)
         if lowered:
             message += " (before core 0.9 Megatron lowers TP and PP instead)"
         message += f"; write sizes whose product divides {world}"
-        if fault.rule != "world" and layout.default("expert_tensor") and own:
+        if fault.rule != "world" and layout.default("expert_tensor") and is_megatron:
             message += ", such as `--expert-tensor-parallel-size=1`"
         yield Finding(
             layout.place(fault),
@@ -67,10 +67,10 @@ def check(job: Job) -> Iterator[Finding]:
 def _was_lowered(layout: Layout, world: int) -> bool:
     """Whether a Megatron before core 0.9 ran with smaller sizes: TP up to the world, PP up to the rest of it."""
     sizes = layout.sizes
-    given, stages = sizes.tensor or 1, sizes.pipeline or 1  # what is not known may be 1
-    tensor = min(given, world)
+    requested, stages = sizes.tensor or 1, sizes.pipeline or 1  # an unknown size may be 1
+    tensor = min(requested, world)
     pipeline = min(stages, world // tensor)
-    smaller = tensor < given or pipeline < stages
+    smaller = tensor < requested or pipeline < stages
     return smaller and world % tensor == 0 and world % (tensor * pipeline * (sizes.context or 1)) == 0
 
 

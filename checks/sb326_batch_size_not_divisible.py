@@ -1,18 +1,18 @@
-"""A batch or a size of the model cannot be divided as the program is told to divide it.
+"""A batch or a size of the model cannot be divided by the parallel sizes that the program gets.
 
 Every data-parallel replica takes `--micro-batch-size` samples at a time, so the global batch must be a multiple of the
-micro-batch size times the number of replicas, which is the number of processes by TP times PP times CP. It changes with
-the number of nodes. In the same way attention heads are shared among TP ranks, layers among PP ranks, experts among EP
-ranks, and the sequence among CP ranks, each of which takes two pieces of it. Megatron raises an error at the start,
-after the job has waited for its nodes.
+micro-batch size times the number of replicas, which is the number of processes divided by TP times PP times CP. It
+changes with the number of nodes. In the same way attention heads are shared among TP ranks, layers among PP ranks,
+experts among EP ranks, and the sequence among CP ranks, each of which takes two pieces of it. Megatron raises an error
+at the start, after the job has waited for its nodes.
 
-Silent where the batch size changes while training runs (`--rampup-batch-size`, `--step-batch-size-schedule`) or
-Megatron is told to lower it (`--decrease-batch-size-if-needed`), and for layers where these are not spread evenly.
-Layers are a warning: some programs spread them in their own way.
+Not reported where the batch size changes during training (`--rampup-batch-size`, `--step-batch-size-schedule`) or
+Megatron may lower it (`--decrease-batch-size-if-needed`), and for layers that are distributed unevenly. Layers are a
+warning: some programs distribute them in their own way.
 
 ## Fix
 
-None: which size is to give way is the user's to say.
+None: the user has to decide which size to change.
 
 ## References
 

@@ -1,18 +1,17 @@
-"""CUDA_DEVICE_MAX_CONNECTIONS does not suit the parallelism that the program is told to use.
+"""CUDA_DEVICE_MAX_CONNECTIONS does not suit the parallelism of the program.
 
-The variable says how many queues a GPU takes its work from. With one queue, kernels run in the order in which they are
+The variable sets from how many queues a GPU takes its work. With one queue, kernels run in the order in which they are
 launched, and tensor and context parallelism of Megatron rely on that on GPUs before Blackwell: with TP or CP above 1
-every rank stops with an assertion unless it is 1. FSDP is the other way round: its communication is to overlap with
-the computation, and Megatron stops if it is 1. Overlapping the communication of the experts needs more than one queue,
-too.
+every rank stops with an assertion unless it is 1. For FSDP it is the opposite: its communication is to overlap with the
+computation, and Megatron stops if it is 1. Overlapping the communication of the experts needs more than one queue, too.
 
-Megatron Bridge, NeMo and ms-swift set it to 1 themselves; ms-swift 4.5 does not take that back for Megatron-FSDP.
-Megatron-DeepSpeed and releases before 3.0 (2022) do not look at it. Where the request names Blackwell GPUs a missing 1
-is advice; in a container the image may set it.
+Megatron Bridge, NeMo and ms-swift set it to 1 themselves; ms-swift 4.5 does not undo that for Megatron-FSDP.
+Megatron-DeepSpeed and releases before 3.0 (2022) ignore it. Where the request names Blackwell GPUs, a missing 1 is
+advice; in a container the image may set it.
 
 ## Fix
 
-Writes the number that the program asks for: 1 for TP and CP, 8 (CUDA's own default) for FSDP, 32 for experts. Unsafe,
+Writes the number that the program needs: 1 for TP and CP, 8 (CUDA's own default) for FSDP, 32 for experts. Unsafe,
 because the environment from which the job is submitted may set it, and other programs of the script see it as well.
 
 ## References
@@ -41,11 +40,11 @@ CARD = Card(
 NAME = "CUDA_DEVICE_MAX_CONNECTIONS"
 FSDP = ("use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp")
 OVERLAP = "overlap_moe_expert_parallel_comm"
-# GPUs by their names in GRES types, constraints and partitions: compute capability below 10, and from 10.
+# Names of GPUs in GRES types, constraints and partitions: compute capability below 10, and 10 or higher.
 EARLIER = Regex(r"(?:^|[^a-z0-9])(?:[pv]100|t4|a[134]0|a[18]00|a[456]000|h[128]00|h20|gh200|l40s?|l4|rtx_?[aA]\d+)")
 BLACKWELL = Regex(r"(?:^|[^a-z0-9])(?:gb[123]00|b[123]00|rtx_?pro\w*|[rR]?[tT]?[xX]?_?50[789]0)")
 CAPABILITY = Regex(r"sm_?(\d+)\da?")
-# Options of other programs of that family: DeepSpeed's, and Megatron's before 3.0 or when it is told not to.
+# Options of related programs that ignore the variable: DeepSpeed's, and Megatron's before 3.0 or with async off.
 OTHERS = Regex(
     r"deepspeed\w*|checkpoint_activations|distribute_checkpointed_activations|activations_checkpoint_\w+"
     r"|no_async_tensor_model_parallel_allreduce|model_parallel_size|zero_stage|(?>\w*?npu)\w*"
@@ -56,25 +55,25 @@ CONTINUED = Regex(r"(?:\\|\||&&|\()[ \t]*\n\Z")
 
 def check(job: Job) -> Iterator[Finding]:
     for group in parallel_layouts(job):
-        # the same words may stand for several commands: what is wrong with all of them
-        (kind, finding), *others = [_of_layout(job, layout) for layout in group]
+        # the same words may be several commands: report only what is wrong with all of them
+        (kind, finding), *others = [_layout_finding(job, layout) for layout in group]
         if finding is not None and all(other == kind for other, _ in others):
             yield finding
     for launch in job.launches:
-        finding = _of_torchtitan(job, launch)
+        finding = _torchtitan_finding(job, launch)
         if finding is not None:
             yield finding
 
 
-def _of_layout(job: Job, layout: Layout) -> tuple[str, Finding | None]:
-    """The kind of what is wrong with the variable for a Megatron-like program, '' for nothing."""
+def _layout_finding(job: Job, layout: Layout) -> tuple[str, Finding | None]:
+    """The kind of fault of the variable for a Megatron-like program ('' for none), and the finding."""
     invocation = layout.invocation
     field = exported(invocation, NAME)
     value = None if field is None else text_of(field)
     if value is None and (field is not None or is_set(invocation, NAME)):
         return "", None
     if value is None and NAME in job.source.text:
-        return "", None  # perhaps it is passed on in a way that is not followed
+        return "", None  # it may be passed on in a way that is not evaluated
     setting = None if field is None else _only_setting(job)
     place = layout.command if setting is None else setting.span
     fsdp = next((name for name in FSDP if layout.has(name)), None)
@@ -83,45 +82,45 @@ def _of_layout(job: Job, layout: Layout) -> tuple[str, Finding | None]:
         related = [(layout.place_of(fsdp), tokens[fsdp])]
         if value == "1":
             message = f"with `{tokens[fsdp]}` the program stops with an error if `{NAME}` is 1; unset it, or write 8"
-            return "fsdp", Finding(place, message, "error", related, _other_value(job, setting, 8))
+            return "fsdp", Finding(place, message, "error", related, _change_value(job, setting, 8))
         if value is None and layout.dialect == "swift" and not may_set_variables(job):
             message = f"ms-swift sets `{NAME}` to 1, with which `{tokens[fsdp]}` stops; write `export {NAME}=8`"
-            return "fsdp", Finding(place, message, "error", related, _new_setting(job, invocation, 8))
+            return "fsdp", Finding(place, message, "error", related, _add_export(job, invocation, 8))
         return "", None
     if layout.has(OVERLAP):
         if value != "1" or layout.wrapped:
             return "", None
         message = f"`{NAME}` is 1, so the communication of `{tokens[OVERLAP]}` waits for the computation; write 32"
         related = [(layout.place_of(OVERLAP), tokens[OVERLAP])]
-        return "overlap", Finding(place, message, "warning", related, _other_value(job, setting, 32))
+        return "overlap", Finding(place, message, "warning", related, _change_value(job, setting, 32))
     if layout.dialect != "megatron" or not layout.certain or layout.wrapped:
         return "", None
     if any(OTHERS.fullmatch(name) for name in layout.flags):
         return "", None
     for name, short in (("tensor", "TP"), ("context", "CP")):
-        told = layout.settings.get(name)
-        if told is not None and told.number is not None and told.number > 1:
+        setting_of_size = layout.settings.get(name)
+        if setting_of_size is not None and (setting_of_size.number or 0) > 1:
             if value == "1" or value is None and may_set_variables(job):
                 return "", None
-            size = f"{short} {told.number}"
+            size = f"{short} {setting_of_size.number}"
             blackwell = _is_blackwell(job)
-            but = "" if blackwell is False else " (except on Blackwell GPUs)"
-            message = f"with {size} Megatron stops unless `{NAME}` is 1{but}; write `export {NAME}=1`"
+            exception = "" if blackwell is False else " (except on Blackwell GPUs)"
+            message = f"with {size} Megatron stops unless `{NAME}` is 1{exception}; write `export {NAME}=1`"
             severity = {None: "warning", True: "info", False: "error"}[blackwell]
             if container_of(invocation) is not None:
                 severity = LESS_SEVERE[severity]
-            fix = _new_setting(job, invocation, 1) if value is None else _other_value(job, setting, 1)
-            return "missing", Finding(place, message, severity, [(told.span, size)], fix)
+            fix = _add_export(job, invocation, 1) if value is None else _change_value(job, setting, 1)
+            return "missing", Finding(place, message, severity, [(setting_of_size.span, size)], fix)
     if value == "1" and layout.sizes.tensor == layout.sizes.context == 1 and setting is not None:
         message = f"`{NAME}` is 1, which keeps communication from overlapping with computation; Megatron needs it "
         message += "only with TP or CP since core 0.12; leave it out"
         related = [(layout.command, "TP and CP are 1")]
-        return "needless", Finding(place, message, "info", related, _other_value(job, setting, 8))
+        return "needless", Finding(place, message, "info", related, _change_value(job, setting, 8))
     return "", None
 
 
-def _of_torchtitan(job: Job, launch: Launch) -> Finding | None:
-    """TorchTitan's FSDP2 overlaps its communication with the computation, which one queue does not let happen."""
+def _torchtitan_finding(job: Job, launch: Launch) -> Finding | None:
+    """The finding on TorchTitan, whose FSDP2 cannot overlap communication with computation in one queue."""
     program, invocation = launch.launcher.program_name, launch.invocation
     if program is None or program != "torchtitan.train" and not program.endswith("torchtitan/train.py"):
         return None
@@ -134,12 +133,12 @@ def _of_torchtitan(job: Job, launch: Launch) -> Finding | None:
         f"`{NAME}` is 1, so the communication of FSDP2 cannot overlap with the computation; unset it, or write 8",
         "warning",
         [(invocation.name_span, "FSDP2")],
-        _other_value(job, setting, 8),
+        _change_value(job, setting, 8),
     )
 
 
 def _is_blackwell(job: Job) -> bool | None:
-    """Whether the settings or the request name GPUs of Blackwell or later (True), or of an earlier one (False)."""
+    """Whether the settings or the request name GPUs from Blackwell on (True), or earlier ones (False)."""
     capability = CAPABILITY.fullmatch(job.site.gpu_arch or "")
     if capability is not None:
         return parse_integer(capability.group(1)) >= 10
@@ -151,20 +150,20 @@ def _is_blackwell(job: Job) -> bool | None:
 
 
 def _only_setting(job: Job) -> VariableAssignment | None:
-    """The one assignment of the script."""
+    """The only assignment of the variable in the script; None with several or without one."""
     found = {each.span: each for each in job.assignments if each.name == NAME}
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def _other_value(job: Job, setting: VariableAssignment | None, number: int) -> Fix | None:
-    """Another number in the one place that sets it."""
+def _change_value(job: Job, setting: VariableAssignment | None, number: int) -> Fix | None:
+    """The fix that writes another number in the only place that sets the variable."""
     if setting is None or job.source.slice(setting.span) != f"{NAME}=1":
         return None
     return Fix(f"set {NAME} to {number}", [replace(Span(setting.span.end - 1, setting.span.end), str(number))])
 
 
-def _new_setting(job: Job, invocation: Invocation, number: int) -> Fix | None:
-    """An `export` on a line before the command of the batch script that comes to run the program."""
+def _add_export(job: Job, invocation: Invocation, number: int) -> Fix | None:
+    """The fix that adds an `export` on a line before the command of the batch script that runs the program."""
     outermost = [invocation, *invocation.ancestors()][-1]
     start, source = outermost.span.start, job.source
     if (

@@ -1,14 +1,14 @@
-"""An option of srun stands behind the command, and so is the command's, not srun's.
+"""An option of srun comes after the command, so the command gets it, not srun.
 
-srun reads options up to the first word that is none; all that follows belongs to the program. `bash -c "…" --nodes=2`
-gives bash the word as `$0` of its string, which nobody reads: the container, the tasks or the GPUs that were asked for
-there are silently left out. `hostname --ntasks=8` and `torchrun --gres=gpu:8 train.py` end with an error about an
-unknown option. A program of one's own may do either.
+srun reads options up to the first word that is not one; everything after it belongs to the program. `bash -c "…"
+--nodes=2` gives bash the word as `$0` of its string, which nothing reads: the container, the tasks or the GPUs that
+were requested there are silently left out. `hostname --ntasks=8` and `torchrun --gres=gpu:8 train.py` end with an error
+about an unknown option. A custom program may do either.
 
 ## Fix
 
-Moves the options in front of the command, where srun reads them. Safe where the command cannot have used them: a shell
-whose string reads no argument, or a command that refuses them. There is no fix for a program of one's own.
+Moves the options before the command, where srun reads them. Safe where the command cannot have used them: a shell whose
+string reads no argument, or a command that refuses them. There is no fix for a custom program.
 
 ## References
 
@@ -40,41 +40,41 @@ CARD = Card(
     when=Steps(), seen="src/common/slurm_opt.c, whose optstring begins with +; a run of torchrun 2.13",
 )  # fmt: skip
 
-# Commands that print or look up what they are given, and Slurm's own.
-TALKERS = frozenset({":", ".", "[", "echo", "export", "find", "grep", "module", "printf", "scontrol", "set", "source",
+# Commands that may have such words as ordinary arguments.
+ACCEPTING = frozenset({":", ".", "[", "echo", "export", "find", "grep", "module", "printf", "scontrol", "set", "source",
                      "test", "true", "awk", "sed", "env", "ulimit", "unset"})  # fmt: skip
-REFUSING = (programs_with("repeatable") - TALKERS) | {"numactl", "nvcc", "taskset"}
-# What no program but srun is likely to have.
+REFUSING = (programs_with("repeatable") - ACCEPTING) | {"numactl", "nvcc", "taskset"}
+# Options that hardly any program but srun has.
 OF_SRUN = frozenset({
     "ntasks", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "cpus-per-task",
     "gpus-per-task", "cpus-per-gpu", "mem-per-cpu", "mem-per-gpu", "cpu-bind", "gpu-bind", "mem-bind",
     "kill-on-bad-exit", "gres", "het-group", "threads-per-core",
 })  # fmt: skip
-# What nobody gives to a command that prints something about its node.
+# Options that make no sense for a command that prints something about its node.
 OF_SLURM = OF_SRUN | {
     "nodes", "nodelist", "exclude", "gpus", "gpus-per-node", "mem", "mpi", "overlap", "exclusive", "partition",
     "export", "label", "distribution", "unbuffered", "account", "qos",
 }  # fmt: skip
-# Programs that hand such options on to Slurm.
+# Names of programs that pass such options on to Slurm.
 SUBMITTING = Regex(
     r"submit|sbatch|srun|slurm|launch|snakemake|nextflow|sweep|cluster|dask|parsl|nemo|run_?with|container"
 )
 
 
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
-    finding = _of_step(job, step)
+    finding = _finding_on_step(job, step)
     if finding is not None:
         yield finding
 
 
-def _of_step(job: Job, step: Step) -> Finding | None:
+def _finding_on_step(job: Job, step: Step) -> Finding | None:
     last = None if step.command is None else _last_command(step)
     if last is None or last.name is None:
         return None
     first = len(step.invocation.argv) - len(last.argv)
     if last.name in SHELLS:
         arguments = shell_arguments(last.argv)
-        words = [] if arguments is None else _named(last, 1, arguments[1], OF_SLURM)
+        words = [] if arguments is None else _option_words(last, 1, arguments[1], OF_SLURM)
         if words:
             return _refused(job, step, last.name, [first + at for at in words])
         if arguments is None or arguments[0] == "stdin" or last.text is None:
@@ -87,18 +87,18 @@ def _of_step(job: Job, step: Step) -> Finding | None:
         if launcher.is_a("joins") and launcher.certain:
             end = len(last.argv) if launcher.program is None else launcher.program
             values = {each.value_at for each in launcher.all_options if each.value_at != each.at}
-            words = [at for at in _named(last, launcher.index + 1, end, OF_SLURM) if at not in values]
+            words = [at for at in _option_words(last, launcher.index + 1, end, OF_SLURM) if at not in values]
             if words:
                 return _refused(job, step, launcher.name, [first + at for at in words])
-        return None if launcher.program is None else _of_program(job, step, last, launcher.program, first)
+        return None if launcher.program is None else _custom_program(job, step, last, launcher.program, first)
     if last.name in REFUSING:
-        words = _named(last, 1, len(last.argv), OF_SLURM)
+        words = _option_words(last, 1, len(last.argv), OF_SLURM)
         return _refused(job, step, last.name, [first + at for at in words]) if words else None
-    return _of_program(job, step, last, 0, first)
+    return _custom_program(job, step, last, 0, first)
 
 
 def _last_command(step: Step) -> Invocation | None:
-    """The command at the end of srun's words, what starts it (`env`, `timeout`, a container) taken off."""
+    """The command at the end of srun's words, without what starts it (`env`, `timeout`, a container)."""
     argv = step.invocation.argv
     best: Invocation | None = None
     for command in step.program:
@@ -110,7 +110,7 @@ def _last_command(step: Step) -> Invocation | None:
 
 
 def _reads_arguments(job: Job, shell: Invocation) -> bool:
-    """Whether a shell's program looks at its arguments, or may do so."""
+    """Whether the program of a shell reads its arguments, or may do so."""
     assert shell.text is not None
     for node in nodes(job.parsed(shell.text.string)):
         if isinstance(node, Parameter) and (node.name in "@*#" or is_number(node.name)):
@@ -122,7 +122,7 @@ def _reads_arguments(job: Job, shell: Invocation) -> bool:
     return any(piece.text is None and not piece.expansion for piece in shell.text.field)
 
 
-def _named(command: Invocation, start: int, end: int, names: frozenset[str]) -> list[int]:
+def _option_words(command: Invocation, start: int, end: int, names: frozenset[str]) -> list[int]:
     """Indices of words that are long options with one of these names, or one of pyxis."""
     found = []
     for at, word in enumerate(command.words[start:end], start):
@@ -133,17 +133,17 @@ def _named(command: Invocation, start: int, end: int, names: frozenset[str]) -> 
     return found
 
 
-# --- who gets the options ----------------------------------------------------------------------------
+# --- which command gets the options ------------------------------------------------------------------
 
 
 def _refused(job: Job, step: Step, name: str, words: list[int]) -> Finding:
-    """A command that does not know the options."""
+    """The finding on a command that does not know the options."""
     finding = _finding(step, words, _options(step, words), f"`{name}` gets {{it}} and fails")
     return finding._replace(fix=partial(_moved, job, step, words))
 
 
 def _unread(job: Job, step: Step, start: int, shell: Invocation, of_string: bool) -> Finding | None:
-    """Words that srun would read as its options, directly behind a string or script that reads no argument."""
+    """The finding on options of srun directly after a string or script that reads no argument."""
     argv = step.invocation.argv
     words = [shown_text(field) for field in argv[start:]]
     if not words or words[0][:1] != "-" or _reads_arguments(job, shell):
@@ -164,17 +164,17 @@ def _unread(job: Job, step: Step, start: int, shell: Invocation, of_string: bool
     return finding._replace(fix=partial(_moved, job, step, found)) if of_string else finding
 
 
-def _of_program(job: Job, step: Step, last: Invocation, after: int, first: int) -> Finding | None:
-    """Options among a program's own that hardly any program has."""
+def _custom_program(job: Job, step: Step, last: Invocation, after: int, first: int) -> Finding | None:
+    """The finding on options after a program that hardly any program has."""
     names = " ".join(last.words[after : after + 3])
     if SUBMITTING.search(names.lower()):
         return None
     found = []
-    for at in _named(last, after + 1, len(last.argv), OF_SRUN):
+    for at in _option_words(last, after + 1, len(last.argv), OF_SRUN):
         name, equals, _ = shown_text(last.argv[at])[2:].partition("=")
         value = last.argv[at] if equals else last.argv[at + 1] if at + 1 < len(last.argv) else ()
-        told = any(each.name.startswith(("SLURM_", "$((")) for each in expansions(value))
-        if not told and step.option(name) is None:
+        from_job = any(each.name.startswith(("SLURM_", "$((")) for each in expansions(value))
+        if not from_job and step.option(name) is None:
             found.append(first + at)
     if not found:
         return None
@@ -185,7 +185,7 @@ def _options(step: Step, words: list[int]) -> list[str]:
     return [known_prefix(step.invocation.argv[at]).partition("=")[0] for at in words]
 
 
-def _finding(step: Step, words: list[int], options: list[str], happens: str) -> Finding:
+def _finding(step: Step, words: list[int], options: list[str], effect: str) -> Finding:
     """The finding on words of an srun, of which some are options and some their values."""
     argv = step.invocation.argv
     spans = [span_of(argv[at]) for at in words]
@@ -194,12 +194,12 @@ def _finding(step: Step, words: list[int], options: list[str], happens: str) -> 
     listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     assert step.command is not None
     command = shown_text(argv[step.command]).rpartition("/")[2]
-    message = f"srun does not read {listed} behind its command: {happens.format(it=it)}; write {it} before `{command}`"
+    message = f"srun does not read {listed} behind its command: {effect.format(it=it)}; write {it} before `{command}`"
     return Finding(Span(spans[0].start, max(spans[0].end, spans[-1].end)), message)
 
 
 def _moved(job: Job, step: Step, words: list[int]) -> Fix | None:
-    """Puts the last words of a command in front of what srun runs."""
+    """The fix that moves the last words of a command before the command of srun."""
     argv = step.invocation.argv
     assert step.command is not None
     if job.is_embedded or words != list(range(words[0], len(argv))):

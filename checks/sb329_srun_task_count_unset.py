@@ -1,15 +1,15 @@
-"""srun knows how many CPUs a task has and not how many tasks there are, so it fills the node with them.
+"""srun knows how many CPUs a task has, but not how many tasks there are, so it fills the node with tasks.
 
-Without a number of tasks, most scripts expect one task per node. With `--cpus-per-task` srun starts as many as the
-job's CPUs hold instead: eight copies of one experiment on an exclusive node of 64 CPUs with `--cpus-per-task=8`, which
+Without a number of tasks, most scripts expect one task per node. With `--cpus-per-task` srun starts as many as the CPUs
+of the job allow instead: eight copies of one experiment on an exclusive node of 64 CPUs with `--cpus-per-task=8`, which
 write the same files and share the GPUs. srun's own option does so in all releases; the job's directive since 23.11,
-where srun inherits it again, so that the same script changes with an update of Slurm. A job has just the CPUs that it
-requests, but those of the whole node with `--exclusive`; `--mem=0` and GPUs change nothing.
+where srun inherits it again, so an update of Slurm changes the same script. A job has only the CPUs that it requests,
+or with `--exclusive` those of the whole node; `--mem=0` and GPUs change nothing.
 
 ## Fix
 
-Gives the srun `--ntasks=1`, or `--ntasks-per-node=1` on several nodes. Safe for a launcher of the whole node and for
-Python; a compiled program may be meant to fill the node: unsafe.
+Adds `--ntasks=1` to the srun, or `--ntasks-per-node=1` on several nodes. Safe for a launcher for the whole node and for
+Python; unsafe for a compiled program, which may be intended to fill the node.
 
 ## References
 
@@ -44,8 +44,8 @@ CARD = Card(
 # Options and variables that count the tasks of a step, or of the job.
 COUNTING = (*COUNTING_OPTIONS, "ntasks-per-socket", "ntasks-per-core", "multi-prog")
 COUNTING_VARIABLES = (*TASK_COUNTS, "SLURM_NTASKS_PER_NODE", "SLURM_TRES_PER_TASK")
-# A node that is the job's alone has at least twice so many CPUs: likely, and hardly.
-LIKELY, HARDLY = 32, 128
+# CPUs per task of which an exclusive node is likely, or unlikely, to have twice as many.
+LIKELY, UNLIKELY = 32, 128
 MPI = Regex(r"(?:^|[^a-z])i?mpi|mpich|mvapich|pmix?\b", re.IGNORECASE)
 
 
@@ -53,18 +53,16 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if request.has_any_option(COUNTING):
         return
-    reported = set()
     for step in job.steps:
-        finding = None if step.span in reported else _of_step(job, step)
+        finding = _finding(job, step)
         if finding is not None:
-            reported.add(step.span)
             yield finding
 
 
-def _of_step(job: Job, step: Step) -> Finding | None:
+def _finding(job: Job, step: Step) -> Finding | None:
     if not step.certain or any(name in step.options for name in COUNTING):
         return None
-    if any(_is_given(step, name) for name in COUNTING_VARIABLES):
+    if any(_is_set(step, name) for name in COUNTING_VARIABLES):
         return None
     releases: tuple[str, ...] | None = None
     reason = step.option("cpus-per-task") or job.request.setting("cpus-per-task")
@@ -74,33 +72,33 @@ def _of_step(job: Job, step: Step) -> Finding | None:
         releases = tuple(each for each in job.versions.majors if each not in NOT_INHERITING)
         if not releases:
             return None
-    cpus, held = whole(reason.text), available_cpus(step, job.request)
-    if not cpus or held == 0 or (cpus >= HARDLY if held is None else held // cpus < 2):
+    cpus, available = whole(reason.text), available_cpus(step, job.request)
+    if not cpus or available == 0 or (cpus >= UNLIKELY if available is None else available // cpus < 2):
         return None
     program = _program(job, step)
     if program is None:
         return None
     name, once_a_node = program
     one = "--ntasks=1" if step.nodes == 1 else "--ntasks-per-node=1"
-    times = f"once per {cpus} CPUs of the node" if held is None else f"{held // cpus} times on each node"
+    times = f"once per {cpus} CPUs of the node" if available is None else f"{available // cpus} times on each node"
     return Finding(
         step.invocation.name_span,
         f"without a number of tasks, `{reason.as_written}` makes srun start `{name}` {times}"
         f"{job.versions.in_brackets(releases)}; write `{one}`",
-        severity="info" if held is None and cpus > LIKELY else None,
+        severity="info" if available is None and cpus > LIKELY else None,
         related=[(reason.span, "the CPUs of one task")],
         fix=partial(_fix, job, step, one, once_a_node),
     )
 
 
-def _is_given(step: Step, name: str) -> bool:
-    """Whether the script gives a variable a value for an srun."""
+def _is_set(step: Step, name: str) -> bool:
+    """Whether the script sets a variable for an srun."""
     variable = step.invocation.state.variables.get(name)
     return any(name == each for each, _ in step.invocation.variables) or bool(variable and variable.alternatives)
 
 
 def _program(job: Job, step: Step) -> tuple[str, bool] | None:
-    """What a step starts, as written, and whether that is plainly one program for a node; None where many are meant."""
+    """The program of a step, and whether it is clearly one for a node; None where several copies may be intended."""
     if is_repeatable_step(step) or step.command is None or "mpi" in step.options:
         return None
     launchers = [each.launcher for each in job.launches_of(step)]
@@ -108,13 +106,13 @@ def _program(job: Job, step: Step) -> tuple[str, bool] | None:
         return None
     if launchers:
         return launchers[0].name, launchers[0].spawns
-    if any(_knows_tasks(each) for each in step.program) or _speaks_mpi(job, step):
+    if any(_knows_tasks(each) for each in step.program) or _may_use_mpi(job, step):
         return None
-    plain = [(each, command) for each in step.program if (command := python_of(each)) is not None]
-    if any(rank_sign(job, each) for each, _ in plain):
+    python_commands = [(each, command) for each in step.program if (command := python_of(each)) is not None]
+    if any(rank_sign(job, each) for each, _ in python_commands):
         return None
-    if plain:
-        each, command = plain[0]
+    if python_commands:
+        each, command = python_commands[0]
         name = shown_text(each.argv[command.at]) if command.kind == "script" else ""
         return f"python {name}" if name and "\ue000" not in name else "python", True
     last = step.program[-1].name if step.program else None
@@ -122,25 +120,23 @@ def _program(job: Job, step: Step) -> tuple[str, bool] | None:
 
 
 def _knows_tasks(invocation: Invocation) -> bool:
-    """Whether a command's words or variables tell the tasks of a node apart."""
+    """Whether the words or variables of a command distinguish the tasks of a node."""
     names = [each.expansion.name for field in invocation.argv for each in field if each.expansion is not None]
-    return any(map(_is_of_one_task, names)) or any(
-        map(_is_set_by_task, invocation.state.variables.values())
-    )
+    return any(map(_names_task, names)) or any(map(_is_set_by_task, invocation.state.variables.values()))
 
 
-def _is_of_one_task(name: str) -> bool:
+def _names_task(name: str) -> bool:
     return "SLURM_LOCALID" in name or "SLURM_PROCID" in name
 
 
 def _is_set_by_task(variable: Variable) -> bool:
     values = [field for each in variable.alternatives for field in each.fields or ()]
     found = [each.expansion for field in values for each in field if each.expansion is not None]
-    return any(each.phase is Phase.TASK and _is_of_one_task(each.name) for each in found)
+    return any(each.phase is Phase.TASK and _names_task(each.name) for each in found)
 
 
-def _speaks_mpi(job: Job, step: Step) -> bool:
-    """Whether the step's program may be one of MPI, of which many are meant to be started."""
+def _may_use_mpi(job: Job, step: Step) -> bool:
+    """Whether the program of the step may use MPI, so that several copies are intended."""
     loaded = [word for each in job.invocations if each.name in ("module", "ml") for word in each.words[1:]]
     own = [word for each in step.program for word in each.words]
     return any(MPI.search(word) for word in (*loaded, *own))

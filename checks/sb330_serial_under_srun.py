@@ -1,15 +1,15 @@
-"""Every task of a step does the whole work of a program that knows nothing of tasks, and writes the same files.
+"""Every task of a step does the whole work of a program that is unaware of tasks, and writes the same files.
 
 srun starts a program once for each task. A program that asks neither MPI nor Slurm for its rank does all of the work in
-each of them, at the same time: they write into each other's files, `git clone`, `tar -x` and `pip install` trip over
-one another, and the job costs as many times what it needs.
+each of them, at the same time: they overwrite each other's files, `git clone`, `tar -x` and `pip install` get in each
+other's way, and the job costs that many times what it needs.
 
-A Python program counts where its text lies beside the script: it and all of its own modules were read, nothing in them
-asks for a rank, a task, a host or a process, and it writes a file whose name is written in it.
+A Python program counts if its file is next to the script: it and all of its own modules were read, nothing in them asks
+for a rank, a task, a host or a process, and it writes a file with a literal name.
 
 ## Fix
 
-Starts one task: `srun --ntasks=1 --nodes=1`. Unsafe: perhaps the tasks were meant to share the work.
+Starts one task: `srun --ntasks=1 --nodes=1`. Unsafe: perhaps the tasks were intended to share the work.
 
 ## References
 
@@ -36,7 +36,7 @@ CARD = Card(
     seen="srun(1)",
 )  # fmt: skip
 
-# Tools that write what their words say, by the first words that make them do so; "" for all.
+# Tools that write files, each with the arguments with which it does.
 _TOOLS: dict[str, Regex] = {
     "git": Regex(r"(?:-C \S+ )?(?:clone|checkout|pull|submodule)\b.*"),
     "tar": Regex(r"(?:--?\S+ )*?(?:-?[a-zA-Z]*[xcru][a-zA-Z]*|--extract|--create)\b.*"),
@@ -55,7 +55,7 @@ _TOOLS: dict[str, Regex] = {
     "cargo": Regex(r"(?:build|install)\b.*"),
     "apt": Regex(r"(?:-\S+ )*(?:install|update|upgrade)\b.*"),
     "apt-get": Regex(r"(?:-\S+ )*(?:install|update|upgrade)\b.*"),
-    # of genomics; they have threads, and no ranks
+    # genomics: programs with threads, but without ranks
     **dict.fromkeys(
         (
             "bowtie2", "bowtie2-build", "bwa", "cutadapt", "fastp", "fastqc", "hisat2", "kallisto", "minimap2",
@@ -63,7 +63,7 @@ _TOOLS: dict[str, Regex] = {
         ),
         Regex(r"(?!-*(?:version|help)\b).+"),
     ),
-    # of OpenFOAM, whose programs share the work only where they are told to
+    # OpenFOAM: programs that share the work only with `-parallel`
     **dict.fromkeys(
         (
             "blockMesh", "checkMesh", "decomposePar", "extrudeMesh", "mapFields", "reconstructPar", "renumberMesh",
@@ -84,16 +84,16 @@ def check(job: Job) -> Iterator[Finding]:
         if id(step) in launching:
             continue
         for command in step.program:
-            found = _what(job, step, command)
+            found = _duplicated_work(job, step, command)
             if found is None or World(job, command, None, step).isolation not in ("", "part"):
                 continue
-            who, writes = found
+            program, writes = found
             edits = add_step_option(job, [step], "--nodes=1 --ntasks=1", ()) if _is_alone(step) else None
             reason = step.geometry.reason
             yield Finding(
                 command.name_span,
-                f"srun (line {job.line(step.span.start)}) starts {who} in each of {tasks} tasks: all of them do the "
-                f"whole work, and {writes}; write `srun --nodes=1 --ntasks=1`",
+                f"srun (line {job.line(step.span.start)}) starts {program} in each of {tasks} tasks: all of them do "
+                f"the whole work, and {writes}; write `srun --nodes=1 --ntasks=1`",
                 related=[] if reason is None else [(reason[0], f"{tasks} tasks")],
                 fix=None if edits is None else Fix("start it once", edits),
             )
@@ -101,12 +101,12 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_alone(step: Step) -> bool:
-    """Whether the step is for one program, and says nothing of tasks itself."""
+    """Whether the step runs only one program, and sets no number of tasks itself."""
     return not {"nodes", "ntasks", "ntasks-per-node"} & step.options.keys() and len(step.program) == 1
 
 
-def _what(job: Job, step: Step, command: Invocation) -> tuple[str, str] | None:
-    """What a command is that nobody means to run in several tasks, and what its copies do to each other."""
+def _duplicated_work(job: Job, step: Step, command: Invocation) -> tuple[str, str] | None:
+    """The name of a command that is not meant to run in several tasks, and what its copies do to each other."""
     context = command.context
     if context.restricted or context.conditional or context.background or context.captured or command.children:
         return None
@@ -134,7 +134,7 @@ def _depends_on_task(command: Invocation) -> bool:
 
 
 def _is_shared(job: Job, command: Invocation) -> bool:
-    """Whether nothing says that a command works on a disk of its own node."""
+    """Whether a command may work on a shared disk: no word names a local one."""
     shell = command.context.shell
     before = [each for each in job.invocations[: command.index] if each.context.shell is shell and each.name == "cd"]
     fields = [field for each in (command, *before[-1:]) for field in each.argv[1:]]

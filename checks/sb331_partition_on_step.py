@@ -1,14 +1,14 @@
 """srun inside a job ignores options that only an allocation has: a partition, an account, a dependency.
 
-Inside a batch job srun starts a step on the nodes that the job has. `srun --partition=gpu` does not go to another
-partition, `srun --dependency=afterok:7` waits for nothing, and `srun --mail-type=END` sends no mail: all of it is read,
-and dropped without a word. `--time` is another matter: it limits the step. Where the value is the
-job's own, this is only advice.
+Inside a batch job srun starts a step on the nodes of the job. `srun --partition=gpu` does not use another partition,
+`srun --dependency=afterok:7` waits for nothing, and `srun --mail-type=END` sends no mail: srun accepts these options
+and silently ignores them. `--time` is different: it limits the step. Where the value is the job's own, this is only
+advice.
 
 ## Fix
 
-Removes the option, which changes nothing. Safe. What was meant belongs into the job's directives, or on the command
-line of its sbatch.
+Removes the option, which changes nothing: safe. Such an option belongs in the job's directives, or on the command line
+of its sbatch.
 
 ## References
 
@@ -36,7 +36,7 @@ CARD = Card(
 
 CHOOSING = ("account", "partition", "qos", "reservation")
 WAITING = ("begin", "dependency", "hold")
-# What holds the job's own value: set by Slurm, or read by srun and sbatch instead of the option.
+# Variables with the job's own value: set by Slurm, or read by srun and sbatch instead of the option.
 OWN = {
     "account": ("SLURM_JOB_ACCOUNT", "SLURM_ACCOUNT", "SBATCH_ACCOUNT"),
     "partition": ("SLURM_JOB_PARTITION", "SLURM_PARTITION", "SBATCH_PARTITION"),
@@ -55,7 +55,7 @@ EFFECTS = {
 
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
     if "SLURM_JOB_ID" in step.invocation.state.variables or "test-only" in step.options:
-        return  # it may ask for an allocation of its own
+        return  # srun may request an allocation of its own
     for option in step.options.values():
         if option.name in EFFECTS:
             yield _finding(job, step, option)
@@ -63,7 +63,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
 
 def _finding(job: Job, step: Step, option: StepOption) -> Finding:
     same = option.text is not None and option.text == step.request.value(option.name) or _is_own(option)
-    # a partition of the job and one of the step, of which one is not known, may be the same
+    # where one of the two values is not known, they may be the same
     unknown = step.request.has_option(option.name) and None in (option.text, step.request.value(option.name))
     advice = "remove it" if same else f"remove it, or give --{option.name} to sbatch"
     plugin = MPI.fullmatch(option.as_written.replace(" ", ""))
@@ -79,7 +79,7 @@ def _finding(job: Job, step: Step, option: StepOption) -> Finding:
 
 
 def _is_own(option: StepOption) -> bool:
-    """Whether the value is nothing but a variable that has the job's own."""
+    """Whether the value is only a variable with the job's own value."""
     if option.value is None or len(option.value) != 1 or option.value[0].expansion is None:
         return False
     return option.value[0].expansion.name in OWN.get(option.name, ())

@@ -1,14 +1,14 @@
 """Launchers that run at the same time on one node have the same port, and all but one of them fail.
 
-A launcher of one node has its workers meet at a port of this node: 29500, unless it is told another one. The second
-launcher there ends with `EADDRINUSE: address already in use`, or joins the first one's rendezvous and disturbs it. So
+A launcher for one node makes its workers meet at a port of this node: 29500, unless another one is set. The second
+launcher there ends with `EADDRINUSE: address already in use`, or joins the rendezvous of the first and disturbs it. So
 several trainings on the GPUs of one node (`&`, a loop, several tasks of a step) need a port each.
 
-torchrun takes a free port by itself from torch 2.13 on if it is told none, and newer releases of accelerate do where
-they find their port in use, which two that start together do not; deepspeed never does. `torchrun --standalone` has
-always taken a free one.
+From torch 2.13 on, torchrun chooses a free port itself if none is set, and newer releases of accelerate do so if they
+find their port in use, which two that start together do not; deepspeed never does. `torchrun --standalone` has always
+chosen a free one.
 
-Nothing is reported where a `wait` comes between, and for containers with a network of their own.
+Nothing is reported where there is a `wait` in between, or for containers with a network of their own.
 
 ## Fix
 
@@ -47,17 +47,17 @@ CARD = Card(
 )  # fmt: skip
 
 DEFAULT = "29500"
-# Options with which steps may share a node of a job, and what makes them others' nodes.
+# Options with which steps may share a node of a job, and options that choose their nodes.
 SHARING = ("overlap", "exact", "exclusive")
 PLACING = ("nodelist", "exclude", "relative", "nodefile")
 
 
 class Port(NamedTuple):
-    """The port of a launcher. `name`: of the rendezvous there, where several may meet. `given`: it is written."""
+    """The port of a launcher. `name`: that of its rendezvous, if any. `is_set`: an option or variable sets the port."""
 
     number: str
     name: str
-    given: bool
+    is_set: bool
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -78,13 +78,13 @@ def check(job: Job) -> Iterator[Finding]:
         elif all(_is_in_tasks(job, each) for each in place):
             found = f"srun starts several {world.name} a node, all on port {port.number}"
         if world.invocation.context.background is not None:
-            same.append(world)  # another one is at its end before the next begins
+            same.append(world)  # one in the foreground ends before the next begins
         if found:
             yield _finding(job, world, port, found, other)
 
 
 def _finding(job: Job, world: LaunchWorld, port: Port, found: str, other: LaunchWorld | None) -> Finding:
-    kind, certain = world.launcher.kind, port.given or world.launcher.kind == "deepspeed"
+    kind, certain = world.launcher.kind, port.is_set or world.launcher.kind == "deepspeed"
     ends = "all but the first fail" if other is None else "the second fails"
     if kind == "accelerate":
         ends, certain = ends.replace(" fails", " may fail").replace("first fail", "first may fail"), False
@@ -118,13 +118,13 @@ def _standalone(job: Job, launch: Launch) -> Fix | None:
 
 
 def _common_port(place: list[LaunchWorld]) -> Port | None:
-    """The port of a launcher, where it is the same in every way to start it."""
+    """The port of a launcher, if all worlds that it starts have the same one."""
     found = {_port(world) for world in place}
     return found.pop() if len(found) == 1 else None
 
 
 def _port(world: LaunchWorld) -> Port | None:
-    """The port that a launcher opens on its node; None where it is not known, or it looks for a free one."""
+    """The port that a launcher opens on its node; None where it is unknown, or the launcher chooses a free one."""
     launcher = world.launcher
     if not launcher.is_a("ranks") or not launcher.spawns or launcher.cpu or launcher.standalone:
         return None
@@ -161,7 +161,7 @@ def _is_remote(world: LaunchWorld) -> bool:
 
 
 def _shares_node(job: Job, step: Step | None) -> bool:
-    """Whether steps in the background of the batch shell run on one node, at the same time."""
+    """Whether background steps of the batch shell run on one node, at the same time."""
     if step is None:
         return True
     placed = any(name in step.options for name in PLACING)
@@ -169,7 +169,7 @@ def _shares_node(job: Job, step: Step | None) -> bool:
 
 
 def _background(world: LaunchWorld) -> tuple[Shell | None, Step | None]:
-    """The statement in the background around a launch, and the step that is a part of it (None: it is in the tasks)."""
+    """The enclosing background statement of a launch, and the step within it (None where the tasks contain it)."""
     background = world.invocation.context.background
     step = world.step
     if step is not None and background is not step.invocation.context.background:
@@ -178,7 +178,7 @@ def _background(world: LaunchWorld) -> tuple[Shell | None, Step | None]:
 
 
 def _is_repeated(job: Job, world: LaunchWorld) -> bool:
-    """Whether a loop starts a launch in the background, turn after turn."""
+    """Whether a loop starts a launch in the background in each iteration."""
     background, step = _background(world)
     if background is None or background.parent is None or _is_remote(world) or not _shares_node(job, step):
         return False
@@ -188,7 +188,7 @@ def _is_repeated(job: Job, world: LaunchWorld) -> bool:
 
 
 def _at_once(job: Job, first: LaunchWorld, second: LaunchWorld) -> bool:
-    """Whether a launch still runs in the background when a later one is started on its node."""
+    """Whether a launch still runs in the background when a later one starts on its node."""
     (background, step), (_, later_step) = _background(first), _background(second)
     if background is None or background.parent is None or _is_remote(first) or _is_remote(second):
         return False
@@ -198,14 +198,16 @@ def _at_once(job: Job, first: LaunchWorld, second: LaunchWorld) -> bool:
         return False
     if first.invocation.context.restricted or second.invocation.context.restricted:
         return False
-    around = list(second.invocation.context.shell.enclosing_shells())
-    if first.invocation.index > second.invocation.index or background.parent not in around or background in around:
+    enclosing = list(second.invocation.context.shell.enclosing_shells())
+    if first.invocation.index > second.invocation.index:
+        return False
+    if background.parent not in enclosing or background in enclosing:
         return False
     return merge_guards(first.invocation.guards, second.invocation.guards) is not None
 
 
 def _is_awaited(job: Job, first: LaunchWorld, second: LaunchWorld) -> bool:
-    """Whether the shell that started a launch in the background waits before a later one."""
+    """Whether the shell that started a launch in the background waits before it starts a later one."""
     background, _ = _background(first)
     waits = [] if background is None or background.parent is None else _waits(job).get(background.parent, [])
     at = bisect_right(waits, first.invocation.index)
@@ -214,7 +216,7 @@ def _is_awaited(job: Job, first: LaunchWorld, second: LaunchWorld) -> bool:
 
 @once
 def _waits(job: Job) -> dict[Shell, list[int]]:
-    """Where each shell waits for what it started."""
+    """The indices of the `wait` commands of each shell."""
     found: dict[Shell, list[int]] = {}
     for command in job.invocations:
         if command.name == "wait":
@@ -223,7 +225,7 @@ def _waits(job: Job) -> dict[Shell, list[int]]:
 
 
 def _is_in_tasks(job: Job, world: LaunchWorld) -> bool:
-    """Whether the tasks of a step start a launch several times on a node, each for itself (SB301 has the others)."""
+    """Whether the tasks of a step start a launch several times on a node, each for itself (SB301 reports others)."""
     step = world.step
     if step is None or step.geometry.several is not True or step.geometry.ignored is not False:
         return False

@@ -1,16 +1,16 @@
-"""A program takes its rank from variables that only a launcher sets, and is started without one.
+"""A program reads its rank from variables that only a launcher sets, and is started without one.
 
 torchrun gives each process RANK, LOCAL_RANK and WORLD_SIZE; srun does not: its tasks have SLURM_PROCID, SLURM_LOCALID
 and SLURM_NTASKS. `os.environ["RANK"]` then ends each task with a KeyError, and `init_process_group` without a rank says
 "environment variable RANK expected, but not set".
 
-The program lies beside the script and is read, never run. Reported is what it needs on every way through it: no test,
-`try` or default stands around it, and neither the program nor the script sets the variable.
+The program is next to the script and is read, never run. A variable is reported if the program needs it on every path:
+not within a test or `try`, without a default, and neither the program nor the script sets it.
 
 ## Fix
 
-None: a launcher (`srun torchrun …`) or variables made from Slurm's in each task are both right, with other numbers of
-tasks.
+None: a launcher (`srun torchrun …`) and variables derived from Slurm's in each task are both right, with different
+numbers of tasks.
 
 ## References
 
@@ -38,11 +38,11 @@ CARD = Card(
     when=Commands("python*", "*.py"), seen="torch/distributed/rendezvous.py of 2.5",
 )  # fmt: skip
 
-# What a launcher sets, and what of Slurm stands for it.
-_OF_SLURM = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
+# Variables that a launcher sets, with their counterparts in Slurm.
+_SLURM_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
 # Other sources of ranks that a program may know.
 _OTHER_SOURCES = ("slurm_procid", "slurm_localid", "pmi_rank", "pmix_rank", "ompi_comm_world", "mpi4py", "idr_torch")
-# Packages that set these variables themselves, or start processes which have them.
+# Packages that set these variables themselves, or start processes that have them.
 _SETTING = frozenset({
     "accelerate", "colossalai", "composer", "deepspeed", "horovod", "lightning", "pytorch_lightning", "ray", "submitit",
 })  # fmt: skip
@@ -51,7 +51,7 @@ _DEPTH = 6
 
 
 class Need(NamedTuple):
-    """A variable that a program cannot do without, and where that is written in it."""
+    """A variable that a program needs, the line that reads it, and the error without it."""
 
     name: str
     line: int
@@ -68,11 +68,11 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_bare(job: Job, command: Invocation) -> bool:
-    """Whether no launcher starts a program but srun, mpirun or the batch shell."""
+    """Whether only srun, mpirun or the batch shell starts a program."""
     world = world_of(job, command)
     if world.launcher is not None and world.launcher.kind != "mpi" or command.alternatives > 1:
         return False
-    container = container_of(command)  # enroot has a hook that makes these variables of Slurm's
+    container = container_of(command)  # a hook of enroot sets these variables from Slurm's
     return container is None or container.kind not in ("pyxis", "enroot")
 
 
@@ -80,22 +80,22 @@ def _message(job: Job, command: Invocation, program: PythonProgram, need: Need) 
     by = "srun" if any(each.name == "srun" for each in command.ancestors()) else "nothing here"
     does = "does not set" if by == "srun" else "sets"
     begin = f"{program.path} needs {need.name} (line {need.line}), which {by} {does}, and {need.error}"
-    tasks = f", or give each task `{need.name}=${_OF_SLURM[need.name]}`" if by == "srun" else ""
+    tasks = f", or give each task `{need.name}=${_SLURM_VARIABLES[need.name]}`" if by == "srun" else ""
     return f"{begin}; start it with torchrun{tasks}"
 
 
 def _first_need(program: PythonProgram, command: Invocation) -> Need | None:
-    """What is missing first; None where the program may get it elsewhere."""
+    """The first missing variable; None where the program may get its rank elsewhere."""
     if not program.complete or not program.foreign.isdisjoint(_SETTING) or program.mentions(*_OTHER_SOURCES):
         return None
-    for need in _Way(program.main).needs:
-        if not is_set(command, need.name) and not any(_speaks_otherwise(each, need.name) for each in program.modules):
+    for need in _CertainReads(program.main).needs:
+        if not is_set(command, need.name) and not any(_has_other_use(each, need.name) for each in program.modules):
             return need
     return None
 
 
-def _speaks_otherwise(module: Module, name: str) -> bool:
-    """Whether a module names a variable but to read it as one that must be there."""
+def _has_other_use(module: Module, name: str) -> bool:
+    """Whether a module uses the name of a variable other than in a read that fails without it."""
     import ast
 
     if name not in module.strings:
@@ -106,7 +106,7 @@ def _speaks_otherwise(module: Module, name: str) -> bool:
 
 
 def _needed(node: "ast.AST") -> str | None:
-    """The variable of an `os.environ["NAME"]` that is read."""
+    """The name of the variable that a node reads as `os.environ["NAME"]`; None for other nodes."""
     import ast
 
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
@@ -116,8 +116,8 @@ def _needed(node: "ast.AST") -> str | None:
     return name if of == "environ" and isinstance(name, str) else None
 
 
-class _Way:
-    """What is read on every way through a program: in its statements and the functions that these always call."""
+class _CertainReads:
+    """Variables read on every path through a program: by its statements and the functions that these always call."""
 
     def __init__(self, module: Module) -> None:
         import ast
@@ -152,7 +152,7 @@ class _Way:
                     return
 
     def leaves(self, node: "ast.AST") -> bool:
-        """Whether a program may end here, or a function return."""
+        """Whether the program may end at a node, or a function return."""
         import ast
 
         call = self.calls.get(id(node))
@@ -166,7 +166,7 @@ class _Way:
         for child in ast.iter_child_nodes(node):
             self.expression(child, depth)
         name = _needed(node)
-        if name in _OF_SLURM:
+        if name in _SLURM_VARIABLES:
             self.needs.append(Need(name, getattr(node, "lineno", 0), "it ends with a KeyError"))
         call = self.calls.get(id(node))
         if call is None:

@@ -4,12 +4,12 @@ DeepSpeed wants `train_batch_size` to be `train_micro_batch_size_per_gpu` times 
 number of processes. A configuration written for 8 GPUs and started on 12 ends each rank with `AssertionError: Check
 batch related parameters`, after the job has waited for its nodes.
 
-The file lies beside the script. Silent where one of the numbers is `auto`, or the program is told to share the model
-among ranks: then fewer replicas than processes share the batch. A warning, as a program may overwrite the file's.
+The file is next to the script. Not reported where one of the numbers is `auto`, or options divide the model among
+ranks: then fewer replicas than processes share the batch. A warning, as a program may override the values of the file.
 
 ## Fix
 
-None: which number is to give way is the user's to say. Without `train_batch_size` the other two decide.
+None: the user has to decide which number to change. Without `train_batch_size` the other two decide.
 
 ## References
 
@@ -44,12 +44,12 @@ _MOST_BYTES = 1 << 16
 def check(job: Job) -> Iterator[Finding]:
     if "json" not in job.source.text:
         return
-    told = {each.index for each in commands_with_option(job, _may_name_config)}
+    indices = {each.index for each in commands_with_option(job, _may_name_config)}
     seen: set[Span] = set()
-    for world in find_worlds(job) if told else ():
+    for world in find_worlds(job) if indices else ():
         size = world.size
         for command in (world.invocation, *world.invocation.descendants()):
-            found = _config(job, command) if size and size > 1 and command.index in told else None
+            found = _config(job, command) if size and size > 1 and command.index in indices else None
             if found is None or found[0] in seen:
                 continue
             seen.add(found[0])
@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] | None:
-    """The configuration that a program is told: where, the file's name, and its batch sizes."""
+    """The configuration of a program: the place of its option, the name of the file, and its batch sizes."""
     for _, value, _ in program_options(command.argv[1:], _names_config):
         if value is None or not shown_text(value).endswith(".json"):
             continue
@@ -77,7 +77,7 @@ def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] |
     return None
 
 
-@lru_cache(maxsize=1024)  # programs are told the same options again and again
+@lru_cache(maxsize=1024)  # programs get the same options again and again
 def _names_config(option: str) -> bool:
     return _OPTION.fullmatch(option) is not None
 

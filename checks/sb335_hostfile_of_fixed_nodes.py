@@ -1,14 +1,14 @@
-"""A hostfile that lies beside the script names nodes, but Slurm chooses others for each job.
+"""A hostfile next to the script names nodes, but Slurm chooses others for each job.
 
-A launcher with a hostfile starts its processes on the nodes that it names: by ssh on nodes of somebody else, or it
+A launcher with a hostfile starts its processes on the nodes that it names: by ssh on nodes of another job, or it
 refuses (`A hostfile was provided that contains at least one node not present in the allocation`). A file that was
-written for one job, or for a cluster of fixed machines, is right by chance at most.
+written for one job, or for a cluster of fixed machines, is right only by chance.
 
-Silent where the script writes the file, where `--nodelist` names these nodes, and for the launcher's own host.
+Not reported where the script writes the file, where `--nodelist` names these nodes, and for the launcher's own host.
 
 ## Fix
 
-None: how a launcher wants its hostfile differs. `scontrol show hostnames "$SLURM_JOB_NODELIST"` names the job's nodes.
+None: the format differs between launchers. `scontrol show hostnames "$SLURM_JOB_NODELIST"` names the job's nodes.
 
 ## References
 
@@ -43,11 +43,11 @@ def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     path = job.beside.path(launch.invocation, setting.value)
     data = None if path is None else lookups.read(path, _MOST_BYTES)
     names = _names(data) if data else []
-    asked = job.request.value("nodelist")
-    unknown = job.request.has_option("nodelist") and asked is None
-    if not names or unknown or set(names) & {*_OWN, *(hosts(asked) or ())}:
+    nodelist = job.request.value("nodelist")
+    unknown = job.request.has_option("nodelist") and nodelist is None
+    if not names or unknown or set(names) & {*_OWN, *(hosts(nodelist) or ())}:
         return
-    if _is_touched(job, launch.invocation, setting):
+    if _may_be_written(job, launch.invocation, setting):
         return
     shown = ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
     yield Finding(
@@ -57,24 +57,24 @@ def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     )
 
 
-def _is_touched(job: Job, launcher: Invocation, setting: Setting) -> bool:
+def _may_be_written(job: Job, launcher: Invocation, setting: Setting) -> bool:
     """Whether a command before the launcher names the file, and so may write it."""
     name = (setting.text or "").rpartition("/")[2]
-    around = launcher.ancestors()
+    ancestors = launcher.ancestors()
     for command in job.invocations[: launcher.index]:
-        fields = [*command.argv[1:], *(one.target for one in command.redirects if one.target)]
-        if command not in around and any(shown_text(field).endswith(name) for field in fields):
+        fields = [*command.argv[1:], *(redirect.target for redirect in command.redirects if redirect.target)]
+        if command not in ancestors and any(shown_text(field).endswith(name) for field in fields):
             return True
     return False
 
 
 def _hostfile(launcher: Launcher) -> Setting | None:
-    """The file of nodes that a launcher is told."""
+    """The hostfile option of a launcher."""
     return launcher.hostfile or launcher.setting("hostfile", "machinefile")
 
 
 def _names(data: bytes) -> list[str]:
-    """The nodes of a hostfile; none where it is written otherwise."""
+    """The nodes of a hostfile; empty where it has another format."""
     lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.split("#")[0].strip()]
     found = [_LINE.fullmatch(line) for line in lines]
     return [each[1] for each in found if each is not None] if all(found) else []

@@ -1,14 +1,14 @@
-"""A launcher ends with an error before it starts anything: it does not take its command line.
+"""A launcher ends with an error before it starts anything: it refuses its command line.
 
 torchrun, `accelerate launch`, `deepspeed` and `composer` read their options strictly. One that they do not know
-(`--epochs` before the program, `--num-gpus` of deepspeed, which wants `_`), one without its value, a value that is no
-number, a command that ends before the program is named (a missing backslash): each ends with `error: …` or a ValueError
-in every task, after the job has waited for its nodes. `ray start` needs `--head` or `--address`, and takes the head's
-options with `--head` only. `horovodrun` needs `-np`, and mpirun a program.
+(`--epochs` before the program, `--num-gpus` of deepspeed, which wants `_`), one without its value, a value that is not
+a number, a command that ends before the program is named (a missing backslash): each ends with `error: …` or a
+ValueError in every task, after the job has waited for its nodes. `ray start` needs `--head` or `--address`, and accepts
+options of the head only with `--head`. `horovodrun` needs `-np`, and mpirun a program.
 
 ## Fix
 
-None: what was meant has to be known.
+None: only the author knows what was meant.
 
 ## References
 
@@ -31,7 +31,7 @@ CARD = Card(
     seen="runs of torch 2.13, accelerate 1.15 and DeepSpeed 0.19",
 )  # fmt: skip
 
-# Other checks speak of a launcher that does not fit its job.
+# Other checks report a launcher that does not fit its job.
 KINDS = frozenset({"option", "value", "program", "gpus"})
 
 
@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _empty_slot(job: Job, launch: Launch) -> Span | None:
-    """Where the script sets a variable to nothing that the launcher's line then uses."""
+    """The place where the script sets a variable to the empty string that the launcher's line then uses."""
     start = launch.launcher.span.start
     end = job.source.line_of(start).end
     for read in job.trace.reads:
