@@ -32,10 +32,10 @@ def check(job: Job) -> Iterator[Finding]:
     text = job.source.own.text
     returns = [match.start() for match in re.finditer(r"\r+(?=\n)", text)]
     lines = job.source.rows
-    which = "all its lines end" if len(returns) == lines else f"{len(returns)} of its {lines} lines end"
+    description = "all its lines end" if len(returns) == lines else f"{len(returns)} of its {lines} lines end"
     if len(returns) == 1:
-        which = f"line {job.line(returns[0])} ends"
-    message = f"sbatch refuses the script, as {which} in a DOS line break (\\r\\n); write \\n alone"
+        description = f"line {job.line(returns[0])} ends"
+    message = f"sbatch refuses the script, as {description} in a DOS line break (\\r\\n); write \\n alone"
     fix = None
     if len(returns) <= MOST_REMOVED:
         fix = Fix("end all lines in \\n", [remove(Span(at, text.index("\n", at))) for at in returns], safe=True)

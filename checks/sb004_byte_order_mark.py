@@ -38,8 +38,8 @@ def check(job: Job) -> Iterator[Finding]:
     if not job.is_embedded and "\0" in text:
         at = text.index("\0")
         row, count = job.line(at), text.count("\0")
-        which = f"the NUL byte on line {row}" if count == 1 else f"its {count} NUL bytes, the first on line {row}"
-        message = f"sbatch refuses the script for {which}; remove {'it' if count == 1 else 'them'}"
+        description = f"the NUL byte on line {row}" if count == 1 else f"its {count} NUL bytes, the first on line {row}"
+        message = f"sbatch refuses the script for {description}; remove {'it' if count == 1 else 'them'}"
         yield Finding(Span(at, at + 1), message)
 
 

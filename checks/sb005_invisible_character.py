@@ -49,14 +49,14 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             others = len(mark.characters) - 1
             if others:
-                what = f"sbatch does not read {name} and {others} more here as the plain characters they look like"
+                problem = f"sbatch does not read {name} and {others} more here as the plain characters they look like"
             elif mark.kind == "unseen":
-                what = f"sbatch takes {name}, which nobody sees, for a part of the word"
+                problem = f"sbatch takes {name}, which nobody sees, for a part of the word"
             else:
-                what = f"sbatch does not read {name} as {PLAIN[mark.kind]}"
-            message = f"{what}; {ADVICE[mark.kind]}"
+                problem = f"sbatch does not read {name} as {PLAIN[mark.kind]}"
+            message = f"{problem}; {ADVICE[mark.kind]}"
             if mark.edits is not None:
-                message = f"{what}; write `{_corrected(text.string[mark.start : mark.end], mark.start, mark.edits)}`"
+                message = f"{problem}; write `{_corrected(text.string[mark.start : mark.end], mark.start, mark.edits)}`"
         fix = None
         if mark.edits is not None:
             edits = [Edit(text.span(start, end), content) for start, end, content in mark.edits]

@@ -42,9 +42,9 @@ def check(job: Job) -> Iterator[Finding]:
 def _removal(job: Job, comment: IgnoreComment, unused: list[Selector]) -> Edit:
     """Removes the unused names from a comment; with the last one also the comment, and a line that holds only it."""
     assert comment.selectors is not None
-    left = [selector.text for selector in comment.selectors if selector not in unused]
-    if left:
-        return replace(Span(comment.selectors[0].span.start, comment.selectors[-1].span.end), ", ".join(left))
+    remaining = [selector.text for selector in comment.selectors if selector not in unused]
+    if remaining:
+        return replace(Span(comment.selectors[0].span.start, comment.selectors[-1].span.end), ", ".join(remaining))
     source = job.source
     if comment.own_line:
         return remove(source.full_line(source.row(comment.span.start)))

@@ -56,21 +56,21 @@ def check(job: Job) -> Iterator[Finding]:
     if groups and not directives.lines:
         # No directive is read at all: move the first command.
         lost = [line for lines in groups for line in lines]
-        what = f"the directive on line {job.line(lost[0].offset)} is only a comment; move the command below it"
+        consequence = f"the directive on line {job.line(lost[0].offset)} is only a comment; move the command below it"
         if len(lost) > 1:
             number = "both" if len(lost) == 2 else f"all {len(lost)}"
-            what = f"{number} directives below it are only comments; move the command below them"
-        message = f"sbatch stops reading options at this command, so {what}"
+            consequence = f"{number} directives below it are only comments; move the command below them"
+        message = f"sbatch stops reading options at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         yield Finding(stop.span, message, related=related, fix=_fix(job, lost) if len(groups) == 1 else None)
         return
     for lines in groups:
         span = Span(lines[0].span.start, lines[-1].span.end)
         if len(lines) == 1:
-            what = "this directive is only a comment; move it above that line"
+            consequence = "this directive is only a comment; move it above that line"
         else:
-            what = f"these {len(lines)} directives are only comments; move them above that line"
-        message = f"sbatch stops reading options at line {row}, so {what}"
+            consequence = f"these {len(lines)} directives are only comments; move them above that line"
+        message = f"sbatch stops reading options at line {row}, so {consequence}"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         yield Finding(span, message, related=related, fix=_fix(job, lines))
 

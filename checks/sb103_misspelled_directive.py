@@ -52,7 +52,7 @@ def _unread(job: Job, miss: NearMiss) -> Finding:
         return Finding(text.span(miss.start, miss.last), message, fix=Fix("write #SBATCH", [edit], safe=True))
     names = list(dict.fromkeys(f"--{setting.name}" for setting in miss.settings))
     unset = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not set"
-    why = {
+    reason = {
         "spelling": f"`#{miss.word}` is not `#SBATCH`",
         "indented": "a directive begins in the first column",
         "blank": "`# SBATCH` is not `#SBATCH`",
@@ -63,7 +63,7 @@ def _unread(job: Job, miss: NearMiss) -> Finding:
     is_off = not certain and bool(job.directives.lines) and all(each.name in DISPENSABLE for each in miss.settings)
     off = "" if certain else ", or `##SBATCH` if it is off on purpose"
     advice = "remove the blanks before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
-    message = f"{why}, so this line is a comment and {unset}; {advice}"
+    message = f"{reason}, so this line is a comment and {unset}; {advice}"
     hash_at = text.string.index("#", miss.start)
     word = text.span(hash_at + 1, miss.end)
     edits = [replace(word, "SBATCH" if text.string[miss.end] in " \t" else "SBATCH ")]

@@ -81,8 +81,8 @@ def _is_explained(words: PositionalWords) -> bool:
     if setting is not None:
         if typo(directives, setting) in (BLANK_AT_EQUALS, SINGLE_DASH, HASH) or swallowed_option(setting):
             return True
-        own = string[words.value_start : words.before[-1].end]
-        return OPEN_EXPANSION.search(own) is not None or own.count("`") % 2 == 1
+        own_value = string[words.value_start : words.before[-1].end]
+        return OPEN_EXPANSION.search(own_value) is not None or own_value.count("`") % 2 == 1
     if not words.before:
         return False
     last = words.before[-1]
@@ -97,12 +97,12 @@ def _is_explained(words: PositionalWords) -> bool:
 
 
 def _finding(job: Job, words: PositionalWords) -> Finding:
-    meant = words.meant()
-    fault = meant.fault or f"`{words.words[0]}` is neither an option nor a value"
+    guess = words.meant()
+    fault = guess.fault or f"`{words.words[0]}` is neither an option nor a value"
     when, worst = job.versions.in_brackets(words.problem.versions), job.versions.worst(words.problem.versions)
-    span = job.directives.text.span(words.start, meant.end or words.end)
-    fix = Fix(meant.title, meant.edits, meant.safe) if meant.edits else None
-    return Finding(span, f"{fault}, and sbatch refuses the script{when}; {meant.advice}", worst, fix=fix)
+    span = job.directives.text.span(words.start, guess.end or words.end)
+    fix = Fix(guess.title, guess.edits, guess.safe) if guess.edits else None
+    return Finding(span, f"{fault}, and sbatch refuses the script{when}; {guess.advice}", worst, fix=fix)
 
 
 def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:

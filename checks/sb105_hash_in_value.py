@@ -82,11 +82,11 @@ def _missing_value(job: Job, line: DirectiveLine) -> Iterator[Finding]:
         return  # plainly a comment
     for problem in job.directives.problems:
         if problem.kind == "missing-value" and problem.token is line.tokens[-1] and problem.versions is None:
-            what = "has no value, and sbatch refuses the script"
-            yield _without_value(job, line, problem.candidates[0], what, quotable=True)
+            effect = "has no value, and sbatch refuses the script"
+            yield _without_value(job, line, problem.candidates[0], effect, quotable=True)
 
 
-def _without_value(job: Job, line: DirectiveLine, name: str, what: str, quotable: bool) -> Finding:
+def _without_value(job: Job, line: DirectiveLine, name: str, effect: str, quotable: bool) -> Finding:
     """The finding on `-J #3`: sbatch reads the value of the last option as a comment."""
     text = job.directives.text
     start = line.comment_start
@@ -96,7 +96,7 @@ def _without_value(job: Job, line: DirectiveLine, name: str, what: str, quotable
     if quotable and word.strip("#") and end == line.end and not set(word) & set("\"'\\"):
         advice = f"write `{line.tokens[-1].text} {quote(word)}`"
         fix = Fix("quote the value", [replace(text.span(start, end), quote(word))])
-    message = f"`#` begins a comment, so --{name} {what}; {advice}"
+    message = f"`#` begins a comment, so --{name} {effect}; {advice}"
     return Finding(text.span(line.tokens[-1].start, end), message, fix=fix)
 
 

@@ -30,13 +30,13 @@ def check(job: Job) -> Iterator[Finding]:
         gap = gap_at_equals(job.directives, setting)
         if gap is None:
             continue
-        taken = f"the value `{gap.value}`" if gap.value else "an empty value"
+        value = f"the value `{gap.value}`" if gap.value else "an empty value"
         advice, fix = "write no blanks around the `=`", None
         if gap.end is not None:
             advice = f"write `{setting.written}{gap.sign or '='}{text.string[gap.end : gap.last]}`"
             fix = Fix("close the gap", [replace(text.span(gap.start, gap.end), gap.sign)], safe=True)
         span = Span(setting.option_span.start, text.span(gap.start, gap.last).end)
-        yield Finding(span, f"the blank ends the option, so --{setting.name} gets {taken}; {advice}", fix=fix)
+        yield Finding(span, f"the blank ends the option, so --{setting.name} gets {value}; {advice}", fix=fix)
 
 
 CASES = [

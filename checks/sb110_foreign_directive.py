@@ -92,33 +92,33 @@ def _effects(job: Job, foreign: Foreign) -> list[Effect]:
 
 def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
     for problem in foreign.problems:
-        why = f"with `{problem.message}`"
+        reason = f"with `{problem.message}`"
         if problem.kind == "unknown-option":
-            why = f"for {problem.written}, which it cannot translate"
-        said = f"it refuses the script {why}{job.versions.in_brackets(problem.versions)}"
-        yield Effect(problem.span, "", said, problem.versions)
+            reason = f"for {problem.written}, which it cannot translate"
+        effect = f"it refuses the script {reason}{job.versions.in_brackets(problem.versions)}"
+        yield Effect(problem.span, "", effect, problem.versions)
     for setting, refusal in foreign.refused:
         when = job.versions.in_brackets(refusal.versions)
-        said = f"it refuses the script with `{refusal.message}` for {_shown(setting)}{when}"
-        yield Effect(setting.span, _shown(setting), said, refusal.versions)
+        effect = f"it refuses the script with `{refusal.message}` for {_shown(setting)}{when}"
+        yield Effect(setting.span, _shown(setting), effect, refusal.versions)
 
 
 def _conflicts(job: Job) -> Iterator[Effect]:
     """The effects of foreign settings that conflict with other settings of the job."""
     for conflict in conflicts(job):
-        own = [each for each in conflict.settings if isinstance(each, Setting)]
+        settings = [each for each in conflict.settings if isinstance(each, Setting)]
         others = [each for each in conflict.settings if isinstance(each, ForeignSetting)]
         if not others or not conflict.refused:
             continue
         versions = None if conflict.refused == job.versions.majors else conflict.refused
         when, option = job.versions.in_brackets(versions), _shown(others[-1])
-        if own:
-            line = job.line(own[-1].span.start)
-            said = f"it refuses {option} beside {own[-1].written} of line {line}{when}: `{conflict.message}`"
-            yield Effect(others[-1].span, option, said, versions, own[-1])
+        if settings:
+            line = job.line(settings[-1].span.start)
+            effect = f"it refuses {option} beside {settings[-1].written} of line {line}{when}: `{conflict.message}`"
+            yield Effect(others[-1].span, option, effect, versions, settings[-1])
         else:
-            said = f"it refuses the script with `{conflict.message}` for {option}{when}"
-            yield Effect(others[-1].span, option, said, versions)
+            effect = f"it refuses the script with `{conflict.message}` for {option}{when}"
+            yield Effect(others[-1].span, option, effect, versions)
 
 
 def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
@@ -141,12 +141,12 @@ def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
         value = setting.applied_to(block.value)
         if versions != () and not _mean_the_same(setting, value, block.value):
             place = f"{job.source.slice(block.span)} of line {job.line(block.span.start)}"
-            said = f"{_with_unit(setting, value)} replaces {place}{job.versions.in_brackets(versions)}"
-            return Effect(setting.span, _shown(setting, value), said, versions, block)
+            effect = f"{_with_unit(setting, value)} replaces {place}{job.versions.in_brackets(versions)}"
+            return Effect(setting.span, _shown(setting, value), effect, versions, block)
     if in_block or not directives.certain or _is_product(job, setting):
         return None
-    said = f"this one sets {_with_unit(setting)}{job.versions.in_brackets(setting.versions)}"
-    return Effect(setting.span, _shown(setting), said, setting.versions, adds=True)
+    effect = f"this one sets {_with_unit(setting)}{job.versions.in_brackets(setting.versions)}"
+    return Effect(setting.span, _shown(setting), effect, setting.versions, adds=True)
 
 
 def _since(within: Range, version: str) -> tuple[str, ...] | None:

@@ -142,24 +142,25 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
     written, span = problem.written, problem.span
     if job.source.slice(span).startswith(written):
         span = Span(span.start, span.start + len(written))
-    what, refuses = f"sbatch has no option {written} and refuses the script", f"sbatch refuses the script for {written}"
+    failure = f"sbatch has no option {written} and refuses the script"
+    refusal = f"sbatch refuses the script for {written}"
     if block is not job.directives:
-        what, refuses = f"{block.command} has no option {written} and fails", f"{block.command} refuses {written}"
-    meant = _meant(job, block.command, written)
-    if meant is not None:
-        name, replaced, certain = meant
+        failure, refusal = f"{block.command} has no option {written} and fails", f"{block.command} refuses {written}"
+    guess = _meant(job, block.command, written)
+    if guess is not None:
+        name, replaced, certain = guess
         instead = f"--{name}=" if written[replaced - 1] == ":" else f"--{name}"
         fix = None
         if _fits_value(job, block.command, problem, instead) and span.end - span.start == len(written):
             fix = Fix(f"write --{name}", [replace(Span(span.start, span.start + replaced), instead)], safe=certain)
-        return Finding(span, f"{what}; did you mean {instead}{written[replaced:]}?", fix=fix)
+        return Finding(span, f"{failure}; did you mean {instead}{written[replaced:]}?", fix=fix)
     if commands:
         other = next(iter(commands))
-        return Finding(span, f"{what}: it is an option of {other}; remove it")
+        return Finding(span, f"{failure}: it is an option of {other}; remove it")
     if job.site.plugins_listed:
-        return Finding(span, f"{what}: neither Slurm nor a plugin of your site adds it; remove it")
+        return Finding(span, f"{failure}: neither Slurm nor a plugin of your site adds it; remove it")
     if not problem.name.strip("-"):
-        return Finding(span, f"{what}; remove it, or write a blank after the `#` of a comment")
+        return Finding(span, f"{failure}; remove it, or write a blank after the `#` of a comment")
     if commands or not is_plausible(written):
         # A plugin cannot add a letter, nor a name that begins with a dash.
         advice = "remove it"
@@ -167,10 +168,10 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
             advice = f"write --{problem.name}, with two dashes"
         elif written[:2] == "--":
             advice = "remove it, or name it under plugin-options if a plugin of your site adds it"
-        return Finding(span, f"{what}; {advice}")
+        return Finding(span, f"{failure}; {advice}")
     plugin = _similar_plugin(problem.name)
-    whose = f"the {plugin} plugin, whose options begin like it," if plugin else "a plugin of your site"
-    message = f"{refuses} unless {whose} adds it; then name it under plugin-options"
+    source = f"the {plugin} plugin, whose options begin like it," if plugin else "a plugin of your site"
+    message = f"{refusal} unless {source} adds it; then name it under plugin-options"
     return Finding(span, message, "warning")
 
 
@@ -191,10 +192,10 @@ def _meant(job: Job, command: str, written: str) -> tuple[str, int, bool] | None
     letter = newest.letters.get(name)
     if letter is not None and letter.name in names:
         return letter.name, len(written), False
-    meant = SYNONYMS.get(folded)
-    if meant not in names:
-        meant = None if folded.startswith("-") else _nearest(folded, (*names, *plugin_options()))
-    return None if meant is None else (meant, len(written), False)
+    guess = SYNONYMS.get(folded)
+    if guess not in names:
+        guess = None if folded.startswith("-") else _nearest(folded, (*names, *plugin_options()))
+    return None if guess is None else (guess, len(written), False)
 
 
 @once
@@ -252,11 +253,11 @@ def _unlisted(job: Job) -> Iterator[Finding]:
         else:
             missing = job.site.plugins_listed and setting.name not in site_names(job.site.plugin_options)
         if missing:
-            what = (
+            failure = (
                 f"--{setting.name} is an option of the {setting.plugin} plugin, which sbatch of your site does not have"
             )
             advice = "give it to srun" if setting.plugin == "pyxis" else "remove it"
-            yield Finding(setting.option_span, f"{what}: it refuses the script; {advice}")
+            yield Finding(setting.option_span, f"{failure}: it refuses the script; {advice}")
 
 
 CASES = [

@@ -92,8 +92,8 @@ def _in_command(job: Job, block: Directives) -> Iterator[Finding]:
         if last is None or last is not settings[-1] or last.value is None:
             continue
         for setting in written[:-1]:
-            own = setting.known and typo(block, setting) is None and setting.token is not last.token
-            if own and last.known and job.source.slice(setting.span).startswith(setting.written):
+            is_own = setting.known and typo(block, setting) is None and setting.token is not last.token
+            if is_own and last.known and job.source.slice(setting.span).startswith(setting.written):
                 yield _finding(job, block, setting, written)._replace(fix=None)
 
 

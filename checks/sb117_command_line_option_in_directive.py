@@ -48,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         harmless = setting.name in HARMLESS
         instead = "give it on the command line" if setting.name in ("quiet", "verbose") else "remove it"
-        does, instead = EFFECTS.get(setting.name, ("does nothing in a directive", instead))
+        effect, instead = EFFECTS.get(setting.name, ("does nothing in a directive", instead))
         # The fix removes all of a line at once, so that the line is removed with them.
         same = [each for each in found if each.line is setting.line and (each.name in HARMLESS) == harmless]
         title = "remove " + ", ".join(each.written for each in same)
@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
                 break
             last = other
         span = Span(setting.span.start, last.span.end)
-        yield Finding(span, f"{setting.written} {does}; {instead}", severity, fix=fix)
+        yield Finding(span, f"{setting.written} {effect}; {instead}", severity, fix=fix)
 
 
 def _is_misplaced(job: Job, setting: Setting) -> bool:

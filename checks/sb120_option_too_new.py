@@ -64,10 +64,10 @@ def _new(job: Job, span: Span, message: str) -> Finding:
 
 def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
     """What the releases without the option do, and what to do about it."""
-    what = "refuses the script" if command == "sbatch" else "fails"
+    failure = "refuses the script" if command == "sbatch" else "fails"
     if job.versions.suffix(versions):
-        return f"an older {command} {what}; remove it, or set slurm-version if yours is new enough"
-    return f"your {command} is older, and {what}; remove it, or correct slurm-version"
+        return f"an older {command} {failure}; remove it, or set slurm-version if yours is new enough"
+    return f"your {command} is older, and {failure}; remove it, or correct slurm-version"
 
 
 CASES = [

@@ -129,13 +129,13 @@ def _two_numbers(job: Job, setting: Setting, text: str, limit: int) -> Iterator[
 def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str | None) -> Finding:
     """The finding on a limit. `instead`: what was meant, or without `evidence` another spelling of the same limit."""
     assert setting.value_span is not None
-    gets = "1 minute" if limit == 1 else f"{limit} minutes"
+    duration = "1 minute" if limit == 1 else f"{limit} minutes"
     if instead is None:
         message = f"`{setting.text}` is minutes and seconds; write H:MM:SS to be clear"
     elif evidence:
-        message = f"`{setting.text}` is {gets}, but {evidence}; write {instead}"
+        message = f"`{setting.text}` is {duration}, but {evidence}; write {instead}"
     else:
-        message = f"`{setting.text}` is {gets}; write {instead} to be clear"
+        message = f"`{setting.text}` is {duration}; write {instead} to be clear"
     fix = None
     if instead is not None:
         fix = Fix(f"write {instead}", [replacement(job.directives, setting, instead)], safe=not evidence)

@@ -46,11 +46,11 @@ def _step_after_limit(job: Job) -> Iterator[Finding]:
             continue
         head, _, after = setting.text.partition("%")
         limit, step, rest = after.partition(array.dropped_step)
-        meant = f"{head[:-1]}{step}]%{limit}{rest}" if head.endswith("]") else f"{head}{step}%{limit}{rest}"
-        moved = indexes(meant, job.versions.last)
+        intended = f"{head[:-1]}{step}]%{limit}{rest}" if head.endswith("]") else f"{head}{step}%{limit}{rest}"
+        moved = indexes(intended, job.versions.last)
         if moved is not None and moved.tasks < array.tasks:
-            message = f"the step `{step}` behind the limit is dropped, so all {array.tasks} tasks run; write {meant}"
-            fix = Fix(f"write {meant}", [replacement(job.directives, setting, meant)])
+            message = f"the step `{step}` behind the limit is dropped, so all {array.tasks} tasks run; write {intended}"
+            fix = Fix(f"write {intended}", [replacement(job.directives, setting, intended)])
             yield Finding(setting.value_span or setting.span, message, "warning", fix=fix)
 
 

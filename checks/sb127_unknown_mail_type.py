@@ -49,14 +49,14 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
             continue
         read = mail.events(text)
         if read.unknown and (read.events or read.none):
-            meant = [mail.meant(word) for word in read.unknown]
-            instead = None if None in meant else " and ".join(dict.fromkeys(each for each in meant if each))
+            guesses = [mail.meant(word) for word in read.unknown]
+            instead = None if None in guesses else " and ".join(dict.fromkeys(each for each in guesses if each))
             whole = mail.corrected(text)
             fix = None
             if instead is not None and whole is not None:
                 fix = Fix(f"write {instead}", [replacement(job.directives, setting, whole)])
-            what = "is no mail event" if len(read.unknown) == 1 else "are no mail events"
-            message = f"{_quoted(read.unknown)} {what}, and sbatch drops such words without an error"
+            predicate = "is no mail event" if len(read.unknown) == 1 else "are no mail events"
+            message = f"{_quoted(read.unknown)} {predicate}, and sbatch drops such words without an error"
             message = f"{message}; {EVENTS if instead is None else f'write {instead}'}"
             yield Finding(span_of_words(job.directives, setting, read.unknown), message, fix=fix)
         elif read.none:

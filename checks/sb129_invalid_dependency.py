@@ -51,7 +51,7 @@ def _bare_jobs(job: Job) -> Iterator[Finding]:
         read = parse(text, job.versions.last)
         if isinstance(read, DependencyFault):
             continue
-        kind, meant = "", text
+        kind, intended = "", text
         bare: list[str] = []
         for term in reversed(read.terms):
             before = next((each for each in reversed(read.terms) if each.end <= term.start and not each.bare), None)
@@ -60,12 +60,12 @@ def _bare_jobs(job: Job) -> Iterator[Finding]:
             kind = before.type
             bare.insert(0, text[term.start : term.end])
             joined = ":" if text[term.start - 1] == "," else f"?{kind}:"
-            meant = meant[: term.start - 1] + joined + meant[term.start :]
+            intended = intended[: term.start - 1] + joined + intended[term.start :]
         if bare:
             ids = " and ".join(f"`{each}`" for each in bare)
             message = f"{ids} without a type {'means' if len(bare) == 1 else 'mean'} afterany, not {kind}"
-            fix = Fix(f"write {meant}", [replacement(job.directives, setting, meant)])
-            yield Finding(span_of_words(job.directives, setting, tuple(bare)), f"{message}; write {meant}", fix=fix)
+            fix = Fix(f"write {intended}", [replacement(job.directives, setting, intended)])
+            yield Finding(span_of_words(job.directives, setting, tuple(bare)), f"{message}; write {intended}", fix=fix)
 
 
 CASES = [

@@ -7,7 +7,7 @@ block as its value: the job is called `--nodes=2`, and has no such option. Names
 features, licences) are not checked.
 
 Options of srun, sbatch and salloc on a command line are checked too. Two options without a space between them are one:
-`--container-image=train.sqsh--gres=gpu:8` names an image, and no GPUs are asked for.
+`--container-image=train.sqsh--gres=gpu:8` names an image, and no GPUs are requested.
 
 ## Fix
 

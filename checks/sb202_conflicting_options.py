@@ -3,8 +3,8 @@
 With `--mem` and `--mem-per-cpu` together sbatch stops: "--mem, --mem-per-cpu, and --mem-per-gpu are mutually
 exclusive." Other pairs are `--exclusive` with `--oversubscribe`, `--cpus-per-gpu` with `--cpus-per-task`, `--core-spec`
 with `--thread-spec`, `--bb` with `--bbf`, `--nodes` with `--distribution=arbitrary`, a `--segment` that does not divide
-the nodes, a deadline before the begin. `--hint` beside `--threads-per-core`, `--ntasks-per-core` or `-B` is silently
-dropped.
+the nodes, a deadline before the begin time. `--hint` beside `--threads-per-core`, `--ntasks-per-core` or `-B` is
+silently dropped.
 
 Which pairs are refused depends on the release: a finding names the releases, and is a warning where most releases of
 the range still accept the pair. gpu-request-conflict reports requests for GPUs.

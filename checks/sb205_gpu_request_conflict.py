@@ -101,11 +101,11 @@ def _steps(job: Job) -> Iterator[Finding]:
         if isinstance(items, ResourceFault):
             continue  # no release accepts it, with or without the other option
         gpus = [each for each in items if each.name == "gpu"]
-        own = ",".join(f"{each.type}:{each.count}" if each.type else str(each.count) for each in gpus)
+        counts = ",".join(f"{each.type}:{each.count}" if each.type else str(each.count) for each in gpus)
         yield Finding(
             gres.span,
             f"srun refuses `{gres.as_written}`{job.versions.suffix(refused)}, as it takes over {setting.shown} (line "
-            f"{job.line(setting.span.start)}); write --gpus-per-node={own}",
+            f"{job.line(setting.span.start)}); write --gpus-per-node={counts}",
             job.versions.worst(refused),
             related=[(setting.span, "with this")],
         )

@@ -58,17 +58,17 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
         return
     if request.has_any_option(OF_GPUS):
         return
-    each = total // nodes if total % nodes == 0 else None
-    if each is not None and each in (MOST_ON_A_NODE, job.site.gpus_per_node):
+    per_node = total // nodes if total % nodes == 0 else None
+    if per_node is not None and per_node in (MOST_ON_A_NODE, job.site.gpus_per_node):
         return
-    found = _gpus_needed_per_node(job, nodes, each)
+    found = _gpus_needed_per_node(job, nodes, per_node)
     if found is None:
         return
     place, wanted = found
     advice, fix = "ask for them with --gpus-per-node", None
     count = gpu_count("gpus", setting.text or "", request.version)
-    if each is not None and count is not None and count.kind is not None:
-        option = f"--gpus-per-node={count.kind}{':' if count.kind else ''}{each}"
+    if per_node is not None and count is not None and count.kind is not None:
+        option = f"--gpus-per-node={count.kind}{':' if count.kind else ''}{per_node}"
         advice = f"write {option}"
         literal = literal_number(job, setting.value_span) is not None or count.kind
         if literal and setting.value_line is setting.line and "\n" not in job.source.slice(setting.span):
@@ -84,7 +84,7 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
     )
 
 
-def _gpus_needed_per_node(job: Job, nodes: int, each: int | None) -> tuple[Span, int] | None:
+def _gpus_needed_per_node(job: Job, nodes: int, per_node: int | None) -> tuple[Span, int] | None:
     """The first command that needs the same number of GPUs on each node: its place, and that number.
 
     It is a launcher of a fixed number of processes on each node, or a step with a task for each GPU.
@@ -94,12 +94,12 @@ def _gpus_needed_per_node(job: Job, nodes: int, each: int | None) -> tuple[Span,
         if step is None or not launcher.spawns or world.nodes != nodes or launcher.cpu:
             continue
         count = launcher.processes_per_task
-        if isinstance(count, int) and count > 1 and (each is None or count == each) and world.starts_per_node == 1:
-            if _inherits_gpus(step):
+        if isinstance(count, int) and count > 1 and (per_node is None or count == per_node):
+            if world.starts_per_node == 1 and _inherits_gpus(step):
                 return launcher.span, count
     for step in job.steps:
         tasks = step.tasks_per_node
-        if step.nodes == nodes and tasks is not None and tasks > 1 and tasks == each and _inherits_gpus(step):
+        if step.nodes == nodes and tasks is not None and tasks > 1 and tasks == per_node and _inherits_gpus(step):
             if not is_repeatable_step(step):
                 return step.invocation.name_span, tasks
     return None
@@ -115,23 +115,23 @@ def _uneven_tasks(job: Job) -> Iterator[Finding]:
     tasks, nodes, setting = request.tasks, request.exact_nodes(), request.setting("ntasks")
     if tasks is None or setting is None or nodes is None or not 1 < nodes < tasks or tasks % nodes:
         return
-    each = tasks // nodes
-    if request.has_any_option(OF_TASKS) or request.gpus_per_node() != each:
+    per_node = tasks // nodes
+    if request.has_any_option(OF_TASKS) or request.gpus_per_node() != per_node:
         return
     for step in job.steps:
         if step.geometry.reason is None or step.geometry.reason[0] != setting.span or not step.certain:
             continue
         if step.nodes != nodes or "distribution" in step.options or is_repeatable_step(step):
             continue
-        option, place = f"--ntasks-per-node={each}", step.invocation.name_span
-        own = any({"ntasks", "nodes", "ntasks-per-node"} & other.options.keys() for other in job.steps)
+        option, place = f"--ntasks-per-node={per_node}", step.invocation.name_span
+        steps_set_tasks = any({"ntasks", "nodes", "ntasks-per-node"} & other.options.keys() for other in job.steps)
         fix = None
         if whole(setting.text) is not None and literal_number(job, setting.value_span) is not None:
-            fix = Fix("ask for the tasks by node", [insertion(job.directives, option)], safe=not own)
+            fix = Fix("ask for the tasks by node", [insertion(job.directives, option)], safe=not steps_set_tasks)
         yield Finding(
             setting.span,
             f"Slurm may put {tasks - nodes + 1} of these {tasks} tasks on one node, where ranks of line "
-            f"{job.line(place.start)} then share {each} GPUs; write {option} too",
+            f"{job.line(place.start)} then share {per_node} GPUs; write {option} too",
             related=[(place, "starts a task for each GPU")],
             fix=fix,
         )

@@ -75,10 +75,10 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if max(ids) >= available:
             first = min(each for each in ids if each >= available)
-            has = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
-            left = "no GPU" if ids[0] >= available else "fewer GPUs"  # CUDA stops at the first that does not exist
+            gpus = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
+            visible = "no GPU" if ids[0] >= available else "fewer GPUs"  # CUDA stops at the first that does not exist
             message = (
-                f"the job has {has}, but {name} names GPU {first}: programs find {left}, or those of another job; "
+                f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or those of another job; "
                 f"leave {name} to Slurm"
             )
             safe = available == 1 and len(ids) == 1

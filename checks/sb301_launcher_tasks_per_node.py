@@ -93,10 +93,10 @@ def _consequence(step: Step, launch: Launch) -> str:
 
 
 def _advice(job: Job, step: Step, reason: Span) -> str:
-    own = task_option_at(step, reason)
+    option = task_option_at(step, reason)
     settings = [each for each in map(job.request.setting, ("ntasks-per-node", "ntasks")) if each is not None]
-    names = [own.name] if own else [each.name for each in settings]
-    if not own and reason not in [each.span for each in settings] or "ntasks" in names and step.nodes is None:
+    names = [option.name] if option else [each.name for each in settings]
+    if not option and reason not in [each.span for each in settings] or "ntasks" in names and step.nodes is None:
         return "give srun `--ntasks=$SLURM_NNODES --ntasks-per-node=1`"
     options = {"ntasks-per-node": "`--ntasks-per-node=1`", "ntasks": f"`--ntasks={step.nodes}`"}
     return "set " + " and ".join(options[name] for name in names)

@@ -190,7 +190,7 @@ def _node_setting(job: Job, step: Step, program: Invocation) -> tuple[int, Span,
     sign = sign_of_rank(job, program, step)
     if sign is not None and sign.kind == "lightning" and sign.nodes is not None and sign.source:
         return sign.nodes, sign.span, f"num_nodes={sign.nodes}` in `{sign.source}"
-    found, is_rank = None, False
+    setting, is_rank = None, False
     for option, value, field in program_options(argv[python.after :], _counted):
         text = None if value is None else text_of(value)
         if text is None or not is_number(text):
@@ -198,11 +198,11 @@ def _node_setting(job: Job, step: Step, program: Invocation) -> tuple[int, Span,
         if _counted(option) == "nodes":
             lightning = bool(LIGHTNING_NODES.fullmatch(option))
             glue = "=" if "=" in shown_text(field) else " "
-            found = parse_integer(text), span_of(field), f"{option}{glue}{text}"
+            setting = parse_integer(text), span_of(field), f"{option}{glue}{text}"
             is_rank = is_rank or lightning
         else:
             is_rank = is_rank or parse_integer(text) == step.tasks_per_node and parse_integer(text) > 1
-    return found if is_rank else None
+    return setting if is_rank else None
 
 
 def _change(job: Job, step: Step, argument: Span, number: int) -> tuple[Span, Edit | None]:

@@ -60,13 +60,13 @@ def check(job: Job) -> Iterator[Finding]:
     places = by_place(find_worlds(job))
     for place in places:
         found = [_mismatch(job, world) for world in place]
-        wrong = [each for each in found if each is not None]
-        if not wrong or len(wrong) < sum(world.processes is not None for world in place):
+        mismatches = [each for each in found if each is not None]
+        if not mismatches or len(mismatches) < sum(world.processes is not None for world in place):
             continue  # one of its alternatives is right
-        certain = len(wrong) == len(place)  # otherwise the number is a default that the caller may replace
-        few = wrong[0].processes < wrong[0].gpus
-        if not few or certain and len(places) == 1 and _leaves_gpus_idle(job, wrong[0].world):
-            yield _finding(job, wrong[0], None if certain and not few else "warning")
+        certain = len(mismatches) == len(place)  # otherwise the number is a default that the caller may replace
+        few = mismatches[0].processes < mismatches[0].gpus
+        if not few or certain and len(places) == 1 and _leaves_gpus_idle(job, mismatches[0].world):
+            yield _finding(job, mismatches[0], None if certain and not few else "warning")
 
 
 def _mismatch(job: Job, world: LaunchWorld) -> Mismatch | None:

@@ -148,14 +148,14 @@ def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
         sign = rank_sign(job, command)
         if sign is None and not (job.request.asks_for_gpus and _trains_alone(command)) or sign and sign.kind == "jax":
             continue
-        why = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
+        reason = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
         if sign is not None:
-            why = f"{sign.words}, and nothing starts any on {_other_nodes(nodes)}"
+            reason = f"{sign.words}, and nothing starts any on {_other_nodes(nodes)}"
         word = command.name_span
         yield Finding(
             # a word assembled from several places cannot be marked
             command.span if word.start < command.span.start < word.end else word,
-            f"{basename(command.argv[0]) or 'the program'} runs once, on the first of {nodes} nodes only: {why}; "
+            f"{basename(command.argv[0]) or 'the program'} runs once, on the first of {nodes} nodes only: {reason}; "
             "start it with srun, or ask for one node",
             None if sign is not None and (sign.nodes or 1) > 1 else "warning",
             related=[] if sign is None else [(sign.span, sign.words)],

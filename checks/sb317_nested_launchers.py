@@ -135,8 +135,8 @@ def _launcher_in_mpi(job: Job, world: World) -> Finding | None:
         return None
     total, per_node, nodes = outer.total_processes, world.starts_per_node, job.request.exact_nodes()
     number = None if total is None else total.number
-    many = per_node is not None and per_node > 1
-    if not many and (per_node is not None or number is None or nodes is None or number <= nodes):
+    several = per_node is not None and per_node > 1
+    if not several and (per_node is not None or number is None or nodes is None or number <= nodes):
         return None
     if any(world.invocation.state.variables.get(name) for name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")):
         return None

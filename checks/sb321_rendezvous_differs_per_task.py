@@ -44,12 +44,12 @@ def check(job: Job) -> Iterator[Finding]:
             consequence = "the first node trains alone, and the others do not find it"
             if kind == "id":
                 consequence = "each trains a copy of its own, and the job still exits with 0"
-        what, instead = "port", "a port that the batch shell computes"
+        part, instead = "port", "a port that the batch shell computes"
         if kind == "id":
-            what, instead = "`--rdzv_id`", "`$SLURM_JOB_ID`"
+            part, instead = "`--rdzv_id`", "`$SLURM_JOB_ID`"
         yield Finding(
             expansion.span,
-            f"each task expands `{written_expansion(expansion)}` itself, so the {what} of {world.name} "
+            f"each task expands `{written_expansion(expansion)}` itself, so the {part} of {world.name} "
             f"(line {job.line(world.span.start)}) differs on each node: {consequence}; write {instead}",
             None if all(joins_other_nodes(job, each) for each in place) else "warning",
             related=[(world.span, "the launcher that gets it")],

@@ -67,8 +67,8 @@ def _sets_failure_handling(step: Step) -> bool:
     if "kill-on-bad-exit" in step.options or "wait" in step.options:
         return True
     names = ("SLURM_KILL_BAD_EXIT", "SLURM_WAIT")
-    own = {name for name, _ in step.invocation.variables}
-    return any(name in own or is_set(step.invocation, name) for name in names)
+    variables = {name for name, _ in step.invocation.variables}
+    return any(name in variables or is_set(step.invocation, name) for name in names)
 
 
 def _distributed_program(job: Job, step: Step) -> str | None:

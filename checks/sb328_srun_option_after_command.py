@@ -158,9 +158,9 @@ def _unread(job: Job, step: Step, start: int, shell: Invocation, of_string: bool
         found.append(start + option.word)
         if option.value_word is not None and option.value_word != option.word:
             found.append(start + option.value_word)
-    whose = "its string" if of_string else "the script"
+    reader = "its string" if of_string else "the script"
     written = [each.written for each in parsed.options]
-    finding = _finding(step, found, written, f"`{shell.name}` gets {{it}}, and {whose} reads no argument")
+    finding = _finding(step, found, written, f"`{shell.name}` gets {{it}}, and {reader} reads no argument")
     return finding._replace(fix=partial(_moved, job, step, found)) if of_string else finding
 
 

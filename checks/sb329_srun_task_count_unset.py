@@ -138,8 +138,8 @@ def _is_set_by_task(variable: Variable) -> bool:
 def _may_use_mpi(job: Job, step: Step) -> bool:
     """Whether the program of the step may use MPI, so that several copies are intended."""
     loaded = [word for each in job.invocations if each.name in ("module", "ml") for word in each.words[1:]]
-    own = [word for each in step.program for word in each.words]
-    return any(MPI.search(word) for word in (*loaded, *own))
+    words = [word for each in step.program for word in each.words]
+    return any(MPI.search(word) for word in (*loaded, *words))
 
 
 def _fix(job: Job, step: Step, one: str, safe: bool) -> Fix | None:

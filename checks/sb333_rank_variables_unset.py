@@ -78,8 +78,8 @@ def _is_bare(job: Job, command: Invocation) -> bool:
 
 def _message(job: Job, command: Invocation, program: PythonProgram, need: Need) -> str:
     by = "srun" if any(each.name == "srun" for each in command.ancestors()) else "nothing here"
-    does = "does not set" if by == "srun" else "sets"
-    begin = f"{program.path} needs {need.name} (line {need.line}), which {by} {does}, and {need.error}"
+    verb = "does not set" if by == "srun" else "sets"
+    begin = f"{program.path} needs {need.name} (line {need.line}), which {by} {verb}, and {need.error}"
     tasks = f", or give each task `{need.name}=${_SLURM_VARIABLES[need.name]}`" if by == "srun" else ""
     return f"{begin}; start it with torchrun{tasks}"
 
@@ -171,10 +171,10 @@ class _CertainReads:
         call = self.calls.get(id(node))
         if call is None:
             return
-        own = {each.arg for each in call.node.keywords}
+        keys = {each.arg for each in call.node.keywords}
         if call.name == _MEETING and call.certain and len(call.node.args) < 2:
-            by_environment = "init_method" not in own or call.keyword("init_method") == "env://"
-            if by_environment and own.isdisjoint({"rank", "world_size", "store"}) and call.keyword("backend") != "mpi":
+            by_environment = "init_method" not in keys or call.keyword("init_method") == "env://"
+            if by_environment and keys.isdisjoint({"rank", "world_size", "store"}) and call.keyword("backend") != "mpi":
                 self.needs.append(Need("RANK", call.node.lineno, "init_process_group ends with an error"))
         function = self.functions.get(call.name)
         if function is not None and call.name not in self.called and depth < _DEPTH:
