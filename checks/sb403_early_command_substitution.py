@@ -5,9 +5,9 @@ srun starts the tasks. All tasks get the first node's name, address or interface
 compare the wrong name, or write the same file. `$$`, `$RANDOM` and `$(mktemp)` in a file name are the same for all
 tasks too.
 
-A warning where a process is told its own node (`--local_addr`, `NODE_IP`), where the name is compared, and where it is
-part of a file name; advice where it is only printed. What is meant for the whole job is not reported: an address at
-which all tasks meet, a date, a port, and the value of a variable of its own.
+A warning where a process gets its own node from it (`--local_addr`, `NODE_IP`), where the name is compared, and where
+it is part of a file name; advice where it is only printed. What is meant for the whole job is not reported: an address
+at which all tasks meet, a date, a port, and the value of a variable of its own.
 
 ## Fix
 

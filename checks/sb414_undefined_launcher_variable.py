@@ -127,7 +127,6 @@ def _sets_options(job: Job) -> bool:
 
 
 def _of_launchers(job: Job) -> Iterator[Finding]:
-    seen: set[Span] = set()
     for launch in job.launches:
         if not _has_own_variables(job, launch):
             continue  # a script that sets none of them gets all from outside
@@ -137,9 +136,8 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
             unknown = [piece.expansion for piece in option.value or () if piece.text is None and piece.expansion]
             for expansion in unknown:
                 name, place = expansion.name, expansion.span
-                if place in seen or _may_be_set(job, name) or _is_from_image(launch, expansion):
+                if _may_be_set(job, name) or _is_from_image(launch, expansion):
                     continue
-                seen.add(place)
                 dashes = "-" if len(option.name) == 1 else "--"
                 yield Finding(
                     place,

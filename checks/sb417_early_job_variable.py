@@ -1,7 +1,7 @@
 """The batch shell expands a variable of the job inside a program of the tasks.
 
 `srun bash -c "train --nodes $SLURM_JOB_NUM_NODES"` works: the variable is the same for all tasks, so it does not matter
-which shell expands it. Some prefer to have everything in such a string expanded by the tasks, so that nobody has to
+which shell expands it. Some prefer to have everything in such a string expanded by the tasks, so that readers need not
 know which variables differ between them. SLURM_NNODES and SLURM_NTASKS are the job's counts in the batch shell and the
 step's counts in its tasks; where these differ, nothing is reported.
 

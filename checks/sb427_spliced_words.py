@@ -2,7 +2,7 @@
 
 `bash -c '… ARGS='"$ARGS"' …'` closes the quotes of the program, inserts the value, and opens them again. The inner
 shell reads `ARGS=-v /data:/data`: an assignment, and a command `/data:/data` that it does not find. With one word all
-is well, so it shows only when somebody passes two.
+is well, so the fault shows only with two.
 
 Reported for names that suggest several words: arguments, options, flags.
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import PyxisOption, is_heterogeneous, pyxis_options
 from sbatchlint.analysis.editing.options import remove_step_option
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.job import Step
 from sbatchlint.job.containers import opposite
 from sbatchlint.job.once import once
@@ -38,22 +38,18 @@ ONCE = frozenset({"container-image", "container-name", "container-workdir", "con
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[tuple[Span, Span]] = set()
     for step in job.steps:
         if is_heterogeneous(step):
             continue
         options = pyxis_options(step)
         for index, second in enumerate(options):
             for first in options[:index]:
-                if (first.span, second.span) in seen:
-                    continue
                 if first.name == opposite(second.name):
                     what = f"`--{second.name}` with `--{first.name}`"
                 elif _is_repeated(first, second):
                     what = f"a second `--{first.name}`"
                 else:
                     continue
-                seen.add((first.span, second.span))
                 inherited = ", inherited by every srun" if first.inherited and not second.inherited else ""
                 effect = "sbatch refuses the script" if second.inherited else "srun starts nothing"
                 edits = _without_first(job, step, first, second)

@@ -8,8 +8,8 @@ relative name is in the folder where the job was submitted, which need not be th
 directory.
 
 Nothing is reported wherever the path may exist after all: an unknown mount, folders that images contain, file systems
-that the site may mount (with pyxis: all that the script does not itself mount for another container, as nobody mounts
-what is there already), and Apptainer's own binds.
+that the site may mount (with pyxis: all that the script does not itself mount for another container, as there is no
+need to mount what is there already), and Apptainer's own binds.
 
 ## Fix
 

@@ -51,7 +51,7 @@ def check(job: Job) -> Iterator[Finding]:
         if start.container.kind not in ("docker", "podman") or start.engine == "nerdctl":
             continue
         option = start.flag("tty")
-        if option is None or not all(_asks_for_terminal(each) and _has_no_terminal(each) for each in ways):
+        if option is None or not all(_requests_terminal(each) and _has_no_terminal(each) for each in ways):
             continue
         if any(each.flag("detach") for each in ways):
             continue
@@ -75,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(option.span, message, severity, fix=fix)
 
 
-def _asks_for_terminal(start: ContainerStart) -> bool:
+def _requests_terminal(start: ContainerStart) -> bool:
     return start.verb in ("run", "exec") and start.flag("tty") is not None
 
 

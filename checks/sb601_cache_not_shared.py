@@ -76,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
             severity, consequence = CACHES.get(cache.name) or OPTIONS.get(cache.name, _OTHERS)
             if cache.default and severity == "error":
                 severity = "warning"
-            path, neighbour = job.source.slice(cache.span), _beside_shared_cache(job, cache)
+            path, neighbour = job.source.slice(cache.span), _near_shared_cache(job, cache)
             fix = None
             if cache.name in CACHES and neighbour is not None and not cache.default and not set("$ ") & set(path):
                 fix = Fix("keep it beside the other cache", [replace(cache.span, neighbour)])
@@ -102,7 +102,7 @@ def _is_filled_on_nodes(job: Job, cache: CacheSetting) -> bool:
     return False
 
 
-def _beside_shared_cache(job: Job, cache: CacheSetting) -> str | None:
+def _near_shared_cache(job: Job, cache: CacheSetting) -> str | None:
     """A folder next to another cache of the script that all nodes see, written like that; None where there is none."""
     for name in CACHES:
         value = exported(cache.command, name) if name != cache.name else None

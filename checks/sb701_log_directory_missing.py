@@ -1,4 +1,4 @@
-"""A log file is to be opened in a folder that does not exist yet.
+"""The folder of a log does not exist yet when the log is opened.
 
 Slurm opens the files of `--output` and `--error` before the script runs, so a `mkdir -p logs` in the script comes too
 late. From 23.02 on Slurm creates missing folders itself. Before that the job fails at once (JobLaunchFailure, exit code
@@ -255,8 +255,8 @@ def _is_new(expansion: Expansion) -> bool:
 def _is_folder(job: Job, path: str) -> bool:
     if path.startswith("/") or "%" in path or job.request.has_option("chdir") or not job.source.own.has_files_beside:
         return False
-    beside = os.path.join(os.path.dirname(job.source.path), path)
-    return lookups.is_folder(beside) and lookups.exists(job.source.path)
+    target = os.path.join(os.path.dirname(job.source.path), path)
+    return lookups.is_folder(target) and lookups.exists(job.source.path)
 
 
 # --- what the script opens too early --------------------------------------------------------------------

@@ -34,18 +34,16 @@ _TAKING_IDS = frozenset({"scancel", "squeue", "sacct", "scontrol", "seff", "satt
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[Expansion] = set()
     for command in job.invocations:
         if command.name not in _TAKING_IDS and command.name not in ("sbatch", "srun"):
             continue
         for at, field in enumerate(command.argv):
             output = _sentence(field)
-            if output is None or output in seen or not _is_job_id(command, at):
+            if output is None or not _is_job_id(command, at):
                 continue
             source = _submission(job, output)
             if source is None:
                 continue
-            seen.add(output)
             at_end = source.name_span.end
             exact = job.source.slice(source.name_span) == "sbatch"
             fix = Fix("add --parsable", [insert(at_end, " --parsable")], safe=False) if exact else None

@@ -31,23 +31,19 @@ CARD = Card(
 _ONE_AT_A_TIME = Regex(r".*%1")
 
 
-def check(job: Job) -> Iterator[Finding]:
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     array = job.request.value("array")
-    if array is None:
+    if array is None or len(command.argv) != 2 or command.context.handler or command.context.background:
         return
-    chain = _ONE_AT_A_TIME.fullmatch(array) is not None
-    for command in job.invocations:
-        if command.name != "scancel" or len(command.argv) != 2 or command.context.handler or command.context.background:
-            continue
-        name = variable_name(command.argv[1])
-        if name in ("SLURM_JOB_ID", "SLURM_JOBID") and chain:
-            yield _itself(command, name)
-        elif name == "SLURM_ARRAY_JOB_ID" and not command.context.conditional and _is_last(job, command):
-            yield Finding(
-                command.span,
-                "the first task that gets here cancels the whole array, also after a crash; do it only where the "
-                "work's exit status is 0",
-            )
+    name = variable_name(command.argv[1])
+    if name in ("SLURM_JOB_ID", "SLURM_JOBID") and _ONE_AT_A_TIME.fullmatch(array):
+        yield _itself(command, name)
+    elif name == "SLURM_ARRAY_JOB_ID" and not command.context.conditional and _is_last(job, command):
+        yield Finding(
+            command.span,
+            "the first task that gets here cancels the whole array, also after a crash; do it only where the work's "
+            "exit status is 0",
+        )
 
 
 def _itself(command: Invocation, name: str) -> Finding:

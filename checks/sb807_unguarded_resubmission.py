@@ -1,9 +1,9 @@
 """A job submits or requeues itself regardless of the outcome of its work, and never stops.
 
 `sbatch "$0"` or `scontrol requeue $SLURM_JOB_ID` at the end of a script, without any test, starts the next run even if
-the work is finished, and even if it fails at once: then one job follows another every few seconds until somebody
-notices. In an array each task submits the whole array again. `sbatch "$0"` also submits the copy in Slurm's spool
-folder, which has another name than the script.
+the work is finished, and even if it fails at once: then one job follows another every few seconds until you notice. In
+an array each task submits the whole array again. `sbatch "$0"` also submits the copy in Slurm's spool folder, which has
+another name than the script.
 
 Nothing is reported where it depends on a test, a status, a loop, the handler of a signal that is sent before the time
 limit, or on `--begin`, for jobs that are meant to run once a day.

@@ -25,7 +25,6 @@ from sbatchlint.bash.values import Phase, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import Reading, read, syntax
 from sbatchlint.job.launches import container_of
-from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -59,23 +58,20 @@ _FINDERS = ("$(pgrep", "$(pidof", "`pgrep", "`pidof")
 _APART = frozenset({"docker", "podman", "podman-hpc"})
 
 
-def check(job: Job) -> Iterator[Finding]:
-    if not job.directives.settings or job.request.exclusive == "":
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    if not job.directives.settings or job.request.exclusive == "" or command.phase is Phase.SUBMIT:
         return
-    for command in job.invocations:
-        if not has_trait(command.name, "kills") or command.phase is Phase.SUBMIT or not command.argv:
-            continue
-        span = command.span
-        if command.parent is not None:
-            span = Span(command.name_span.start, max(span_of(each).end for each in command.argv))
-            if not command.name_span.start < span.end <= job.source.line_of(span.start).end:
-                span = command.name_span
-        container = container_of(command)
-        if container is not None and container.kind in _APART:
-            continue
-        message = _all_jobs(command) if command.name == "scancel" else _of_user(command)
-        if message is not None:
-            yield Finding(span, *message)
+    span = command.span
+    if command.parent is not None:
+        span = Span(command.name_span.start, max(span_of(each).end for each in command.argv))
+        if not command.name_span.start < span.end <= job.source.line_of(span.start).end:
+            span = command.name_span
+    container = container_of(command)
+    if container is not None and container.kind in _APART:
+        return
+    message = _all_jobs(command) if command.name == "scancel" else _of_user(command)
+    if message is not None:
+        yield Finding(span, *message)
 
 
 def _of_user(command: Invocation) -> tuple[str, str | None] | None:

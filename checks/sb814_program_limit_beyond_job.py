@@ -91,7 +91,7 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
-@lru_cache(maxsize=4096)  # programs are told the same again and again
+@lru_cache(maxsize=4096)  # the same words occur again and again
 def _may_limit(word: str) -> bool:
     """Whether a word begins with an option that limits a run in some program."""
     return _unit(word.partition("=")[0], "gmx") is not None
@@ -111,7 +111,7 @@ def _own_limits(job: Job, invocation: Invocation) -> Iterator[OwnLimit]:
             yield OwnLimit(seconds, f"{option}{separator}{text_of(value)}", span_of(field))
 
 
-@lru_cache(maxsize=4096)  # programs are told the same options again and again
+@lru_cache(maxsize=4096)  # the same options occur again and again
 def _is_relevant(option: str) -> bool:
     return option in _OTHER_JOBS or _may_limit(option)
 
@@ -125,7 +125,7 @@ def _words(job: Job, invocation: Invocation) -> Argv:
     return invocation.argv[1 if python is None else python.after :]
 
 
-@lru_cache(maxsize=4096)  # programs are told the same options again and again
+@lru_cache(maxsize=4096)  # the same options occur again and again
 def _unit(option: str, program: str | None) -> float | None:
     """The seconds of one unit of an option that limits a run, by the option's name; None for other options."""
     name = option.rpartition(".")[2].lstrip("-+").replace("_", "-").lower()

@@ -55,17 +55,12 @@ _RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
 def check(job: Job) -> Iterator[Finding]:
     if not job.directives.lines:
         return
-    seen = set()
     for command in job.invocations:
-        operands = _removed(command)
-        if not operands or command.span.start in seen:
-            continue
-        for field in operands:
+        for field in _removed(command):
             finding = _of_empty(job, command, field)
             if finding is None and _HERE.fullmatch(text_of(field) or ""):
                 finding = _of_folder(job, command)
             if finding is not None:
-                seen.add(command.span.start)
                 yield finding
                 break
 
