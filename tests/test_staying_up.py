@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from sbatchlint.report import FORMATS
+
 ROOT = Path(__file__).parent.parent
 SCRIPT = "#!/bin/bash\n#SBATCH --ntaks=2\nsrun ./a.out\n"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "SBATCHLINT_NO_CACHE": "1"}
@@ -88,3 +90,146 @@ def is_left(session: int) -> bool:
         if fields[3] == str(session) and fields[0] != "Z":
             return True
     return False
+
+
+# --- output that goes nowhere ------------------------------------------------------------------------
+
+LOG = "srun: error: Unable to create step for job 1: More processors requested than permitted\n"
+LINT = [
+    *(["--output-format", each, "."] for each in FORMATS),
+    ["--fix", "."],
+    ["--fix-only", "--show-fixes", "."],
+    ["--diff", "--unsafe-fixes", "."],
+    ["--statistics", "."],
+    ["--show-files", "."],
+    ["--jobs", "2", "."],
+    ["--add-ignore", "."],
+    ["--write-baseline", "new.json", "."],
+    ["-"],
+    ["--fix", "-"],
+    ["-v", "none.sbatch", "."],
+]
+OTHERS = [
+    *(["plan", "--output-format", each, "a.sbatch"] for each in ("text", "json", "svg", "html")),
+    *(["diagnose", "--output-format", each, "log", "--script", "a.sbatch"] for each in ("text", "json", "github")),
+    ["diagnose", "-"],
+    ["convert", "--nodes", "2", "one.sbatch"],
+    ["convert", "--nodes", "2", "--diff", "one.sbatch"],
+    ["convert", "--nodes", "2", "--output-format", "json", "one.sbatch"],
+    *(["explain", "--output-format", each, "SB101"] for each in ("text", "json", "markdown")),
+    ["explain", "launch"],
+    ["checks"],
+    ["checks", "--output-format", "json"],
+    ["config"],
+    ["schema"],
+    *(["completions", each] for each in ("bash", "zsh", "fish")),
+    ["--version"],
+    ["-q", "--version"],
+    ["--help"],
+    ["plan", "--help"],
+    ["--wrong"],
+]
+# What the shell does with the output, and whether standard output is then lost.
+SINKS = {
+    ">&-": True,
+    "2>&-": False,
+    ">&- 2>&-": True,
+    "<&- >&- 2>&-": True,
+    ">/dev/full": True,
+    "2>/dev/full": False,
+    ">/dev/full 2>&1": True,
+    ">&$CLOSED": True,
+    "2>&$CLOSED": False,
+    ">&$CLOSED 2>&1": True,
+}
+
+
+# What each command line does whose output is read.
+USUAL: dict[tuple[str, ...], subprocess.CompletedProcess[str] | None] = {}
+
+
+def ends_well(folder: Path, arguments: list[str], sink: str) -> None:
+    """Runs a verb as a shell does, with its output into a sink. A pipe whose reader is gone stands in $CLOSED."""
+    scripts(folder, "a.sbatch")
+    (folder / "log").write_text(LOG)
+    (folder / "one.sbatch").write_text("#!/bin/bash\n#SBATCH --gpus-per-node=4\ntorchrun --nproc_per_node=4 t.py\n")
+    reader, closed = os.pipe()
+    os.close(reader)
+
+    def run(redirection: str) -> subprocess.CompletedProcess[str]:
+        shell = ["bash", "-c", f'"$@" {redirection}', "-", sys.executable, "-m", "sbatchlint"]
+        done = subprocess.run(
+            [*shell, *arguments], cwd=folder, env=ENVIRONMENT, pass_fds=[closed], capture_output=True, text=True,
+            input=SCRIPT, timeout=60, check=False,
+        )  # fmt: skip
+        scripts(folder, "a.sbatch")
+        (folder / "new.json").unlink(missing_ok=True)
+        return done
+
+    usual = USUAL.get(tuple(arguments)) or run("")
+    USUAL[tuple(arguments)] = usual
+    lost = run(sink.replace("$CLOSED", str(closed)))
+    os.close(closed)
+    shown = lost.stdout + lost.stderr
+    assert "Traceback" not in shown and "Exception" not in shown and "fault" not in shown, shown
+    if "<&-" in sink and "-" in arguments or SINKS[sink] and usual.stdout:
+        assert lost.returncode in ((141,) if ">&$CLOSED" in sink and "2>&$" not in sink else (2,)), shown
+        assert len(lost.stderr.splitlines()) <= len(usual.stderr.splitlines()) + 1
+    else:
+        assert lost.returncode == usual.returncode, shown
+    assert SINKS[sink] or lost.stdout == usual.stdout
+
+
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("arguments", [["."], ["--version"]], ids=" ".join)
+def test_output_that_goes_nowhere(tmp_path: Path, arguments: list[str], sink: str) -> None:
+    ends_well(tmp_path, arguments, sink)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("arguments", [*LINT, *OTHERS], ids=" ".join)
+def test_output_of_every_verb_that_goes_nowhere(tmp_path: Path, arguments: list[str], sink: str) -> None:
+    ends_well(tmp_path, arguments, sink)
+
+
+def test_a_pipe_that_is_full_for_now_is_waited_for(tmp_path: Path) -> None:
+    """One that does not block, as other programs leave it behind."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    process = subprocess.Popen([sys.executable, "-m", "sbatchlint", "schema"], env=ENVIRONMENT, stdout=writer)
+    os.close(writer)
+    time.sleep(1.0)
+    with open(reader, "rb") as stream:
+        assert stream.read().rstrip().endswith(b"}")
+    assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--baseline", "fifo", "."],
+        ["--baseline", "/dev/zero", "."],
+        ["--config", "fifo", "."],
+        ["--config", "extends.toml", "."],
+        ["fifo"],
+        ["plan", "fifo"],
+        ["convert", "--nodes", "2", "fifo"],
+        ["diagnose", "fifo"],
+        ["diagnose", "log", "--script", "fifo"],
+        ["diagnose", "--sacct", "fifo"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_no_file_is_refused(tmp_path: Path, arguments: list[str]) -> None:
+    scripts(tmp_path, "a.sbatch")
+    (tmp_path / "log").write_text(LOG)
+    (tmp_path / "extends.toml").write_text('extend = "fifo"\n')
+    os.mkfifo(tmp_path / "fifo")
+    done = subprocess.run(
+        [sys.executable, "-m", "sbatchlint", *arguments],
+        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ") and ("not a regular file" in line or "there is no file fifo" in line)

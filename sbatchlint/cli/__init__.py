@@ -7,7 +7,6 @@ configuration; 3 an internal error of sbatchlint; 130 interrupted; 141 broken pi
 """
 
 import gc
-import os
 import sys
 
 from sbatchlint import ISSUES, __version__
@@ -19,7 +18,16 @@ gc.set_threshold(500_000, 20, 50)
 
 def command() -> int:
     """`main` as a process of its own."""
-    code = main()
+    from sbatchlint.cli.output import OutputError, guard_streams, told
+
+    guard_streams()
+    try:
+        try:
+            code = main()
+        finally:
+            sys.stdout.flush()  # also of --help, which ends by SystemExit
+    except OutputError as error:
+        code = told(error)
     gc.freeze()  # else the interpreter would traverse all objects once more at exit
     return code
 
@@ -36,18 +44,12 @@ def main(argv: list[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):  # file names may hold characters that the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _run(arguments)
-        sys.stdout.flush()
-        return code
+        return _run(arguments)
     except InputError as error:
         from sbatchlint.report.cells import escape
 
         print(f"error: {escape(str(error))}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # the buffered rest has nowhere to go, about which the interpreter would complain at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except KeyboardInterrupt:
         return 130
     except SystemExit:

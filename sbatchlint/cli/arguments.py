@@ -102,6 +102,8 @@ def configured(options: argparse.Namespace) -> tuple[str | None, Mapping[str, ob
             path = value
         elif "=" in value:
             pairs.append(parse_pair(value))
+        elif os.path.exists(value):
+            raise InputError(f"--config: {value} is not a regular file")
         else:
             raise InputError(f"--config: there is no file {value}, and it is not KEY=VALUE")
     if path is not None and options.isolated:

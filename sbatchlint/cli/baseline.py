@@ -10,7 +10,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from sbatchlint.diagnostics import Diagnostic
-from sbatchlint.source.files import InputError, reason, write
+from sbatchlint.source.files import InputError, content, create, reason, write
 
 _NOTE = "what sbatchlint found when it was introduced; written by --write-baseline, shrunk by --update-baseline"
 # file, code -> fingerprints of its findings
@@ -75,8 +75,7 @@ class Baseline:
             if os.path.exists(self.path):
                 write(self.path, data)
             else:
-                with open(self.path, "xb") as file:
-                    file.write(data)
+                create(self.path, data)
         except OSError as error:
             raise InputError(f"cannot write the baseline {self.path}: {reason(error)}") from None
 
@@ -99,8 +98,7 @@ class Baseline:
 def read_baseline(path: str) -> Baseline:
     """The baseline in a file. Raises `InputError` where it cannot be read, or is none."""
     try:
-        with open(path, encoding="utf-8") as file:
-            value = json.load(file)
+        value = json.loads(content(path))
     except OSError as error:
         raise InputError(f"cannot read the baseline {path}: {reason(error)}") from None
     except (ValueError, RecursionError) as error:

@@ -26,7 +26,7 @@ from sbatchlint.report.cells import escape
 from sbatchlint.report.terminal import REDACTED, is_read_by_people
 from sbatchlint.settings import Resolver
 from sbatchlint.slurm.options import find
-from sbatchlint.source.files import InputError, read, read_standard_input, reason
+from sbatchlint.source.files import InputError, create, read, read_standard_input, reason
 from sbatchlint.source.secrets import redacted, redacted_plan, values_in
 from sbatchlint.source.text import Source
 
@@ -124,8 +124,7 @@ def _write(options: Namespace, source: Source, made: Conversion) -> None:
         if os.path.exists(options.output):
             raise InputError(f"{options.output} is there already")
         try:
-            with open(options.output, "xb") as file:
-                file.write(Source.encode(text))
+            create(options.output, Source.encode(text))
         except OSError as error:
             raise InputError(f"cannot write {options.output}: {reason(error)}") from None
     elif options.output_format == "json":

@@ -21,7 +21,7 @@ from sbatchlint.report.summary import count, statistics, statistics_json, summar
 from sbatchlint.report.terminal import REDACTED, Terminal, is_read_by_people
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.discover import candidates, is_batch_name, is_batch_script, is_document, submits_scripts
-from sbatchlint.source.files import InputError, content, reason, write
+from sbatchlint.source.files import InputError, content, reason, standard_input_bytes, write
 from sbatchlint.source.text import Source, Span, begins_as_script
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def lint(options: Namespace) -> int:
     begun = monotonic() if not options.quiet and _is_watched() else None
     run = _Run(options)
     if options.paths == ["-"]:
-        scripts = [(options.stdin_filename or STANDARD_INPUT, sys.stdin.buffer.read())]
+        scripts = [(options.stdin_filename or STANDARD_INPUT, standard_input_bytes())]
     else:
         scripts = list(run.scripts(options.paths or ["."]))
     if options.show_files:

@@ -3,7 +3,6 @@
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import SpooledTemporaryFile
@@ -12,7 +11,7 @@ from typing import BinaryIO, cast
 from sbatchlint.diagnose.findings import Findings, Symptoms
 from sbatchlint.diagnose.reading import add_context, read_log
 from sbatchlint.diagnose.symptoms import symptoms
-from sbatchlint.source.files import InputError, reason
+from sbatchlint.source.files import InputError, reason, standard_input
 
 STANDARD_INPUT = "<stdin>"
 # Of a folder: scripts and data are no logs. A folder of a larger job has a file for each task.
@@ -80,7 +79,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
                     yield copy
                 return
             raise InputError(f"cannot read {path}: it is not a regular file")
-    with _spooled(sys.stdin.buffer) as copy:
+    with _spooled(standard_input()) as copy:
         yield copy
 
 

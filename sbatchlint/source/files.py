@@ -8,6 +8,7 @@ import errno
 import os
 import stat
 import sys
+from typing import BinaryIO
 
 from sbatchlint.source.text import Source, Undecodable
 
@@ -67,10 +68,25 @@ def read(path: str) -> Source:
         raise InputError(f"cannot read {path}: {error}") from None
 
 
-def read_standard_input(path: str) -> Source:
-    """Decodes standard input, to be reported as `path`."""
+def standard_input() -> BinaryIO:
+    """The bytes of standard input. Raises `InputError` where it is closed."""
+    if sys.stdin is None:
+        raise InputError("cannot read standard input: it is closed")
+    return sys.stdin.buffer
+
+
+def standard_input_bytes() -> bytes:
+    """All of standard input. Raises `InputError` where it cannot be read."""
     try:
-        return Source.from_bytes(sys.stdin.buffer.read(), path)
+        return standard_input().read()
+    except OSError as error:
+        raise InputError(f"cannot read standard input: {reason(error)}") from None
+
+
+def read_standard_input(path: str) -> Source:
+    """Decodes standard input, to be reported as `path`. Raises `InputError`."""
+    try:
+        return Source.from_bytes(standard_input_bytes(), path)
     except Undecodable as error:
         raise InputError(f"cannot read {path}: {error}") from None
 
@@ -111,6 +127,17 @@ def write(path: str, data: bytes, before: bytes | None = None) -> None:
     finally:
         if temporary is not None:
             os.unlink(temporary)
+
+
+def create(path: str, data: bytes) -> None:
+    """Writes a file that is not there yet, or nothing. Raises `OSError`."""
+    with open(path, "xb") as file:
+        try:
+            file.write(data)
+            file.flush()
+        except BaseException:
+            os.unlink(path)
+            raise
 
 
 def _take_over(temporary: str, status: os.stat_result) -> None:
