@@ -13,9 +13,10 @@ from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table, m
 from sbatchlint.registry import Check, Entry, did_you_mean, registry
 from sbatchlint.slurm.getopt import site_names
 from sbatchlint.slurm.site import Site
-from sbatchlint.source.discover import DEFAULT_EXCLUDE, ignore_spec
+from sbatchlint.source.discover import DEFAULT_EXCLUDE
 from sbatchlint.source.files import InputError, read_bytes
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.patterns import patterns as patterns_of
 
 Table = Mapping[str, object]
 
@@ -130,7 +131,7 @@ class Settings:
 
 def matches(patterns: Sequence[str], relative: str) -> bool:
     """Whether a path, relative to the folder of the patterns, matches one of them by the rules of .gitignore."""
-    return ignore_spec(patterns).match_file(relative)
+    return patterns_of(tuple(patterns)).decide(relative) is True
 
 
 def _text(table: Table, key: str) -> str | None:

@@ -177,7 +177,7 @@ def ends_well(folder: Path, arguments: list[str], sink: str) -> None:
         assert len(lost.stderr.splitlines()) <= len(usual.stderr.splitlines()) + 1
     else:
         assert lost.returncode == usual.returncode, shown
-    assert SINKS[sink] or lost.stdout == usual.stdout
+    assert SINKS[sink] or lost.stdout.count("\n") == usual.stdout.count("\n")
 
 
 @pytest.mark.parametrize("sink", SINKS)

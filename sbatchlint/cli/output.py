@@ -1,4 +1,4 @@
-"""Standard output that tells, at any write, that it takes no more; and standard error, which loses what is said then."""
+"""Standard output that tells, at any write, that it takes no more; and standard error, which then loses the rest."""
 
 import errno
 import io

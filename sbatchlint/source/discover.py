@@ -7,14 +7,12 @@ what .gitignore excludes.
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from sbatchlint.source.patterns import Patterns
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import begins_as_script, utf_16
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 BATCH_ENDINGS = (".sbatch", ".slurm", ".slrm", ".job", ".batch")
 
@@ -234,7 +232,7 @@ class _Ignores:
     """The .gitignore files from the repository's root (or the first folder) downwards; the innermost decides."""
 
     def __init__(self, folder: str) -> None:
-        self._specs: dict[str, object] = {}
+        self._specs: dict[str, Patterns] = {}
         at = os.path.abspath(folder)
         above = [at]
         while not os.path.exists(os.path.join(at, ".git")):
@@ -262,7 +260,7 @@ class _Ignores:
                 lines = file.read().splitlines()
         except OSError:
             lines = []
-        self._specs[os.path.abspath(folder)] = ignore_spec(lines)
+        self._specs[os.path.abspath(folder)] = Patterns(lines)
 
     def match(self, path: str, is_folder: bool) -> bool:
         if not self._specs:
@@ -273,23 +271,10 @@ class _Ignores:
             spec = self._specs.get(at)
             if spec is not None:
                 relative = os.path.relpath(full, at).replace(os.sep, "/") + ("/" if is_folder else "")
-                result = spec.check_file(relative)  # type: ignore[attr-defined]
-                if result.include is not None:
-                    return bool(result.include)
+                decided = spec.decide(relative)
+                if decided is not None:
+                    return decided
             parent = os.path.dirname(at)
             if parent == at:
                 return False
             at = parent
-
-
-def ignore_spec(lines: Sequence[str]) -> "GitIgnoreSpec":
-    """The lines of a .gitignore; as for git, one that cannot be read (`[z-a]`) matches nothing."""
-    from pathspec import GitIgnoreSpec  # slow to import, and used for folders only
-
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except (ValueError, re.error):
-        if len(lines) < 2:
-            return GitIgnoreSpec.from_lines([])
-    half = len(lines) // 2
-    return ignore_spec(lines[:half]) + ignore_spec(lines[half:])
