@@ -60,25 +60,26 @@ def is_short_lived(name: str) -> bool:
 # not to show them, where that is less. A text without such a beginning is not searched for the rest.
 _FORMS = (
     ("hf_", "[A-Za-z0-9]{30,}", "[A-Za-z0-9]{16,}"),
-    *((f"gh{kind}_", "[A-Za-z0-9]{36,}", "[A-Za-z0-9]{16,}") for kind in "opsur"),
+    ("gh", "[opsur]_[A-Za-z0-9]{36,}", "[opsur]_[A-Za-z0-9]{16,}"),
     ("github_pat_", r"\w{50,}", r"\w{16,}"),
-    *((f"gl{kind}-", r"[\w.-]{20,}", r"[\w.-]{16,}") for kind in ("pat", "dt", "rt", "cbt", "ptt", "soat", "agent")),
+    ("gl", r"(?:pat|dt|rt|cbt|ptt|soat|agent)-[\w.-]{20,}", r"(?:pat|dt|rt|cbt|ptt|soat|agent)-[\w.-]{16,}"),
     ("nvapi-", r"[\w-]{40,}", r"[\w-]{16,}"),
     ("AKIA", "[A-Z0-9]{16}", ""),
     ("ASIA", "[A-Z0-9]{16}", ""),
-    *((f"xox{kind}-", r"[\w-]{20,}", r"[\w-]{10,}") for kind in "abeprs"),
+    ("xox", r"[abeprs]-[\w-]{20,}", r"[abeprs]-[\w-]{10,}"),
     ("xapp-", r"[\w-]{20,}", ""),
     ("AIza", r"[\w-]{35}", r"[\w-]{30,}"),
     ("ya29.", r"[\w-]{30,}", ""),
     ("GOCSPX-", r"[\w-]{28}", r"[\w-]{20,}"),
     ("npm_", "[A-Za-z0-9]{36}", "[A-Za-z0-9]{30,}"),
     ("pypi-", r"[\w-]{50,}", r"[\w-]{30,}"),
-    *((f"do{kind}_v1_", "[a-f0-9]{64}", "[a-f0-9]{30,}") for kind in "por"),
+    ("do", "[por]_v1_[a-f0-9]{64}", "[por]_v1_[a-f0-9]{30,}"),
     ("wandb_v1_", r"\w{30,}", r"\w{16,}"),
     ("local-", "[a-f0-9]{40}", ""),
     ("sk-", r"(?:(?:proj|ant|or|svcacct|lf|admin)-[\w-]{20,}|[A-Za-z0-9]{32,})", r"[\w-]{16,}"),
-    *((f"{kind}-", "", r"[\w-]{16,}") for kind in ("pk", "rk")),
-    *((f"{kind}_{mode}_", "[A-Za-z0-9]{24,}", "") for kind in ("sk", "rk", "pk") for mode in ("live", "test")),
+    ("pk-", "", r"[\w-]{16,}"),
+    ("rk-", "", r"[\w-]{16,}"),
+    *((kind, "(?:live|test)_[A-Za-z0-9]{24,}", "") for kind in ("sk_", "rk_", "pk_")),
     ("whsec_", "[A-Za-z0-9+/=]{32,}", ""),
     ("dckr_pat_", r"[\w-]{20,}", ""),
     ("dckr_oat_", r"[\w-]{20,}", ""),
@@ -90,7 +91,7 @@ _FORMS = (
     ("SG.", r"[\w-]{20,24}\.[\w-]{39,50}", ""),
     ("AC", "[a-f0-9]{32}", ""),
     ("SK", "[a-f0-9]{32}", ""),
-    *((f"hv{kind}.", r"[\w-]{24,}", "") for kind in "sbr"),
+    ("hv", r"[sbr]\.[\w-]{24,}", ""),
     ("glsa_", "[A-Za-z0-9]{32}_[a-fA-F0-9]{8}", ""),
     ("glc_", "[A-Za-z0-9+/=]{32,}", ""),
     ("sntrys_", "[A-Za-z0-9+/=_]{40,}", ""),
@@ -127,7 +128,12 @@ _TOKENS = (
     *((begin, _form(begin, rest)) for begin, rest, _ in _FORMS if rest),
     *((sign, Regex(pattern)) for sign, pattern in _OTHER_FORMS),
 )
-_LOOSE_TOKENS = tuple((begin, _form(begin, loose)) for begin, _, loose in _FORMS if loose)
+_LOOSE_TOKENS = (
+    *((begin, _form(begin, loose or rest)) for begin, rest, loose in _FORMS),
+    *((sign, Regex(pattern)) for sign, pattern in _OTHER_FORMS),
+)
+# What each token has whose beginning ends so, and few texts have.
+_AFTER_UNDERSCORE = Regex("_[A-Za-z0-9]{12}")
 
 # How the names of secrets end, in small letters, and what is in each of these.
 _END_OF_NAME = Regex(
@@ -189,8 +195,9 @@ def secrets_in(string: str) -> tuple[Secret, ...]:
 
 def _matches(patterns: Iterable[tuple[str, Regex]], string: str) -> Iterator[re.Match[str]]:
     """What patterns match in a text that has their signs."""
+    is_long = _AFTER_UNDERSCORE.search(string) is not None
     for sign, pattern in patterns:
-        if sign in string:
+        if (is_long or sign[-1] != "_") and sign in string:
             yield from pattern.finditer(string)
 
 
@@ -294,6 +301,10 @@ _PLACES = tuple(
         ("login", r"\bmachine[ \t]+\S+[ \t\n]+login[ \t]+\S+[ \t\n]+password[ \t]+", False),
         ("-stdin", r"--password-stdin[ \t]*<<<[ \t]*", False),
         ("stdin", r"\b(?:echo|printf)[ \t]+(?:-n[ \t]+|['\"]%s(?:\\n)?['\"][ \t]+)?" + _PIPED, False),
+        ("aws configure", r"\baws[ \t]+configure[ \t]+set[ \t]+\S{0,80}(?:key|token)[ \t]+(?=\S)", False),
+        ("setenv", r"\bsetenv[ \t]+\w{0,80}(?:token|key|secret|password|passwd)[ \t]+(?=[^\s/$])", True),
+        ("openssl", rf"\bopenssl{_OPTION}-[kK][ \t]+(?=\S)", False),
+        ("alias", r"\balias[ \t]+set[ \t]+\S{1,80}[ \t]+\S{1,200}[ \t]+\S{1,80}[ \t]+(?=\S)", False),
         ("sig=", r"[?&]sig=", False),
         ("x-amz-", r"x-amz-(?:signature|credential|security-token)=", True),
         ('"key"', r"\"key\"[ \t]*:[ \t]*(?=\"[a-f0-9]{32}\")", False),
@@ -301,6 +312,7 @@ _PLACES = tuple(
     )
 )  # fmt: skip
 _PASSWORD_OF_ADDRESS = Regex(r"://[^\s:/@'\"]{0,200}:(?P<value>[^\s'\"`/]+|(?!\d+/)[^\s'\"`]{1,100}?)@(?!sha\d+:)")
+_PASSWORD_OF_IMAGE = Regex(r"image[ =]['\"]?[^\s:/@'\"]{1,200}:(?P<value>[^\s'\"/@]{1,200})@(?!sha\d+:)")
 _USER_OF_ADDRESS = Regex(r"://(?P<value>[^\s:/@'\"]{20,400})(?=[:@])")
 _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
 # Of a value, as many characters as nothing else begins with by chance.
@@ -312,8 +324,11 @@ _LONG = 200
 def _spans(string: str) -> list[tuple[int, int]]:
     """Where a text has a secret, or what may be one, in order; none overlaps another."""
     found: list[tuple[int, int]] = [secret.span for secret in secrets_in(string)]
-    tokens = _matches((*_TOKENS, *_LOOSE_TOKENS), string)
+    tokens = _matches(_LOOSE_TOKENS, string)
     found += [match.span() for match in tokens if not _FILLED_IN_LATER.search(match[0]) and len(set(match[0])) > 8]
+    if "image" in string and "@" in string:
+        given = _PASSWORD_OF_IMAGE.finditer(string)
+        found += [match.span("value") for match in given if not _is_elsewhere(match["value"])]
     if "://" in string:
         given = _PASSWORD_OF_ADDRESS.finditer(string)
         found += [match.span("value") for match in given if not _is_elsewhere(match["value"])]
@@ -340,10 +355,11 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
         if sign is None or match is None:
             continue
         written = match[0]
-        if sign[0].isspace() and written[:1] != "-" or string[match.start() - 1 : match.start()] == "$":
+        if sign[0].isspace() and written[:1] != "-" or string[match.start() - 1 : match.start()] in ("$", "/"):
             continue
         name = written.lstrip("-").rpartition(".")[2].replace("-", "_")
-        if not (is_secret(name) or _MORE_NAMES.fullmatch(name)) or _TEXT_TOKENS.fullmatch(name):
+        is_named = is_secret(name) or _MORE_NAMES.fullmatch(name) is not None or written.endswith(".token")
+        if not is_named or _TEXT_TOKENS.fullmatch(name):
             continue
         given = _value(string, sign.end(), written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
         if given is not None and _may_be_secret(name, *given, string):
@@ -364,13 +380,15 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         return False
     if _PASSWORDS.fullmatch(name) is None and (len(value) < 4 or value.isdigit() and len(value) < 6):
         return False
+    if "/" in value and value[0] == "$" and _PATH.fullmatch(_ELSEWHERE.sub("", value)) is not None:
+        return False
     if "/" in value and (value[0] == "/" or _PATH.fullmatch(value) is not None and not _is_mixed(value)):
         return False
     # a sentence of a comment, as in `password: ask ada`
     is_prose = string[span[0] - 1 : span[0]] in (" ", "\t") and re.match(
         r"[ \t]+[A-Za-z]{2}", string[span[1] : span[1] + 9]
     )
-    return not (is_prose and value.isalpha() and value.islower() and string[: span[0]].rstrip()[-1:] == ":")
+    return not (is_prose and value.isalpha() and string[: span[0]].rstrip()[-1:] == ":")
 
 
 def _is_mixed(value: str) -> bool:
@@ -393,13 +411,14 @@ def _is_elsewhere(value: str) -> bool:
 def values_in(string: str) -> tuple[str, ...]:
     """The secrets of a script, the longest first, which may stand elsewhere without what tells that they are some."""
     values = {string[start:end] for start, end in _spans(string)}
-    return tuple(sorted((each for each in values if len(each) >= 4 and "\n" not in each), key=len, reverse=True))
+    known = (each for each in values if len(each) >= 4 and "\n" not in each and not (each.isalpha() and len(each) < 16))
+    return tuple(sorted(known, key=len, reverse=True))
 
 
 def _known(string: str, values: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """Where a text has one of these values, or what is left of it where it was cut short."""
     for value in values:
-        is_word = len(value) < _ENOUGH or value.isalpha() and (value.islower() or value.istitle())
+        is_word = len(value) < _ENOUGH
         begin = value if is_word else value[: max(_ENOUGH, len(value) // 2)]
         at = string.find(begin)
         while at >= 0:
