@@ -378,7 +378,7 @@ def test_labels_that_are_far_apart_are_both_shown() -> None:
     assert whole == text
 
 
-@pytest.mark.parametrize("blank", [" ", "\N{NO-BREAK SPACE}"])
+@pytest.mark.parametrize("space", [" ", "\N{NO-BREAK SPACE}"])
 def test_however_far_labels_are_apart_they_are_shown_alike(space: str) -> None:
     shown = set()
     for gap in (1_000, 1_001, 5_000, 100_000):

@@ -104,7 +104,7 @@ def combine(operator: str, left: int | None, right: int | None) -> int | None:
             return 1
         return 0 if operator == "*" and 0 in (left, right) else None
     if operator in _RESULTS:
-        return _wrapped(int(_RESULTS[operator](left, right)))
+        return _wrapped(_RESULTS[operator](left, right))
     match operator:
         case "/" | "%":
             if right == 0:
