@@ -16,6 +16,7 @@ from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import Inspection, inspect
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
 
@@ -270,7 +271,7 @@ def redacted_diff(before: Source, after: Source, path: str) -> str:
     for number, line in enumerate(unified_diff(before, after, path).split("\n")):
         place = _HUNK.match(line)
         if place is not None:
-            rows = [int(place[1]) - 1, int(place[2]) - 1]
+            rows = [parse_integer(row) - 1 for row in place.groups()]
         elif number > 1 and line[:1] in (" ", "-", "+"):
             body = old[rows[0]] if line[0] != "+" else new[rows[1]]
             rows = [rows[0] + (line[0] != "+"), rows[1] + (line[0] != "-")]
