@@ -1,4 +1,4 @@
-"""The picture of a job: what it asks for, what it runs, where and how often."""
+"""The model of a job: what it requests, what it runs, where and how often."""
 
 import re
 from bisect import bisect_right
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
-DEEPEST = 3  # jobs that jobs submit are followed so far
-MOST_LAUNCHES = 500  # a launcher takes as long to judge as ten other commands
+DEEPEST = 3  # how deep jobs that jobs submit are followed
+MOST_LAUNCHES = 500  # a launcher takes as long to check as ten other commands
 EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh"})
 
 
 class Job:
     """One batch script: the file itself, or a script inside it.
 
-    `directives` and `request`: what sbatch reads; `text`: what a shell reads, and `program`: its syntax (empty for
-    other languages). `steps`: its sruns; `launches`: its launchers; `invocations`: all commands in order of running;
-    `pipelines`: statements with their exit status; `submits`: the batch scripts inside it. `phase`: in which phase its
-    commands run (SUBMIT for a script of the login node). All spans are those of the file.
+    `directives` and `request`: what sbatch reads; `text`: what a shell reads, and `program`: its syntax tree (empty for
+    other languages). `steps`: its sruns; `launches`: its launchers; `invocations`: all commands, in the order in which
+    they run; `pipelines`: statements with their exit status; `submits`: the batch scripts inside it. `phase`: the phase
+    in which its commands run (SUBMIT for a script of the login node). All spans are those of the file.
 
-    `source`: the file, with those that the script includes. `versions`: the releases of Slurm that count; `site`: what
-    the settings say. `is_shell`: the commands are known at all; `interpreter_line`: the interpreter and its words.
-    `is_embedded`: it stands inside `outer`, which submits it by `submission`; `is_wrapped`: as the text of --wrap.
-    `directives_expand`: there the outer shell expands the directives too. `trace`: all that was recorded;
-    `reached`: how many commands before each of the program's statements that was reached.
-    `ignores`: the comments that switch checks off; `unused_ignores`: what in them switched nothing off.
+    `source`: the file, with those that the script includes. `versions`: the range of Slurm releases; `site`: the
+    settings. `is_shell`: whether the commands are known at all; `interpreter_line`: the interpreter and its words.
+    `is_embedded`: whether it is part of `outer`, which submits it by `submission`; `is_wrapped`: as the text of --wrap.
+    `directives_expand`: whether the outer shell expands the directives too. `trace`: all that was recorded; `reached`:
+    the number of commands before each statement of the program that was reached. `ignores`: the comments that switch
+    checks off; `unused_ignores`: the parts of these that had no effect.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Job:
         self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source))
         interpreter = ScriptInterpreter(hooks)
         self.trace: Trace = interpreter.trace
-        self.parsed, self.programs = interpreter.parsed, interpreter.programs  # what was parsed is not parsed again
+        self.parsed, self.programs = interpreter.parsed, interpreter.programs  # so that nothing is parsed twice
         self.evaluate(interpreter)
         self.limits = interpreter.limits
         if hooks.files.left_out is not None:
@@ -90,10 +90,10 @@ class Job:
         if self.directives.cut is not None:
             self.limits.note("options", self.directives.cut)
         self.reached = interpreter.reached
-        self.proved = 0  # how many characters were evaluated again to prove repairs
+        self.proved = 0  # how many characters were reevaluated to prove repairs
         self.steps: list[Step] = hooks.steps
-        self.answers: dict[Hashable, Any] = {}  # what `once` keeps
-        # Known once all other checks have spoken.
+        self.answers: dict[Hashable, Any] = {}  # the cache of `once`
+        # Known after all other checks have run.
         self.ignores: "tuple[IgnoreComment, ...]" = ()
         self.unused_ignores: "tuple[tuple[IgnoreComment, Selector], ...]" = ()
         self.depth: int = 0 if outer is None else outer.depth + 1
@@ -101,16 +101,16 @@ class Job:
 
     @classmethod
     def from_source(cls, source: Source, site: Site, options: str = "") -> "Job":
-        """The job of a file; `options`: in the place of its own. UTF-16 has no commands: a shell reads its bytes."""
+        """The job of a file; `options` replace its own. A UTF-16 file has no commands, as a shell reads its bytes."""
         return cls(Workspace(source), _text(source), site, options=options)
 
     def evaluate(self, interpreter: ScriptInterpreter) -> None:
-        """Walks the script's commands."""
+        """Evaluates the script's commands."""
         if self.is_shell:
             interpreter.run(self.text, self.program, self.phase, self.first_state())
 
     def first_state(self) -> State:
-        """What its shell knows at its start: the options of the first line, what the submitting script has exported."""
+        """The state of its shell at the start: the options of the shebang, and what the submitting script exported."""
         state = State()
         if "@" in self.site.unset:
             state.positional = ()
@@ -134,8 +134,8 @@ class Job:
         jobs = []
         for submission in self.trace.submissions:
             string = submission.text.string
-            given = submission.wrapped or submission.command is not None and string.startswith("#!")
-            if given or "#SBATCH" in string:
+            is_script = submission.wrapped or submission.command is not None and string.startswith("#!")
+            if is_script or "#SBATCH" in string:
                 jobs.append(Job(self.source, submission.text, self.site, submission=submission, outer=self))
         return jobs
 
@@ -165,7 +165,7 @@ class Job:
         return self._by_step.get(id(step), [])
 
     def launcher_of(self, invocation: Invocation) -> Launcher | None:
-        """The launcher that a command calls."""
+        """The launcher that a command calls; None for other commands."""
         return self._by_command.get(id(invocation))
 
     @cached_property
@@ -178,18 +178,18 @@ class Job:
 
     @cached_property
     def beside(self) -> FilesBeside:
-        """The files of the project as commands name them."""
+        """The files of the project, by the names that commands use."""
         return FilesBeside(self.hooks.files, self.invocations, self.hooks.host_paths)
 
     def with_submitted(self) -> "list[Job]":
-        """This job, and all jobs inside its script, however deep: those that submit others come before them."""
+        """This job and all jobs inside its script, at any depth; a job comes before those that it submits."""
         jobs = [self]
         for job in jobs:
             jobs.extend(job.submits)
         return jobs
 
     def release(self) -> None:
-        """Takes the picture apart once nobody asks it any more: its commands refer to each other, in circles."""
+        """Breaks the reference cycles between commands, so that an unused job is freed at once."""
         for command in self.trace.invocations:
             command.children.clear()
             command.spawn = NOTHING
@@ -205,18 +205,18 @@ class Job:
     # --- places ------------------------------------------------------------------------------
 
     def line(self, offset: int) -> int:
-        """The row of a place, counted from 1; in a message it names its file where that is not the script's own."""
+        """The line number of a place, from 1; in a message it also names the file, if that is not the script."""
         return self.source.row(offset)
 
     def in_quoted_text(self, offset: int) -> bool:
-        """Whether a place of the file stands inside a heredoc's body or a quoted string."""
+        """Whether a place of the file is within a heredoc's body or a quoted string."""
         starts, ends = self._quoted
         at = bisect_right(starts, offset) - 1
         return any(ends[index] > offset for index in range(at, max(at - 40, -1), -1))
 
     @cached_property
     def _quoted(self) -> tuple[list[int], list[int]]:
-        """Where quoted text begins and ends in the file."""
+        """The starts and the ends of quoted text in the file."""
         found = sorted(self.text.span(start, end) for start, end in quoted_ranges(self.program))
         return [span.start for span in found], [span.end for span in found]
 
@@ -226,13 +226,13 @@ class Job:
 
 
 def _attached(source: Workspace, options: str) -> Text:
-    """The words of an sbatch as an option block, which stands in no line of the file."""
+    """The options of an sbatch as an option block that is not part of the file."""
     block = f"#!/bin/bash\n#SBATCH {options}\n"
     return Text((literal(block, source.attach(Source(block, "<options>"), Span(0, 0))),))
 
 
 def _interpreter(string: str) -> tuple[str, str]:
-    """The interpreter that the first line names (bash without one), and the line's words."""
+    """The interpreter of the shebang (bash without one), and its words."""
     if not string.startswith("#!"):
         return "bash", ""
     words = string[2:].partition("\n")[0].split()
@@ -250,5 +250,5 @@ def _text(source: Source) -> Text:
 
 
 def has_directives(source: Source, site: Site) -> bool:
-    """Whether sbatch reads options in a file; nothing else of it is looked at."""
+    """Whether a file has directives that sbatch reads."""
     return bool(read_directives(_text(source), site.slurm_versions, site.plugin_options).lines)

@@ -1,7 +1,7 @@
-"""Reading the words of a command: its name, its options and where its operands begin.
+"""Reading the words of a command: its name, its options, and where its operands begin.
 
-An argv is a sequence of fields (`sbatchlint.bash.values`). What a field cannot tell stays open: options that may hide
-in `$ARGS` or `"$@"` make a reading uncertain, so that nobody concludes that an option is missing.
+An argv is a sequence of fields (`sbatchlint.bash.values`). Options that may hide in `$ARGS` or `"$@"` make a reading
+uncertain, so that no check concludes that an option is missing.
 """
 
 import re
@@ -39,11 +39,11 @@ PROGRAM_NAMES = Regex(
 
 
 class CommandOption:
-    """An option as a command was given it.
+    """An option on the command line of a command.
 
-    `name`: its canonical name without dashes (the full one, of an abbreviation). `value`: None for a flag, and for an
-    option whose value is missing. `at`: index of the word of argv that holds it. `span`: of that word, or of the
-    letter's cluster. `value_at`: of the word that holds the value (the same word for `--name=value`).
+    `name`: its canonical name without dashes (the full one for an abbreviation). `value`: None for a flag, and for an
+    option whose value is missing. `at`: the index in argv of the option's word; `span`: the place of that word.
+    `value_at`: the index of the word that holds the value (the same word for `--name=value`).
     """
 
     __slots__ = ("at", "name", "span", "value", "value_at")
@@ -57,18 +57,19 @@ class CommandOption:
 
     @property
     def text(self) -> str | None:
-        """The value where it is known."""
+        """The value as a string; None without one, or where it is not known."""
         return None if self.value is None else text_of(self.value)
 
 
 class Syntax:
-    """Which options a command knows, and how they are written.
+    """The options of a command, and how they are written.
 
-    `values`, `flags`: long names and single letters. `aliases`: other spelling to canonical name. `underscores`: `-`
-    and `_` are the same inside names, the canonical name has `_`. `abbreviations`: a unique prefix of a long name
-    will do. `single_dash`: long names with one dash. `clusters`: letters can be joined (`-it`, `-n4`).
-    `greedy`: an option that is not known takes the next word unless that begins with a dash. `numbers`: `-12` is an
-    operand or an option by itself, never letters. `pairs`: options of `values` that take two words (`--mca key value`).
+    `values`, `flags`: options with and without a value, as long names and single letters. `aliases`: other spellings,
+    with their canonical names. `underscores`: `-` and `_` are the same within names, the canonical name has `_`.
+    `abbreviations`: a unique prefix of a long name is enough. `single_dash`: long names may have one dash. `clusters`:
+    letters can be joined (`-it`, `-n4`). `greedy`: an unknown option takes the next word unless that begins with a
+    dash. `numbers`: `-12` is an operand or an option by itself, never letters. `pairs`: options of `values` that take
+    two words (`--mca key value`).
     """
 
     __slots__ = (
@@ -95,9 +96,9 @@ class Syntax:
 
 
 class Reading(NamedTuple):
-    """What was read: options in order, the index of the first operand (None: there is none), whether it is certain.
+    """Options in order, the index of the first operand (None: there is none), and whether all options are known.
 
-    `operand_certain`: the operand is not merely a guess. `ended`: a `--` stands before the operand.
+    `operand_certain`: whether the operand is not just a guess. `ended`: whether a `--` precedes the operand.
     """
 
     options: tuple[CommandOption, ...]
@@ -120,7 +121,7 @@ def syntax(
     numbers: bool = False,
     pairs: str = "",
 ) -> Syntax:
-    """A `Syntax` from names separated by blanks; `o/output` makes `o` another spelling of `output`."""
+    """A `Syntax` from names separated by spaces; `o/output` makes `o` another spelling of `output`."""
     spellings: dict[str, str] = dict(aliases or {})
     named: list[set[str]] = []
     for group in (values, flags):
@@ -148,7 +149,7 @@ def syntax(
 
 
 def basename(field: Pieces) -> str | None:
-    """The last component of a path, known even where only the folder is not (`$VENV/bin/torchrun`).
+    """The last component of a path, also where the folder is not known (`$VENV/bin/torchrun`); None where unknown.
 
     `$(which torchrun)` and `$(command -v torchrun)` are torchrun.
     """
@@ -169,14 +170,14 @@ def basename(field: Pieces) -> str | None:
 
 
 def program_name(invocation: Invocation) -> str | None:
-    """The `basename` of what a command calls."""
+    """The `basename` of the program that a command calls."""
     if invocation.name is not None or not invocation.argv:
         return invocation.name
     return basename(invocation.argv[0])
 
 
 def looked_up(field: Pieces) -> str | None:
-    """The program whose path a field asks for, and is nothing but that: torchrun of `$(which torchrun)`."""
+    """The program whose path is the whole field (torchrun for `$(which torchrun)`); None for other fields."""
     if len(field) != 1 or field[0].expansion is None:
         return None
     found = re.fullmatch(r"\$\(\s*(?:which|command -v|type -p|type -P)\s+([\w./+-]+)\s*\)", field[0].expansion.name)
@@ -184,7 +185,7 @@ def looked_up(field: Pieces) -> str | None:
 
 
 def variable_name(field: Pieces) -> str | None:
-    """The variable that alone makes an unknown field (`$ARGS`, `"${ARGS[@]}"`); None for anything else."""
+    """The variable that is the whole of an unknown field (`$ARGS`, `"${ARGS[@]}"`); None for other fields."""
     if len(field) == 1 and field[0].text is None and field[0].expansion is not None:
         return field[0].expansion.name
     return None
@@ -197,7 +198,7 @@ def hides_options(field: Pieces) -> bool:
 
 
 def names_program(field: Pieces) -> bool:
-    """Whether an unknown field is a program by its name, and no option: `$SCRIPT`, `"$FILE"`, `$(which python)`."""
+    """Whether an unknown field is a program by its name, not an option: `$SCRIPT`, `"$PROGRAM"`, `$(which python)`."""
     if looked_up(field) is not None:
         return True
     name = variable_name(field)
@@ -213,7 +214,7 @@ def is_unknown(field: Pieces) -> bool:
 
 
 def split(field: Pieces, separator: str) -> list[Pieces]:
-    """The parts of a field between single characters; unknown pieces stay whole."""
+    """The parts of a field between separators of one character; unknown pieces stay whole."""
     parts: list[Pieces] = []
     part: list[Piece] = []
     for piece in field:
@@ -234,7 +235,7 @@ def split(field: Pieces, separator: str) -> list[Pieces]:
 
 
 def partition(field: Pieces, separator: str) -> tuple[Pieces, Pieces | None]:
-    """What stands before and after the first separator; the second is None without one."""
+    """The parts of a field before and after the first separator; the second is None without one."""
     text = shown_text(field)
     at = text.find(separator)
     if at < 0:
@@ -243,7 +244,7 @@ def partition(field: Pieces, separator: str) -> tuple[Pieces, Pieces | None]:
 
 
 def assignment_of(field: Pieces) -> tuple[str, Pieces] | None:
-    """The name and value of a word `NAME=value`."""
+    """The name and value of a word `NAME=value`; None for other words."""
     prefix = known_prefix(field)
     if "=" not in prefix:
         return None
@@ -254,7 +255,7 @@ def assignment_of(field: Pieces) -> tuple[str, Pieces] | None:
 
 
 def integer(field: Pieces | None) -> int | None:
-    """The number a field is, where that is certain."""
+    """The integer in a field; None where it is not one, or not known."""
     text = None if field is None else text_of(field)
     if text is None or not re.fullmatch(r"\s*[+-]?\d+\s*", text):
         return None
@@ -321,7 +322,7 @@ class _Reader:
         prefix = known_prefix(field)
         self.at += 1
         if len(prefix) < dashes + len(written):
-            # A part of the option's name is unknown.
+            # A part of the option's name is not known.
             self.certain = False
             return
         name = _canonical(written, self.known)
@@ -365,10 +366,10 @@ class _Reader:
 def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusting: bool = False) -> Reading:
     """Reads options from `argv[start]` up to the first operand.
 
-    An unknown word in the place of an option is taken for the operand where its name says so (`$SCRIPT`), where it is
-    one word, or where nothing else can be it; where it may hold options the reading is not certain. With `one_word`
-    False even a quoted unknown is not trusted to be the operand; `trusting` takes every unknown word for the operand
-    whose name does not speak of options.
+    An unknown word in place of an option is taken as the operand if its name says so (`$SCRIPT`), if it is one word, or
+    if nothing else can be the operand; if it may hold options, the reading is not certain. With `one_word` False, not
+    even a quoted unknown word is taken as the operand; with `trusting`, every unknown word is whose name does not
+    suggest options.
     """
     reader = _Reader(argv, start, known)
     candidate: int | None = None
@@ -377,7 +378,7 @@ def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusti
         field = argv[index]
         text = shown_text(field)
         if not text:
-            # An empty word: a program would take it for its operand; most often a quoted variable that is empty.
+            # An empty word, mostly from a quoted empty variable: a program would take it as its operand.
             return Reading(tuple(reader.options), candidate if candidate is not None else index, reader.certain)
         if text[0] == UNKNOWN_CHARACTER and is_unknown(field):
             if names_program(field) or trusting and not hides_options(field):
@@ -389,7 +390,7 @@ def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusti
                 and reader.options[-1].name == "module"
                 and reader.options[-1].value is None
             ):
-                # `-m $MODULE`: the module flag takes no value, but what follows it is hardly an option.
+                # `-m $MODULE`: the flag takes no value, but the next word is hardly an option.
                 return Reading(tuple(reader.options), index, reader.certain)
             following = argv[index + 1] if index + 1 < len(argv) else None
             if not hidden and not is_open(field) and one_word and not _is_script(following):
@@ -408,7 +409,7 @@ def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusti
             certain = reader.certain or candidate is None
             return Reading(tuple(reader.options), index, reader.certain, certain)
         if candidate is not None:
-            # After a word that may have been the operand: an option that is not known belongs to the operand.
+            # After a word that may have been the operand, an unknown option belongs to that.
             name = text.lstrip("-").partition("=")[0]
             if _canonical(name, known) is None and (text.startswith("--") or _canonical(text[1], known) is None):
                 return Reading(tuple(reader.options), candidate, False, False)
@@ -424,12 +425,12 @@ _PLAIN = Regex(r"[\w@%+=:,./^-]+", re.ASCII)
 
 
 def is_plain(value: str) -> bool:
-    """Whether a value is a word of the shell as it is, in and out of quotes."""
+    """Whether a value is the same shell word with and without quotes."""
     return _PLAIN.fullmatch(value) is not None
 
 
 def quoted(value: str) -> str:
-    """A value as a word of the shell, quoted where it must be."""
+    """A value as a shell word, quoted if necessary."""
     if is_plain(value):
         return value
     if "'" not in value:
@@ -442,7 +443,7 @@ def program_options(
 ) -> Iterable[tuple[str, Pieces | None, Pieces]]:
     """Every word that may be an option, its value (after `=` or in the next word), and the word itself.
 
-    Only those of a fitting name, where `fits` is given.
+    With `fits`, only options whose names it accepts.
     """
     for at, field in enumerate(argv):
         text = shown_text(field)

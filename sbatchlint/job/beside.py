@@ -1,4 +1,4 @@
-"""Where a file lies that a command names: from the folder in which the command runs, inside the project."""
+"""Finding the project's file that a command names, from the folder in which the command runs."""
 
 import os.path
 from bisect import bisect_left
@@ -10,14 +10,14 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.job.included_files import IncludedFiles
 
-# Commands before a command among which a `cd` is looked for.
+# How many earlier commands are searched for a `cd`.
 _FAR = 300
 
 
 class FilesBeside:
-    """The files of a project as the commands of a job name them.
+    """The files of a project, by the names that the commands of a job use.
 
-    `host_paths`: where a path inside a container leads outside of it.
+    `host_paths`: maps a path inside a container to paths on the host.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class FilesBeside:
         self.host_paths = host_paths
 
     def path(self, invocation: Invocation, field: Pieces) -> str | None:
-        """The file that a word of a command names; None for one that the script itself writes."""
+        """The file that a word of a command names; None without one, and for a file that the script itself writes."""
         name = file_name(field)
         if name is None or name in invocation.state.files:
             return None
@@ -40,10 +40,10 @@ class FilesBeside:
         return None
 
     def named(self, invocation: Invocation, name: str) -> str | None:
-        """The file of a name, from the folder in which the command runs.
+        """The file of this name, from the folder in which the command runs; None without one.
 
-        Where that folder is not known, the file is taken for the one that lies as the name says in a folder of the
-        project, if the name has a folder of its own, or the unknown folder is called as that of the file.
+        Where that folder is not known, the file is looked up in the script's folder and the project's; it counts if the
+        name includes a folder, or if the unknown folder has the same last component as the file's.
         """
         if name[:1] in ("/", "\0"):
             return self.files.path_of(name)
@@ -58,17 +58,17 @@ class FilesBeside:
         return path if os.path.basename(os.path.dirname(path)) == os.path.basename(folder.rstrip("/")) else None
 
     def _folder(self, invocation: Invocation) -> str | None:
-        """Where the last `cd` before a command led; None without one."""
+        """The folder of the last `cd` before a command; None without one."""
         moves = self._moves
         first, after = bisect_left(moves, invocation.index - _FAR), bisect_left(moves, invocation.index)
         shells = set(map(id, invocation.context.shell.enclosing_shells())) if first < after else ()
         for number in reversed(moves[first:after]):
-            each = self.invocations[number]
-            if id(each.context.shell) in shells and each.phase is not Phase.SUBMIT:
-                return "\0" if len(each.argv) != 2 else file_name(each.argv[1]) or "\0"
+            move = self.invocations[number]
+            if id(move.context.shell) in shells and move.phase is not Phase.SUBMIT:
+                return "\0" if len(move.argv) != 2 else file_name(move.argv[1]) or "\0"
         return None
 
     @cached_property
     def _moves(self) -> list[int]:
-        """The numbers of the commands that go to another folder."""
+        """The indexes of the commands that change the folder."""
         return [number for number, each in enumerate(self.invocations) if each.name in ("cd", "pushd")]

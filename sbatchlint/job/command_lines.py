@@ -1,17 +1,16 @@
-"""What srun, sbatch and salloc are told by words of a command, read as an option block is.
+"""The options of srun, sbatch and salloc on command lines, read like an option block.
 
 All three have one table of options and one grammar of values (src/common/slurm_opt.c, 20.11 to 26.05).
 """
 
-from sbatchlint.bash.expansion.printing import join_fields
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Text
+from sbatchlint.bash.values import Phase
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
+from sbatchlint.job.submission import option_words
 from sbatchlint.slurm.directives import UNKNOWN, Directives
 from sbatchlint.slurm.getopt import parse
-from sbatchlint.slurm.lines import DirectiveLine, Token
 from sbatchlint.slurm.options import COMMANDS
 from sbatchlint.slurm.reading import Reading, parse_words
 
@@ -20,7 +19,7 @@ from sbatchlint.slurm.reading import Reading, parse_words
 def command_lines(job: Job) -> tuple[Directives, ...]:
     """The options of each srun, sbatch and salloc of the script, up to the program or the script that it starts.
 
-    Those of a command whose words may be one thing or another are left out, and commands without options.
+    Commands without options are left out, and those whose words have alternatives.
     """
     found: dict[tuple[int, str], Directives] = {}
     for command in job.invocations:
@@ -48,17 +47,10 @@ def _read(job: Job, command: Invocation, name: str) -> Directives:
         end = step.command or len(strings)
     else:
         end = _program(strings[1:], name, majors, extra) + 1
-    text = Text(join_fields(command.argv[:end]))
-    line = DirectiveLine(text, name, 0, len(text.string), len(text.string), 0)
-    words: list[tuple[DirectiveLine, Token]] = []
-    at = 0
-    for number, string in enumerate(strings[:end]):
-        if number:
-            words.append((line, Token(string, at, at + len(string))))
-        at += len(string) + 1
+    line, words = option_words(command.argv[:end], name)
     line.tokens = tuple([token for _, token in words])
-    settings, problems, certain = parse_words(text, words, 0, majors, extra, name)
-    read = Directives(text, job.versions, extra, Reading([line], [], None, settings, problems, certain, 1))
+    settings, problems, certain = parse_words(line.text, words, 0, majors, extra, name)
+    read = Directives(line.text, job.versions, extra, Reading([line], [], None, settings, problems, certain, 1))
     read.command, read.in_job = name, name == "srun" and command.phase is not Phase.SUBMIT
     return read
 

@@ -1,4 +1,4 @@
-"""Containers that commands enter: what they are, what they mount, which environment they pass on.
+"""Containers that commands enter: their kinds, their mounts, and the environment that they pass on.
 
 Containers come from pyxis options of srun (pyxis 0.1 to 0.24) and from the commands apptainer, singularity, docker,
 podman, podman-hpc, shifter, enroot and ch-run (`sbatchlint.job.commands.container_commands`).
@@ -12,14 +12,14 @@ from sbatchlint.job.argv import CommandOption, Lookup, partition, split
 from sbatchlint.slurm.site import Site
 from sbatchlint.source.text import Span
 
-# A pyxis option of srun: its name with or without dashes, its value, where it stands.
+# A pyxis option of srun: its name with or without dashes, its value, and its place.
 Triple = tuple[str, Pieces | None, Span]
 
 
 class Mount(NamedTuple):
     """A folder or file of the host that a container sees. `source`, `target`: the fields as written.
 
-    A mount without a source (`tmpfs`, `--scratch`) has () there: what is written under its target is lost.
+    `source` is () for a mount without one (`tmpfs`, `--scratch`): what is written below its target is lost.
     """
 
     source: Pieces
@@ -37,7 +37,7 @@ class Mount(NamedTuple):
 
     @property
     def private(self) -> bool:
-        """Whether it holds nothing of the host (a tmpfs, a named volume)."""
+        """Whether it has no folder of the host (a tmpfs, a named volume)."""
         return not self.source
 
 
@@ -45,12 +45,12 @@ class Container:
     """A container that a command runs in.
 
     `kind`: `pyxis`, `apptainer`, `docker`, `podman`, `shifter`, `enroot`, `charliecloud`. `image`: as written, None
-    where a name or an instance stands for it. `name`: of a named container. `mounts`: in order.
-    `home_mounted`: whether the user's home folder of the host is there; None where the site decides. `inherits`:
-    whether the host's environment goes in. `passed`: variables named explicitly, with their value (None: the host's).
-    `hidden_environment`: further variables may come from a file. `system_mounts`: the site may mount more (its
-    shared file systems, usually). `tmp`: whether /tmp is the node's own; None where it depends. `options`: every
-    option given; `span`: of the command's name, or of the first option. `certain`: no word could hide further options.
+    where a name or an instance replaces it. `name`: of a named container. `mounts`: in order. `home_mounted`: whether
+    the host's home folder is mounted; None where the site decides. `inherits`: whether the program has the host's
+    environment. `passed`: variables that are passed explicitly, with their values (None: the host's).
+    `hidden_environment`: whether further variables may come from a file. `system_mounts`: whether the site may mount
+    more (usually its shared file systems). `tmp`: whether /tmp is the node's; None where that depends. `options`: all
+    options; `span`: of the command's name, or of the first option. `certain`: whether no word may hide further options.
     """
 
     __slots__ = (
@@ -92,25 +92,20 @@ class Container:
         self.certain = certain
 
     def option(self, *names: str) -> CommandOption | None:
-        """The last of the options with one of these names."""
-        found = None
-        for other_option in self.options:
-            if other_option.name in names:
-                found = other_option
-        return found
+        """The last option with one of these names; None without one."""
+        return next((each for each in reversed(self.options) if each.name in names), None)
 
     def passes(self, variable: str) -> bool | None:
         """Whether an exported variable of the host reaches the program; None where that is not known."""
         if self.inherits or variable in self.passed:
             return True
-        for name in self.passed:
-            if name.endswith("*") and variable.startswith(name[:-1]):
-                return True
+        if any(name.endswith("*") and variable.startswith(name[:-1]) for name in self.passed):
+            return True
         return None if self.hidden_environment or not self.certain else False
 
 
 def bind(field: Pieces, *, target_required: bool = False) -> Mount | None:
-    """`SRC[:DST[:options]]`; without DST both are the same place. None for an empty one."""
+    """The mount of `SRC[:DST[:options]]`, where DST is SRC by default; None for an empty field."""
     if not field:
         return None
     source, rest = partition(field, ":")
@@ -121,7 +116,7 @@ def bind(field: Pieces, *, target_required: bool = False) -> Mount | None:
 
 
 def binds(field: Pieces, separator: str = ",") -> list[Mount]:
-    """A list of binds; an unknown piece that is a whole element may be several mounts and gives none."""
+    """The mounts of a list of binds, without unknown elements, which may be several mounts."""
     return _binds(split(field, separator))
 
 
@@ -136,16 +131,16 @@ def _binds(parts: list[Pieces]) -> list[Mount]:
 
 
 def hides_binds(field: Pieces, separator: str = ",") -> bool:
-    """Whether a list of binds holds an element of which nothing is known (`--container-mounts=$MOUNTS`)."""
+    """Whether a list of binds has an element that may be several mounts (`--container-mounts=$MOUNTS`)."""
     return any(_may_be_several(each) for each in split(field, separator))
 
 
-# Variables, and a command, that hold one folder whatever it is.
+# Variables, and a command, whose value is always a single folder.
 _ONE_FOLDER = frozenset({"PWD", "HOME", "SLURM_SUBMIT_DIR", "SCRATCH", "TMPDIR", "SLURM_TMPDIR", "$(pwd)"})
 
 
 def _may_be_several(element: Pieces) -> bool:
-    """Whether nothing is known of an element of a list of binds, not even that it is one folder."""
+    """Whether nothing is known of an element in a list of binds, not even that it is a single folder."""
     if len(element) != 1 or element[0].text is not None:
         return False
     expansion = element[0].expansion
@@ -153,7 +148,7 @@ def _may_be_several(element: Pieces) -> bool:
 
 
 def _key_values(field: Pieces) -> dict[str, Pieces]:
-    """`type=bind,source=/a,target=/b,readonly` as a mapping; words without `=` map to ()."""
+    """A list such as `type=bind,source=/a,target=/b,readonly` as a mapping; words without `=` map to ()."""
     found: dict[str, Pieces] = {}
     for part in split(field, ","):
         name, value = partition(part, "=")
@@ -164,7 +159,7 @@ def _key_values(field: Pieces) -> dict[str, Pieces]:
 
 
 def mount_option(field: Pieces) -> Mount | None:
-    """The mount of `--mount type=bind,source=…,target=…` (docker, podman, apptainer)."""
+    """The mount of `--mount type=bind,source=…,target=…` (docker, podman, apptainer); None without a target."""
     values = _key_values(field)
     target = values.get("target") or values.get("destination") or values.get("dst")
     if not target:
@@ -176,7 +171,7 @@ def mount_option(field: Pieces) -> Mount | None:
     return Mount(source, target, "ro" if "readonly" in values or "ro" in values else "", span_of(field))
 
 
-# Options of pyxis with a value; PYXIS_CONTAINER_IMAGE and so on stand for those that are not given (since pyxis 0.21).
+# Options of pyxis with a value, whose defaults are PYXIS_CONTAINER_IMAGE and so on (since pyxis 0.21).
 _PYXIS_VALUES = (
     *("container-image", "container-mounts", "container-workdir", "container-name", "container-save", "container-env"),
     *("container-unshare", "container-entrypoint-log"),
@@ -192,18 +187,18 @@ PYXIS_OPTIONS = frozenset({*_PYXIS_VALUES, *_PYXIS_OPPOSITES, *_PYXIS_OPPOSITES.
 
 
 def is_pyxis_option(name: str) -> bool:
-    """Whether an option belongs to pyxis; Slurm's own --container and --container-id do not."""
+    """Whether an option is one of pyxis, unlike Slurm's own --container and --container-id."""
     return name.lstrip("-") in PYXIS_OPTIONS
 
 
 def opposite(name: str) -> str | None:
-    """The pyxis option that says the contrary; None for those that have none."""
+    """The pyxis option with the opposite effect; None without one."""
     return next((off if name == on else on for on, off in _PYXIS_OPPOSITES.items() if name in (on, off)), None)
 
 
-def _pyxis_home(given: Sequence[CommandOption], environment: Lookup, site: Site | None) -> bool | None:
-    """Whether the home folder is mounted, as options, environment or site say; None where nobody does, or two do."""
-    named = {each.name for each in given if each.name in ("container-mount-home", "no-container-mount-home")}
+def _pyxis_home(options: Sequence[CommandOption], environment: Lookup, site: Site | None) -> bool | None:
+    """Whether options, environment or site mount the home folder; None where none says so, or options conflict."""
+    named = {each.name for each in options if each.name in ("container-mount-home", "no-container-mount-home")}
     if named:
         return None if len(named) > 1 else "container-mount-home" in named
     for variable, values in (
@@ -226,21 +221,21 @@ def pyxis_container(
 
     pyxis starts a container only for --container-image or --container-name, or their variables
     PYXIS_CONTAINER_IMAGE and PYXIS_CONTAINER_NAME (0.21). Without either home flag, ENROOT_MOUNT_HOME or the site's
-    enroot.conf decides. The host's environment goes in, but a variable that the image defines wins, unless
-    --container-env names it.
+    enroot.conf decides. The program has the host's environment, but variables that the image sets take precedence
+    unless --container-env names them.
     """
     lookup = environment or (lambda name: None)
-    given = [
+    own = [
         CommandOption(name.lstrip("-"), value, -1, span, -1) for name, value, span in options if is_pyxis_option(name)
     ]
-    told = [(each.name, each.value) for each in given]
-    names = {each.name for each in given}
-    told += [(name, lookup(variable) or None) for name, variable in _PYXIS_VARIABLES.items() if name not in names]
+    settings = [(each.name, each.value) for each in own]
+    names = {each.name for each in own}
+    settings += [(name, lookup(variable) or None) for name, variable in _PYXIS_VARIABLES.items() if name not in names]
     values: dict[str, Pieces] = {}
     mounts: list[Mount] = []
     passed: dict[str, Pieces | None] = {}
     certain = True
-    for option, value in told:
+    for option, value in settings:
         if value is None:
             continue
         if option == "container-mounts":
@@ -255,26 +250,26 @@ def pyxis_container(
     name = values.get("container-name")
     if image is None and name is None:
         return None
-    span = next((e.span for e in given if e.name in ("container-image", "container-name")), None)
+    span = next((each.span for each in own if each.name in ("container-image", "container-name")), None)
     if span is None:
-        span = given[0].span if given else Span(0, 0)
+        span = own[0].span if own else Span(0, 0)
     return Container(
         "pyxis",
         span,
         image=image,
         name=None if name is None else partition(name, ":")[0],
         mounts=mounts,
-        home_mounted=_pyxis_home(given, lookup, site),
+        home_mounted=_pyxis_home(own, lookup, site),
         workdir=values.get("container-workdir"),
         passed=passed,
         system_mounts=True,
-        options=given,
+        options=own,
         certain=certain,
     )
 
 
 def _pyxis_mounts(parts: list[Pieces]) -> list[Mount]:
-    """`SRC[:DST[:FLAGS]]`, the parts of a comma list; `tmpfs:DST` and `umount:DST` have no source."""
+    """The mounts of a list of `SRC[:DST[:FLAGS]]`; `tmpfs:DST` has no source, and `umount:DST` is not a mount."""
     found = []
     for mount in _binds(parts):
         kind = mount.source_text

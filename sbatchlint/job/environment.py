@@ -1,4 +1,4 @@
-"""Sets of Slurm's variables by their meaning, from the table in `slurm.environment`."""
+"""Slurm's variables by their meaning, from the table in `slurm.environment`."""
 
 from sbatchlint.slurm import environment as table
 

@@ -1,7 +1,7 @@
-"""Which variables the tasks of a step have in their environment: what --export says, and what stands for it.
+"""Which variables the tasks of a step have in their environment: by --export, or the variables that replace it.
 
-srun reads SRUN_EXPORT_ENV and SLURM_EXPORT_ENV where it has no --export, in this order; sbatch sets the second one to
-its own --export, unless that is ALL (src/sbatch/opt.c, src/srun/opt.c, 20.11 to 26.05; live runs).
+Without --export, srun reads SRUN_EXPORT_ENV and then SLURM_EXPORT_ENV; sbatch sets the latter to its own --export,
+unless that is ALL (src/sbatch/opt.c, src/srun/opt.c, 20.11 to 26.05; live runs).
 """
 
 from typing import NamedTuple
@@ -13,16 +13,17 @@ from sbatchlint.job.srun import own_variable
 from sbatchlint.job.steps import Step
 from sbatchlint.source.text import Span
 
-# The later one counts.
+# The last one that is set counts.
 VARIABLES = ("SLURM_EXPORT_ENV", "SRUN_EXPORT_ENV")
 
 
 class Exports(NamedTuple):
-    """What tasks get. `everything`: the whole environment of srun; else its SLURM* variables and the `names` alone.
+    """The variables that tasks get.
 
-    `values`: the variables that are given a value; beside `everything`, one that srun has already keeps what it has:
-    `A=1 srun --export=ALL,A=2` gives 1 (`_build_user_env()` of src/srun/launch.c, 22.05 to 26.05; a live run of 22.05).
-    `said`, `span`, `value`: what decides it, as one would write it, and its value; None where nothing does.
+    `everything`: whether they get srun's whole environment; else only its SLURM* variables and the `names`. `values`:
+    variables with a value; with `everything`, a variable that srun already has keeps its value: `A=1 srun
+    --export=ALL,A=2` gives 1 (`_build_user_env()` of src/srun/launch.c, 22.05 to 26.05; a live run of 22.05). `said`,
+    `span`, `value`: the option or variable that decides this, as one would write it; None without one.
     """
 
     everything: bool
@@ -34,7 +35,7 @@ class Exports(NamedTuple):
 
 
 def exports_of(step: Step) -> Exports:
-    """What the tasks of a step get; everything where that is not known."""
+    """The variables that the tasks of a step get; everything where that is not known."""
     option = step.option("export")
     if option is not None:
         return Exports(True) if option.value is None else _read(option.value, option.as_written, option.span)
@@ -50,7 +51,7 @@ def exports_of(step: Step) -> Exports:
 
 
 def _of_job(step: Step) -> Exports:
-    """What the job's own --export leaves of the environment."""
+    """The variables that the job's own --export leaves to the tasks."""
     setting = step.request.setting("export")
     if setting is None or setting.value_span is None or not setting.text or setting.text.upper() == "ALL":
         return Exports(True)
@@ -79,7 +80,7 @@ def _is_exported(invocation: Invocation, name: str) -> bool:
 
 
 def spawn_of(step: Step, component: tuple[Pieces, ...] | None) -> Spawn:
-    """How srun starts the tasks of a step, in which environment."""
+    """How srun starts the tasks of a step, and in which environment."""
     exports = exports_of(step)
     invocation = step.invocation
     if exports.everything:

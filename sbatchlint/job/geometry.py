@@ -1,7 +1,7 @@
 """How many nodes and tasks a step has.
 
-As srun derives it (src/srun/opt.c, 22.05 to 26.05; live runs): options on its command line win over what it inherits
-through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, option by option.
+As srun derives it (src/srun/opt.c, 22.05 to 26.05; live runs): each option on its command line overrides the value that
+it inherits by SLURM_NTASKS, SLURM_NTASKS_PER_NODE or SLURM_JOB_NUM_NODES.
 """
 
 from typing import NamedTuple
@@ -19,8 +19,8 @@ class Geometry(NamedTuple):
     """The numbers of nodes and tasks of a step; None: unknown.
 
     `tasks_per_node`: on every node. `several`: whether some node runs more than one task. `reason`: the option or
-    directive that decides the number of tasks (its span, and as written). `ignored`: srun says that it ignores
-    its --ntasks-per-node, in all releases (True) or some (None).
+    directive that decides the number of tasks (its span, and as written). `ignored`: whether srun ignores its
+    --ntasks-per-node with a warning, in all releases (True), some (None) or none.
     """
 
     nodes: int | None
@@ -49,7 +49,7 @@ _SPREADING = ("ntasks", "gpus", "nodelist", "nodefile", "gpus-per-task", "ntasks
 
 
 def job_nodes(request: Request) -> int | None:
-    """The job's number of nodes, None where unknown; 1 without --nodes and without tasks that could spread."""
+    """The job's number of nodes, None where unknown; 1 without --nodes and other options that may need several."""
     if request.has_option("nodes"):
         return request.exact_nodes()
     if not request.directives.certain:
@@ -63,13 +63,13 @@ def job_nodes(request: Request) -> int | None:
 
 
 def _is_set(step: SrunWords, name: str) -> bool | None:
-    """Whether srun finds a variable as Slurm set it: False where the script unset it, None where it assigned it."""
+    """Whether srun finds a variable as Slurm set it: False if the script unset it, None if it assigned it."""
     how = own_variable(step.invocation, name).how
     return how == "" if how in ("", "unset") else None
 
 
 def _inherits_tasks(step: SrunWords) -> bool:
-    """Whether srun can read the job's number of tasks, under either of its two names."""
+    """Whether srun can read the job's number of tasks from either of its two variables."""
     return any(_is_set(step, name) is not False for name in TASK_COUNTS)
 
 
@@ -80,17 +80,17 @@ def spread(string: str | None) -> str | None:
 
 
 def _is_complete(step: SrunWords, request: Request, versions: Range) -> bool:
-    """Whether the number of tasks does not come from the first component.
+    """Whether the number of tasks is not inherited from the first component.
 
-    srun reads SLURM_NTASKS where there is no SLURM_NTASKS_HET_GROUP_1. Since 23.02 --ntasks-per-node sets neither (live
+    srun reads SLURM_NTASKS if there is no SLURM_NTASKS_HET_GROUP_1. Since 23.02, --ntasks-per-node sets neither (live
     runs of 23.11, 24.11 and 26.05).
     """
     if "ntasks" in step.options or request.has_option("ntasks") or versions.all_before("23.02"):
         return True
     directives = request.directives
-    given = {each.name for number in range(directives.components) for each in directives.settings_for(number)}
+    options = {each.name for number in range(directives.components) for each in directives.settings_for(number)}
     counting = set(COUNTING_OPTIONS) - ({"ntasks-per-node"} if versions.all_since("23.02") else set())
-    return directives.certain and counting.isdisjoint(given)
+    return directives.certain and counting.isdisjoint(options)
 
 
 UNKNOWN = Geometry(None, None, None, None, None)
@@ -100,37 +100,37 @@ _UNCLEAR = ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-pe
 def geometry(step: SrunWords, request: Request, versions: Range) -> Geometry:
     """The geometry of a step, from its options and what it inherits.
 
-    `request`: that of the component of the job in which it runs.
+    `request`: of the component of the job in which the step runs.
     """
     if request.heterogeneous and not _is_complete(step, request, versions):
         return UNKNOWN
     # srun reads this variable, and not SLURM_NNODES.
     in_job = job_nodes(request) if _is_set(step, "SLURM_JOB_NUM_NODES") else None
     options = step.options
-    opt_nodes, opt_tasks, opt_each = options.get("nodes"), options.get("ntasks"), options.get("ntasks-per-node")
+    opt_nodes, opt_tasks, opt_per_node = options.get("nodes"), options.get("ntasks"), options.get("ntasks-per-node")
     if opt_nodes is None and in_job is None:
         opt_nodes = _own_node_count(step, request)
-    opt_each = opt_each or step.variable("ntasks-per-node", "SLURM_NTASKS_PER_NODE")
+    opt_per_node = opt_per_node or step.variable("ntasks-per-node", "SLURM_NTASKS_PER_NODE")
     unclear = not options.keys().isdisjoint(_UNCLEAR) or not is_spread(step)
     nodes = in_job
     if opt_nodes is not None:
         count = _nodes_of(opt_nodes, in_job)
         nodes = count.minimum if count is not None and count.minimum == count.maximum else None
-    # since 23.02 both --nodes and tasks per node make srun forget SLURM_NTASKS
-    forgets = "nodes" in options and (opt_each is not None or request.has_option("ntasks-per-node"))
-    if opt_tasks is None and not forgets and not unclear:
+    # since 23.02, --nodes together with tasks per node makes srun ignore SLURM_NTASKS
+    ignores = "nodes" in options and (opt_per_node is not None or request.has_option("ntasks-per-node"))
+    if opt_tasks is None and not ignores and not unclear:
         opt_tasks = _own_task_count(step, request)
     if opt_tasks is not None and request.has_option("ntasks-per-gpu"):
-        # srun reads SLURM_NTASKS_PER_GPU, too: `srun -n1` of a node with 4 GPUs started 4 tasks (22.05 to 24.11).
+        # srun reads SLURM_NTASKS_PER_GPU too: `srun -n1` on a node with 4 GPUs started 4 tasks (22.05 to 24.11).
         return Geometry(nodes, None, None, None, None)
     if opt_tasks is not None:
-        return _with_tasks(opt_tasks, opt_nodes, opt_each, nodes, in_job, step, request)
+        return _with_tasks(opt_tasks, opt_nodes, opt_per_node, nodes, in_job, step, request)
     assigned = any(_is_set(step, name) is None for name in TASK_COUNTS)
-    assigned = assigned or opt_each is None and _is_set(step, "SLURM_NTASKS_PER_NODE") is None
+    assigned = assigned or opt_per_node is None and _is_set(step, "SLURM_NTASKS_PER_NODE") is None
     if not step.certain or unclear or assigned:
         return Geometry(nodes, None, None, None, None)
-    if opt_each is not None:
-        return _with_tasks_per_node(opt_each, opt_nodes, nodes, in_job, request, versions, step)
+    if opt_per_node is not None:
+        return _with_tasks_per_node(opt_per_node, opt_nodes, nodes, in_job, request, versions, step)
     if "gpus-per-task" in options and "gpus" in options:
         return Geometry(nodes, None, None, None, None)
     return _inherited(nodes, opt_nodes, in_job, request, versions, step)
@@ -139,7 +139,7 @@ def geometry(step: SrunWords, request: Request, versions: Range) -> Geometry:
 def component_geometry(step: SrunWords, request: Request) -> Geometry:
     """The geometry of one of several components of a step (`srun a : b`) in a job that has only one.
 
-    Each has nodes of its own, and does not inherit how many (`local_het_step` of src/srun/opt.c, 22.05 to 26.05; live
+    Each has its own nodes, and does not inherit their number (`local_het_step` of src/srun/opt.c, 22.05 to 26.05; live
     runs of 22.05).
     """
     counting = {"nodes", "ntasks", "ntasks-per-node", "cpus-per-task"}
@@ -151,8 +151,8 @@ def component_geometry(step: SrunWords, request: Request) -> Geometry:
     if not step.certain or strange or not request.directives.certain:
         return UNKNOWN
     opt_nodes, opt_tasks = step.option("nodes"), step.option("ntasks")
-    given = fixed_nodes(opt_nodes.text) if opt_nodes is not None else None
-    nodes = given.minimum if given is not None and given.minimum == given.maximum else None
+    requested = fixed_nodes(opt_nodes.text) if opt_nodes is not None else None
+    nodes = requested.minimum if requested is not None and requested.minimum == requested.maximum else None
     if opt_tasks is None:
         if inherits or "ntasks-per-node" in step.options or opt_nodes is not None and nodes is None:
             return Geometry(nodes, None, None, None, None)
@@ -170,7 +170,7 @@ def component_geometry(step: SrunWords, request: Request) -> Geometry:
 
 
 def _own_task_count(step: SrunWords, request: Request) -> StepOption | None:
-    """The script's own SLURM_NTASKS, which srun reads like its -n; SLURM_NPROCS counts only without it."""
+    """The script's own SLURM_NTASKS, which srun reads like -n, or else its SLURM_NPROCS; None without them."""
     slurm_sets_it = not request.directives.certain or request.has_any_option(COUNTING_OPTIONS)
     from_slurm = True if slurm_sets_it and request.directives.certain else None
     for name in ("SLURM_NTASKS", "SLURM_NPROCS"):
@@ -183,14 +183,14 @@ def _own_task_count(step: SrunWords, request: Request) -> StepOption | None:
 
 
 def _own_node_count(step: SrunWords, request: Request) -> StepOption | None:
-    """The script's own SLURM_JOB_NUM_NODES, which srun reads like its -N; no more than the job has."""
-    found, held = step.variable("nodes", "SLURM_JOB_NUM_NODES", True), job_nodes(request)
+    """The script's own SLURM_JOB_NUM_NODES, which srun reads like -N; None without it, or if the job has fewer."""
+    found, available = step.variable("nodes", "SLURM_JOB_NUM_NODES", True), job_nodes(request)
     number = None if found is None else whole(found.text)
-    return found if number and held is not None and number <= held else None
+    return found if number and available is not None and number <= available else None
 
 
 def is_spread(step: SrunWords) -> bool:
-    """Whether tasks are not spread over nodes in a way of their own, by --distribution or SLURM_DISTRIBUTION."""
+    """Whether tasks are spread over nodes by default, or as blocks or cyclically by an option or variable."""
     option = step.option("distribution")
     if option is None:
         own = own_variable(step.invocation, "SLURM_DISTRIBUTION")
@@ -199,9 +199,10 @@ def is_spread(step: SrunWords) -> bool:
 
 
 def _deals_evenly(step: SrunWords, request: Request) -> bool:
-    """Whether a multiple of the nodes is so many tasks on each: srun deals one a node in turn, until CPUs are used up.
+    """Whether every node gets the same number of tasks if that is possible.
 
-    `_task_layout_block()` and `_task_layout_cyclic()` of src/common/slurm_step_layout.c, 22.05 to 26.05.
+    srun places one task per node in turn, until the CPUs are used up (`_task_layout_block()` and
+    `_task_layout_cyclic()` of src/common/slurm_step_layout.c, 22.05 to 26.05).
     """
     if not is_spread(step) or request.has_option("distribution"):
         return False
@@ -212,7 +213,7 @@ def _deals_evenly(step: SrunWords, request: Request) -> bool:
 
 
 def _with_tasks(
-    option: StepOption, opt_nodes: StepOption | None, opt_each: StepOption | None, nodes: int | None,
+    option: StepOption, opt_nodes: StepOption | None, opt_per_node: StepOption | None, nodes: int | None,
     in_job: int | None, step: SrunWords, request: Request,
 ) -> Geometry:  # fmt: skip
     """The geometry of `srun -n TASKS`."""
@@ -227,41 +228,40 @@ def _with_tasks(
     if nodes is None:
         return Geometry(None, tasks, None, None, reason)
     nodes = min(nodes, tasks)
-    each = (
-        tasks // nodes if nodes == 1 or tasks == nodes or tasks % nodes == 0 and _deals_evenly(step, request) else None
-    )
-    if opt_each is not None and each is None:
-        limit = whole(opt_each.text)
+    is_even = nodes in (1, tasks) or tasks % nodes == 0 and _deals_evenly(step, request)
+    per_node = tasks // nodes if is_even else None
+    if opt_per_node is not None and per_node is None:
+        limit = whole(opt_per_node.text)
         if limit is not None and limit * nodes == tasks:
-            each = limit
-    return Geometry(nodes, tasks, each, tasks > nodes, reason)
+            per_node = limit
+    return Geometry(nodes, tasks, per_node, tasks > nodes, reason)
 
 
 def _with_tasks_per_node(
     option: StepOption, opt_nodes: StepOption | None, nodes: int | None, in_job: int | None, request: Request,
     versions: Range, step: SrunWords,
 ) -> Geometry:  # fmt: skip
-    """The geometry of `srun --ntasks-per-node=K` without -n, which SLURM_NTASKS may overrule."""
-    each = whole(option.text)
+    """The geometry of `srun --ntasks-per-node=K` without -n, which SLURM_NTASKS may override."""
+    per_node = whole(option.text)
     reason = (option.span, option.as_written)
-    if each is None:
+    if per_node is None:
         return Geometry(nodes, None, None, None, reason)
     inherited = request.has_any_option(COUNTING_OPTIONS) and _inherits_tasks(step)
-    honoured = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
+    honoured = Geometry(nodes, None if nodes is None else nodes * per_node, per_node, per_node > 1, reason)
     if not inherited:
         return honoured
     before = _inherited(nodes, opt_nodes, in_job, request, versions, step)
-    if before.tasks_per_node == each:
+    if before.tasks_per_node == per_node:
         return honoured
     commanded = opt_nodes is not None and bool(opt_nodes.word)  # by the command line
     if commanded and versions.all_since("23.02"):
         return honoured
     if commanded and not versions.all_before("23.02"):
         return _in_common(before, honoured)._replace(ignored=None)
-    if before.several is False and each > 1:
+    if before.several is False and per_node > 1:
         return before
     tasks = before.tasks
-    uneven = tasks is None or not nodes or tasks // nodes == each and tasks != nodes * each
+    uneven = tasks is None or not nodes or tasks // nodes == per_node and tasks != nodes * per_node
     if opt_nodes is None and uneven and not versions.all_before("23.02") and not versions.all_since("24.11"):
         # 23.11 drops the excess tasks where they are fewer than the nodes
         return _in_common(before, honoured)._replace(ignored=None)
@@ -270,7 +270,7 @@ def _with_tasks_per_node(
 
 
 def available_cpus(step: SrunWords, request: Request) -> int | None:
-    """The CPUs of the job on each node, as far as they limit its steps; None: the whole node, 0: unknown."""
+    """The CPUs of the job on each node that limit its steps; None for the whole node, 0 for unknown."""
     if request.exclusive == "":
         return None
     tasks = whole(request.value("cpus-per-task"))
@@ -283,20 +283,20 @@ def available_cpus(step: SrunWords, request: Request) -> int | None:
 
 
 def _filling(step: SrunWords, request: Request) -> int:
-    """Tasks on each node of a step that only gives the CPUs of a task; 1 where nothing says otherwise.
+    """The tasks per node of a step that sets only --cpus-per-task: as many as fit the job's CPUs, 1 by default.
 
-    As many as fit the job's CPUs (live runs on 22.05, 23.11 and 26.05), which of whole nodes are unknown.
+    Live runs on 22.05, 23.11 and 26.05; the CPUs of whole nodes are unknown.
     """
     option = step.options.get("cpus-per-task")
     cpus = None if option is None else whole(option.text)
-    held = available_cpus(step, request)
-    return held // cpus if cpus and held and held >= 2 * cpus else 1
+    available = available_cpus(step, request)
+    return available // cpus if cpus and available and available >= 2 * cpus else 1
 
 
 def _in_common(first: Geometry, second: Geometry) -> Geometry:
-    """What two geometries agree on."""
-    nodes, tasks, each, several = (a if a == b else None for a, b in zip(first[:4], second[:4]))
-    return Geometry(nodes, tasks, each, None if several is None else bool(several), first.reason)
+    """The geometry with only the numbers on which two geometries agree."""
+    nodes, tasks, per_node, several = (a if a == b else None for a, b in zip(first[:4], second[:4]))
+    return Geometry(nodes, tasks, per_node, None if several is None else bool(several), first.reason)
 
 
 def _on_other_nodes(
@@ -306,17 +306,17 @@ def _on_other_nodes(
     """The geometry of `srun -N` with another number of nodes than the job has, and no number of tasks.
 
     All tasks of the job start on them, even on one node (22.05: `-N1` in a job of 2 nodes with 2 tasks each runs 4).
-    Since 23.02 SLURM_NTASKS is dropped where SLURM_NTASKS_PER_NODE is set too, so that each node gets its tasks.
+    Since 23.02, SLURM_NTASKS is ignored if SLURM_NTASKS_PER_NODE is set too, so that each node gets its tasks.
     """
     if nodes is None and option.text is not None:
-        return Geometry(None, None, None, None, reason)  # a range: srun takes what it gets
-    each = request.tasks_per_node
+        return Geometry(None, None, None, None, reason)  # a range: srun uses the nodes that it gets
+    per_node = request.tasks_per_node
     total = request.tasks
     if not request.has_option("ntasks"):
-        total = None if in_job is None or each is None else in_job * each
+        total = None if in_job is None or per_node is None else in_job * per_node
     if total is None or nodes is None:
         # on no more nodes than the job has, so that each gets at least as many
-        more = each is not None and each > 1 and not request.has_option("ntasks")
+        more = per_node is not None and per_node > 1 and not request.has_option("ntasks")
         together = Geometry(nodes, total, None, True if more else None, reason)
     else:
         nodes = min(nodes, total)
@@ -325,10 +325,10 @@ def _on_other_nodes(
     if not request.has_option("ntasks-per-node") or not _is_set(step, "SLURM_NTASKS_PER_NODE"):
         return together
     if "nodes" not in step.options:
-        return together  # SLURM_JOB_NUM_NODES does not drop them
-    if each is None:
+        return together  # SLURM_JOB_NUM_NODES does not have this effect
+    if per_node is None:
         return Geometry(nodes, None, None, None, reason)
-    apart = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
+    apart = Geometry(nodes, None if nodes is None else nodes * per_node, per_node, per_node > 1, reason)
     if versions.all_since("23.02"):
         return apart
     return together if versions.all_before("23.02") else _in_common(together, apart)
@@ -344,28 +344,28 @@ def _inherited(
 ) -> Geometry:
     """The geometry of a bare srun: SLURM_NTASKS tasks, else SLURM_NTASKS_PER_NODE on each node, else one on each."""
     counting = next((setting for name in COUNTING_OPTIONS if (setting := request.setting(name)) is not None), None)
-    each_setting = request.setting("ntasks-per-node")
+    per_node_setting = request.setting("ntasks-per-node")
     without = not _inherits_tasks(step)
-    per_node_left = without and each_setting is not None and _is_set(step, "SLURM_NTASKS_PER_NODE") is True
+    per_node_left = without and per_node_setting is not None and _is_set(step, "SLURM_NTASKS_PER_NODE") is True
     if counting is None or without and not per_node_left:
         others = without and request.has_any_option(COUNTING_OPTIONS[2:])
         # requested by a #PBS or #BSUB line
         others = others or counting is None and request.has_any_option(COUNTING_OPTIONS)
         # 23.11, 24.11 and 26.05 know the job's tasks per node without the variable, 22.05 does not
-        unset = each_setting is not None and not versions.all_before("23.02")
+        unset = per_node_setting is not None and not versions.all_before("23.02")
         if not request.directives.certain or others or unset:
             return Geometry(nodes, None, None, None, None)
         filling = _filling(step, request)
         return Geometry(nodes, None if nodes is None else nodes * filling, filling, filling > 1, None)
-    reason_setting = each_setting or counting
+    reason_setting = per_node_setting or counting
     reason = (reason_setting.span, reason_setting.as_written)
     elsewhere = opt_nodes is not None and not is_node_count(opt_nodes.value or ())
     elsewhere = elsewhere and (nodes is None or nodes != in_job)
     if opt_nodes is not None and elsewhere and not per_node_left:
         return _on_other_nodes(nodes, opt_nodes, in_job, request, versions, step, reason)
-    each = request.tasks_per_node if per_node_left else request.tasks_on_each_node()
-    if each is not None:
-        return Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
+    per_node = request.tasks_per_node if per_node_left else request.tasks_on_each_node()
+    if per_node is not None:
+        return Geometry(nodes, None if nodes is None else nodes * per_node, per_node, per_node > 1, reason)
     tasks = None if per_node_left else request.tasks
     if tasks is not None and nodes is not None:
         if nodes == 1:

@@ -1,13 +1,13 @@
 """The GPUs of a step: how many it has on each node, how its tasks share them, and which of them each task sees.
 
-What a step asks for is what its srun says, and what srun finds of the job in SLURM_GPUS, SLURM_GPUS_PER_NODE,
-SLURM_GPUS_PER_TASK and the like, form by form; where neither names a GPU, the controller copies the job's own request,
-`--gres` too (`_copy_job_tres_to_step()`, src/stepmgr/stepmgr.c). How tasks share them: `_get_usable_gres()` in
-src/interfaces/gres.c. All of it was run on Slurm 22.05, 23.11, 24.11 and 26.05 (tests/slurm/test_gpus.py); where a
-release between them may differ, the answer is None.
+In each form of a request, a step requests what the options of its srun say, or else what srun inherits from the job by
+SLURM_GPUS, SLURM_GPUS_PER_NODE, SLURM_GPUS_PER_TASK and the like. Where neither names a GPU, the controller copies the
+job's own request, also `--gres` (`_copy_job_tres_to_step()`, src/stepmgr/stepmgr.c). How tasks share the GPUs is from
+`_get_usable_gres()` in src/interfaces/gres.c. All of it was run on Slurm 22.05, 23.11, 24.11 and 26.05
+(tests/slurm/test_gpus.py); where a release between them may differ, the answer is None.
 
-The numbers of GPUs are those in CUDA_VISIBLE_DEVICES on nodes whose GPUs all belong to the job. Where Slurm constrains
-devices, the GPUs of a job, a step or a task count from 0 there, and are the same ones.
+The indexes of GPUs are those in CUDA_VISIBLE_DEVICES on nodes whose GPUs all belong to the job. Where Slurm constrains
+devices, the GPUs of a job, a step or a task are numbered from 0, but are the same ones.
 """
 
 from collections.abc import Iterable
@@ -25,10 +25,10 @@ from sbatchlint.slurm.versions import answers, is_before, is_release
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Span
 
-# Forms in which GPUs are asked for; the first four may be given together.
+# Forms in which GPUs are requested; the first four may be combined.
 FORMS = ("gpus-per-node", "gpus-per-task", "gpus", "gpus-per-socket", "gres", "tres-per-task")
 BINDINGS = ("gpu-bind", "tres-bind")
-# Who sets these before an srun changes what it asks for, or how GPUs are shared: as the option does, or beyond that.
+# Variables that change what an srun requests, or how its tasks share GPUs: like the option, or in further ways.
 _VARIABLES = {
     "gpus": "SLURM_GPUS", "gpus-per-node": "SLURM_GPUS_PER_NODE", "gpus-per-task": "SLURM_GPUS_PER_TASK",
     "gres": "SLURM_GRES", "gpu-bind": "SLURM_GPU_BIND",
@@ -36,23 +36,23 @@ _VARIABLES = {
 _OTHERS = (
     "SLURM_GPUS_PER_SOCKET", "SLURM_STEP_GRES", "SLURM_TRES_BIND", "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU",
 )  # fmt: skip
-_TELLING = frozenset((*_VARIABLES.values(), *_OTHERS))
-# Options that say how tasks share GPUs.
+_READ_BY_SRUN = frozenset((*_VARIABLES.values(), *_OTHERS))
+# Options that determine how tasks share GPUs.
 _REASONS = (*BINDINGS, "ntasks-per-gpu", "gpus-per-task", "tres-per-task")
-# Options by their names.
+# Options by name.
 GpuOptions = dict[str, StepOption]
-# GPUs and tasks of a node are not looked at one by one where there are more.
+# If a node has more GPUs or tasks than this, they are not computed one by one.
 MOST_ON_NODE = 1024
-# Programs take their GPUs from these.
+# Variables by which programs select their GPUs.
 DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 
 
 class Binding(NamedTuple):
     """How the tasks on a node share its GPUs.
 
-    `kind`: '' where each sees all of the step's, else the kind of `--gpu-bind`: `per_task`, `single`, `map`, `mask`,
-    `closest`, `none`. `number`: GPUs for a task (`per_task`), tasks for a GPU (`single`). `ids`: those of `map`, the
-    bit masks of `mask`.
+    `kind`: '' if each sees all of the step's GPUs, else the kind of `--gpu-bind`: `per_task`, `single`, `map`, `mask`,
+    `closest`, `none`. `number`: GPUs per task (`per_task`), or tasks per GPU (`single`). `ids`: the indexes of `map`,
+    or the bit masks of `mask`.
     """
 
     kind: str
@@ -61,12 +61,12 @@ class Binding(NamedTuple):
 
 
 class Sharing(NamedTuple):
-    """What one release makes of a step's request.
+    """The GPUs of a step and its tasks in one release.
 
     `on_node`: the step's GPUs on each of its nodes, None where they are not known or differ. `share`: GPUs that are
-    allocated for each task, None where they are not allocated by task. `binding`: None where it is not known.
-    `binds_one`: a task that is alone on its node is bound like others; not before 25.11. `none_tells`: tasks that are
-    not bound are told all of the step's GPUs; before 23.11 they are told nothing.
+    allocated for each task, None if they are not allocated by task. `binding`: None where it is not known.
+    `binds_one`: whether a task that is alone on its node is bound like others; not before 25.11. `none_tells`: whether
+    CUDA_VISIBLE_DEVICES has all of the step's GPUs for unbound tasks; before 23.11 it is not set.
     """
 
     on_node: int | None
@@ -76,7 +76,7 @@ class Sharing(NamedTuple):
     none_tells: bool
 
     def seen(self, tasks: int, local: int) -> tuple[int, ...] | None:
-        """The GPUs that a task sees, by its number on the node and how many tasks there are; None: not known."""
+        """The GPUs that a task sees, by the number of tasks on its node and its index there; None if not known."""
         if self.on_node is None or self.on_node > MOST_ON_NODE or self.binding is None:
             return None
         every = tuple(range(self.on_node))
@@ -86,7 +86,7 @@ class Sharing(NamedTuple):
         if kind == "none":
             return every if self.none_tells else None
         if kind == "per_task":
-            # A task for which none is left gets the first.
+            # A task for which no GPU is left gets the first.
             return every[local * number : (local + 1) * number] or every[:1]
         if kind == "map":
             found = ids[local % len(ids)]
@@ -97,9 +97,9 @@ class Sharing(NamedTuple):
         return every if len(every) == 1 else None  # single, closest: by the cores that the task runs on
 
     def per_task(self, tasks: int | None, several: bool | None) -> int | None:
-        """How many GPUs every task sees, None where that differs or is not known.
+        """How many GPUs every task sees; None where that differs or is not known.
 
-        `tasks`: on each node, None where that is not known; `several`: whether some node has more than one.
+        `tasks`: the tasks per node, None if not known; `several`: whether some node has more than one.
         """
         if self.binding is None:
             return None
@@ -119,7 +119,7 @@ class Sharing(NamedTuple):
 
 
 class StepGpus:
-    """The GPUs of a step in the releases of the job's range. What these do not agree on is None."""
+    """The GPUs of a step in the releases of the job's range; None where releases differ, if nothing else is said."""
 
     __slots__ = ("sharings", "step")
 
@@ -129,32 +129,34 @@ class StepGpus:
 
     @property
     def on_node(self) -> int | None:
-        """How many it has on each of its nodes."""
+        """How many GPUs the step has on each of its nodes."""
         return _same(each.on_node for each in self.sharings)
 
     @property
     def per_task(self) -> int | None:
-        """How many every one of its tasks sees."""
-        geometry = self.step.geometry
-        return _same(each.per_task(geometry.tasks_per_node, geometry.several) for each in self.sharings)
+        """How many GPUs every task of the step sees."""
+        return _same(self._per_task())
 
     @property
     def most(self) -> int | None:
-        """As many as a task sees at most, in any release of the range; None where that is not known."""
-        geometry = self.step.geometry
-        found = [each.per_task(geometry.tasks_per_node, geometry.several) for each in self.sharings]
-        return None if None in found or not found else max(each for each in found if each is not None)
+        """How many GPUs a task sees at most, in any release of the range; None where that is not known."""
+        counts = self._per_task()
+        return None if None in counts else max((count for count in counts if count is not None), default=None)
 
     @property
     def least(self) -> int | None:
-        """As many as every task sees at least, in all releases of the range; None where that is not known."""
+        """How many GPUs every task sees at least, in all releases of the range; None where that is not known."""
+        counts = self._per_task()
+        return None if None in counts else min((count for count in counts if count is not None), default=None)
+
+    def _per_task(self) -> list[int | None]:
+        """How many GPUs every task sees in each release; None where that differs between tasks or is not known."""
         geometry = self.step.geometry
-        found = [each.per_task(geometry.tasks_per_node, geometry.several) for each in self.sharings]
-        return None if None in found or not found else min(each for each in found if each is not None)
+        return [each.per_task(geometry.tasks_per_node, geometry.several) for each in self.sharings]
 
     @property
     def bound(self) -> bool | None:
-        """Whether tasks see only a part of the step's GPUs, each its own."""
+        """Whether each task sees only its own part of the step's GPUs."""
         found = {sharing.binding is not None and sharing.binding.kind in ("per_task", "single", "map", "mask")
                  for sharing in self.sharings}  # fmt: skip
         if any(each.binding is None for each in self.sharings):
@@ -163,11 +165,11 @@ class StepGpus:
 
     @property
     def meant(self) -> int | None:
-        """How many GPUs each task is given as its own, in all releases; None where tasks are not bound by number."""
+        """How many GPUs each task has as its own, in all releases; None where tasks are not bound by number."""
         return _same(_number(each.binding) for each in self.sharings)
 
     def seen(self, local: int | None) -> tuple[int, ...] | None:
-        """The GPUs that a task sees, by its number on its node; () for none, None where they are not known."""
+        """The GPUs that a task sees, by its index on its node; () for none, None where they are not known."""
         tasks = self.step.geometry.tasks_per_node
         if tasks is None or local is None:
             return None
@@ -190,9 +192,9 @@ def _same(values: Iterable[int | None]) -> int | None:
 
 @once
 def step_gpus(job: Job, step: Step) -> StepGpus:
-    """The GPUs of a step; all of it unknown where the script alone does not decide them.
+    """The GPUs of a step; unknown where the script alone does not decide them.
 
-    Releases whose srun refuses the options have no say.
+    Releases whose srun refuses the options are left out.
     """
     options = gpu_options_of(step)
     found: list[Sharing | None] = [_UNKNOWN]
@@ -205,8 +207,8 @@ _UNBOUND = Binding("")
 _UNKNOWN = Sharing(None, None, None, True, True)
 
 
-class _Asked(NamedTuple):
-    """What srun asks for, in each form; 0 where it is not asked for, None where it is not known."""
+class _Requested(NamedTuple):
+    """The GPUs that srun requests, in each form; 0 if it requests none in that form, None where that is not known."""
 
     per_node: int | None
     per_task: int | None
@@ -214,16 +216,16 @@ class _Asked(NamedTuple):
 
 
 def _sharing(step: Step, version: str, options: GpuOptions) -> Sharing | None:
-    """What a release makes of a step's options; None where its srun refuses them."""
+    """The GPUs of a step and its tasks in one release; None where its srun refuses the options."""
     request = step.request
     if is_before(version, "22.05") or "gpus-per-socket" in step.options or request.has_option("gpus-per-socket"):
         return _UNKNOWN
     if _refuses_gres(step, version, options):
         return None
-    asked = _requested(step, version, options)
-    if asked is None or None in asked:
+    requested = _requested(step, version, options)
+    if requested is None or None in requested:
         return _UNKNOWN
-    per_node, per_task, total = asked
+    per_node, per_task, total = requested
     share: int | None = None
     on_node: int | None
     tasks, nodes = step.geometry.tasks_per_node, step.nodes
@@ -235,19 +237,19 @@ def _sharing(step: Step, version: str, options: GpuOptions) -> Sharing | None:
     elif total:
         on_node = total if nodes == 1 else 1 if nodes == total else None
     else:
-        # A job that asks for none has them all where the site does not manage its GPUs, or hands out whole nodes.
+        # A job that requests none has all GPUs where Slurm does not manage them, or where jobs get whole nodes.
         on_node = 0 if request.asks_for_gpus else None
     if request.has_option("ntasks-per-gpu"):
-        share = 1  # there are as many tasks as GPUs, or some times as many
+        share = 1  # there are as many tasks as GPUs, or a multiple of that
     binding = _binding(step, version, options)
     return Sharing(on_node, share, binding, not is_before(version, "25.11"), not is_before(version, "23.11"))
 
 
 def refuses_gres(step: Step, version: str) -> bool:
-    """Whether srun does not take its --gres beside the GPUs per node that it has from the job, or asks for itself.
+    """Whether srun refuses its --gres together with --gpus-per-node, its own or inherited from the job.
 
-    Since 26.05 any GPUs in --gres (`validate_options_salloc_sbatch_srun()` in src/common/slurm_opt.c; srun reads
-    SLURM_GPUS_PER_NODE as --gpus-per-node). Before 23.02 --gres=none.
+    Since 26.05 it refuses any GPUs in --gres (`validate_options_salloc_sbatch_srun()` in src/common/slurm_opt.c; srun
+    reads SLURM_GPUS_PER_NODE as --gpus-per-node), before 23.02 --gres=none.
     """
     return _refuses_gres(step, version, gpu_options_of(step))
 
@@ -261,8 +263,8 @@ def _refuses_gres(step: Step, version: str, options: GpuOptions) -> bool:
     return not is_before(version, "26.05") and gpu_count("gres", gres.text or "", version) is not None
 
 
-def _requested(step: Step, version: str, options: GpuOptions) -> _Asked | None:
-    """What a step asks for, its own options and the job's; None where it is not known."""
+def _requested(step: Step, version: str, options: GpuOptions) -> _Requested | None:
+    """The GPUs that a step requests by its own options and the job's; None where that is not known."""
     request = step.request
     if "ntasks-per-gpu" in options or "ntasks-per-tres" in options:
         return None
@@ -280,17 +282,13 @@ def _requested(step: Step, version: str, options: GpuOptions) -> _Asked | None:
     per_node = own.get("gpus-per-node", gpus.per_node if inherited["gpus-per-node"] else 0)
     of_variable = inherited["gpus-per-node"] or "gpus-per-node" in own
     if "gpus" in step.options and "gpus-per-node" not in step.options and of_variable:
-        # Since 24.05.5 srun's --gpus takes the place of SLURM_GPUS_PER_NODE.
+        # Since 24.05.5, srun's --gpus replaces SLURM_GPUS_PER_NODE.
         if is_release(version, "24.05"):
             return None
         per_node = per_node if is_before(version, "24.05") else 0
-    given = "gpus-per-task" in own or "tres-per-task" in own
-    if (
-        given
-        and (request.has_option("gpus-per-task") or request.has_option("tres-per-task"))
-        and not is_before(version, "23.02")
-    ):
-        # Since SLURM_TRES_PER_TASK repeats it, one of the two counts, depending on the release.
+    forms = ("gpus-per-task", "tres-per-task")
+    if any(name in own for name in forms) and request.has_any_option(forms) and not is_before(version, "23.02"):
+        # SLURM_TRES_PER_TASK repeats the job's option, and the release decides whether it or the step's own counts.
         return None
     per_task = own.get("gpus-per-task", own.get("tres-per-task"))
     if per_task is None:
@@ -301,40 +299,40 @@ def _requested(step: Step, version: str, options: GpuOptions) -> _Asked | None:
         if merged is None:
             return None
         if merged < 0:
-            return _Asked(0, 0, 0)
+            return _Requested(0, 0, 0)
         per_node = merged
-    return _Asked(per_node, per_task, total)
+    return _Requested(per_node, per_task, total)
 
 
-def _requested_by_job(request: Request, version: str) -> _Asked | None:
-    """What a step asks for that has no options of its own for GPUs."""
-    # All of it from the job: by variables, or copied by the controller, which is the same.
-    given = request.values()
+def _requested_by_job(request: Request, version: str) -> _Requested | None:
+    """The GPUs that a step without GPU options of its own requests; None where that is not known."""
+    # All of it is from the job: by variables, or copied by the controller, which has the same result.
+    values = request.values()
     gpus = request.gpus
-    if request.asks_for_gpus is None or "ntasks-per-gpu" in given and not request.asks_for_gpus:
+    if request.asks_for_gpus is None or "ntasks-per-gpu" in values and not request.asks_for_gpus:
         return None
-    per_node = gpus.per_node if "gpus-per-node" in given or "gres" in given else 0
-    if per_node is None and "gres" in given and "gpus-per-node" not in given:
+    per_node = gpus.per_node if "gpus-per-node" in values or "gres" in values else 0
+    if per_node is None and "gres" in values and "gpus-per-node" not in values:
         per_node = 0 if _has_no_gpu(request, version) else None
-    per_task = gpus.per_task if "gpus-per-task" in given or "tres-per-task" in given else 0
-    if per_task is None and "gpus-per-task" not in given:
+    per_task = gpus.per_task if "gpus-per-task" in values or "tres-per-task" in values else 0
+    if per_task is None and "gpus-per-task" not in values:
         per_task = 0 if gpu_count("tres-per-task", request.value("tres-per-task") or "?", version) is None else None
-    return _Asked(per_node, per_task, gpus.total if "gpus" in given else 0)
+    return _Requested(per_node, per_task, gpus.total if "gpus" in values else 0)
 
 
 def _with_gres(options: GpuOptions, version: str, gres: int | None, per_node: int | None, both: bool) -> int | None:
-    """GPUs per node with `--gres` of an srun; -1: it clears all forms; None where that is not known."""
+    """The GPUs per node with `--gres` of an srun; -1 if it clears all forms, None where that is not known."""
     if (options["gres"].text or "").lower() == "none":
         return None if both and is_before(version, "23.11") else -1
     if not both:
         return gres if gres is not None else 0
     if gres is None:
-        return per_node  # of something else than GPUs
-    return gres or per_node  # the last of the two counts, a 0 does not
+        return per_node  # it is not about GPUs
+    return gres or per_node  # --gres is read last, and counts unless it is 0
 
 
 def _own_count(options: GpuOptions, name: str, version: str) -> int | None:
-    """GPUs in the value of an srun's option; None where they are not known (for --gres: or it asks for none)."""
+    """The GPUs in the value of an srun's option; None where they are not known, or a --gres without GPUs."""
     text = options[name].text
     if text is None:
         return None
@@ -350,15 +348,15 @@ def _has_no_gpu(request: Request, version: str) -> bool:
 
 
 def gpu_options_of(step: Step) -> GpuOptions:
-    """The options of a step that bear on GPUs: those of its srun, and those that the script sets by a variable."""
-    if not step.invocation.state.variables.among(_TELLING):
+    """The options of a step that affect GPUs: those of its srun, and those that the script sets by a variable."""
+    if not step.invocation.state.variables.among(_READ_BY_SRUN):
         return step.options
     found = {name: each for name, variable in _VARIABLES.items() if (each := step.variable(name, variable)) is not None}
     return {**found, **step.options}
 
 
 def _inherits(step: Step, name: str) -> bool:
-    """Whether srun finds what the job says of an option in its environment."""
+    """Whether srun inherits the job's value of an option by its environment."""
     if not step.request.has_option(name):
         return False
     variable = _VARIABLES.get(name)
@@ -366,10 +364,10 @@ def _inherits(step: Step, name: str) -> bool:
 
 
 def _is_unclear(step: Step) -> bool:
-    """Whether its options are not known, or the script sets a variable for srun in a way that is not known here."""
+    """Whether a step's options are not known, or the script sets a variable for srun in a way that is not known."""
     if not step.certain or not step.request.directives.certain or not step.has_known_component:
         return True
-    if not step.invocation.state.variables.among(_TELLING):
+    if not step.invocation.state.variables.among(_READ_BY_SRUN):
         return False
     if any(own_variable(step.invocation, name).how for name in _OTHERS):
         return True
@@ -386,9 +384,9 @@ def _binding(step: Step, version: str, options: GpuOptions) -> Binding | None:
     if "gpu-bind" in options or "tres-bind" in options:
         name = "gpu-bind" if "gpu-bind" in options else "tres-bind"
         return None if "tres-bind" in options and name != "tres-bind" else read_binding(name, options[name].text)
-    given = [name for name in BINDINGS if _inherits(step, name)]
-    if given:
-        return read_binding(given[0], request.value(given[0])) if len(given) == 1 else None
+    bindings = [name for name in BINDINGS if _inherits(step, name)]
+    if bindings:
+        return read_binding(bindings[0], request.value(bindings[0])) if len(bindings) == 1 else None
     if request.has_option("ntasks-per-gpu"):
         number = request.tasks_per_gpu
         return None if number is None else Binding("single", number)
@@ -397,7 +395,7 @@ def _binding(step: Step, version: str, options: GpuOptions) -> Binding | None:
     if inherited and not (per_task and is_before(version, "23.02")):
         number = request.gpus.per_task
         if number is None and inherited == ["tres-per-task"]:
-            # of something else than GPUs
+            # it may not be about GPUs
             number = 0 if gpu_count("tres-per-task", request.value("tres-per-task") or "?", version) is None else None
         return None if number is None else Binding("per_task", number) if number else Binding("")
     if per_task:
@@ -407,7 +405,7 @@ def _binding(step: Step, version: str, options: GpuOptions) -> Binding | None:
 
 
 def read_binding(name: str, string: str | None) -> Binding | None:
-    """What a value of `--gpu-bind` or `--tres-bind` says of GPUs; None where that is not known."""
+    """The binding of GPUs by a value of `--gpu-bind` or `--tres-bind`; None where that is not known."""
     if string is None:
         return None
     value = string.lower()
@@ -435,7 +433,7 @@ def read_binding(name: str, string: str | None) -> Binding | None:
 
 
 def binding_reason(step: Step) -> tuple[Span, str] | None:
-    """The option or directive that says how tasks share GPUs: where it is, and as one would write it."""
+    """The option or directive that determines how tasks share GPUs: its place, and as one would write it; or None."""
     if step.options.keys().isdisjoint(_REASONS) and not step.request.has_any_option(_REASONS):
         return None
     for name in _REASONS:
@@ -452,7 +450,7 @@ def binding_reason(step: Step) -> tuple[Span, str] | None:
 
 
 def devices_chosen(invocation: Invocation, step: Step | None) -> bool:
-    """Whether the script itself says which GPUs a command sees, so that Slurm's choice does not count.
+    """Whether the script itself selects the GPUs that a command sees, so that Slurm's selection does not count.
 
     What the batch shell exports does not reach a step's tasks: Slurm sets CUDA_VISIBLE_DEVICES for each of them, or
     unsets it (22.05 and 24.11).
@@ -471,9 +469,9 @@ def devices_chosen(invocation: Invocation, step: Step | None) -> bool:
 
 
 def chosen_devices(invocation: Invocation) -> int | None:
-    """How many GPUs the script leaves to a command for which it chooses them; None where that is not known."""
-    given = [value for name in DEVICE_VARIABLES if (value := exported(invocation, name)) is not None]
-    text = text_of(given[0]) if len(given) == 1 else None
+    """How many GPUs the script selects for a command; None where that is not known."""
+    values = [value for name in DEVICE_VARIABLES if (value := exported(invocation, name)) is not None]
+    text = text_of(values[0]) if len(values) == 1 else None
     if text is None:
         return None
     devices = text.split(",") if text else []

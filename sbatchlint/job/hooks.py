@@ -1,4 +1,4 @@
-"""What the interpreter asks of the job: which commands start others, in which phase; the files beside the script."""
+"""What the interpreter asks the job: which commands start others, in which phase, and which files they read."""
 
 from sbatchlint.bash.trace import Invocation, Spawn, exported
 from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
@@ -24,7 +24,7 @@ from sbatchlint.source.text import Span
 class JobHooks:
     """The job's answers to the interpreter: srun, sbatch, MPI launchers and wrappers, the environment, files.
 
-    `steps`: those of the batch phase, in order.
+    `steps`: the steps of the batch phase, in order.
     """
 
     def __init__(self, request: Request, versions: Range, site: Site, files: IncludedFiles) -> None:
@@ -75,13 +75,13 @@ class JobHooks:
         if invocation.phase is Phase.BATCH:
             self.steps.append(step)
         elif invocation.phase is Phase.SUBMIT:
-            # an srun on the login node gets an allocation of its own
+            # an srun on the login node gets its own allocation
             return Spawn("srun", step.command, Phase.TASK, component=following)
         return spawn_of(step, following)
 
 
 def _mpi(invocation: Invocation) -> Spawn | None:
-    """What mpirun starts: the program of one of its application contexts, which `:` separates."""
+    """What mpirun starts: the program of one of its application contexts, which `:` separates; None if not known."""
     argv = invocation.argv
     launcher = recognise(argv)
     if launcher is None or launcher.program is None:
@@ -99,7 +99,7 @@ def _mpi(invocation: Invocation) -> Spawn | None:
 
 
 def _wrapped(invocation: Invocation, parsed: getopt.Parsed) -> tuple[Pieces, ...]:
-    """The text of sbatch's --wrap; empty without one."""
+    """The value of sbatch's --wrap, as a word; empty without one."""
     for option in reversed(parsed.options):
         if option.name == "wrap" and option.value_word is not None and option.value_start is not None:
             field = invocation.argv[option.value_word + 1]

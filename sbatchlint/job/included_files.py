@@ -1,8 +1,8 @@
-"""Files beside a script that it reads or starts: `source env.sh`, `srun bash train.sh`, `sbatch job.sh`.
+"""Files of the project that a script reads or starts: `source env.sh`, `srun bash train.sh`, `sbatch job.sh`.
 
-Only files inside the project are read: below the nearest parent folder with `.git`, `pyproject.toml` or a configuration
-file of sbatchlint, or else the script's own folder. A relative path is tried in the script's folder and in the
-project's; where both have such a file, it is unknown which is meant.
+The project is the nearest parent folder with `.git`, `pyproject.toml` or a configuration file of sbatchlint, or else
+the script's own folder; no other files are read. A relative path is tried in the script's folder and in the project's;
+if both have such a file, it is unknown which is meant.
 """
 
 import os.path
@@ -13,11 +13,11 @@ from sbatchlint.source import lookups
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
 
-# At most this many files for a script, each of at most this many bytes.
+# How many files are read for a script, and how many bytes of each at most.
 MOST_FILES = 20
 MOST_BYTES = 1 << 20
 _MARKS = (".git", "pyproject.toml", "sbatchlint.toml", ".sbatchlint.toml")
-# The folder in which the job was submitted, taken for that of the project or the script.
+# The folder in which the job was submitted, which is assumed to be the project's or the script's.
 _HERE = ("\0SLURM_SUBMIT_DIR\0/", "\0PWD\0/")
 
 
@@ -26,13 +26,13 @@ class IncludedFiles:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.left_out: Span | None = None  # the first command whose file is one too many
+        self.left_out: Span | None = None  # the first command whose file exceeds the limits
         self._texts: dict[str, Text | None] = {}
         self._paths: dict[str, str | None] = {}
 
     @cached_property
     def project(self) -> str | None:
-        """The nearest folder above the script, or its own, that looks like the root of a project; None without one."""
+        """The nearest folder, from the script's own upwards, that is the root of a project; None without one."""
         at = os.path.dirname(os.path.abspath(self.workspace.path))
         while not lookups.has_any(at, *_MARKS):
             above = os.path.dirname(at)
@@ -43,21 +43,21 @@ class IncludedFiles:
 
     @cached_property
     def _folders(self) -> tuple[str, ...]:
-        """The folders in which a relative path is tried, the project's last."""
+        """The folders in which a relative path is tried, with the project's last."""
         folder = os.path.dirname(os.path.abspath(self.workspace.path))
         root = self.project or folder
         return (folder,) if folder == root else (folder, root)
 
     @cached_property
     def _is_file(self) -> bool:
-        """Whether the script is a file, and no text from elsewhere."""
+        """Whether the script is a file, not a text from elsewhere."""
         return lookups.exists(self.workspace.path)
 
     def read(self, name: str, included_from: Span) -> Text | None:
         """The text of a file, with offsets of the workspace; None where it is unknown.
 
-        `name`: as `bash.interpreter.programs.file_name` gives it, with unknown variables between NULs. `included_from`:
-        the command that uses it.
+        `name`: as from `bash.interpreter.programs.file_name`, with unknown variables between NULs. `included_from`:
+        the place of the command that uses it.
         """
         path = self.path_of(name)
         if path is None:
@@ -68,18 +68,18 @@ class IncludedFiles:
 
     @property
     def root(self) -> str:
-        """The project's folder; that of the script without one."""
+        """The project's folder; without a project, the script's."""
         return self._folders[-1]
 
     @staticmethod
     def relative(name: str) -> str:
-        """A name without the folder in which the job was submitted."""
+        """A path without the folder in which the job was submitted."""
         for prefix in _HERE:
             name = name.removeprefix(prefix)
         return name
 
     def path_of(self, name: str) -> str | None:
-        """The only file of this name, None for none or two; never the script itself, or a file outside the project."""
+        """The only file of this name in the project, other than the script itself; None for none or two."""
         if name not in self._paths:
             self._paths[name] = self._found(self.relative(name))
         return self._paths[name]

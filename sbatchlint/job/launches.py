@@ -13,7 +13,7 @@ from sbatchlint.job.steps import Step, enclosing_step
 
 
 class Launch:
-    """A launcher, its command, and the step around it (None: the batch shell starts it).
+    """A launcher, its command, and the step in whose tasks it runs (None: the batch shell starts it).
 
     `restricted`: variables that differ between tasks and decide whether it runs, so that only some tasks start it.
     """
@@ -44,7 +44,7 @@ def by_step(launches: list[Launch]) -> dict[int, list[Launch]]:
 
 
 def entered(invocation: Invocation) -> Container | None:
-    """The container that a command starts or enters; of an srun that of its step."""
+    """The container that a command starts or enters, for an srun that of its step; None without one."""
     info = invocation.spawn.info
     if info is None:
         return None
@@ -53,20 +53,20 @@ def entered(invocation: Invocation) -> Container | None:
 
 
 def container_of(invocation: Invocation) -> Container | None:
-    """The innermost container that a command runs in."""
-    each: Invocation | None = invocation.context.parent
-    while each is not None:
-        info = each.spawn.info
+    """The innermost container that a command runs in; None on the host."""
+    parent: Invocation | None = invocation.context.parent
+    while parent is not None:
+        info = parent.spawn.info
         if isinstance(info, Step):
             return info.container
         if isinstance(info, Container):
             return info
-        each = each.context.parent
+        parent = parent.context.parent
     return None
 
 
 def find_launches(invocations: list[Invocation], beside: FilesBeside) -> list[Launch]:
-    """The launchers among the commands, with what their configuration files beside the script say."""
+    """The launchers among the commands, with the settings of their configuration files."""
     found = []
     for invocation in invocations:
         name = program_name(invocation)

@@ -1,4 +1,4 @@
-"""Answers that are kept for a job: several checks, and the plan, ask the same questions."""
+"""A cache of answers for each job, as several checks and the plan ask the same questions."""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -13,9 +13,9 @@ _UNKNOWN = object()  # no answer
 
 
 def once(question: Callable[[Job, *About], Answer]) -> Callable[[Job, *About], Answer]:
-    """Computes the answer to a question once for each job, and for what else it is asked about (hashable, by position).
+    """Computes the answer to a question once for each job and each set of further arguments (hashable, positional).
 
-    What is kept is shared: whoever gets it must not change it. A generator would be empty the second time: make a list.
+    The answer is shared, so nobody may change it. It must not be a generator, which would be empty the second time.
     """
 
     @wraps(question)

@@ -1,7 +1,7 @@
-"""Where a path leads: to storage that all nodes share, to one node's own disk, or into a container.
+"""Where a path leads: to storage that all nodes share, to a node's own disk, or into a container.
 
-What a path's text cannot tell is unknown: `/scratch` is a parallel file system on one cluster and a local disk on the
-next. The settings (`shared-paths`, `local-paths`, `home-is-shared`, `container-home-mounted`) come first.
+Many paths are ambiguous: `/scratch` is a parallel file system on one cluster and a local disk on the next. The settings
+(`shared-paths`, `local-paths`, `home-is-shared`, `container-home-mounted`) take precedence.
 """
 
 import re
@@ -14,7 +14,7 @@ from sbatchlint.source.regex import Regex
 
 SHARED, NODE_LOCAL, CONTAINER_LOCAL, IMAGE, UNKNOWN = "shared", "node-local", "container-local", "image", "unknown"
 
-# First components (of two where the second matters) that mean the same on practically all clusters.
+# First components (two where the second matters) that mean the same on nearly all clusters.
 _SHARED_ROOTS = Regex(
     r"/(?:home|users|lustre\w*|gpfs\w*|fsx|nfs\w*|beegfs\w*|weka\w*|ceph\w*|panfs\w*|pscratch|cfs|shared\w*|projects?|work\d*"
     r"|global|flash|mnt/(?:lustre|gpfs|nfs|fsx|beegfs|weka|cephfs|efs|shared)\w*)(?:/|$)"
@@ -23,9 +23,9 @@ _LOCAL_ROOTS = Regex(
     r"/(?:tmp|var/tmp|dev/shm|local\w*|raid\w*|scratch_local|scratch/local|lscratch|nvme\w*|ssd\w*|tmpdir"
     r"|mnt/(?:nvme\w*|localdisk\w*|local_storage\w*|local\w*|ssd\w*|resource_nvme))(?:/|$)"
 )
-# Folders that images bring along.
+# Folders that images have.
 _IMAGE_ROOTS = Regex(r"/(?:opt|workspace|app|code|usr|etc|var|bin|sbin|lib|lib64|srv)(?:/|$)")
-# The folder in which a script's shell works at its start.
+# Names of the folder in which a script's shell starts.
 HERE = frozenset({".", "${PWD}", "${SLURM_SUBMIT_DIR}"})
 _PRINTED_FOLDER = frozenset({"$(pwd)", "$( pwd )", "`pwd`", "$(pwd -P)"})
 _HOME_ROOTS = Regex(r"/(?:home|users|root)(?:/|$)")
@@ -55,8 +55,9 @@ _HOSTNAME = Regex(r"\$\(\s*(?:/bin/)?(?:hostname|uname -n|cat /etc/hostname|cat 
 class Location:
     """Where a path leads.
 
-    `kind`: `shared`, `node-local`, `container-local` (lost, and seen by nobody else, unless saved), `image` (a folder
-    of the image; written to, it is container-local too), `unknown`. `reason`: a few words that say why.
+    `kind`: `shared`, `node-local`, `container-local` (invisible to others, and lost unless the container is saved),
+    `image` (a folder of the image; files written there are container-local too), `unknown`. `reason`: why, in a few
+    words.
     """
 
     __slots__ = ("kind", "path", "reason")
@@ -68,22 +69,22 @@ class Location:
 
     @property
     def per_node(self) -> tuple[Expansion, ...]:
-        """The expansions that make it another path on each node; their phase tells whether that succeeds."""
+        """The expansions that make it a different path on each node, if their phase is that of tasks."""
         return per_node(self.path)
 
     @property
     def per_task(self) -> tuple[Expansion, ...]:
-        """The expansions that make it another path in each task; their phase tells whether that succeeds."""
+        """The expansions that make it a different path in each task, if their phase is that of tasks."""
         return per_task(self.path)
 
     @property
     def private(self) -> bool:
-        """Whether other nodes certainly do not see it."""
+        """Whether other nodes certainly cannot see it."""
         return self.kind in (NODE_LOCAL, CONTAINER_LOCAL, IMAGE)
 
 
 def key(path: Pieces) -> str:
-    """A path as text that can be compared: `${NAME}` for each unknown piece, no doubled or final slashes.
+    """A path as a string that can be compared: `${NAME}` for each unknown piece, no double or final slashes.
 
     `$(pwd)` is `${PWD}`.
     """
@@ -101,7 +102,7 @@ def key(path: Pieces) -> str:
 
 @lru_cache(maxsize=4096)  # most scripts have the same words
 def _tidy(string: str) -> str:
-    """A path without doubled or final slashes, and with the name of the home folder's variable."""
+    """A path without double or final slashes, and with `${HOME}` for `~`."""
     if "//" in string or "/./" in string:
         string = re.sub(r"/(?:\./|/)+", "/", string)
     if string[:1] == "~" and (string == "~" or string[1] == "/"):
@@ -110,24 +111,24 @@ def _tidy(string: str) -> str:
 
 
 def under(path: str, root: str) -> bool:
-    """Whether a path is a folder, or lies in it."""
+    """Whether a path is the folder `root`, or is inside it."""
     root = root.rstrip("/") or "/"
     return path == root or path.startswith(root if root == "/" else root + "/")
 
 
 def per_node(path: Pieces) -> tuple[Expansion, ...]:
     """The expansions in a path that name the node."""
-    return tuple(e for e in expansions(path) if e.name in _NODE_VARIABLES or _HOSTNAME.match(e.name))
+    return tuple(each for each in expansions(path) if each.name in _NODE_VARIABLES or _HOSTNAME.match(each.name))
 
 
 def per_task(path: Pieces) -> tuple[Expansion, ...]:
     """The expansions in a path that name the task."""
-    return tuple(e for e in expansions(path) if e.name in _TASK_VARIABLES)
+    return tuple(each for each in expansions(path) if each.name in _TASK_VARIABLES)
 
 
 @lru_cache(maxsize=1024)
 def brought_along(path: str) -> bool:
-    """Whether images have folders of that name too, so that a path below it need not be the host's."""
+    """Whether images usually have this folder too, so that a path below it need not be the host's."""
     return bool(
         path in ("", "/")
         or _IMAGE_ROOTS.match(path)
@@ -137,15 +138,15 @@ def brought_along(path: str) -> bool:
 
 
 def mount_of(path: Pieces, container: Container) -> tuple[Mount, str] | None:
-    """The mount through which a container sees a path, and what of the path lies below its target."""
+    """The mount through which a container sees a path, and the part of the path below its target; None without one."""
     mount, rest = _mounted(_without_dots(key(path)), container)
     return None if mount is None else (mount, rest)
 
 
 def host_paths(path: Pieces, container: Container) -> list[Pieces]:
-    """The names that a file of a container has on the host, where a mount leads to it.
+    """The paths on the host of a path in a container; empty where no mount leads there.
 
-    Below the folder of the script's shell (`$PWD`) it has its relative name too.
+    Below the folder of the script's shell (`$PWD`), the relative path is among them too.
     """
     found = mount_of(path, container)
     if found is None or found[0].private or "$" in found[1]:
@@ -161,9 +162,9 @@ def host_paths(path: Pieces, container: Container) -> list[Pieces]:
 def classify(
     path: Pieces, site: Site | None = None, container: Container | None = None, workdir: Pieces | None = None
 ) -> Location:
-    """Where a path leads that a command uses, inside `container` where it runs in one.
+    """Where a path leads that a command uses, in `container` if it runs in one.
 
-    `workdir`: the working directory, for relative paths; without it they are unknown.
+    `workdir`: the working directory for relative paths, which are unknown without it.
     """
     site = site or Site()
     text = key(path)
@@ -180,7 +181,7 @@ def classify(
 
 
 def _without_dots(string: str) -> str:
-    """`a/b/../c` as `a/c`; a `..` behind an unknown piece stays."""
+    """A path without `.` and `..` (`a/b/../c` is `a/c`); a `..` after an unknown piece stays."""
     if "/.." not in string and "/." not in string:
         return string
     parts: list[str] = []
@@ -214,7 +215,7 @@ def _on_host(string: str, site: Site) -> tuple[str, str]:
 
 
 def _configured(string: str, site: Site) -> tuple[str, str] | None:
-    """What the settings say; the longest folder counts."""
+    """The kind and reason by the settings, of which the longest folder counts; None where they say nothing."""
     best: tuple[str, str] | None = None
     longest = -1
     for kind, roots in ((SHARED, site.shared_paths), (NODE_LOCAL, site.local_paths)):
@@ -227,7 +228,7 @@ def _configured(string: str, site: Site) -> tuple[str, str] | None:
 
 
 def _of_variable(string: str, site: Site) -> tuple[str, str]:
-    """A path that begins with a variable (or a command) whose value is not known."""
+    """The kind and reason of a path that begins with a variable (or a command) whose value is not known."""
     name = string[2 : string.index("}")] if "}" in string else ""
     if name == "HOME":
         if site.home_is_shared is False:
@@ -242,7 +243,7 @@ def _of_variable(string: str, site: Site) -> tuple[str, str]:
 
 
 def _of_mktemp(words: list[str], site: Site) -> tuple[str, str]:
-    """Where `mktemp` makes a file: below its folder, TMPDIR or /tmp; a template alone is of the working folder."""
+    """The kind and reason of what `mktemp` makes: below its folder, TMPDIR or /tmp, or as its template says."""
     own = NODE_LOCAL, "mktemp makes it under /tmp of one node"
     template: str | None = None
     folder: str | None = None
@@ -262,12 +263,12 @@ def _of_mktemp(words: list[str], site: Site) -> tuple[str, str]:
     place = re.sub(r"\$(\w+)", r"${\1}", place.replace('"', "").replace("'", ""))
     if not place.startswith(("/", "${")):
         return UNKNOWN, ""
-    # a variable that has a default is not the variable
+    # a variable with a default is not just the variable
     return _on_host(place, site) if re.match(r"/|\$\{\w+\}", place) else (UNKNOWN, "")
 
 
 def _inside(string: str, site: Site, container: Container) -> tuple[str, str]:
-    """A path inside a container, mapped through its mounts."""
+    """The kind and reason of a path inside a container, by its mounts."""
     mount, rest = _mounted(string, container)
     if mount is not None:
         if mount.private:
@@ -276,11 +277,11 @@ def _inside(string: str, site: Site, container: Container) -> tuple[str, str]:
         source = key(mount.source)
         return kind, f"mounted from {source}" + (f": {reason}" if reason else "")
     if not container.certain:
-        # Mounts may hide in a word that is not known.
+        # An unknown word may hold mounts.
         return UNKNOWN, ""
     home = string.startswith("${HOME}") or bool(_HOME_ROOTS.match(string))
     if home:
-        # A home folder's path is the same inside where it is mounted, but for root's, which is the image's.
+        # A mounted home folder has the same path inside, except root's, which is the image's.
         mounted = container.home_mounted
         if mounted is None and container.kind == "pyxis":
             mounted = site.container_home_mounted
@@ -301,10 +302,10 @@ def _inside(string: str, site: Site, container: Container) -> tuple[str, str]:
         return IMAGE, "a folder of the container's image"
     host, reason = _on_host(string, site)
     if string.startswith("${"):
-        # The host's value of a variable, at a place that need not be mounted.
+        # The host's value of a variable is a place that need not be mounted.
         return (NODE_LOCAL, reason) if host == NODE_LOCAL else (UNKNOWN, "")
     if container.system_mounts and host in (SHARED, NODE_LOCAL):
-        # Sites mount such folders for everybody.
+        # Sites usually mount such folders.
         return (NODE_LOCAL, reason) if host == NODE_LOCAL else (UNKNOWN, "")
     if container.system_mounts and container.kind != "pyxis":
         return UNKNOWN, ""

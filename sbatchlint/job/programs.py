@@ -1,4 +1,4 @@
-"""The commands of a job by the programs that they call, and by the options that they are told."""
+"""The commands of a job, by the programs that they call and by their options."""
 
 from collections.abc import Callable
 from itertools import chain
@@ -14,7 +14,7 @@ _index = attrgetter("index")
 
 @once
 def by_program(job: Job) -> dict[str, list[Invocation]]:
-    """The commands that call a program of each name (without its folder), in order of running."""
+    """The commands by the names of their programs (without folders), in the order in which they run."""
     found: dict[str, list[Invocation]] = {}
     for command in job.invocations:
         name = program_name(command)
@@ -24,13 +24,13 @@ def by_program(job: Job) -> dict[str, list[Invocation]]:
 
 
 def commands_of(job: Job, fits: Callable[[str], bool]) -> list[Invocation]:
-    """The commands that call a program of a fitting name (without its folder), in order of running."""
+    """The commands whose program's name (without folder) `fits` accepts, in the order in which they run."""
     found = [each for name, commands in by_program(job).items() if fits(name) for each in commands]
     return sorted(found, key=_index) if len(found) > 1 else found
 
 
 def commands_named(job: Job, *names: str) -> list[Invocation]:
-    """The commands of these names, in order of running; not those of which only the end of the name is known."""
+    """The commands with these names, in the order in which they run; the whole word of each is known."""
     called = by_program(job)
     found = [each for name in names for each in called.get(name, ()) if each.name == name]
     return sorted(found, key=_index) if len(names) > 1 else found
@@ -38,23 +38,23 @@ def commands_named(job: Job, *names: str) -> list[Invocation]:
 
 @once
 def _words(job: Job) -> dict[str, None]:
-    """The words of all commands, each once."""
+    """The words of all commands, without duplicates."""
     return dict.fromkeys(chain.from_iterable([each.words for each in job.invocations]))
 
 
 @once
 def _options(job: Job) -> list[str]:
-    """Those of them that begin with a dash, or hold a `=`."""
+    """The words of all commands that begin with a dash or contain a `=`, without duplicates."""
     return [word for word in _words(job) if word[:1] == "-" or "=" in word]
 
 
 def commands_with_option(job: Job, fits: Callable[[str], object]) -> list[Invocation]:
-    """The commands that have a fitting word which begins with a dash, or holds a `=`, in order of running."""
+    """The commands with a word that begins with a dash or contains a `=` and that `fits` accepts, in order."""
     found = frozenset(filter(fits, _options(job)))
     return [each for each in job.invocations if not found.isdisjoint(each.words)] if found else []
 
 
 @once
 def all_words(job: Job) -> str:
-    """The words of all commands, each once, with a newline between them."""
+    """The words of all commands, without duplicates, one per line."""
     return "\n".join(_words(job))

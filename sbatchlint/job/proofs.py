@@ -1,9 +1,9 @@
 """Proof of a repair that moves an expansion into the tasks: they then run the same commands with the same words.
 
-A variable of tasks is 0 in the batch shell, and in the first task of a step. So the script and the changed script are
-both evaluated as the first task sees them: every command must get the words that it got before, in the batch script and
-in the tasks, and what stands at the places of the repair must be expanded by the tasks alone. Where the statements that
-are changed leave the shell as they did before, nothing else is evaluated again.
+A task variable is 0 in the batch shell, and in the first task of a step. So the script and the changed script are both
+evaluated as the first task sees them: every command must get the same words as before, in the batch script and in the
+tasks, and what is at the places of the repair must be expanded by the tasks alone. If the changed statements leave the
+shell in the same state as before, nothing else is reevaluated.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,31 +20,31 @@ from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
-# What these print in the batch shell is a message; a string in which a variable is left alone may be shown as it is.
+# In the batch shell, these print messages, which may show a variable that is no longer expanded.
 _MESSAGES = frozenset({"echo", "printf", "logger", "cat", "tee"})
 
 Words = tuple[object, ...]
 
 
 class _FirstTask(JobEnvironment):
-    """The environment of a job's shells as the first task of each step has it."""
+    """The environment of a job's shells, as the first task of each step sees it."""
 
     def lookup(self, name: str, context: Context) -> str | bool | None:
         return "0" if context.phase is Phase.TASK and name in ZERO_IN_BATCH else super().lookup(name, context)
 
 
 def keeps_words(job: Job, edits: Sequence[Edit], places: Iterable[Span], names: frozenset[str] = frozenset()) -> bool:
-    """Whether the script runs the same commands after the edits, and the tasks alone expand what stands at the places.
+    """Whether the script runs the same commands after the edits, and the tasks alone expand what is at the places.
 
-    `places`: in the script as it is now, each outside of the edits, or what an edit replaces or stands right before.
-    `names`: variables that commands must find in their environment as before. False also where it cannot be told.
+    `places`: in the unchanged script, each outside the edits, replaced by one, or right after one. `names`: variables
+    that must stay as they are in the environment of commands. False also where this cannot be determined.
     """
     if any(edit.span.end > len(job.source.own.text) for edit in edits) or job.limits.exhausted:
         return False
     now = tuple(places)
-    found = _in_part(job, edits, now, names)
-    if found is not None:
-        return found
+    answer = _in_part(job, edits, now, names)
+    if answer is not None:
+        return answer
     before, after = before_edits(job, _FirstTask), reevaluate(job, edits, _FirstTask)
     if after is None or after.errors > before.errors:
         return False
@@ -54,7 +54,7 @@ def keeps_words(job: Job, edits: Sequence[Edit], places: Iterable[Span], names: 
 def _is_same(
     before: Sequence[Invocation], after: Trace, edits: Sequence[Edit], now: Sequence[Span], names: frozenset[str]
 ) -> bool:
-    """Whether commands get the words that they got before, and what stands at the places is expanded in tasks alone."""
+    """Whether commands get the same words as before, and tasks alone expand what is at the places."""
     then = [_moved(place, edits) for place in now]
     if _commands(after.invocations, then, names) != _commands(before, now, names):
         return False
@@ -62,9 +62,9 @@ def _is_same(
 
 
 def _in_part(job: Job, edits: Sequence[Edit], now: Sequence[Span], names: frozenset[str]) -> bool | None:
-    """The answer where only the statements around the edits need be evaluated: they leave the shell as they did before.
+    """The answer of `keeps_words` from the statements around the edits alone.
 
-    None where that is not so.
+    None where these do not leave the shell in the same state as before.
     """
     spans = [*now, *(edit.span for edit in edits)]
     part = enclosing_part(job, Span(min(each.start for each in spans), max(each.end for each in spans)))
@@ -86,7 +86,7 @@ def _in_part(job: Job, edits: Sequence[Edit], now: Sequence[Span], names: frozen
 
 
 def _leaves_alike(before: State, after: State) -> bool:
-    """Whether what runs next finds the same shell, but for where in the file values come from."""
+    """Whether two states of the shell are the same, except for the places in the file that values come from."""
     names = before.variables.changes(after.variables)
     return (
         all(_value(before.variables.get(name)) == _value(after.variables.get(name)) for name in names)
@@ -104,7 +104,7 @@ def _value(variable: Variable | None) -> object:
 
 
 def _alternatives(alternatives: Iterable[Alternative]) -> object:
-    """What values are: their text; an expansion in them equals itself alone, wherever it may be looked at again."""
+    """Values in a form that can be compared: their strings, and expansions, which equal only themselves."""
     return [
         (
             alternative.fields
@@ -117,13 +117,13 @@ def _alternatives(alternatives: Iterable[Alternative]) -> object:
 
 
 def _commands(recorded: Sequence[Invocation], places: Sequence[Span], names: frozenset[str]) -> list[Words]:
-    """All that runs, but for what runs in the very places."""
+    """What runs, except for commands within the places."""
     commands = [each for each in recorded if not any(place.contains(each.span) for place in places)]
     return [words for each in commands if (words := _words(each, places, names)) is not None]
 
 
 def _words(command: Invocation, places: Sequence[Span], names: frozenset[str]) -> Words | None:
-    """All that a command gets; None for shells and others that only start what they are given, and for messages."""
+    """Everything that a command gets; None for shells and others that only start commands, and for messages."""
     in_task = command.phase is Phase.TASK
     argv: Sequence[Pieces] = command.argv
     if isinstance(command.spawn.info, Step):
@@ -141,16 +141,16 @@ def _words(command: Invocation, places: Sequence[Span], names: frozenset[str]) -
     def shown(field: Pieces) -> str:
         return _shown(field, places)
 
-    # what stands on standard input is a program, or nothing that the batch shell would run
+    # a heredoc is a program that is evaluated too, or plain input
     files = [each for each in command.redirects if not each.operator.startswith("<<")]
     redirects = [(each.operator, each.fd, shown(each.target or ())) for each in files]
-    given = [(name, shown(field)) for name, field in command.variables if name not in names]
+    variables = [(name, shown(field)) for name, field in command.variables if name not in names]
     inherited = [(name, shown(exported(command, name) or ())) for name in sorted(names)] if in_task else []
     stdin = shown(command.stdin.field) if in_task and command.stdin is not None else ""
     return (
         tuple(map(shown, argv)),
         *redirects,
-        *given,
+        *variables,
         *inherited,
         stdin,
         in_task,
@@ -160,7 +160,7 @@ def _words(command: Invocation, places: Sequence[Span], names: frozenset[str]) -
 
 
 def _shown(field: Pieces, places: Sequence[Span]) -> str:
-    """A word: its text, with the names of what is unknown."""
+    """A word as a string, with the names of its unknown pieces."""
     parts: list[str] = []
     for piece in field:
         if piece.text is not None:
@@ -168,14 +168,14 @@ def _shown(field: Pieces, places: Sequence[Span]) -> str:
         elif piece.expansion is None:
             parts.append("\0")
         elif any(place.contains(piece.expansion.span) for place in places):
-            parts.append("\0\0")  # whatever it is called, and however it is quoted
+            parts.append("\0\0")  # whatever its name and its quotes
         else:
             parts.append(f"\0{piece.expansion.name}\0{'*' if piece.open else ''}")
     return "".join(parts)
 
 
 def _moved(place: Span, edits: Iterable[Edit]) -> Span:
-    """Where a place stands after the edits; all of what replaces it where one does."""
+    """A place after the edits; the whole replacement for a place that one of them replaces."""
     start, end = place
     for edit in edits:
         growth = len(edit.content) - (edit.span.end - edit.span.start)
@@ -187,7 +187,7 @@ def _moved(place: Span, edits: Iterable[Edit]) -> Span:
 
 
 def _phases(trace: Trace, place: Span) -> set[Phase]:
-    """The phases in which what stands at a place is expanded."""
+    """The phases in which what is at a place is expanded."""
     inside = place.contains
     found = {each.context.phase for each in trace.reads if inside(each.span)}
     for command in trace.invocations:

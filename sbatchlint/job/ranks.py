@@ -1,7 +1,7 @@
-"""What each task of a step is and runs: its node, its ranks, its command, and the ranks of the processes it starts.
+"""The tasks of a step: the node, the ranks and the command of each, and the ranks of the processes that it starts.
 
-The script is evaluated once more for every task, with that task's own SLURM_PROCID, SLURM_LOCALID and SLURM_NODEID, so
-that conditions, arithmetic and quoting come out as they would there. Nothing is executed.
+The script is reevaluated for every task, with that task's own SLURM_PROCID, SLURM_LOCALID and SLURM_NODEID, so that
+conditions, arithmetic and quoting have the same results as there. Nothing is executed.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from sbatchlint.job.steps import Step, enclosing_step, total
 from sbatchlint.job.worlds import node_count
 from sbatchlint.programs import programs_with
 
-# So many tasks of a step are looked at one by one, and so many statements are walked for that.
+# How many tasks of a step are evaluated one by one, and how many statements for all of them.
 MOST_TASKS = 64
 MOST_STATEMENTS = 30_000
 IDENTITIES = ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID")
-# What programs and launchers read to find out who they are.
+# Variables by which programs and launchers learn their ranks.
 SLURM_RANKS = (
     "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_NNODES", "SLURM_JOB_NUM_NODES",
     "SLURM_NTASKS_PER_NODE", "SLURM_CPUS_PER_TASK",
@@ -35,14 +35,14 @@ OWN_RANKS = (
     "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT",
     "NNODES", "NPROC_PER_NODE", "PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "CUDA_VISIBLE_DEVICES",
 )  # fmt: skip
-# What the shell of a task does besides its work.
+# Commands in the shell of a task that are not its work.
 QUIET = programs_with("minor", "copies") | {"mount", "pip", "ssh"}
 
 
 class Place(NamedTuple):
-    """Where a task runs: the index of its node in the step, and its number on that node; None where that is not known.
+    """Where a task runs: the index of its node in the step, and its index on that node; None where not known.
 
-    Which node a task is on follows from the distribution of the step: blocks where there are more tasks than nodes.
+    The distribution of the step decides on which node a task runs; the default is blocks.
     """
 
     rank: int
@@ -51,9 +51,9 @@ class Place(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """What a step or a task is about: the launcher that it starts, or the command (None: not known, or nothing).
+    """The work of a step or a task: the launcher or the command that it starts (None: not known, or nothing).
 
-    `several`: other launchers or programs run as well, or instead.
+    `several`: whether other launchers or programs run as well, or instead.
     """
 
     launch: Launch | None
@@ -62,9 +62,9 @@ class Workload(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One task of a step. `workload`: what it runs; `variables`: its rank variables, as far as they are known.
+    """One task of a step. `workload`: what it runs; `variables`: its known rank variables.
 
-    `processes`: the ranks of each process that it starts, None where their number is not known.
+    `processes`: the rank variables of each process that it starts, None where their number is not known.
     """
 
     place: Place
@@ -78,7 +78,7 @@ class Task(NamedTuple):
 
 
 def distribution(step: Step) -> str | None:
-    """`block` or `cyclic`: how the tasks of a step go to its nodes; None for others, and where it is not known."""
+    """How the tasks of a step are distributed over its nodes: `block`, `cyclic`, or None for others and unknown."""
     own = own_variable(step.invocation, "SLURM_DISTRIBUTION")
     option = step.option("distribution") or step.variable("distribution", "SLURM_DISTRIBUTION")
     if option is not None:
@@ -89,10 +89,11 @@ def distribution(step: Step) -> str | None:
 
 
 def place_of(step: Step, rank: int) -> Place:
-    nodes, each = step.nodes, step.tasks_per_node
-    if step.tasks is None or nodes is None or each is None:
+    """The place of the task with this rank in a step."""
+    nodes, per_node = step.nodes, step.tasks_per_node
+    if step.tasks is None or nodes is None or per_node is None:
         return Place(rank, None, None)
-    if each == 1:
+    if per_node == 1:
         return Place(rank, rank, 0)
     if nodes == 1:
         return Place(rank, 0, rank)
@@ -101,14 +102,14 @@ def place_of(step: Step, rank: int) -> Place:
         return Place(rank, None, None)
     if how == "cyclic":
         return Place(rank, rank % nodes, rank // nodes)
-    return Place(rank, rank // each, rank % each)
+    return Place(rank, rank // per_node, rank % per_node)
 
 
 # --- one task's view of the script ---------------------------------------------------------------------
 
 
 class TaskEnvironment(JobEnvironment):
-    """The environment as task `rank` of each step sees it."""
+    """The environment, as the task with this rank in each step sees it."""
 
     def __init__(self, request: Request, unset: frozenset[str], rank: int) -> None:
         super().__init__(request, unset)
@@ -130,27 +131,24 @@ class TaskEnvironment(JobEnvironment):
 
 
 def _under_mpi(context: Context) -> bool:
-    each = context.parent
-    while each is not None:
-        if each.spawn.kind == "mpi":
-            return True
-        each = each.context.parent
-    return False
+    return context.parent is not None and any(
+        command.spawn.kind == "mpi" for command in (context.parent, *context.parent.ancestors())
+    )
 
 
 class TaskViews:
-    """The evaluations of a job, one for each rank; each is made once, when it is first asked for."""
+    """The evaluations of a job, one for each rank, on demand."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        # where no task asks who it is, they are all alike
+        # if no task reads its rank, all are alike
         self._alike = not any(name in job.source.text for name in IDENTITIES)
         self._by_step = by_step(job.launches)
         self._left = MOST_STATEMENTS
         self.of = cache(self._of)
 
     def _of(self, rank: int) -> tuple[list[Step], dict[int, list[Launch]], JobEnvironment] | None:
-        """The steps, the launchers of each by its identity, and the environment."""
+        """The steps, the launchers of each by its identity, and the environment; None when the limit is exceeded."""
         job = self.job
         if self._alike:
             return job.steps, self._by_step, TaskEnvironment(job.request, job.site.unset, rank)
@@ -162,7 +160,7 @@ class TaskViews:
 
 
 def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
-    """The first tasks of the job's step of that number, each as it would run; None where they cannot be told."""
+    """The first tasks of the job's step with this index, each as it would run; None where they are not known."""
     step = views.job.steps[number]
     if step.tasks is None:
         return None
@@ -188,9 +186,9 @@ def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
 
 
 def workload(step: Step, launches: Sequence[Launch]) -> Workload:
-    """What a step is about: its launcher, else its program, the last command that is more than preparation.
+    """The work of a step: its launcher, or else its program, which is the last command that is not just preparation.
 
-    `launches`: those that run in the step's tasks.
+    `launches`: the launchers that run in the step's tasks.
     """
     spawning = [each for each in launches if each.launcher.spawns] or list(launches)
     if spawning:
@@ -206,12 +204,12 @@ def workload(step: Step, launches: Sequence[Launch]) -> Workload:
 
 
 def is_idle(work: Workload) -> bool:
-    """Whether this is not work at all, or nothing but preparation."""
+    """Whether there is no work, or nothing but preparation."""
     return work.invocation is None or work.launch is None and work.invocation.name in QUIET
 
 
 def is_certain(work: Workload) -> bool:
-    """Whether the task is sure to run this, and just this once."""
+    """Whether the task certainly runs this, once, and nothing else."""
     if work.invocation is None:
         return False
     context = work.invocation.context
@@ -229,7 +227,7 @@ def is_certain(work: Workload) -> bool:
 
 
 def _variables(work: Workload, environment: JobEnvironment) -> dict[str, str]:
-    """The rank variables of what a task runs, as far as they are known."""
+    """The known rank variables of what a task runs."""
     found: dict[str, str] = {}
     if work.invocation is None:
         return found
@@ -249,7 +247,7 @@ def _variables(work: Workload, environment: JobEnvironment) -> dict[str, str]:
 
 
 def _processes(work: Workload) -> list[dict[str, str]] | None:
-    """The ranks of each process that comes of a task."""
+    """The rank variables of each process that a task starts; None where their number is not known."""
     if work.invocation is None:
         return []
     if not is_certain(work):
@@ -259,25 +257,25 @@ def _processes(work: Workload) -> list[dict[str, str]] | None:
     return process_ranks(work.launch.launcher)
 
 
-# With these on the command line its configuration file has no say in ranks.
+# If all of these are on the command line, accelerate's configuration file does not affect ranks.
 _OF_ACCELERATE = frozenset({"num_processes", "num_machines", "machine_rank", "rdzv_backend"})
 
 
 def _counts(launcher: Launcher) -> bool:
-    """Whether a runner of DeepSpeed that starts its own node takes no numbers from its hostfile."""
+    """Whether a DeepSpeed runner that starts only its own node takes no numbers from its hostfile."""
     return "no_ssh" in launcher.flags and {"num_nodes", "num_gpus"} <= launcher.options.keys()
 
 
-# Processes of one task that are told apart; no node has as many.
+# The most processes of one task that are computed; no node has as many.
 MOST_PROCESSES = 1024
 
 
 def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str, str]] | None:
-    """What the processes of one start of a launcher get as their ranks; variables that are not known are missing.
+    """The known rank variables of the processes that one launcher starts; None where their number is not known.
 
-    `local`: how many processes, where the launcher counts devices. torchrun (torch 2.13, run.py and
-    local_elastic_agent): RANK is node_rank times nproc_per_node plus LOCAL_RANK with the static rendezvous; with the
-    others the nodes are numbered as they come.
+    `local`: the number of processes if the launcher starts one per device. torchrun (torch 2.13, run.py and
+    local_elastic_agent): RANK is node_rank times nproc_per_node plus LOCAL_RANK with the static rendezvous; with
+    others the nodes are numbered as they arrive.
     """
     count = launcher.processes_per_task
     count = local if count == "auto" else count

@@ -1,7 +1,7 @@
-"""A job evaluated once more: after edits, to prove a repair before it is offered, or in another environment.
+"""Reevaluation of a job: after edits, to prove a repair before it is offered, or in another environment.
 
-After edits, only what they can reach is evaluated where that can be told: from the statement in which the first edit
-stands, with the shell's state as it was there. All repairs of a script together get `MOST_CHARACTERS` of evaluation.
+After edits, only what they can affect is evaluated if that is possible: from the statement with the first edit on,
+with the shell's state there. All repairs of a script together may evaluate `MOST_CHARACTERS`.
 """
 
 from bisect import bisect_right
@@ -22,8 +22,8 @@ from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.source.edits import Edit, apply, edited
 from sbatchlint.source.text import Span
 
-# What all proofs of a script together may evaluate, each counting as so many characters more. At least one is made, of
-# four times as much.
+# How many characters all proofs of a script together may evaluate, and how many each proof counts in addition. The
+# first proof may evaluate four times as many.
 MOST_CHARACTERS = 1 << 16
 _A_PROOF = 50
 
@@ -31,7 +31,7 @@ Environment = Callable[[Request, frozenset[str]], JobEnvironment]
 
 
 class Part(NamedTuple):
-    """Whole lines of a script: its top-level statements from `first` to before `end`, and where they stand."""
+    """Whole lines of a script: its top-level statements from index `first` to before `end`, and their place."""
 
     first: int
     end: int
@@ -39,9 +39,9 @@ class Part(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What was found to run. `end`: the shell's state after it, None where the shell has exited before.
+    """The result of evaluating a script. `end`: the shell's state after it, None if the shell has exited.
 
-    `errors`: how many errors of syntax the parser met. `interpreter.states`: the state before each statement.
+    `errors`: the number of syntax errors. `interpreter.states`: the state before each statement.
     """
 
     interpreter: ScriptInterpreter
@@ -55,16 +55,17 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(job: Job, environment: Environment = JobEnvironment) -> Evaluation:
-    """The script as it is, evaluated once more."""
+    """The evaluation of the unchanged script in an environment."""
     return _evaluated(job, environment, job.text, job.program, job.first_state())
 
 
 def reevaluate(
     job: Job, edits: Sequence[Edit], environment: Environment = JobEnvironment, part: Part | None = None
 ) -> Evaluation | None:
-    """The script after the edits, or a part of it; None where that is too much, or where nothing stands in its place.
+    """The evaluation of the script after the edits, or of a part of it.
 
-    `part`: holds the edits; it is evaluated with the shell's state before it.
+    None where that is too much, or where the edits remove the job. `part`: the part that holds the edits; it is
+    evaluated with the shell's state before it.
     """
     if part is None:
         number = _outermost(job).with_submitted().index(job)
@@ -84,14 +85,14 @@ before_edits = once(evaluate)
 
 
 def changed_jobs(job: Job, edits: Sequence[Edit]) -> list[Job]:
-    """The jobs of the whole file after the edits, in the order of `with_submitted`; none where that is too much."""
+    """The jobs of the whole file after the edits, in the order of `with_submitted`; empty where that is too much."""
     if not _is_affordable(job, len(job.source.own.text)):
         return []
     return changed_job(job, edits).with_submitted()
 
 
 def changed_job(job: Job, edits: Iterable[Edit]) -> Job:
-    """The job of the whole file after the edits, however much that is."""
+    """The job of the whole file after the edits, whatever its size."""
     return Job.from_source(edited(job.source.own, edits), job.site)
 
 
@@ -108,7 +109,7 @@ def _evaluated(
 
 
 def _is_affordable(job: Job, size: int) -> bool:
-    """Whether so many characters may be evaluated for a proof; charges them to the whole script."""
+    """Whether `size` characters may be evaluated for a proof; if so, counts them for the whole script."""
     outermost = _outermost(job)
     if outermost.proved > MOST_CHARACTERS or size > 4 * MOST_CHARACTERS:
         return False
@@ -122,11 +123,11 @@ def _outermost(job: Job) -> Job:
     return job
 
 
-# --- the part that edits reach -------------------------------------------------------------------------
+# --- the part that edits affect ------------------------------------------------------------------------
 
 
 def enclosing_part(job: Job, place: Span, least: int = 1) -> Part | None:
-    """The statements around a place, and all up to before that with the number `least`; None: they cannot be told."""
+    """The statements around a place, and all up to before the one with index `least`; None if they are not known."""
     if job.is_embedded or not job.text.is_plain or job.limits.exhausted:
         return None
     text = job.source.own.text
@@ -148,7 +149,7 @@ def enclosing_part(job: Job, place: Span, least: int = 1) -> Part | None:
 
 @once
 def _starts(job: Job) -> list[int]:
-    """Where the top-level statements begin that were reached."""
+    """The starts of the top-level statements that were reached."""
     return [job.text.offset(each.start) for each in job.program.statements[: len(job.reached)]]
 
 
@@ -156,9 +157,9 @@ def _starts(job: Job) -> list[int]:
 
 
 def launches_after(job: Job, edits: Sequence[Edit], launch: Launch) -> list[Launch] | None:
-    """The launchers that run after the edits, as far as the one of this launch may be among them.
+    """The launchers that run after the edits, in all of the script or in the part that holds this launch.
 
-    None where the script then has more errors of syntax than before, or where that is too much to find out.
+    None where the script then has more syntax errors than before, or where reevaluating it is too much.
     """
     if any(edit.span.end > len(job.source.own.text) for edit in edits):
         return None
@@ -178,5 +179,5 @@ def launches_after(job: Job, edits: Sequence[Edit], launch: Launch) -> list[Laun
 
 @once
 def _last(job: Job) -> dict[int, int]:
-    """The last command of each launch."""
+    """The index of the last command of each launcher, by the launcher's offset."""
     return {launch.launcher.span.start: launch.invocation.index for launch in job.launches}

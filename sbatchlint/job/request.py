@@ -1,8 +1,7 @@
-"""What a job requests, as far as its script alone decides it.
+"""What a job requests, according to its directives.
 
-Read from the directives: what the command line or the environment of the submission adds is not known here. None stands
-for what is not known. The grammars of values follow src/common/proc_args.c, parse_time.c and gres.c of Slurm 20.11 to
-26.05.
+What the command line or the environment of the submission adds is not known here. None means not known. The grammars of
+values follow src/common/proc_args.c, parse_time.c and gres.c of Slurm 20.11 to 26.05.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,23 +25,23 @@ GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gre
 
 
 class Nodes(NamedTuple):
-    """How many nodes; `maximum` is the minimum where one number is given."""
+    """A number of nodes; `maximum` is `minimum` for a single number."""
 
     minimum: int
     maximum: int
 
 
 class Memory(NamedTuple):
-    """Real memory in MB; `per` is `node`, `cpu` or `gpu`. 0 per node is all memory of the node."""
+    """Real memory in MB; `per` is `node`, `cpu` or `gpu`. 0 per node means all memory of the node."""
 
     megabytes: int
     per: str
 
 
 class Gpus(NamedTuple):
-    """How many GPUs, in the forms in which they were asked for; each None where it was not, or is not known.
+    """The number of GPUs in each form of request; None for a form that is not used, or whose number is not known.
 
-    `kind`: the type asked for (`a100`), '' for none, None where it is not known or there are several.
+    `kind`: the requested type (`a100`), '' for none, None where it is not known or there are several.
     """
 
     per_node: int | None
@@ -53,7 +52,7 @@ class Gpus(NamedTuple):
 
 
 class GpuCount(NamedTuple):
-    """One GPU request: how many, None where that is not known, and of which type ('' for any)."""
+    """One GPU request: the number, None where it is not known, and the type ('' for any)."""
 
     number: int | None
     kind: str | None
@@ -61,7 +60,7 @@ class GpuCount(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def fixed_nodes(string: str | None, version: str = MAJORS[-1]) -> Nodes | None:
-    """How many nodes a value of `--nodes` asks for; lists of sizes (`2,4`, since 23.02) have no one count."""
+    """The nodes that a value of `--nodes` requests; None for unknown ones and lists of sizes (`2,4`, since 23.02)."""
     count = node_count(string, version)
     if count is None or count.sizes or not 0 < count.minimum <= count.maximum:
         return None
@@ -69,14 +68,14 @@ def fixed_nodes(string: str | None, version: str = MAJORS[-1]) -> Nodes | None:
 
 
 def resource_items(option: str, string: str, version: str) -> tuple[resources.Item, ...] | None:
-    """What an option of `GPU_OPTIONS` asks for, item by item; None where Slurm does not take it."""
+    """The items that an option of `GPU_OPTIONS` requests; None where Slurm refuses the value."""
     read = {"gres": resources.gres_items, "tres-per-task": resources.tres_items}.get(option, resources.gpu_list)
     items = read(string, version)
     return None if isinstance(items, resources.ResourceFault) else items
 
 
 def gpu_count(option: str, string: str, version: str) -> GpuCount | None:
-    """How many GPUs the value of an option of `GPU_OPTIONS` asks for; None where it asks for none by that name."""
+    """The GPUs that a value of an option of `GPU_OPTIONS` requests; None where it does not name GPUs."""
     return _counted(resource_items(option, string, version))
 
 
@@ -88,15 +87,15 @@ def _counted(items: tuple[resources.Item, ...] | None) -> GpuCount | None:
     return GpuCount(sum(item.count for item in items), kinds.pop() if len(kinds) == 1 else None) if items else None
 
 
-# Not of what is asked about one release after the other, by `answers`, which sees what the reading depends on.
+# Not for `answers`, which asks for each release and records what the reading depends on.
 _items_of_job = lru_cache(maxsize=1024)(resource_items)
 
 
 class Request:
-    """What one component of a job requests, the directives of other schedulers included.
+    """What one component of a job requests, also by directives of other schedulers.
 
-    Counts are as given, None where they are not given or not known; `has_option` tells these apart. What Slurm makes of
-    them together is `counts`. `version`: the release whose reading counts, the newest one unless it is named.
+    Numbers are as written, None where they are not set or not known; `has_option` tells these apart. `counts` has what
+    Slurm computes from all of them. `version`: the release that reads the directives, by default the newest.
     """
 
     def __init__(self, directives: Directives, component: int = 0, version: str | None = None) -> None:
@@ -129,37 +128,36 @@ class Request:
         return found
 
     def values(self) -> Mapping[str, str | None]:
-        """The value of each option that counts, by its long name, in the order in which they were given.
+        """The values of the options that take effect, by long name, in the order in which they are written.
 
-        None where an option takes none; UNKNOWN stands in a value where a part is not known.
+        None for an option without a value; a value has UNKNOWN in place of a part that is not known.
         """
         return self._values
 
     def settings(self) -> list[Setting]:
-        """The settings that count, in order; those of #PBS and #BSUB lines are `foreign_settings`."""
+        """The settings that take effect, in order; those of #PBS and #BSUB lines are `foreign_settings`."""
         return sorted(self._settings.values(), key=lambda each: each.option_span)
 
     def foreign_settings(self) -> "list[ForeignSetting]":
+        """The settings of #PBS and #BSUB lines in this release."""
         foreign = self.directives.foreign
-        return [] if foreign is None else [each for each in foreign.settings if self._holds(each.versions)]
-
-    def _holds(self, versions: tuple[str, ...] | None) -> bool:
-        return versions is None or self.version in versions
+        settings = () if foreign is None else foreign.settings
+        return [each for each in settings if each.versions is None or self.version in each.versions]
 
     def setting(self, name: str) -> Setting | None:
-        """The #SBATCH setting of an option that counts, by its long name; None where there is none."""
+        """The #SBATCH setting of an option (long name) that takes effect; None without one."""
         return self._settings.get(name)
 
     def has_option(self, name: str) -> bool:
-        """Whether an option is given, by any directive."""
+        """Whether any directive sets an option."""
         return name in self._values
 
     def has_any_option(self, names: Iterable[str]) -> bool:
-        """Whether one of these options is given."""
+        """Whether any directive sets one of these options."""
         return not self._values.keys().isdisjoint(names)
 
     def value(self, name: str) -> str | None:
-        """The value of an option; None where it is not given or not known."""
+        """The value of an option; None where it is not set or not known."""
         value = self._values.get(name)
         return None if value is None or UNKNOWN in value else value
 
@@ -169,13 +167,13 @@ class Request:
 
     @cached_property
     def counts(self) -> "Counts | None":
-        """What Slurm makes of nodes, tasks and CPUs together; None where something that bears on them is not known."""
+        """What Slurm computes from the nodes, tasks and CPUs; None where something that affects them is not known."""
         from sbatchlint.slurm.conflicts.counts import job_counts  # rules that most scripts do not need
 
         return job_counts(self._values, self.version)
 
     def effective_nodes(self) -> Nodes | None:
-        """How many nodes the job gets, where its options decide it: fewer tasks than nodes lower them."""
+        """The nodes that the job gets, at most one per task; None where its options do not decide it."""
         counts = self.counts
         if counts is None or not (self.has_option("nodes") or counts.min_nodes > 1):
             return None
@@ -186,7 +184,7 @@ class Request:
         return Nodes(counts.min_nodes, max(counts.min_nodes, min(counts.requested_nodes[1], counts.max_nodes or 2**31)))
 
     def effective_tasks(self) -> int | None:
-        """How many tasks the job has, where its options decide it: those given, or one on each of so many nodes."""
+        """The tasks of the job: --ntasks, or one on each node; None where its options do not decide it."""
         counts = self.counts
         if counts is None or counts.ntasks_given:
             return None if counts is None else counts.ntasks
@@ -195,15 +193,10 @@ class Request:
 
     @property
     def mail_type(self) -> str | None:
-        """The events of which mail is sent, joined by commas; None where none are asked for or they are not known."""
-        settings = [
-            setting
-            for setting in self.directives.settings_for(self.component, self.version)
-            if setting.name == "mail-type"
-        ]
-        values = [each.text for each in settings] + [
-            setting.text for setting in self.foreign_settings() if setting.name == "mail-type"
-        ]
+        """The events for which mail is sent, joined by commas; None where there are none or they are not known."""
+        settings: list[Setting | ForeignSetting] = [*self.directives.settings_for(self.component, self.version)]
+        settings += self.foreign_settings()
+        values = [each.text for each in settings if each.name == "mail-type"]
         if not values:
             return None
         from sbatchlint.slurm.grammar import mail  # only the plan shows it
@@ -219,7 +212,7 @@ class Request:
 
     @cached_property
     def memory(self) -> Memory | None:
-        """The memory of a node, a CPU or a GPU; None also where several of these are given."""
+        """The memory per node, CPU or GPU; None where it is not set or not known, or where several of these are set."""
         found = [name for name in ("mem", "mem-per-cpu", "mem-per-gpu") if self.has_option(name)]
         if len(found) != 1:
             return None
@@ -239,13 +232,13 @@ class Request:
 
     @cached_property
     def requeue(self) -> bool | None:
-        """Whether the job may be requeued; None where the site's default holds."""
+        """Whether the job may be requeued; None where the site's default decides."""
         order = list(self._values)
         found = [name for name in ("requeue", "no-requeue") if name in self._values]
         return max(found, key=order.index) == "requeue" if found else None
 
     def gpu_settings(self) -> list[Setting]:
-        """Every #SBATCH setting that counts and may ask for GPUs, in any form."""
+        """The #SBATCH settings that take effect and may request GPUs, in any form."""
         return [setting for setting in map(self.setting, GPU_OPTIONS) if setting is not None]
 
     def _gpu_count(self, name: str) -> GpuCount | None:
@@ -254,14 +247,14 @@ class Request:
 
     @cached_property
     def gpus(self) -> Gpus:
-        """The numbers of GPUs in the forms in which they are requested."""
+        """The numbers of GPUs, in each form of request."""
         total = self._gpu_count("gpus")
         per_task = self._gpu_count("gpus-per-task")
         per_socket = self._gpu_count("gpus-per-socket")
         per_node = self._gpu_count("gpus-per-node")
         gres = self._gpu_count("gres")
         if gres is not None:
-            # The two forms together: refused since 26.05, the smaller one before. Only where they agree it is known.
+            # Slurm refuses both forms together since 26.05, and used the smaller before: known only where they agree.
             same = not self.has_option("gpus-per-node") or per_node == gres
             per_node = gres if same else GpuCount(None, None)
         if per_task is None:
@@ -291,10 +284,10 @@ class Request:
         return None if unknown else False
 
     def gpus_per_node(self) -> int | None:
-        """How many GPUs every node of the job has, where the script alone decides it.
+        """How many GPUs every node of the job has; None where the script alone does not decide it.
 
-        A total is spread over several nodes as Slurm sees fit (8 on two nodes were seen to land 7 and 1), so it decides
-        only for one node, or for one GPU a node.
+        Slurm may spread a total unevenly over nodes (8 on two nodes were seen as 7 and 1), so it is known only for one
+        node, or for one GPU per node.
         """
         gpus = self.gpus
         if self.has_option("gpus-per-node") or gpus.per_node is not None:
@@ -308,7 +301,7 @@ class Request:
         return None
 
     def exact_nodes(self) -> int | None:
-        """The number of nodes where it is given as one number, and no smaller number of tasks lowers it."""
+        """The number of nodes, or of tasks if that is smaller; None where it is a range, not set or not known."""
         if self.nodes is None or self.nodes.minimum != self.nodes.maximum:
             return None
         if self.has_option("ntasks") and (self.tasks is None or self.tasks < self.nodes.minimum):
@@ -316,7 +309,7 @@ class Request:
         return self.nodes.minimum
 
     def tasks_on_each_node(self) -> int | None:
-        """How many tasks each node of the job gets, where the script alone decides it."""
+        """How many tasks each node of the job gets; None where the script alone does not decide it."""
         nodes = self.exact_nodes()
         if not self.has_option("ntasks"):
             return self.tasks_per_node

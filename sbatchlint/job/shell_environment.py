@@ -1,7 +1,7 @@
 """Values of Slurm's variables in the shells of a job, as far as the script determines them.
 
-They follow from the directives; options on the command line of sbatch, which would override them, are unknown. The
-batch shell is task 0 of a step with one task on the first node: there the variables of a task are set, to 0.
+They follow from the directives; options on sbatch's command line, which would override these, are unknown. The batch
+shell is task 0 of a step with one task on the first node: there, task variables are set to 0.
 """
 
 from sbatchlint.bash.trace import Context
@@ -15,7 +15,7 @@ _FIRST_LINE = (("head", "-n1"), ("head", "-n", "1"), ("head", "-1"), ("sort",))
 
 
 class JobEnvironment:
-    """The environment of the job's shells, as the interpreter asks for it."""
+    """The environment of the job's shells, for the interpreter."""
 
     def __init__(self, request: Request | None, unset: frozenset[str] = frozenset()) -> None:
         self.request = request
@@ -26,13 +26,13 @@ class JobEnvironment:
         return name in TASK_VARIABLES
 
     def certainly_prints(self, expansion: Expansion) -> bool:
-        """Whether a substitution gives a text: the nodes of a job, or the first of them."""
+        """Whether a substitution certainly prints something: the nodes of a job, or the first of them."""
         first, *others = expansion.commands or ((),)
         nodes = first[:2] == ("scontrol", "show") and first[2:3] in (("hostnames",), ("hostname",))
         return expansion.phase is not Phase.SUBMIT and nodes and all(each in _FIRST_LINE for each in others)
 
     def lookup(self, name: str, context: Context) -> str | bool | None:
-        """The value where it is known; False: certainly not set; True or None: unknown."""
+        """The value where it is known; False if it is certainly not set, True or None if that is unknown."""
         request = self.request
         if name in self.unset:
             return False
@@ -72,7 +72,7 @@ class JobEnvironment:
         return "0" if entry.value == "0" else None
 
     def _tasks(self, entry: table.Entry, request: Request) -> str | bool | None:
-        """The value of SLURM_NTASKS, which is set only where the job requests tasks (--nodes alone leaves it unset)."""
+        """The value of SLURM_NTASKS, which is set only if the job requests tasks (with --nodes alone it is unset)."""
         if request.tasks is not None:
             return str(request.tasks)
         if not request.has_any_option(entry.options):
@@ -123,5 +123,5 @@ def _changes(step: Step, entry: table.Entry) -> bool:
 
 
 def _has_own_gpus(step: Step, request: Request) -> bool:
-    """Whether a step may get other GPUs than the job has on the node."""
+    """Whether a step may have other GPUs than the job has on the node."""
     return request.gpus.per_task is not None or any(name in step.options for name in GPU_OPTIONS)

@@ -1,4 +1,4 @@
-"""The words of an srun, as its getopt reads them: its own options, and where the command begins that it starts."""
+"""The words of an srun, as its getopt reads them: its own options, and the beginning of its command."""
 
 from typing import NamedTuple
 
@@ -21,14 +21,14 @@ from sbatchlint.slurm.versions import Range
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Span
 
-# So many components a step may have (MAX_HET_JOB_COMPONENTS of src/common/slurm_protocol_defs.h).
+# The most components of a step (MAX_HET_JOB_COMPONENTS of src/common/slurm_protocol_defs.h).
 MOST_COMPONENTS = 128
 
 
 class StepOption:
-    """One option of an srun. `value`: None without one. `span`: option and value, where they are written together.
+    """One option of an srun. `value`: None without one. `span`: option and value, if they are adjacent.
 
-    `word`, `value_word`: their indices in argv; 0 where a variable says it, whose name is `written`.
+    `word`, `value_word`: their indexes in argv; 0 if a variable sets the option, whose name is then `written`.
     """
 
     __slots__ = ("name", "span", "value", "value_word", "word", "written")
@@ -56,9 +56,9 @@ class StepOption:
 
 
 class OwnVariable(NamedTuple):
-    """What a script makes of a variable that srun reads.
+    """How a script changes a variable that srun reads.
 
-    `how`: `""` where it leaves it alone, `set`, `unset`, or `unknown`. `value`: what it is set to.
+    `how`: `""` for not at all, `set`, `unset`, or `unknown`. `value`: what it is set to.
     """
 
     how: str
@@ -73,10 +73,10 @@ _LEFT_ALONE = OwnVariable("")
 
 
 def own_variable(invocation: Invocation, name: str, from_slurm: bool | None = None) -> OwnVariable:
-    """What the environment of a command has of a variable, as far as the script changes it.
+    """How the script changes a variable in the environment of a command.
 
-    `from_slurm`: whether Slurm has set it for the batch shell. The shell then exports what is assigned to it, and keeps
-    to itself what is assigned to another; None where that is not known.
+    `from_slurm`: whether Slurm sets the variable for the batch shell, None where that is not known. If it does, the
+    shell exports what the script assigns; if not, an assignment alone does not reach the command.
     """
     found = invocation.state.variables.get(name)
     if found is None:
@@ -86,21 +86,20 @@ def own_variable(invocation: Invocation, name: str, from_slurm: bool | None = No
     value = exported(invocation, name)
     if value is None and not found.exported and from_slurm is not None:
         if not from_slurm:
-            return OwnVariable("")
+            return _LEFT_ALONE
         values = values_of(invocation, found)
         value = values[0][0] if len(values) == 1 and values[0] else None
     return OwnVariable("unknown") if value is None else OwnVariable("set", value)
 
 
 class SrunWords:
-    """What an srun is told on its command line: one component of it, where it has several (`srun a : b`).
+    """The command line of an srun, or one component of it if there are several (`srun a : b`).
 
-    `options`: by canonical name, the last of each. `problems`: the words that its getopt refuses, with indices from the
-    word after `srun`. `certain`: no unknown word may be an option. `command`: the index in argv at which the command
-    begins, None where there is none, or it is unknown. `end`: the index of the `:` that ends it, None without one.
-
-    The components are separated at each word `:` behind the options (`initialize_and_process_args()` of
-    src/srun/opt.c, 20.11 to 26.05).
+    `options`: by canonical name, the last of each. `problems`: the words that getopt refuses, with indexes from the
+    word after `srun`. `certain`: whether no unknown word may be an option. `command`: the index in argv at which the
+    command begins, None without one, or where it is unknown. `end`: the index of the `:` that ends it, None without
+    one. Each word `:` after the options separates components (`initialize_and_process_args()` of src/srun/opt.c, 20.11
+    to 26.05).
     """
 
     __slots__ = ("all_options", "certain", "command", "end", "invocation", "options", "problems")
@@ -125,15 +124,15 @@ class SrunWords:
         return self.options.get(name)
 
     def variable(self, name: str, variable: str, from_slurm: bool | None = None) -> StepOption | None:
-        """What the script says of an option by a variable that srun reads; None where it does not, or not for certain.
+        """An option that the script sets by a variable that srun reads; None where it does not, or not certainly.
 
-        The command line wins over it. `from_slurm`: see `own_variable`.
+        The command line overrides it. `from_slurm`: see `own_variable`.
         """
         own = own_variable(self.invocation, variable, from_slurm)
         return None if own.value is None else StepOption(name, variable, own.value, span_of(own.value), 0, 0)
 
     def groups(self, default: int) -> tuple[int, ...]:
-        """The components of a heterogeneous job in which this runs, each for itself; () where they are not known."""
+        """The components of a heterogeneous job in which this runs, separately; () where they are not known."""
         option = self.option("het-group")
         if option is None:
             return (default,)
@@ -150,34 +149,34 @@ class SrunWords:
 
 
 def options_of(invocation: Invocation, command: str, versions: Range, site: Site) -> dict[str, StepOption]:
-    """The options among the words of an sbatch or salloc, the last of each, by canonical name."""
+    """The options of an sbatch or salloc, the last of each, by canonical name."""
     words = invocation.words[1:]
     parsed = getopt.parse(words, command, versions.majors, site.plugin_options)
     return {each.name: _option(invocation.argv, each) for each in parsed.options}
 
 
-def _option(argv: tuple[Pieces, ...], given: getopt.ParsedOption) -> StepOption:
-    word = value_word = given.word + 1
+def _option(argv: tuple[Pieces, ...], parsed: getopt.ParsedOption) -> StepOption:
+    word = value_word = parsed.word + 1
     span = span_of(argv[word])
     value = None
-    if given.value_word is not None and given.value_start is not None:
-        value_word = given.value_word + 1
+    if parsed.value_word is not None and parsed.value_start is not None:
+        value_word = parsed.value_word + 1
         source = argv[value_word]
-        value = cut(source, given.value_start, len(shown_text(source)))
+        value = cut(source, parsed.value_start, len(shown_text(source)))
         if value_word != word and (end := span_of(source).end) >= span.start:
             span = Span(span.start, end)
-    return StepOption(given.name, given.written, value, span, word, value_word)
+    return StepOption(parsed.name, parsed.written, value, span, word, value_word)
 
 
 def component_after(argv: tuple[Pieces, ...], colon: int) -> tuple[Pieces, ...]:
-    """The words of the component behind a `:` as a command of their own; the `:` stands in the place of its name."""
+    """The words of the component after a `:` as a command of their own, with the name at the place of the `:`."""
     return ((Piece(text_of(argv[0]), *span_of(argv[colon])),), *argv[colon + 1 :])
 
 
 def _unknown_program(invocation: Invocation, parsed: getopt.Parsed) -> int | None:
     """The index (from the word after `srun`) of the first unknown word that must be the command; None without one.
 
-    It is a path, its name says so, or options follow that srun does not have.
+    It must be if it is a path, if its name says so, or if options follow that srun does not have.
     """
     argv = invocation.argv[1:]
     taken = {word for each in parsed.options for word in (each.word, each.value_word)}

@@ -1,4 +1,4 @@
-"""The job steps of a script: what each srun starts, on how many nodes, with how many tasks."""
+"""The job steps of a script: what each srun starts, on how many nodes, and with how many tasks."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -21,9 +21,9 @@ PYXIS_STARTS = ("PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME")
 class Step(SrunWords):
     """A step: an srun, what it inherits from the job, and the command that it starts.
 
-    `request`: that of the component of the job in which it runs. `parts`: all components of the same step, in order:
-    those that `:` separates (`srun a : b`), and one for each component of the job that --het-group names. Each is a
-    `Step` with an invocation of its own; their tasks are counted on (SLURM_PROCID, SLURM_NTASKS, SLURM_NNODES).
+    `request`: of the component of the job in which it runs. `parts`: all components of the same step, in order: those
+    that `:` separates (`srun a : b`), and one for each component of the job that --het-group names. Each is a `Step`
+    with its own invocation; tasks are numbered across all of them (SLURM_PROCID, SLURM_NTASKS, SLURM_NNODES).
     """
 
     __slots__ = ("_groups", "_separated", "container", "geometry", "parts", "request")
@@ -35,7 +35,7 @@ class Step(SrunWords):
         self.parts: list[Step] = [] if before is None else before.parts
         self.parts.append(self)
         same = before is not None and len(before._groups) > 1
-        # how many `:` stand before it; the components of the job that have the same words and are still to come
+        # how many `:` precede it; the components of the job in which it and further parts with the same words run
         self._separated: int = 0 if before is None else before._separated + (not same)
         self._groups: tuple[int, ...] = before._groups[1:] if before and same else self.groups(self._separated)
         own = _request_of(request, self._groups)
@@ -51,7 +51,7 @@ class Step(SrunWords):
             self.geometry = geometry(self, request, versions)
 
     def next_part(self) -> tuple[Pieces, ...] | None:
-        """The words of the component that comes next, as a command of its own; None for the last one."""
+        """The words of the next component, as a command of its own; None for the last one."""
         argv = self.invocation.argv
         if len(self.parts) >= MOST_COMPONENTS:
             return None
@@ -61,22 +61,23 @@ class Step(SrunWords):
 
     @property
     def has_known_component(self) -> bool:
-        """Whether it is known in which component of a heterogeneous job it runs; also where the job has but one."""
+        """Whether it is known in which component of the job it runs."""
         request = self.request
         return not request.heterogeneous or bool(self._groups) and self._groups[0] == request.component
 
     @property
     def parts_before(self) -> "list[Step]":
+        """The components of the step before this one."""
         return self.parts[: next(at for at, each in enumerate(self.parts) if each is self)]
 
     @property
     def all_tasks(self) -> int | None:
-        """Tasks of all components together: SLURM_NTASKS."""
+        """The tasks of all components: SLURM_NTASKS."""
         return total(each.tasks for each in self.parts)
 
     @property
     def all_nodes(self) -> int | None:
-        """Nodes of all components together: SLURM_NNODES."""
+        """The nodes of all components: SLURM_NNODES."""
         return total(each.nodes for each in self.parts)
 
     def _container(self, site: Site) -> Container | None:
@@ -115,11 +116,10 @@ class Step(SrunWords):
 
     @property
     def in_other_job(self) -> bool:
-        """Whether srun asks for resources of another job than its own."""
+        """Whether the step runs in another job than its own, by --jobid."""
         jobid = self.option("jobid")
-        return jobid is not None and not {"SLURM_JOB_ID", "SLURM_JOBID"} & {
-            expansion.name for expansion in expansions(jobid.value or ())
-        }
+        names = {each.name for each in expansions((jobid and jobid.value) or ())}
+        return jobid is not None and names.isdisjoint(("SLURM_JOB_ID", "SLURM_JOBID"))
 
     @property
     def span(self) -> Span:
@@ -127,7 +127,7 @@ class Step(SrunWords):
 
     @property
     def place(self) -> Span:
-        """The span of the word `srun`; of the whole command where a variable holds that word."""
+        """The place of the word `srun`; that of the whole command if a variable holds the word."""
         name, whole = self.invocation.name_span, self.invocation.span
         return name if whole.contains(name) else whole
 
@@ -144,20 +144,20 @@ def total(numbers: Iterable[int | None]) -> int | None:
 
 
 def missing_nodes(step: Step) -> tuple[int, int] | None:
-    """How many nodes the components of a step want together, and how many the job has; None where they are enough.
+    """The nodes that the components of a step request in all, and those of the job; None where these are enough.
 
-    Each has nodes of its own: "Allocation failure of 1 nodes: job size of 1, already allocated 1 nodes to previous
-    components." (`_handle_het_step_exclude()` of src/srun/srun_job.c, 22.05 to 26.05; live runs of 22.05). In a
-    heterogeneous job they run on the nodes of its components.
+    Each component has its own nodes: "Allocation failure of 1 nodes: job size of 1, already allocated 1 nodes to
+    previous components." (`_handle_het_step_exclude()` of src/srun/srun_job.c, 22.05 to 26.05; live runs of 22.05). In
+    a heterogeneous job they run on the nodes of its components.
     """
     request = step.request
     if len(step.parts) == 1 or request.heterogeneous:
         return None
-    held = job_nodes(request)
-    asked = sum(each.nodes or 1 for each in step.parts)
-    if held is None or asked <= held:
+    available = job_nodes(request)
+    requested = sum(each.nodes or 1 for each in step.parts)
+    if available is None or requested <= available:
         return None
-    return None if any(each.in_other_job or not each.certain for each in step.parts) else (asked, held)
+    return None if any(each.in_other_job or not each.certain for each in step.parts) else (requested, available)
 
 
 def _request_of(request: Request, groups: tuple[int, ...]) -> Request | None:
@@ -169,18 +169,18 @@ def _request_of(request: Request, groups: tuple[int, ...]) -> Request | None:
 
 
 def enclosing_step(context: Context) -> Step | None:
-    """The step in whose tasks a command runs."""
-    each = context.parent
-    while each is not None:
-        info = each.spawn.info
+    """The step in whose tasks a command runs; None without one."""
+    parent = context.parent
+    while parent is not None:
+        info = parent.spawn.info
         if isinstance(info, Step):
             return info
-        each = each.context.parent
+        parent = parent.context.parent
     return None
 
 
 def enclosing_commands(invocation: Invocation) -> Iterator[Invocation]:
-    """The commands that start a command, the innermost first, up to the srun that starts them (without it)."""
+    """The commands that start a command, the innermost first, up to the srun around them, which is left out."""
     for command in invocation.ancestors():
         if isinstance(command.spawn.info, Step):
             return

@@ -1,9 +1,9 @@
-"""Worlds: the processes that one launch, or one step of plain programs, makes into a distributed program.
+"""Worlds: the processes that form a distributed program, started by one launch or by one step of plain programs.
 
-How many processes find each other depends on where the launcher is started (the step's nodes, or the first node alone)
-and on what it is told (`--nnodes`, `--nproc_per_node`). The two are independent, and most faults of a launch are that
-they differ. Semantics: torch/distributed/run.py (2.13), accelerate commands/launch.py (1.15), deepspeed
-launcher/runner.py, mpirun(1).
+How many processes find each other depends on where the launcher is started (the step's nodes, or only the first node)
+and on its options (`--nnodes`, `--nproc_per_node`). The two are independent, and most faults of a launch are that they
+differ. Sources: torch/distributed/run.py (2.13), accelerate commands/launch.py (1.15), deepspeed launcher/runner.py,
+mpirun(1).
 """
 
 from collections.abc import Iterable
@@ -28,16 +28,16 @@ from sbatchlint.source.text import Span
 # Variables and commands that name the nodes of the job, one by one.
 _NODE_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST", "scontrol show host", "PSSH_NODEFILE")
 _NAMES_HOSTS = frozenset({"nodelist", "nodefile", "exclude", "relative"})
-# What a task may set to something of its own without doing other work than the others.
+# Variables that may differ between tasks which do the same work.
 _OWN = Regex(r"RANK|ADDR|HOST|(?:^|_)IP$|PORT|CACHE|TMP|LOG|DEVICES|NODE|NAME|^(?:PET|MASTER|OMP|NCCL|UCX|GLOO|FI)_")
 
 
 class NodesSetting(NamedTuple):
-    """The number of nodes that a launcher is told.
+    """The number of nodes that a launcher's options set.
 
-    `least`, `most`: both None where it is not known; 1 where nothing is said and one is the default. `setting`: what
-    says it, None for the default. `of_job`: it is the number of the job's (or the step's) nodes, counted when the job
-    runs: `$SLURM_NNODES`, the length of the node list.
+    `least`, `most`: both None where it is not known, both 1 for that default. `setting`: what sets it, None for the
+    default. `of_job`: whether it is the number of the job's (or the step's) nodes, counted when the job runs:
+    `$SLURM_NNODES`, the length of the node list.
     """
 
     least: int | None
@@ -47,21 +47,21 @@ class NodesSetting(NamedTuple):
 
     @property
     def number(self) -> int | None:
-        """The number, where it is one."""
+        """The number of nodes; None for a range, or where it is not known."""
         return self.least if self.least == self.most else None
 
     @property
     def several(self) -> bool | None:
-        """Whether it is more than one, in any run; None where that depends, or is not known."""
+        """Whether it is more than one in every run; None where that depends on the run, or is not known."""
         if self.least is None or self.most is None:
             return None
         return True if self.least > 1 else False if self.most == 1 else None
 
 
 class World:
-    """A launch, or a step of plain programs: where it is started, and how many processes it means to be.
+    """A launch, or a step of plain programs: where it is started, and how many processes it expects.
 
-    `launch`: None for programs that are their step's tasks themselves. `step`: None in the batch shell. `invocation`:
+    `launch`: None for programs that are the tasks of a step themselves. `step`: None in the batch shell. `invocation`:
     the launcher, or the plain program.
     """
 
@@ -77,13 +77,13 @@ class World:
 
     @property
     def name(self) -> str:
-        """What starts it, as one would say: `torchrun`, `python`."""
+        """The name of the launcher or the program: `torchrun`, `python`."""
         launcher = self.launcher
         return launcher.name if launcher is not None else self.invocation.name or "program"
 
     @property
     def span(self) -> Span:
-        """Where that is written."""
+        """The place of that name."""
         launcher = self.launcher
         return launcher.span if launcher is not None else self.invocation.name_span
 
@@ -91,12 +91,12 @@ class World:
 
     @property
     def in_batch_shell(self) -> bool:
-        """Whether the batch shell itself starts it, once, on the first node."""
+        """Whether the batch shell itself starts it, on the first node."""
         return self.step is None and self.mpi is None and self.invocation.phase is Phase.BATCH
 
     @property
     def mpi(self) -> Launcher | None:
-        """The mpirun that starts it."""
+        """The mpirun that starts it; None without one."""
         for command in self.invocation.ancestors():
             if command.spawn.kind == "mpi":
                 info = command.spawn.info
@@ -105,18 +105,18 @@ class World:
 
     @property
     def nodes(self) -> int | None:
-        """Nodes on which it is started; 1 in the batch shell."""
+        """The number of nodes on which it is started, 1 in the batch shell; None where that is not known."""
         if self.mpi is not None:
             starts, total = self.starts_per_node, _number(self.mpi.total_processes)
             return total // starts if starts and total and total % starts == 0 else None
         if self.step is not None:
-            # it may be started in the other components, too
+            # the other components may start it too
             return self.step.nodes if len(self.step.parts) == 1 else None
         return 1 if self.in_batch_shell else None
 
     @property
     def starts_per_node(self) -> int | None:
-        """How often each node starts it."""
+        """How often it is started on each node; None where that is not known."""
         if self.mpi is not None:
             return getattr(self.mpi, "processes_per_node", None)
         if self.step is not None:
@@ -125,7 +125,7 @@ class World:
 
     @property
     def several_nodes(self) -> bool | None:
-        """Whether more than one node starts it; also where only the least number of nodes is known."""
+        """Whether it is started on more than one node, also where only the least number of nodes is known."""
         if self.nodes is not None:
             return self.nodes > 1
         step = self.step
@@ -138,10 +138,10 @@ class World:
 
     @cached_property
     def isolation(self) -> str:
-        """Why it is plainly meant to be one of several, or for a part of the job; '' where nothing says so.
+        """Why it is certainly one of several worlds, or only for a part of the job; '' where nothing says so.
 
-        `restricted`: some tasks only; `loop`: started for one host after the other, or several at once; `sharded`: each
-        node gets something else to do; `part`: on fewer nodes than the job has.
+        `restricted`: only some tasks start it; `loop`: a loop starts one for each host, or several at once; `sharded`:
+        each node has other work; `part`: it runs on fewer nodes than the job has.
         """
         if self.invocation.context.restricted:
             return "restricted"
@@ -157,7 +157,7 @@ class World:
         return ""
 
     def _is_sharded(self) -> bool:
-        """Whether the program is told which node, or which element of an array, it is."""
+        """Whether the program gets the index of its node, or of its array element."""
         launcher = self.launcher
         words = self.invocation.argv if launcher is None else launcher.program_words
         set_here = [field for name, field in self.invocation.variables if not _OWN.search(name)]
@@ -171,24 +171,24 @@ class World:
         since = self.step.invocation.state.variables.changes(variables)
         return any(_is_of_task(name, variables.get(name)) for name in since)
 
-    # --- what it is told -----------------------------------------------------------------------
+    # --- its options ---------------------------------------------------------------------------
 
     @property
     def certain(self) -> bool:
-        """Whether all of the launcher's options are known: none hides in a word, and no configuration file has some."""
+        """Whether all of the launcher's options are known: no unknown word or configuration file may set others."""
         launcher = self.launcher
         return launcher is None or launcher.certain and launcher.config_file is None
 
     @cached_property
     def nodes_setting(self) -> NodesSetting:
-        """The number of nodes that the launcher is told; of plain programs that of their step."""
+        """The number of nodes that the launcher's options set; for plain programs that of their step."""
         if self.launcher is None:
             return NodesSetting(self.nodes, self.nodes, None, False)
         return nodes_setting(self.launcher)
 
     @cached_property
     def processes(self) -> int | None:
-        """Processes of each start; those of a launcher that counts GPUs follow from the request."""
+        """The processes that one launcher starts, from the request if it starts one per GPU; None where not known."""
         launcher = self.launcher
         found = 1 if launcher is None else launcher.processes_per_task
         if found == "auto" and launcher is not None:
@@ -197,7 +197,7 @@ class World:
 
     @property
     def gpus(self) -> int | None:
-        """GPUs that each start of it sees, where the script alone decides it."""
+        """The GPUs that one launcher sees; None where the script alone does not decide it."""
         if self.mpi is not None:
             return None
         if devices_chosen(self.invocation, self.step):
@@ -208,10 +208,10 @@ class World:
 
     @property
     def size(self) -> int | None:
-        """WORLD_SIZE: the processes that are to find each other, where it is certain.
+        """WORLD_SIZE, the processes that are to find each other; None where it is not certain.
 
-        It is what the launcher makes of its options, whether or not the nodes are there. A launcher that is told of one
-        node makes a world of its own on each.
+        The launcher computes it from its options, whether or not the nodes exist. A launcher for one node makes a world
+        of its own on each.
         """
         launcher = self.launcher
         if launcher is None:
@@ -225,8 +225,8 @@ class World:
             return total
         if launcher.standalone:
             return self.processes
-        nodes, each = self.nodes_setting.number, self.processes
-        return None if nodes is None or each is None else nodes * each
+        nodes, per_node = self.nodes_setting.number, self.processes
+        return None if nodes is None or per_node is None else nodes * per_node
 
     def _tasks(self) -> int | None:
         if self.mpi is not None:
@@ -251,7 +251,7 @@ def _tells_task(expansion: Expansion) -> bool:
 
 
 def _is_of_task(name: str, variable: Variable | None) -> bool:
-    """Whether an exported variable tells one task from the others, and is not meant just for that."""
+    """Whether an exported variable differs between tasks, and may give them different work."""
     if variable is None or not variable.exported or _OWN.search(name):
         return False
     values = [field for each in variable.alternatives for field in each.fields or ()]
@@ -263,9 +263,9 @@ def _number(setting: Setting | None) -> int | None:
 
 
 def counted_devices(launcher: Launcher, gpus: int | None) -> int | None:
-    """Workers of a launcher that counts devices (`--nproc_per_node=gpu`), where it sees so many GPUs.
+    """The workers of a launcher that starts one per device (`--nproc_per_node=gpu`), if it sees `gpus` GPUs.
 
-    None where it counts CPUs, which are those of the node, whatever the job has: so does `auto` without a GPU
+    None if it starts one per CPU of the node, whatever the job has, as `auto` does without a GPU
     (`determine_local_world_size()` of torch/distributed/run.py, 2.13).
     """
     setting = launcher.setting("nproc_per_node")
@@ -273,7 +273,7 @@ def counted_devices(launcher: Launcher, gpus: int | None) -> int | None:
 
 
 def nodes_setting(launcher: Launcher) -> NodesSetting:
-    """The number of nodes that a launcher is told, its default included."""
+    """The number of nodes that a launcher's options set, or its default."""
     setting = launcher.machines
     found = launcher.nnodes
     if isinstance(found, int):
@@ -289,7 +289,7 @@ def nodes_setting(launcher: Launcher) -> NodesSetting:
 
 
 def node_count(launcher: Launcher) -> int | None:
-    """The number of nodes that a launcher reckons with, its default included."""
+    """The number of nodes that a launcher expects, by its options or by default; None where not known."""
     nodes = launcher.nnodes
     if isinstance(nodes, int):
         return nodes
@@ -321,7 +321,7 @@ def counts_nodes(value: Pieces | None) -> bool:
 
 
 def from_submission(value: Pieces | None) -> bool:
-    """Whether a value is that of a variable which only the environment of the submission could have set."""
+    """Whether a value is a variable that only the environment of the submission can have set."""
     if value is None or len(value) != 1 or value[0].text is not None or value[0].expansion is None:
         return False
     name = value[0].expansion.name
@@ -330,24 +330,24 @@ def from_submission(value: Pieces | None) -> bool:
 
 @once
 def find_worlds(job: Job) -> list[LaunchWorld]:
-    """The worlds of a job's launches, one for each, in order of running."""
+    """The worlds of a job's launches, one for each, in the order in which they run."""
     return [LaunchWorld(job, launch.invocation, launch, launch.step) for launch in job.launches]
 
 
 def world_of(job: Job, invocation: Invocation) -> World:
-    """The world in which a command runs: that of the launcher that it is or belongs to, else of its step's tasks."""
+    """The world of a command: that of the launcher that it is or that starts it, or else of its step's tasks."""
     worlds = _by_command(job)
     own = worlds.get(id(invocation))
     if own is not None:
         return own[0][1]
-    around = [pair for each in invocation.ancestors() for pair in worlds.get(id(each), ())]
-    _, world = max((pair for pair in around if pair[1].launcher.spawns), key=itemgetter(0), default=(0, None))
+    outer = [pair for each in invocation.ancestors() for pair in worlds.get(id(each), ())]
+    _, world = max((pair for pair in outer if pair[1].launcher.spawns), key=itemgetter(0), default=(0, None))
     return World(job, invocation, None, enclosing_step(invocation.context)) if world is None else world
 
 
 @once
 def _by_command(job: Job) -> dict[int, list[tuple[int, LaunchWorld]]]:
-    """The worlds of each command's launches but those of mpirun, numbered in order of running."""
+    """The worlds of each command's launches, except mpirun's, numbered in the order in which they run."""
     found: dict[int, list[tuple[int, LaunchWorld]]] = {}
     for number, world in enumerate(find_worlds(job)):
         if world.launcher.kind != "mpi":
@@ -356,7 +356,7 @@ def _by_command(job: Job) -> dict[int, list[tuple[int, LaunchWorld]]]:
 
 
 def by_place(worlds: Iterable[LaunchWorld]) -> list[list[LaunchWorld]]:
-    """The worlds of each launcher as it is written: several where its words can be one thing or the other."""
+    """The worlds grouped by the place of their launcher, which may have several readings."""
     found: dict[Span, list[LaunchWorld]] = {}
     for world in worlds:
         found.setdefault(world.launcher.span, []).append(world)

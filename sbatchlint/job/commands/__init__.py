@@ -1,1 +1,1 @@
-"""What the words of a command say: its name and options, and the command that it runs in turn."""
+"""Commands that run other commands: wrappers, containers, profilers, runners of Python."""

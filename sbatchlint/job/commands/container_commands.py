@@ -81,39 +81,39 @@ _CH_RUN = syntax(
 def _operands(argv: Argv, start: int, known: Syntax) -> tuple[tuple[CommandOption, ...], int | None, bool]:
     """The options from `start` on, the index of the image, and whether no word hides further options.
 
-    An unquoted `$IMAGE` may in truth be several words, but an image is what it says; only names such as `$OPTS`, or
-    an unknown that another unknown word named as an image follows, are taken for options.
+    An unquoted `$IMAGE` could be several words, but is taken as the image; only names such as `$OPTS`, or an unknown
+    word before another one with the name of an image, are taken as options.
     """
     reading = read(argv, start, known)
     if reading.operand is not None and reading.certain:
         return reading.options, reading.operand, True
-    given: list[CommandOption] = []
+    options: list[CommandOption] = []
     at = start
     certain = True
     while at < len(argv):
         part = read(argv, at, known, one_word=False)
-        # Read up to the next wholly unknown word.
+        # Read up to the next word of which nothing is known.
         stop = next((i for i in range(at, len(argv)) if is_unknown(argv[i]) and not _is_value(part.options, i)), None)
         if stop is None or (part.operand is not None and part.operand < stop):
-            given.extend(part.options)
-            return tuple(given), part.operand, certain
+            options.extend(part.options)
+            return tuple(options), part.operand, certain
         before = read(argv[:stop], at, known)
-        given.extend(before.options)
+        options.extend(before.options)
         if before.operand is not None:
-            return tuple(given), before.operand, certain
+            return tuple(options), before.operand, certain
         field = argv[stop]
         following = argv[stop + 1] if stop + 1 < len(argv) else None
-        options = hides_options(field) or (
+        may_be_options = hides_options(field) or (
             is_open(field)
             and following is not None
             and (_names_image(following) or shown_text(following).startswith("-"))
             and not _names_image(field)
         )
-        if not options:
-            return tuple(given), stop, certain
+        if not may_be_options:
+            return tuple(options), stop, certain
         certain = False
         at = stop + 1
-    return tuple(given), None, certain
+    return tuple(options), None, certain
 
 
 def _is_value(options: tuple[CommandOption, ...], index: int) -> bool:
@@ -140,7 +140,7 @@ def _one(options: tuple[CommandOption, ...], name: str) -> Pieces | None:
 
 
 def _passed(options: tuple[CommandOption, ...]) -> tuple[dict[str, Pieces | None], bool]:
-    """The variables that `--env` hands in, with their values (None: the host's), and whether all names are known."""
+    """The variables that `--env` passes in, with their values (None: the host's), and whether all names are known."""
     passed: dict[str, Pieces | None] = {}
     certain = True
     for field in _all(options, "env"):
@@ -155,7 +155,7 @@ def _passed(options: tuple[CommandOption, ...]) -> tuple[dict[str, Pieces | None
 
 
 def _flag(options: tuple[CommandOption, ...], *names: str) -> bool:
-    """Whether a flag is given and not switched off (`--rm=false`)."""
+    """Whether a flag is set and not switched off (`--rm=false`)."""
     return any(each.name in names and each.text not in ("false", "0") for each in options)
 
 
@@ -172,7 +172,7 @@ def _truthy(value: Pieces | None) -> bool:
 
 
 def _entered(container: Container, command: int | None, prefix: tuple[Pieces, ...] = ()) -> Spawn:
-    """The command that runs inside; `command` is None where the image's own program runs."""
+    """How the container starts the command at index `command`; None where the image's own program runs."""
     variables = tuple((name, value) for name, value in container.passed.items() if value is not None)
     kept = tuple(name for name, value in container.passed.items() if value is None)
     return Spawn(
@@ -182,7 +182,7 @@ def _entered(container: Container, command: int | None, prefix: tuple[Pieces, ..
 
 
 def apptainer(argv: Argv, lookup: Lookup) -> Spawn | None:
-    """`apptainer exec|run|shell [options] IMAGE [command…]`, singularity alike."""
+    """What `apptainer exec|run|shell [options] IMAGE [command…]` starts, also for singularity; None for other verbs."""
     top = read(argv, 1, _APPTAINER_GLOBAL)
     at = top.operand
     verb = None if at is None else text_of(argv[at])
@@ -247,7 +247,7 @@ def apptainer(argv: Argv, lookup: Lookup) -> Spawn | None:
 
 
 def docker(argv: Argv, kind: str) -> Spawn | None:
-    """`docker [options] run|exec [options] IMAGE|NAME [command…]`, podman, podman-hpc and nerdctl alike."""
+    """What `docker [options] run|exec [options] IMAGE|NAME [command…]` starts, also for podman and nerdctl."""
     top = read(argv, 1, _DOCKER_GLOBAL)
     at = top.operand
     verb = None if at is None else text_of(argv[at])
@@ -283,7 +283,7 @@ def docker(argv: Argv, kind: str) -> Spawn | None:
         image=None if verb == "exec" else field,
         name=field if verb == "exec" else _one(options, "name"),
         mounts=mounts,
-        # What a running container has mounted is not told where it is entered.
+        # The mounts of a running container are not known where a command enters it.
         home_mounted=None if verb == "exec" or not certain else False,
         workdir=_one(options, "workdir"),
         inherits=_flag(options, "env-host"),
@@ -302,7 +302,7 @@ def docker(argv: Argv, kind: str) -> Spawn | None:
 
 
 def _volume(field: Pieces) -> Mount | None:
-    """`-v SRC:DST[:options]`; a source that is no path names a volume, `-v DST` an anonymous one."""
+    """The mount of `-v SRC:DST[:options]`; a source that is not a path names a volume, `-v DST` is an anonymous one."""
     if is_unknown(field) and len(field) == 1:
         return None
     mount = bind(field, target_required=True)
@@ -315,7 +315,7 @@ def _volume(field: Pieces) -> Mount | None:
 
 
 def shifter(argv: Argv, lookup: Lookup) -> Spawn | None:
-    """`shifter [--image=IMAGE] [options] command…`; the image may come from #SBATCH --image."""
+    """What `shifter [--image=IMAGE] [options] command…` starts; the image may come from #SBATCH --image."""
     reading = read(argv, 1, _SHIFTER)
     mounts = [
         m for each in _all(reading.options, "volume") for part in split(each, ";") if (m := bind(part)) is not None
@@ -342,7 +342,7 @@ def shifter(argv: Argv, lookup: Lookup) -> Spawn | None:
 
 
 def enroot(argv: Argv, lookup: Lookup) -> Spawn | None:
-    """`enroot start [options] NAME|IMAGE [command…]`."""
+    """What `enroot start [options] NAME|IMAGE [command…]` starts; None for other verbs."""
     if len(argv) < 2 or text_of(argv[1]) not in ("start", "exec"):
         return None
     starts = text_of(argv[1]) == "start"
@@ -357,7 +357,7 @@ def enroot(argv: Argv, lookup: Lookup) -> Spawn | None:
         image=argv[operand] if operand is not None and starts else None,
         mounts=mounts,
         home_mounted={"y": True, "yes": True, "n": False, "no": False}.get(text or ""),
-        # enroot passes on what the container's configuration names, not the whole environment.
+        # enroot passes on only what the container's configuration names.
         inherits=False,
         passed=passed,
         hidden_environment=True,
@@ -370,7 +370,7 @@ def enroot(argv: Argv, lookup: Lookup) -> Spawn | None:
 
 
 def charliecloud(argv: Argv) -> Spawn | None:
-    """`ch-run [options] IMAGE -- command…`."""
+    """What `ch-run [options] IMAGE -- command…` starts."""
     options, image, certain = _operands(argv, 1, _CH_RUN)
     mounts = [m for each in _all(options, "bind") if (m := bind(each)) is not None]
     passed: dict[str, Pieces | None] = {}
@@ -383,7 +383,7 @@ def charliecloud(argv: Argv) -> Spawn | None:
         span_of(argv[0]),
         image=None if image is None else argv[image],
         mounts=mounts,
-        # Mounted without being asked for up to 0.26 (--no-home), only with --home since.
+        # Mounted by default up to 0.26 (unless --no-home), only with --home since.
         home_mounted=True if _flag(options, "home") else False if _flag(options, "no-home") else None,
         workdir=_one(options, "cd"),
         passed=passed,
@@ -398,14 +398,14 @@ def charliecloud(argv: Argv) -> Spawn | None:
 
 
 def options_after_image(container: Container, argv: Argv) -> Reading | None:
-    """What stands behind the image, read as if it were options of the engine; None where there is no image."""
+    """The words after the image, read as options of the engine; None without an image."""
     at = next((index for index, field in enumerate(argv) if field is container.image), None)
     known = {"apptainer": _APPTAINER, "docker": _DOCKER, "podman": _PODMAN}.get(container.kind)
     return None if at is None or known is None else read(argv, at + 1, known)
 
 
 def enter(name: str, argv: Argv, lookup: Lookup) -> Spawn | None:
-    """The container that the command `name` enters; None where it enters none."""
+    """What the command `name` starts in a container; None where it enters none."""
     if name in ("apptainer", "singularity"):
         return apptainer(argv, lookup)
     if name in ("docker", "nvidia-docker", "nerdctl"):

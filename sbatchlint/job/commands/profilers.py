@@ -1,6 +1,6 @@
 """Profilers that start the program they measure: nsys, ncu, nvprof, rocprof, omniperf, vtune, perf.
 
-Options from the manuals of Nsight Systems 2025, Nsight Compute 2025, ROCm 6, VTune 2025 and perf 6. Where a `--` stands
+Options from the manuals of Nsight Systems 2025, Nsight Compute 2025, ROCm 6, VTune 2025 and perf 6. If there is a `--`
 between options and command, it alone counts.
 """
 
@@ -85,7 +85,7 @@ def _command(argv: Argv, start: int, known: Syntax) -> int | None:
 
 
 def profiled(name: str, argv: Argv) -> Spawn | None:
-    """What a profiler starts; None where the command is no profiler, or starts nothing."""
+    """What a profiler starts; None for a command that is not one, or starts nothing."""
     if name in _SEPARATED:
         for at in range(1, len(argv)):
             if text_of(argv[at]) == "--":

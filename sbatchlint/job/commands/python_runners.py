@@ -1,4 +1,4 @@
-"""Wrappers of Python: uv run, poetry run, coverage run, kernprof, py-spy, viztracer, `python -m` of such modules.
+"""Commands that run Python programs: uv run, poetry run, coverage run, kernprof, py-spy, viztracer, also by `-m`.
 
 uv options as `uv run --help` of uv 0.9; coverage 7, viztracer 1.1, py-spy 0.4, line_profiler 5.
 """
@@ -55,7 +55,7 @@ _FLAGS_ONLY = syntax("o s f", "m")
 
 
 _TOOLS = frozenset({"coverage", "kernprof", "viztracer", "py-spy", "scalene"})
-# Names that a runner may have, the interpreter's among them (`python -m coverage run`).
+# Names of runners, with those of the interpreter (`python -m coverage run`).
 NAMES = _TOOLS.union(
     ("uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "rye", "python", "python2", "python3", "pypy", "pypy3"),
     [f"python3.{minor}" for minor in range(5, 20)],
@@ -71,7 +71,7 @@ def _flagged(reading: Reading, *names: str) -> bool:
 
 
 def _words(argv: Argv, *words: str) -> tuple[Pieces, ...]:
-    """Words that stand nowhere: they are shown where the runner's name is."""
+    """Words that are not in the script, at the place of the runner's name."""
     start = span_of(argv[0]).start
     return tuple((literal(word, start).replace(end=start),) for word in words)
 
@@ -100,7 +100,7 @@ def _uv(argv: Argv) -> Spawn | None:
 
 
 def _with_run(name: str, argv: Argv) -> Spawn | None:
-    """`poetry run command…` and its like."""
+    """What `poetry run command…` and the like start; None for other verbs."""
     known = _POETRY if name == "poetry" else _PDM
     top = read(argv, 1, known)
     if top.operand is None or text_of(argv[top.operand]) != "run":
@@ -111,13 +111,13 @@ def _with_run(name: str, argv: Argv) -> Spawn | None:
 
 
 def _script(kind: str, argv: Argv, reading: Reading, *module_flags: str) -> Spawn:
-    """A tool that runs a Python file, or a module where one of these flags is given."""
+    """What a tool starts that runs a Python file, or a module if one of these flags is set."""
     words = ("python", "-m") if _flagged(reading, *module_flags) else ("python",)
     return Spawn(kind, _operand(reading), prefix=_words(argv, *words))
 
 
 def _tool(name: str, argv: Argv, start: int) -> Spawn | None:
-    """A tool of Python whose own arguments begin at `start`."""
+    """What a Python tool starts whose own arguments begin at `start`; None where it starts nothing."""
     if name == "coverage":
         if start >= len(argv) or text_of(argv[start]) != "run":
             return None
@@ -151,7 +151,7 @@ _MODULES = {
 
 
 def runs(name: str, argv: Argv) -> Spawn | None:
-    """What a runner of Python programs starts; None where the command is no runner."""
+    """What a runner of Python programs starts; None for other commands."""
     if name == "uv":
         return _uv(argv)
     if name == "uvx":

@@ -1,11 +1,11 @@
 """Commands that run another command: what they run, and what they change for it.
 
-`env`, `timeout`, `numactl`, `uv run`, `nsys profile`, `apptainer exec` … A command that is not listed is no wrapper:
-what an unknown script does with its arguments is unknown. Launchers (torchrun, mpirun) are in
+`env`, `timeout`, `numactl`, `uv run`, `nsys profile`, `apptainer exec` … A command that is not listed is not a wrapper,
+as nobody knows what an unknown script does with its arguments. Launchers (torchrun, mpirun) are in
 `sbatchlint.job.launchers`; `exec`, `command` and `builtin` belong to the shell.
 
 Options from the manual pages and `--help` of coreutils 9.1, util-linux 2.38, numactl 2.0, strace 6, perf 6, uv 0.9,
-coverage 7; profilers of GPUs and processors are in `sbatchlint.job.commands.profilers`.
+coverage 7; profilers are in `sbatchlint.job.commands.profilers`.
 """
 
 import re
@@ -16,7 +16,7 @@ from sbatchlint.bash.values import Pieces, cut, shown_text, text_of
 from sbatchlint.job.argv import Argv, Lookup, Reading, Syntax, assignment_of, basename, is_unknown, read, syntax
 from sbatchlint.job.commands import container_commands, profilers, python_runners, xargs
 
-# Wrappers that only have options before the command, and how many operands of their own.
+# Wrappers with only options before the command, and the number of their own operands.
 _PLAIN: dict[str, tuple[Syntax, int]] = {
     "nohup": (syntax("", "help version"), 0),
     "time": (syntax("f/format format o/output output", "a/append append v/verbose verbose p q/quiet quiet V"), 0),
@@ -117,10 +117,10 @@ _PIXI = syntax(
 
 
 def _after_operands(kind: str, argv: Argv, reading: Reading, skip: int = 0) -> Spawn:
-    """A wrapper that starts its first operand, or the one after so many of its own."""
+    """What a wrapper starts whose command is its first operand, or the one after `skip` operands of its own."""
     at = reading.operand
     if at is not None and not reading.certain and not reading.operand_certain:
-        # `nice $X`: a whole command may hide in the unknown word, which is all there is to know.
+        # `nice $X`: the unknown word may be a whole command.
         at = at if is_unknown(argv[at]) else None
     if at is not None:
         at += skip
@@ -132,7 +132,7 @@ def _after_operands(kind: str, argv: Argv, reading: Reading, skip: int = 0) -> S
 
 
 def _env(argv: Argv, lookup: Lookup) -> Spawn:
-    """`env [-i] [-u NAME] [-C DIR] [-S WORDS] [NAME=value…] [command…]`."""
+    """What `env [-i] [-u NAME] [-C DIR] [-S WORDS] [NAME=value…] [command…]` starts."""
     variables: list[tuple[str, Pieces]] = []
     dropped: list[str] = []
     cleared = False
@@ -169,7 +169,7 @@ def _env(argv: Argv, lookup: Lookup) -> Spawn:
 
 
 def _split_words(field: Pieces) -> list[Pieces]:
-    """The words of a string as `env -S` splits it; quotes and escapes in it end what is known."""
+    """The words of a string as `env -S` splits it; none if it has quotes or escapes."""
     text = shown_text(field)
     if re.search(r"[\"'\\$#]", text):
         return []
@@ -177,7 +177,7 @@ def _split_words(field: Pieces) -> list[Pieces]:
 
 
 def _taskset(argv: Argv, lookup: Lookup) -> Spawn | None:
-    """`taskset [-c] MASK command…`; with -p it acts on a process."""
+    """What `taskset [-c] MASK command…` starts; None with -p, which acts on a process."""
     reading = read(argv, 1, _TASKSET, trusting=True)
     return None if _has(reading, "pid") else _after_operands("taskset", argv, reading, 1)
 
@@ -202,7 +202,7 @@ def _has(reading: Reading, *names: str) -> bool:
 
 
 def _sudo(argv: Argv, lookup: Lookup) -> Spawn:
-    """sudo drops most of the environment unless -E says otherwise (env_reset is the default)."""
+    """What sudo starts; it drops most of the environment unless -E is set (env_reset is the default)."""
     reading = read(argv, 1, _SUDO)
     at = reading.operand
     variables: list[tuple[str, Pieces]] = []
@@ -220,7 +220,7 @@ def _verb(argv: Argv, at: int = 1) -> str | None:
 
 
 def _conda(argv: Argv, lookup: Lookup) -> Spawn | None:
-    """`conda run [-n ENV] command…`, mamba and micromamba alike."""
+    """What `conda run [-n ENV] command…` starts, also for mamba and micromamba; None for other verbs."""
     if _verb(argv) != "run":
         return None
     return _after_operands(f"{basename(argv[0]) or 'conda'} run", argv, read(argv, 2, _CONDA))
@@ -233,7 +233,7 @@ def _pixi(argv: Argv, lookup: Lookup) -> Spawn | None:
 
 
 def _dotenv(argv: Argv, lookup: Lookup) -> Spawn | None:
-    """`dotenv [-f FILE] run command…` (python-dotenv)."""
+    """What `dotenv [-f FILE] run command…` (python-dotenv) starts; None for other verbs."""
     top = read(argv, 1, syntax("f/file file q/quote quote e/export export", "version help"))
     if top.operand is None or _verb(argv, top.operand) != "run":
         return None
@@ -241,22 +241,22 @@ def _dotenv(argv: Argv, lookup: Lookup) -> Spawn | None:
 
 
 def _direnv(argv: Argv, lookup: Lookup) -> Spawn | None:
-    """`direnv exec DIR command…`."""
+    """What `direnv exec DIR command…` starts; None for other verbs."""
     if _verb(argv) != "exec":
         return None
     return _after_operands("direnv exec", argv, read(argv, 2, syntax(), trusting=True), 1)
 
 
 def _xargs(argv: Argv, lookup: Lookup) -> Spawn:
-    return _of_own_making("xargs", argv, xargs.xargs(argv))
+    return _made_up("xargs", argv, xargs.xargs(argv))
 
 
 def _parallel(argv: Argv, lookup: Lookup) -> Spawn:
-    return _of_own_making("parallel", argv, xargs.parallel(argv))
+    return _made_up("parallel", argv, xargs.parallel(argv))
 
 
-def _of_own_making(name: str, argv: Argv, command: tuple[Pieces, ...] | None) -> Spawn:
-    """A command that stands nowhere among the words of the one that starts it."""
+def _made_up(name: str, argv: Argv, command: tuple[Pieces, ...] | None) -> Spawn:
+    """A command that is not among the words of the one that starts it."""
     return Spawn(name, None if command is None else len(argv), prefix=command or ())
 
 
@@ -280,9 +280,9 @@ _SPECIAL: dict[str, Callable[[Argv, Lookup], Spawn | None]] = {
 
 
 def unwrap(argv: Argv, lookup: Lookup) -> Spawn | None:
-    """What the command starts, where it is a wrapper; None where it is none.
+    """What a wrapper starts; None for other commands.
 
-    `lookup` gives exported variables (APPTAINER_BIND, ENROOT_MOUNT_HOME, UV_NO_SYNC …).
+    `lookup`: the values of exported variables (APPTAINER_BIND, ENROOT_MOUNT_HOME, UV_NO_SYNC …).
     """
     name = basename(argv[0]) if argv else None
     if name is None:
@@ -299,5 +299,5 @@ def unwrap(argv: Argv, lookup: Lookup) -> Spawn | None:
     return profilers.profiled(name, argv) or python_runners.runs(name, argv)
 
 
-# Names of all commands that may be wrappers: a cheap test before `unwrap`.
+# The names of all commands that may be wrappers: a cheap test before `unwrap`.
 WRAPPERS = frozenset(_SPECIAL) | frozenset(_PLAIN) | container_commands.NAMES | profilers.NAMES | python_runners.NAMES

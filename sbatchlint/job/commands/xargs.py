@@ -1,7 +1,7 @@
-"""Commands that run another one once for each thing that they read: `xargs`, GNU `parallel`.
+"""Commands that run another one for each item that they read: `xargs`, GNU `parallel`.
 
-What they read is not known, so that the words which come of it are not; everything else is as it is written. GNU
-parallel joins the words of its command with blanks and has a shell run them (parallel(1), 20221122).
+What they read is not known, so the words made from it are not either; all other words are as written. GNU parallel
+joins the words of its command with spaces and has a shell run them (parallel(1), 20221122).
 """
 
 from sbatchlint.bash.values import Piece, Pieces, cut, literal, shown_text, span_of, text_of
@@ -21,13 +21,13 @@ _PARALLEL = syntax(
     "no-run-if-empty m X tag line-buffer lb bar progress eta resume resume-failed dry-run will-cite link plus group "
     "no-notice linebuffer",
 )
-# Where the arguments begin that are read from the command line.
+# The words after which the command line has arguments for the command.
 _SOURCES = frozenset((":::", "::::", ":::+", "::::+"))
 _MARKS = ("{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}", *(f"{{{number}}}" for number in range(1, 10)))
 
 
 def xargs(argv: Argv) -> tuple[Pieces, ...] | None:
-    """The command that `xargs [options] command…` runs: unknown words behind it, or (-I) in place of a mark."""
+    """The command that `xargs [options] command…` runs, with unknown words after it or (-I) in place of a mark."""
     reading = read(argv, 1, _XARGS)
     if reading.operand is None:
         return None
@@ -40,7 +40,7 @@ def xargs(argv: Argv) -> tuple[Pieces, ...] | None:
 
 
 def parallel(argv: Argv) -> tuple[Pieces, ...] | None:
-    """The shell that runs the command of `parallel [options] command… ::: arguments`; None where it has none."""
+    """The shell that runs the command of `parallel [options] command… ::: arguments`; None without a command."""
     reading = read(argv, 1, _PARALLEL)
     if reading.operand is None:
         return None
@@ -71,7 +71,7 @@ def _unknown(argv: Argv) -> Piece:
 
 
 def _without_marks(word: Pieces, marks: tuple[str, ...], unknown: Piece) -> Pieces:
-    """A word with something unknown wherever a mark stands in it."""
+    """A word with an unknown piece in place of each mark."""
     parts: list[Piece] = []
     at, text = 0, shown_text(word)
     while True:

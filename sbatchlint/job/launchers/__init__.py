@@ -45,8 +45,8 @@ _FILES = {
 
 _FILE_NAMES = frozenset(path.rpartition("/")[2] for path in _FILES)
 
-# Launchers with fewer users, by name: the module that knows them. It is imported where a script calls one, which saves
-# a run on a script without them the time for six modules; the function there has the name of the command.
+# The modules of rare launchers, by command. A module is imported only if a script calls its command, which saves the
+# time for six modules; the function in it has the name of the command.
 _RARE = {
     "colossalai": "colossalai",
     "composer": "composer",
@@ -57,7 +57,7 @@ _RARE = {
     "torchpack": "horovod",
     "tune": "fabric",
 }
-# The names of all launchers, so that other commands are told apart at once.
+# The names of all launchers, so that other commands are rejected at once.
 _NAMES = programs_with("mpi").union(
     _RARE, ("accelerate", "accelerate-launch", "deepspeed", "deepspeed.pt", "ds", "megatron", "swift", "torchrun")
 )
@@ -75,20 +75,20 @@ _RARE_MODULES = {
 
 @lru_cache(maxsize=4096)  # scripts call the same programs again and again
 def may_launch(name: str) -> bool:
-    """Whether a program of this name may be a launcher, or run one: python."""
+    """Whether a program of this name may be a launcher, or run one, as python does."""
     return name in _NAMES or is_interpreter(name)
 
 
 def nothing_exported(name: str) -> Pieces | None:
-    """The lookup of a script that exports nothing."""
+    """The lookup for a script that exports nothing."""
     return None
 
 
 def recognise(argv: Argv, environment: Lookup = nothing_exported) -> Launcher | None:
-    """The launcher that an argv calls; None where it calls something else, or nobody knows what.
+    """The launcher that an argv calls; None for other programs, and for unknown ones.
 
-    Only the command's own name counts (its last path component), or the module after `python -m`. Wrappers are taken
-    off first (`job.commands.wrappers`). `environment` gives exported variables: PET_NNODES, NPROC_PER_NODE ….
+    Only the command's own name counts (its last path component), or the module after `python -m`. Wrappers must have
+    been removed (`job.commands.wrappers`). `environment`: the exported variables, such as PET_NNODES, NPROC_PER_NODE.
     """
     if not argv:
         return None
@@ -120,7 +120,7 @@ def _of_python(argv: Argv, interpreter: str, environment: Lookup) -> Launcher | 
 
 
 def _interpreted(argv: Argv, command: Python) -> Span:
-    """The interpreter and what it runs."""
+    """The place of the interpreter and what it runs."""
     span = span_of(argv[0])
     end = span_of(argv[command.at]) if command.at < len(argv) else span
     return Span(span.start, end.end) if end.start >= span.end else end
@@ -151,7 +151,7 @@ def _named(
         return _accelerate(base, name, argv, index, after, span, environment)
     if base in ("deepspeed", "deepspeed.pt", "ds"):
         found = deepspeed.deepspeed("deepspeed", name, argv, index, after, span, environment)
-        # `ds` is the runner's short name, and that of other commands.
+        # `ds` is the runner's short name, but also the name of other commands.
         return found if base != "ds" or (found.program_name or "").endswith(".py") else None
     if base in ("swift", "megatron"):
         return swift.swift(name, argv, index, after, span, environment)
@@ -163,7 +163,7 @@ def _named(
 
 
 def _rare(base: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
-    """A launcher with fewer users, whose module is loaded where a script calls it."""
+    """A rare launcher, whose module is imported only now."""
     read = getattr(import_module(f"{__name__}.{_RARE[base]}"), base)
     found: Launcher | None = read(name, argv, index, after, span, environment)
     return found

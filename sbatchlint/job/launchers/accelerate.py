@@ -1,8 +1,8 @@
 """`accelerate launch`, as in accelerate 1.15 (commands/launch.py, utils/launch.py).
 
---num_processes counts the workers of all machines; each machine starts num_processes // num_machines of them. A
-configuration file, also the one `accelerate config` leaves in the user's cache folder, gives what no option gives.
-Abbreviations are refused (allow_abbrev=False); `-` and `_` are the same.
+--num_processes is the number of workers on all machines; each machine starts num_processes // num_machines of them. A
+configuration file, such as the one that `accelerate config` writes to the user's cache folder, has the defaults of
+options. Abbreviations are refused (allow_abbrev=False); `-` and `_` are the same.
 """
 
 from sbatchlint.job.argv import Argv, Lookup, read, syntax
@@ -72,9 +72,9 @@ class Accelerate(Launcher):
 
     @property
     def rendezvous(self) -> Rendezvous:
-        given = self.setting("rdzv_backend")
+        setting = self.setting("rdzv_backend")
         certain = self.certain and self.config_file is None
-        backend = given.text if given is not None else "static" if certain else None
+        backend = setting.text if setting is not None else "static" if certain else None
         address = self.setting("main_process_ip")
         port = self.setting("main_process_port")
         if address is not None and address.value is not None and port is None:
@@ -89,7 +89,7 @@ class Accelerate(Launcher):
 
 
 def accelerate(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """Reads the options that begin at `argv[after]`."""
+    """The launcher whose options begin at `argv[after]`."""
     reading = read(argv, after, SYNTAX)
     launcher = Accelerate("accelerate", name, index, span, argv, reading, environment)
     if "module" in launcher.flags:

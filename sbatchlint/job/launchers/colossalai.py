@@ -1,7 +1,7 @@
-"""`colossalai run`, as in colossalai/cli/launcher: reaches its hosts by ssh, and starts torchrun on each.
+"""`colossalai run`, as in colossalai/cli/launcher: it starts torchrun on each of its hosts by ssh.
 
-Without `--hostfile` and `--host` it starts the workers of its own node only. The port of the rendezvous is that of
-`--master_port` (29500), its address the first host.
+Without `--hostfile` and `--host`, it starts only the workers of its own node. The address of the rendezvous is the
+first host, the port that of `--master_port` (29500).
 """
 
 from sbatchlint.bash.values import text_of
@@ -24,7 +24,7 @@ class ColossalAi(Launcher):
     @property
     def processes_per_task(self) -> int | str | None:
         if self.hostfile is not None and self.hostfile.text not in ("localhost", "127.0.0.1"):
-            return None  # on each of the hosts, of which its own may be none
+            return None  # it starts workers on each host, and its own may not be among them
         found = count(self.setting("nproc_per_node"))
         return None if isinstance(found, int) and found < 0 else found
 
@@ -42,7 +42,7 @@ class ColossalAi(Launcher):
 
 
 def colossalai(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
-    """`colossalai run`; None for its other commands."""
+    """The launcher of `colossalai run`; None for other subcommands."""
     if after >= len(argv) or text_of(argv[after]) != "run":
         return None
     reading = read(argv, after + 1, SYNTAX)

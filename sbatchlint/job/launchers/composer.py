@@ -1,7 +1,7 @@
 """`composer` of MosaicML, as in composer/cli/launcher.py.
 
-It starts `--nproc` workers on its own node, as many as there are GPUs without it; `--world_size` counts those of all
-nodes, and `--base_rank` or `--node_rank` tells which they are. Each option takes its default from a variable.
+It starts `--nproc` workers on its own node, by default one per GPU; `--world_size` is the number on all nodes, and
+`--base_rank` or `--node_rank` determines their ranks. Each option takes its default from a variable.
 """
 
 from sbatchlint.job.argv import Argv, Lookup, read, syntax
@@ -26,7 +26,7 @@ VARIABLES = {
 
 
 class Composer(Launcher):
-    """The launcher of composer."""
+    """`composer`."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class Composer(Launcher):
 
 
 def composer(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
-    """Reads the options that begin at `argv[after]`; None for PHP's package manager, which has the same name."""
+    """The launcher whose options begin at `argv[after]`; None for PHP's package manager, which has the same name."""
     launcher = Composer(
         "composer", name, index, span, argv, read(argv, after, SYNTAX), environment, variables=VARIABLES
     )

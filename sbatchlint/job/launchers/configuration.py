@@ -1,7 +1,7 @@
-"""The configuration file of `accelerate launch` (accelerate 1.15, commands/config/config_args.py): one option a line.
+"""The configuration file of `accelerate launch` (accelerate 1.15, commands/config/config_args.py): one option per line.
 
-It is YAML, of which the plain form that `accelerate config` writes is read: `name: value` at the left margin, deeper
-lines belonging to the name above them. Whatever else stands there makes the file unknown.
+It is YAML, of which only the plain form that `accelerate config` writes is read: `name: value` at the left margin, with
+indented lines that belong to the name above. A file with anything else is unknown.
 """
 
 import re
@@ -17,12 +17,12 @@ _MOST_BYTES = 1 << 14
 _LINE = Regex(r"([a-z_]\w*):(?:[ \t]+(.*))?")
 _OPTIONS = ("num_processes", "num_machines", "machine_rank", "main_process_ip", "main_process_port", "rdzv_backend",
             "gpu_ids", "use_cpu")  # fmt: skip
-# Where its processes are those of torchrun.
+# Values of distributed_type with which it starts processes as torchrun does.
 _KINDS = ("MULTI_GPU", "FSDP", "MEGATRON_LM")
 
 
 def configure(launcher: Launcher, file: Setting, invocation: Invocation, beside: FilesBeside) -> None:
-    """Gives a launcher what its configuration file says, if that lies beside the script and is plain."""
+    """Sets `launcher.configured` from its configuration file, if that is part of the project and plain."""
     path = None if file.value is None else beside.path(invocation, file.value)
     data = None if path is None else lookups.read(path, _MOST_BYTES + 1)
     if data is None or len(data) > _MOST_BYTES:
@@ -47,7 +47,7 @@ def configure(launcher: Launcher, file: Setting, invocation: Invocation, beside:
 
 
 def plain_mapping(string: str) -> dict[str, str] | None:
-    """The names at the left margin of a plain YAML file, with their values as text; None for other forms."""
+    """The names at the left margin of a plain YAML file, with their values as strings; None for other forms."""
     found: dict[str, str] = {}
     for line in string.splitlines():
         if not line.strip() or line[:1] in " \t#" or line.strip() == "---":
@@ -57,7 +57,7 @@ def plain_mapping(string: str) -> dict[str, str] | None:
             return None
         value = re.sub(r"(?:^|\s)#.*", "", match.group(2) or "").strip()
         if value[:1] in "&*!|>{[%@`" and value:
-            value = ""  # a value of several lines or words, which no option here has
+            value = ""  # a value of several lines or words, which none of the options has
         elif value[:1] in "'\"":
             value = value[1:-1] if len(value) > 1 and value[-1] == value[0] else ""
         found[match.group(1)] = value

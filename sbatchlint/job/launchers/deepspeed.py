@@ -1,8 +1,8 @@
 """The `deepspeed` runner and `python -m deepspeed.launcher.launch` (deepspeed/launcher/runner.py, launch.py).
 
-Without a hostfile (default /job/hostfile) the runner uses its own node only. With one it reaches the other nodes by
-itself (pdsh, ssh, mpirun, srun), unless --no_ssh is given, when every node starts its own runner with --node_rank.
-Options are read by argparse, written with `_`.
+Without a hostfile (default /job/hostfile), the runner uses only its own node. With one, it starts workers on the other
+nodes itself (pdsh, ssh, mpirun, srun); with --no_ssh, every node starts its own runner with --node_rank. Options are
+read by argparse, written with `_`.
 """
 
 from sbatchlint.job.argv import Argv, Lookup, read, syntax
@@ -32,7 +32,7 @@ MODULES = {
 
 
 class DeepSpeed(Launcher):
-    """The runner, or what it starts on each node: `kind` tells which."""
+    """The runner, or what it starts on each node; `kind` tells them apart."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class DeepSpeed(Launcher):
 
 
 def deepspeed(kind: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """Reads the options that begin at `argv[after]`."""
+    """The launcher whose options begin at `argv[after]`."""
     reading = read(argv, after, LAUNCH_SYNTAX if kind == "deepspeed.launch" else SYNTAX)
     launcher = DeepSpeed(kind, name, index, span, argv, reading, environment)
     if "module" in launcher.flags:

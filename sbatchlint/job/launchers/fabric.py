@@ -1,8 +1,8 @@
-"""`fabric run` of Lightning and `tune run` of torchtune, the launchers that come with libraries of training loops.
+"""`fabric run` of Lightning and `tune run` of torchtune, which come with training libraries.
 
-lightning/fabric/cli.py: `fabric run` hands --num_nodes, --node_rank, --main_address and --main_port to torchrun, with
---devices as the workers of a node. torchtune/_cli/run.py: `tune run` takes torchrun's options; without any of them it
-starts one process.
+lightning/fabric/cli.py: `fabric run` passes --num_nodes, --node_rank, --main_address and --main_port to torchrun, and
+--devices as the number of workers per node. torchtune/_cli/run.py: `tune run` takes torchrun's options; without any of
+them it starts one process.
 """
 
 from sbatchlint.bash.values import text_of
@@ -40,14 +40,14 @@ class Fabric(Launcher):
 
 
 def fabric(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
-    """`fabric run`; None for its other commands."""
+    """The launcher of `fabric run`; None for other subcommands."""
     if after >= len(argv) or text_of(argv[after]) != "run":
         return None
     return Fabric("fabric", f"{name} run", index, span, argv, read(argv, after + 1, SYNTAX), environment)
 
 
 def tune(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
-    """`tune run`, a torchrun where it has options of one; None for its other commands."""
+    """The launcher of `tune run`, a torchrun if it has one of its options; None for other subcommands."""
     if after >= len(argv) or text_of(argv[after]) != "run":
         return None
     launcher = torchrun("torchrun", f"{name} run", argv, index, after + 1, span, environment)

@@ -1,8 +1,8 @@
-"""`ft_launcher` of NVIDIA's resiliency extension: torchrun with a watch over its workers.
+"""`ft_launcher` of NVIDIA's resiliency extension: torchrun with a monitor for its workers.
 
 nvidia_resiliency_ext/fault_tolerance/launcher.py and cli_args.py: the options of torchrun and their PET_ variables,
-without abbreviations; all `--ft-*` options but one take a value. The rendezvous is c10d where nothing is said, no other
-is taken, and without an endpoint it meets at `--master_addr` and `--master_port`.
+without abbreviations; all `--ft-*` options but one take a value. The default rendezvous is c10d, no other is accepted,
+and without an endpoint it meets at `--master_addr` and `--master_port`.
 """
 
 from typing import ClassVar
@@ -17,7 +17,7 @@ SYNTAX = syntax(VALUES, FLAGS + " ft_ignore_missing_cfg", underscores=True, numb
 
 
 class FtLauncher(Torchrun):
-    """ft_launcher; its kind is `torchrun`."""
+    """ft_launcher, whose kind is `torchrun`."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class FtLauncher(Torchrun):
 
 
 def ft_launcher(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """Reads the options that begin at `argv[after]`."""
+    """The launcher whose options begin at `argv[after]`."""
     reading = read(argv, after, SYNTAX)
     launcher = FtLauncher("torchrun", name, index, span, argv, reading, environment, variables=VARIABLES)
     set_program_kind(launcher)

@@ -1,7 +1,7 @@
-"""horovodrun and `torchpack dist-run`: one start of either reaches all hosts, by ssh or through mpirun.
+"""horovodrun and `torchpack dist-run`, one of which starts the workers of all hosts, by ssh or mpirun.
 
-horovod/runner/launch.py (0.28): `-np` counts the workers of all hosts, which `-H` or `--hostfile` names with their
-slots; without both, those of its own. torchpack/launch/launchers/drunner.py takes the same and calls mpirun.
+horovod/runner/launch.py (0.28): `-np` is the number of workers on all hosts, which `-H` or `--hostfile` lists with
+their slots; without both, on its own host. torchpack/launch/launchers/drunner.py takes the same and calls mpirun.
 """
 
 from sbatchlint.bash.values import text_of
@@ -23,7 +23,7 @@ TORCHPACK = syntax(
 
 
 class Horovod(Launcher):
-    """horovodrun, or `torchpack dist-run`: `kind` tells which."""
+    """horovodrun, or `torchpack dist-run`; `kind` tells them apart."""
 
     __slots__ = ()
 
@@ -50,13 +50,13 @@ class Horovod(Launcher):
 
 
 def horovodrun(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """Reads the options that begin at `argv[after]`."""
+    """The launcher whose options begin at `argv[after]`."""
     reading = read(argv, after, SYNTAX)
     return Horovod("horovod", name, index, span, argv, reading, environment, program_kind="command")
 
 
 def torchpack(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
-    """`torchpack dist-run`; None for its other commands."""
+    """The launcher of `torchpack dist-run`; None for other subcommands."""
     if after >= len(argv) or text_of(argv[after]) != "dist-run":
         return None
     reading = read(argv, after + 1, TORCHPACK)

@@ -1,4 +1,4 @@
-"""What is known of a launcher: the command that starts the workers of a distributed program."""
+"""The model of a launcher: a command that starts the workers of a distributed program."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class Setting(NamedTuple):
     """A value that a launcher uses, and where it comes from.
 
     `value`: None for a flag. `span`: of the option's word, or of the variable's value. `at`: index of the option's word
-    in argv, None where an environment variable gives it. `name`: the option's canonical name, or the variable's.
+    in argv, None if an environment variable sets it. `name`: the option's canonical name, or the variable's name.
     """
 
     value: Pieces | None
@@ -38,8 +38,8 @@ class Setting(NamedTuple):
 class Rendezvous(NamedTuple):
     """How the launchers of several nodes find each other.
 
-    `backend`: `static`, `c10d`, `etcd` …, None where it is not known. `address`: the host that counts, from the
-    endpoint or from `--master_addr`; None where nothing gives one. `port` likewise. `endpoint`: `host:port` as given.
+    `backend`: `static`, `c10d`, `etcd` …, None where it is not known. `address`: the host, from the endpoint or from
+    `--master_addr`; None where neither is set. `port` likewise. `endpoint`: `host:port` as written.
     """
 
     backend: str | None
@@ -49,17 +49,17 @@ class Rendezvous(NamedTuple):
 
 
 class Launcher:
-    """A launcher as it is called.
+    """A launcher, with the options of one call.
 
     `kind`: `torchrun`, `torch.distributed.launch`, `accelerate`, `deepspeed`, `deepspeed.launch`, `swift`, `mpi`,
     `fabric`, `colossalai`, `composer`, `ray`, `horovod`, `torchpack`. `name`: as written (`python -m
-    torch.distributed.run`). `index`, `span`: of the word that names it. `spawns`: it starts several workers on a node.
-    `options`: canonical name to the option that counts; `flags` to the flags given. `all_options`: all of them in
-    order. `program`: index in argv of what it runs, None where that is missing or not known; `program_kind`: `script`
-    (a Python file), `module` (the name of one) or `command`. `certain`: no word could hide further options.
-    `program_certain`: where it begins is no guess. `variables`: options that an environment variable may stand for.
-    `configured`: what a configuration file that could be read says of options; None without one. `joined`: it is one of
-    several application contexts of an mpirun (`-n 1 a : -n 3 b`), which make one program together.
+    torch.distributed.run`). `index`, `span`: of the word that names it. `spawns`: whether it starts several workers on
+    a node. `options`, `flags`: those with and without a value, the last of each, by canonical name. `all_options`: all
+    of them in order. `program`: index in argv of what it runs, None where that is missing or not known; `program_kind`:
+    `script` (a Python file), `module` (the name of one) or `command`. `certain`: whether no word may hide further
+    options. `program_certain`: whether `program` is not a guess. `variables`: the environment variables that set
+    options, by option. `configured`: the settings of a configuration file that could be read; None without one.
+    `joined`: whether it is one of several application contexts of an mpirun (`-n 1 a : -n 3 b`).
     """
 
     __slots__ = (
@@ -114,24 +114,23 @@ class Launcher:
         self.joined = False
         self.environment = environment
         self.configured: dict[str, Setting] | None = None
-        # Option name to the environment variable that stands in for it.
         self.variables = dict(variables or {})
 
     def is_a(self, *traits: str) -> bool:
-        """Whether launchers of its kind have any of these traits of the table of programs."""
+        """Whether launchers of its kind have one of these traits in the table of programs."""
         return has_trait(self.kind, *traits)
 
     @property
     def starts_several(self) -> bool:
-        """Whether it starts several processes: on its node, or as MPI's ranks."""
+        """Whether it starts several processes: on its node, or as MPI ranks."""
         return self.spawns or self.kind == "mpi"
 
     def setting(self, *names: str) -> Setting | None:
-        """The value of the first of these options that is given, or that its environment variable gives."""
+        """The first of these options that is set: by an option, its environment variable, or the configuration file."""
         for name in names:
-            given = self.options.get(name) or self.flags.get(name)
-            if given is not None:
-                return Setting(given.value, given.span, given.at, name)
+            option = self.options.get(name) or self.flags.get(name)
+            if option is not None:
+                return Setting(option.value, option.span, option.at, name)
         for name in names:
             variable = self.variables.get(name)
             if variable is None:
@@ -140,32 +139,29 @@ class Launcher:
             if value is not None:
                 span = Span(value[0].start, value[-1].end) if value else Span(0, 0)
                 return Setting(value, span, None, variable)
-        return (
-            next((self.configured[name] for name in names if name in self.configured), None)
-            if self.configured
-            else None
-        )
+        configured = self.configured or {}
+        return next((configured[name] for name in names if name in configured), None)
 
     @property
     def program_words(self) -> Argv:
-        """What it runs, with its arguments; empty where that is not known."""
+        """The program that it runs, with its arguments; empty where that is not known."""
         return () if self.program is None else self.argv[self.program :]
 
     @property
     def program_name(self) -> str | None:
-        """The file or module it runs, where that is known."""
+        """The file or module that it runs; None where that is not known."""
         return None if self.program is None else text_of(self.argv[self.program])
 
-    # Views that every kind answers; the kinds with other rules replace them.
+    # Properties that the kinds override where they have other rules.
 
     @property
     def processes_per_task(self) -> int | str | None:
-        """Workers that each start of it makes on its node: a number, `auto` (as many as devices), None: not known."""
+        """Workers that one launcher starts on its node: a number, `auto` (one per device), or None where not known."""
         return None
 
     @property
     def nnodes(self) -> int | tuple[int, int] | Pieces | None:
-        """Nodes that take part: a number, (least, most), the field that is not known; None: not given."""
+        """Nodes that take part: a number, (least, most), the field if it is not known; None if not set."""
         return nodes(self.machines)
 
     @property
@@ -178,7 +174,7 @@ class Launcher:
 
     @property
     def takes_free_port(self) -> bool:
-        """Whether it may meet at a free port of its own node, though nothing says so."""
+        """Whether it may meet at a free port of its own node without an option for that."""
         return False
 
     @property
@@ -187,22 +183,22 @@ class Launcher:
 
     @property
     def total_processes(self) -> Setting | None:
-        """The option that counts workers over all nodes."""
+        """The setting of the number of workers on all nodes."""
         return None
 
     @property
     def machines(self) -> Setting | None:
-        """The option that counts nodes."""
+        """The setting of the number of nodes."""
         return None
 
     @property
     def config_file(self) -> Setting | None:
-        """A file that may hold any of its options."""
+        """The setting of a file that may set any of its options, if that file could not be read."""
         return None
 
     @property
     def cpu(self) -> bool:
-        """Whether it is told to use no GPU."""
+        """Whether it is set to use no GPU."""
         return False
 
     @property
@@ -211,7 +207,7 @@ class Launcher:
 
 
 def count(setting: Setting | None) -> int | str | None:
-    """A number of processes, `auto` for the words that count devices, None where it is not known."""
+    """A number of processes, `auto` for the words that mean one per device, None where it is not known."""
     text = None if setting is None else setting.text
     if text is None:
         return None
@@ -222,7 +218,7 @@ def count(setting: Setting | None) -> int | str | None:
 
 
 def nodes(setting: Setting | None) -> int | tuple[int, int] | Pieces | None:
-    """`4`, `2:4`, or the field itself where it is not known (or no number)."""
+    """A number of nodes (`4`), a range of them (`2:4`), or the field itself where it is not known or not a number."""
     if setting is None or setting.value is None:
         return None
     text = setting.text
@@ -237,7 +233,7 @@ def nodes(setting: Setting | None) -> int | tuple[int, int] | Pieces | None:
 
 
 def host_and_port(setting: Setting) -> tuple[Setting, Setting | None]:
-    """An endpoint `host:port` in its two parts; the port None where none is written."""
+    """The host and the port of an endpoint `host:port`; the port is None if it has none."""
     value = setting.value
     if value is None:
         return setting, None

@@ -1,7 +1,7 @@
-"""mpirun, mpiexec and their like: Open MPI (prterun, orterun), MPICH and Intel MPI (Hydra), PALS, jsrun, aprun, ibrun.
+"""mpirun, mpiexec and the like: Open MPI (prterun, orterun), MPICH and Intel MPI (Hydra), PALS, jsrun, aprun, ibrun.
 
-One reading serves all of them: names are long with one dash or two, and the options that take two words (`--mca`,
-`-genv`) are the same wherever they exist.
+Most are read in the same way: long names have one dash or two, and the options that take two words (`--mca`, `-genv`)
+are the same wherever they exist.
 """
 
 import re
@@ -33,7 +33,7 @@ SYNTAX = syntax(
     greedy=True,
     pairs="mca omca pmca prtemca gmca genv env gtool",
 )
-# jsrun, aprun and ibrun read letters as ordinary programs do, and n, N, c mean other things.
+# jsrun, aprun and ibrun read letters as ordinary programs do, and n, N, c have other meanings.
 _JSRUN = syntax(
     "n/np nrs/np np/np p/np a/tasks_per_rs tasks_per_rs c/cpu_per_rs cpu_per_rs g/gpu_per_rs gpu_per_rs r/rs_per_host "
     "rs_per_host l/latency_priority latency_priority d/launch_distribution launch_distribution b/bind bind E/env env "
@@ -49,7 +49,7 @@ _IBRUN = syntax("n/np np o/offset offset", "v/verbose dbg/debug")
 
 
 class Mpi(Launcher):
-    """An MPI launcher: starts its program over the nodes of the job, as many times as `-n` says."""
+    """An MPI launcher, which starts its program `-n` times on the nodes of the job."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class Mpi(Launcher):
 
     @property
     def own_processes(self) -> Setting | None:
-        """Those of this application context."""
+        """The setting of the number of processes of this application context."""
         return self.setting("np")
 
     @property
@@ -68,7 +68,7 @@ class Mpi(Launcher):
 
     @property
     def processes_per_node(self) -> int | None:
-        """From `-ppn`, `-N`, `--npernode` or `--map-by ppr:N:node`."""
+        """The processes per node by `-ppn`, `-N`, `--npernode` or `--map-by ppr:N:node`; None where not known."""
         setting = self.setting("ppn", "rs_per_host")
         if setting is not None:
             found = count(setting)
@@ -80,7 +80,7 @@ class Mpi(Launcher):
 
 
 def mpi(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """Reads the options that begin at `argv[after]`."""
+    """The launcher whose options begin at `argv[after]`."""
     base = name.rsplit("/", 1)[-1]
     known = {"jsrun": _JSRUN, "aprun": _APRUN, "ibrun": _IBRUN}.get(base, SYNTAX)
     reading = read(argv, after, known)

@@ -1,4 +1,4 @@
-"""Commands of the Python interpreter: which script, module or code they run."""
+"""Calls of the Python interpreter, and the script, module or code that they run."""
 
 from functools import lru_cache
 
@@ -15,7 +15,7 @@ class Python:
     """A call of the interpreter.
 
     `kind`: `script`, `module`, `code` (`-c`), `stdin`. `target`: the file, the module's name or the code; None where
-    it is missing. `at`: index of the word that holds it. `after`: of the first argument.
+    it is missing. `at`: index of the word with the target. `after`: index of the first argument.
     """
 
     __slots__ = ("after", "at", "kind", "target")
@@ -37,14 +37,14 @@ def is_python(field: Pieces) -> bool:
     return name is not None and is_interpreter(name)
 
 
-@lru_cache(maxsize=4096)  # the same programs are asked about again and again
+@lru_cache(maxsize=4096)  # scripts call the same programs again and again
 def is_interpreter(name: str) -> bool:
     """Whether a program of this name is the Python interpreter."""
     return _NAME.fullmatch(name) is not None
 
 
 def python_command(argv: Argv, start: int = 0) -> Python | None:
-    """Reads `python [options] …` at `argv[start]`; None where that is no interpreter, or what it runs is not known."""
+    """The call `python [options] …` at `argv[start]`; None for other commands, and where its target is not known."""
     name = basename(argv[start]) if start < len(argv) else None
     if name is None or not is_interpreter(name):
         return None
@@ -84,7 +84,7 @@ def python_command(argv: Argv, start: int = 0) -> Python | None:
 
 
 def python_of(command: Invocation) -> Python | None:
-    """The `python_command` that a command's words are, read once for all who ask."""
+    """The call of Python that a command is, which is kept with the command; None for other commands."""
     if command.reading is UNREAD:
         command.reading = python_command(command.argv)
     return command.reading if isinstance(command.reading, Python) else None

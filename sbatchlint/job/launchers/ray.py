@@ -1,4 +1,4 @@
-"""`ray start`: one node of a Ray cluster, its head or a worker; it runs no program (ray/scripts/scripts.py, 2.5)."""
+"""`ray start`, which makes a node of a Ray cluster and runs no program (ray/scripts/scripts.py, 2.5)."""
 
 from sbatchlint.bash.values import text_of
 from sbatchlint.job.argv import Argv, Lookup, read, syntax
@@ -16,7 +16,7 @@ SYNTAX = syntax(
 
 
 def ray(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
-    """`ray start`; None for all other commands of ray."""
+    """The launcher of `ray start`; None for other subcommands."""
     if after >= len(argv) or text_of(argv[after]) != "start":
         return None
     reading = read(argv, after + 1, SYNTAX)._replace(operand=None)

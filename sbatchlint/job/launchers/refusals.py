@@ -1,9 +1,9 @@
-"""Whether a launcher takes its own command line, whatever the job has: options, their values, a program.
+"""Whether a launcher refuses its command line in any job: its options, their values, or the lack of a program.
 
-Of torch/distributed/run.py and launch.py (torch 2.13), commands/launch.py of accelerate 0.4 to 1.15, launcher/runner.py
-of DeepSpeed 0.3 to 0.19, cli/launcher.py of composer and runner/launch.py of horovod 0.28: argparse, which ends with
-`error: …` before anything starts, and what each of them looks at afterwards. Options that only some releases know count
-as known. `ray start`: scripts.py of Ray 1 and 2.
+The rules are those of argparse, which exits with `error: …` before anything starts, and of what each launcher checks
+afterwards: torch/distributed/run.py and launch.py (torch 2.13), commands/launch.py of accelerate 0.4 to 1.15,
+launcher/runner.py of DeepSpeed 0.3 to 0.19, cli/launcher.py of composer, runner/launch.py of horovod 0.28, and
+scripts.py of Ray 1 and 2 for `ray start`. Options that only some releases know count as known.
 """
 
 import re
@@ -21,10 +21,10 @@ from sbatchlint.source.text import Span
 
 
 class Refusal(NamedTuple):
-    """Why a launcher starts nothing. `reason`: in words that follow "torchrun refuses this:"; `span`: what it is about.
+    """Why a launcher starts nothing. `reason`: words to follow "torchrun refuses this:"; `span`: the place at fault.
 
-    `kind`: `option`, `value`, `program`: the command line alone (`typed`: a value is a number of GPUs with their type);
-    `gpus`, `no-request`, `node-rank`, `hostfile`, `slots`: what it says in this job. `advice`: what to write instead.
+    `kind`: for refusals in any job `option`, `value`, `program`, or `typed` (a value is a number of GPUs with their
+    type); for those in this job `gpus`, `no-request`, `node-rank`, `hostfile`, `slots`. `advice`: what to do instead.
     """
 
     kind: str
@@ -34,9 +34,9 @@ class Refusal(NamedTuple):
 
 
 class Grammar(NamedTuple):
-    """What argparse checks. `values`: option names to what says why a text is refused (None: it is taken).
+    """What argparse checks. `values`: by option, a function that returns why a value is refused, None if it is not.
 
-    `families`: beginnings of options that differ from release to release. `others`: options of old releases.
+    `families`: prefixes of options that differ between releases. `others`: options of old releases.
     """
 
     options: Syntax
@@ -46,7 +46,7 @@ class Grammar(NamedTuple):
 
 
 def command_line_refusal(launcher: Launcher) -> Refusal | None:
-    """Why it starts nothing with these words in any job; None where it does, or nobody knows."""
+    """Why a launcher refuses its command line in any job; None where it does not, or where that is not known."""
     if launcher.flags.keys() & {"help", "h", "version", "check-build"}:
         return None
     if launcher.kind in _OTHERS:
@@ -78,12 +78,12 @@ def _of_options(launcher: Launcher, grammar: Grammar) -> Iterator[Refusal]:
 
 
 def _option(launcher: Launcher, option: CommandOption) -> str:
-    """An option as it is written."""
+    """An option as written, without its value."""
     return shown_text(launcher.argv[option.at]).partition("=")[0]
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    """What to write instead of an option that there is not."""
+    """What to write instead of an option that does not exist."""
     plain = name.replace("-", "_")
     near = min((each for each in known if len(each) > 2), key=lambda each: (edit_distance(plain, each), each))
     if plain in known or len(plain) > 4 and edit_distance(plain, near) <= 2:
@@ -92,7 +92,7 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 
 def _certain(launcher: Launcher) -> Iterator[CommandOption]:
-    """The options before the first word of which nobody knows what it is."""
+    """The options before the first unknown word."""
     values = {each.value_at for each in launcher.all_options}
     words = range(launcher.index + 1, launcher.all_options[-1].at if launcher.all_options else 0)
     end = next((at for at in words if at not in values and is_unknown(launcher.argv[at])), len(launcher.argv))
@@ -100,7 +100,7 @@ def _certain(launcher: Launcher) -> Iterator[CommandOption]:
 
 
 def _lacks_value(launcher: Launcher, option: CommandOption) -> bool:
-    """Whether argparse finds an option where the value should be, or nothing."""
+    """Whether argparse finds an option, or nothing, where the value should be."""
     if option.value is None:
         return launcher.certain and option.at + 1 == len(launcher.argv)
     text = text_of(option.value)
@@ -144,13 +144,12 @@ def _as_written(launcher: Launcher, setting: Setting) -> str:
 
 
 def _whole(string: str) -> str | None:
-    return (
-        None if is_number(string) or re.fullmatch(r"\s*[+-]?\d+(_\d+)*\s*", string) else "is no whole number; write one"
-    )
+    is_whole = is_number(string) or re.fullmatch(r"\s*[+-]?\d+(_\d+)*\s*", string)
+    return None if is_whole else "is no whole number; write one"
 
 
 def _process_count(string: str) -> str | None:
-    # a word may be the name of a kind of device that this build of torch has
+    # a word may be a kind of device that this build of torch supports
     if re.fullmatch(r"[a-z]+", string):
         return None
     if _whole(string):
@@ -168,15 +167,12 @@ def _node_range(string: str) -> str | None:
 
 def _pairs(string: str) -> str | None:
     pairs = [each.partition("=") for each in string.split(",")] if string.strip() else []
-    return (
-        None
-        if all(key.strip() and value.strip() for key, _, value in pairs)
-        else "is no list of settings; write NAME=VALUE,…"
-    )
+    is_list = all(key.strip() and value.strip() for key, _, value in pairs)
+    return None if is_list else "is no list of settings; write NAME=VALUE,…"
 
 
 def _backend(string: str) -> str | None:
-    """A backend of somebody's own may be installed, but hardly under a name that is nearly one of torch."""
+    """Why a backend is refused; None for torch's own, and for names unlike these, which may be installed."""
     known = ("c10d", "static", "etcd", "etcd-v2")
     if string in known:
         return None
@@ -221,7 +217,7 @@ _OF_COMPOSER = dict.fromkeys(("nproc", "world_size", "base_rank", "node_rank", "
 _NODE_RANK = "add `--node_rank=$SLURM_NODEID`, expanded in each task"
 
 
-# --- words that do not go together --------------------------------------------------------------------------
+# --- conflicting options ------------------------------------------------------------------------------------
 
 
 def _torchrun(launcher: Launcher) -> Iterator[Refusal]:
@@ -235,12 +231,8 @@ def _torchrun(launcher: Launcher) -> Iterator[Refusal]:
     if text is None and re.search(r"[^\w.:\[\]-]", known) and not launcher.standalone:
         yield Refusal("value", f"`{known}` begins no host", rendezvous.endpoint.span, "write HOST:PORT")
     if rendezvous.backend == "static" and text and ":" not in text and not launcher.standalone:
-        yield Refusal(
-            "value",
-            f"{_as_written(launcher, rendezvous.endpoint)} has no port",
-            rendezvous.endpoint.span,
-            "write HOST:PORT",
-        )
+        reason = f"{_as_written(launcher, rendezvous.endpoint)} has no port"
+        yield Refusal("value", reason, rendezvous.endpoint.span, "write HOST:PORT")
 
 
 def _accelerate(launcher: Launcher) -> Iterator[Refusal]:
@@ -248,10 +240,10 @@ def _accelerate(launcher: Launcher) -> Iterator[Refusal]:
     if len(kinds) > 1:
         words = " and ".join(f"--{name}" for name in kinds)
         yield Refusal("option", f"{words} exclude each other", launcher.flags[kinds[1]].span, "keep one of them")
-    given = launcher.options.get("num_processes")
+    option = launcher.options.get("num_processes")
     number = launcher.setting("num_processes")
-    if "multi_gpu" in kinds and given is not None and number is not None and (number.number or 2) < 2:
-        yield Refusal("value", "--multi_gpu needs --num_processes of 2 or more", given.span, "remove --multi_gpu")
+    if "multi_gpu" in kinds and option is not None and number is not None and (number.number or 2) < 2:
+        yield Refusal("value", "--multi_gpu needs --num_processes of 2 or more", option.span, "remove --multi_gpu")
 
 
 def _deepspeed(launcher: Launcher) -> Iterator[Refusal]:
@@ -269,21 +261,17 @@ def _deepspeed(launcher: Launcher) -> Iterator[Refusal]:
 
 
 def _composer(launcher: Launcher) -> Iterator[Refusal]:
-    total, each = launcher.total_processes, launcher.processes_per_task
-    if total is None or total.number is None or not isinstance(each, int):
+    total, per_task = launcher.total_processes, launcher.processes_per_task
+    if total is None or total.number is None or not isinstance(per_task, int):
         return
-    if total.number < each:
+    if total.number < per_task:
         yield Refusal("value", f"{_as_written(launcher, total)} is less than --nproc", total.span, "count all nodes")
-    elif total.number > each:
+    elif total.number > per_task:
         for names in (("node_rank", "base_rank"), ("master_addr",), ("master_port",)):
             if launcher.setting(*names) is None:
-                option = f"--{names[0]}"
-                yield Refusal(
-                    "option",
-                    f"a --world_size above --nproc needs {option}",
-                    total.span,
-                    _NODE_RANK if option == "--node_rank" else f"add {option}",
-                )
+                reason = f"a --world_size above --nproc needs --{names[0]}"
+                advice = _NODE_RANK if names[0] == "node_rank" else f"add --{names[0]}"
+                yield Refusal("option", reason, total.span, advice)
 
 
 def _of_ray(launcher: Launcher) -> Refusal | None:
@@ -292,18 +280,19 @@ def _of_ray(launcher: Launcher) -> Refusal | None:
     if launcher.setting("address", "redis-address") is None:
         return Refusal("option", "it needs --head or --address", launcher.span, "add one of them")
     for name in ("port", "redis-shard-ports", "include-dashboard"):
-        given = launcher.options.get(name)
-        if given is not None:
-            return Refusal("option", f"--{name} is for the head, and --head is missing", given.span, f"remove --{name}")
+        option = launcher.options.get(name)
+        if option is not None:
+            reason = f"--{name} is for the head, and --head is missing"
+            return Refusal("option", reason, option.span, f"remove --{name}")
     return None
 
 
 def _of_mpi(launcher: Launcher) -> Refusal | None:
-    """Every mpirun wants a program, unless a file has it."""
-    asking = {"app", "configfile", "version", "V", "v", "dvm", "display-map", "display-allocation"}
+    """The refusal of an mpirun without a program, unless a file names it; None for others."""
+    informing = {"app", "configfile", "version", "V", "v", "dvm", "display-map", "display-allocation"}
     known = mpi.SYNTAX.values | mpi.SYNTAX.flags
     names = {each.name for each in launcher.all_options}
-    if launcher.joined or not launcher.certain or launcher.program is not None or names & asking or names - known:
+    if launcher.joined or not launcher.certain or launcher.program is not None or names & informing or names - known:
         return None
     return Refusal("program", "no program follows its options", launcher.span, "name one behind them")
 
@@ -319,7 +308,7 @@ _OTHERS: Mapping[str, Callable[[Launcher], Refusal | None]] = {
     "mpi": _of_mpi,
     "ray": _of_ray,
 }
-# Options of releases that are not in the launchers' own modules.
+# Options of other releases than those that the launchers' own modules have.
 _OLD_ACCELERATE = """mps min_num_params offload_params sharding_strategy transformer_layer_cls_to_wrap tpu_num_cores
 use_env use_tp tp_size xpu_enabled ipex_enabled tpu_name tpu_zone"""
 _GRAMMARS = {

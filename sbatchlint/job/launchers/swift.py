@@ -1,9 +1,9 @@
-"""`swift sft …` and `megatron sft …` of ms-swift, which become torchrun where the environment says so.
+"""`swift sft …` and `megatron sft …` of ms-swift, which become torchrun if the environment has certain variables.
 
 swift/cli/main.py: with NPROC_PER_NODE or NNODES exported, `swift pt|sft|rlhf|infer` (older releases also dpo, orpo,
 simpo) and every `megatron` command run `python -m torch.distributed.run` with NPROC_PER_NODE, NNODES, NODE_RANK,
-MASTER_ADDR and MASTER_PORT as options; what is not exported keeps torchrun's default (or its PET_ variable). Without
-either, swift starts one process, and recent megatron refuses to start.
+MASTER_ADDR and MASTER_PORT as options; a variable that is not exported leaves torchrun's default (or PET_ variable).
+Without NPROC_PER_NODE and NNODES, swift starts one process, and recent releases of megatron refuse to start.
 """
 
 from sbatchlint.bash.values import shown_text, span_of, text_of
@@ -27,7 +27,7 @@ MODULES = {"swift.cli.main": "swift", "swift.cli._megatron.main": "megatron"}
 
 
 class Swift(Torchrun):
-    """`swift sft` and its like; `spawns` tells whether the environment makes it a torchrun."""
+    """`swift sft` and the like; `spawns` says whether the environment makes it a torchrun."""
 
     __slots__ = ("method",)
 
@@ -49,7 +49,7 @@ class Swift(Torchrun):
 
 
 def swift(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Swift | None:
-    """`swift METHOD …`; None for methods that never spawn workers, and where the method is not known."""
+    """The launcher of `swift METHOD …`; None for methods that never spawn workers, and for unknown ones."""
     if after >= len(argv):
         return None
     method = text_of(argv[after])
@@ -58,10 +58,8 @@ def swift(name: str, argv: Argv, index: int, after: int, span: Span, environment
     method = method.replace("_", "-")
     if method not in (_MEGATRON if name.startswith("megatron") or name.endswith("_megatron.main") else SPAWNING):
         return None
-    # A configuration file as first argument may set the environment too.
-    certain = True
-    if after + 1 < len(argv) and shown_text(argv[after + 1]).endswith((".yaml", ".yml", ".json")):
-        certain = False
+    # A configuration file as the first argument may set environment variables too.
+    certain = after + 1 >= len(argv) or not shown_text(argv[after + 1]).endswith((".yaml", ".yml", ".json"))
     whole = f"{name} {method}"
     end = span_of(argv[after])
     joined = Span(span.start, end.end) if span.start <= end.end and end.start >= span.start else span

@@ -1,8 +1,8 @@
 """torchrun, `python -m torch.distributed.run`, `python -m torch.distributed.launch`.
 
 Options and environment as in torch/distributed/run.py, launch.py and argparse_util.py of torch 2.13: every option but
---logs-specs, --numa-binding and --use-env takes its default from PET_<NAME>; options are read by argparse, so that
-unique beginnings of them will do; the first word that is no option is the program.
+--logs-specs, --numa-binding and --use-env takes its default from PET_<NAME>; argparse reads the options, so unique
+prefixes of them are enough; the first word that is not an option is the program.
 """
 
 from functools import cached_property
@@ -50,9 +50,10 @@ class Torchrun(Launcher):
 
     @property
     def takes_free_port(self) -> bool:
-        """So with one node, the static backend, and neither port nor endpoint, in torch 2.13 (run.py, `run`).
+        """Whether it may meet at a free port of its own node without an option for that.
 
-        Before pytorch/pytorch#175699 the port was 29500.
+        It does with one node, the static backend, and neither port nor endpoint, in torch 2.13 (run.py, `run`). Before
+        pytorch/pytorch#175699 the port was 29500.
         """
         rendezvous = self.rendezvous
         if not self.certain or self.standalone or rendezvous.backend != "static" or rendezvous.endpoint is not None:
@@ -77,10 +78,11 @@ class Torchrun(Launcher):
     @cached_property
     def rendezvous(self) -> Rendezvous:
         if self.standalone:
-            # run.py: standalone replaces backend, endpoint and id by a c10d store on a free port of localhost.
+            # run.py: --standalone replaces backend, endpoint and id by a c10d store on a free port of localhost.
             return Rendezvous("c10d", None, None, None)
-        given = self.setting("rdzv_backend")
-        backend = self.default_backend if given is None and self.certain else None if given is None else given.text
+        setting = self.setting("rdzv_backend")
+        default = self.default_backend if self.certain else None
+        backend = default if setting is None else setting.text
         endpoint = self.setting("rdzv_endpoint")
         if endpoint is not None and endpoint.text != "":
             address, port = host_and_port(endpoint)
@@ -91,7 +93,7 @@ class Torchrun(Launcher):
 
 
 def torchrun(kind: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """Reads the options that begin at `argv[after]`; the launcher is named by `argv[index]`."""
+    """The launcher that `argv[index]` names, and whose options begin at `argv[after]`."""
     known = LAUNCH_SYNTAX if kind == "torch.distributed.launch" else SYNTAX
     reading = read(argv, after, known)
     launcher = Torchrun(kind, name, index, span, argv, reading, environment, variables=VARIABLES)
@@ -100,7 +102,7 @@ def torchrun(kind: str, name: str, argv: Argv, index: int, after: int, span: Spa
 
 
 def set_program_kind(launcher: Torchrun) -> None:
-    """What the program is by the launcher's flags: a module, a command, or else a Python file."""
+    """Sets the kind of the program by the launcher's flags: a module, a command, or else a Python file."""
     if launcher._flag("module"):
         launcher.program_kind = "module"
     elif launcher._flag("no_python"):

@@ -1,1 +1,1 @@
-"""Python programs beside a script: what they import, call and read. They are parsed with `ast`, and never run."""
+"""Python programs of the project: what they import, call and read. They are parsed with `ast`, and never run."""

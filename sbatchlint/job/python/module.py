@@ -1,21 +1,20 @@
-"""One Python file, as far as its text alone tells what it does."""
+"""What the text of one Python file tells: its imports, calls and names."""
 
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # slow to import, and most scripts have no program beside them
+if TYPE_CHECKING:  # slow to import, and not needed for most scripts
     import ast
 
-# Parsing takes about a second for a megabyte, and programs are seldom larger than this.
+# Parsing takes about a second per megabyte, and programs are seldom larger than this.
 MOST_BYTES = 200_000
-# Longer strings are texts, and name nothing.
+# Longer strings are prose, not names.
 _LONGEST = 200
 
 
 class Call:
-    """A call: `name` of what is called, with its module where an import tells it (`torch.cuda.set_device`); a method
-    of an object has a dot and its own name (`.cuda`). `node`: as it is written."""
+    """A call. `name`: with the module if an import tells it (`torch.cuda.set_device`); `.cuda` for a method."""
 
     __slots__ = ("name", "node")
 
@@ -30,29 +29,27 @@ class Call:
 
     @property
     def certain(self) -> bool:
-        """Whether all of its arguments are written: none comes from `*words` or `**options`."""
+        """Whether all arguments are written: none comes from `*words` or `**options`."""
         import ast
 
         starred = any(isinstance(each, ast.Starred) for each in self.node.args)
         return not starred and all(each.arg is not None for each in self.node.keywords)
 
     def given(self, name: str) -> bool:
+        """Whether the call has a keyword argument of this name."""
         return any(each.arg == name for each in self.node.keywords)
 
     def keyword(self, name: str) -> object:
-        """The value of an argument that is written as a constant; None for all others."""
-        for other_keyword in self.node.keywords:
-            if other_keyword.arg == name:
-                return constant(other_keyword.value)
-        return None
+        """The value of a keyword argument that is a constant; None for all others."""
+        return next((constant(each.value) for each in self.node.keywords if each.arg == name), None)
 
 
 class Module:
-    """A file's imports, calls and words.
+    """A file's imports, calls and names.
 
-    `imports`: the modules that it names, also as `package.name` for `from package import name`; `relative`: those of
-    `from .x import y`, as (dots, "x", names). `calls`: in the order of `ast.walk`. `strings`: its short strings;
-    `names`: of its variables, attributes and arguments.
+    `imports`: the modules that it imports, with `package.name` for `from package import name`; `relative`: relative
+    imports, as (dots, "x", names) for `from .x import y`. `calls`: in the order of `ast.walk`. `strings`: its short
+    strings; `names`: of its variables, attributes and arguments.
     """
 
     __slots__ = ("calls", "imports", "names", "relative", "strings", "tree")
@@ -82,9 +79,8 @@ class Module:
             elif isinstance(node, ast.Import):
                 for alias in node.names:
                     self.imports.add(alias.name)
-                    known[alias.asname or alias.name.partition(".")[0]] = (
-                        alias.name if alias.asname else alias.name.partition(".")[0]
-                    )
+                    name = alias.name if alias.asname else alias.name.partition(".")[0]
+                    known[alias.asname or name] = name
             elif isinstance(node, ast.ImportFrom):
                 self._import_from(node, known)
         self.calls = [Call(_dotted(node.func, known), node) for node in calls]
@@ -106,7 +102,7 @@ class Module:
 
 
 def constant(node: "ast.expr") -> object:
-    """The value of a constant, also of a negative number; None for everything else."""
+    """The value of a constant or a negative number; None for other expressions."""
     import ast
 
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
@@ -116,7 +112,7 @@ def constant(node: "ast.expr") -> object:
 
 
 def _dotted(node: "ast.expr", known: dict[str, str]) -> str:
-    """What an expression names: `torch.cuda.set_device`; `.x` for an attribute of what is computed."""
+    """The dotted name of an expression (`torch.cuda.set_device`); `.x` for an attribute of an unknown object."""
     import ast
 
     parts: list[str] = []
@@ -132,7 +128,7 @@ def _dotted(node: "ast.expr", known: dict[str, str]) -> str:
 
 @lru_cache(maxsize=32)
 def module_of(data: bytes) -> Module | None:
-    """What a file's bytes hold; None where they are no program of this Python."""
+    """A file's bytes as a module; None where this Python cannot parse them."""
     import ast
     import warnings
 

@@ -1,6 +1,6 @@
-"""The argparse parser of a Python program, where its text alone decides what it accepts.
+"""The argparse parser of a Python program, if its text alone decides what it accepts.
 
-The parser is built anew from what is written, with nothing of the program run, so that argparse itself judges words.
+The parser is rebuilt from the text, without running the program, so that argparse itself checks the words.
 """
 
 import argparse
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from sbatchlint.job.python.module import Module, constant
 
-# What may be called on a parser without changing what it accepts.
+# Methods of a parser that do not change what it accepts.
 _HARMLESS = frozenset({"error", "exit", "format_help", "format_usage", "print_help", "print_usage", "set_defaults"})
 _ADDING = frozenset({"add_argument", "add_argument_group", "add_mutually_exclusive_group"})
 _PLAIN = frozenset({"prog", "usage", "description", "epilog", "formatter_class", "add_help", "allow_abbrev"})
@@ -20,7 +20,7 @@ _TYPES: dict[str, Any] = {"int": int, "float": float, "str": str}
 
 
 class Refused(Exception):
-    """A parser's complaint."""
+    """The error message of a parser."""
 
 
 class Unclear(Exception):
@@ -28,9 +28,9 @@ class Unclear(Exception):
 
 
 class PlainParser(argparse.ArgumentParser):
-    """A parser that complains by an exception."""
+    """A parser that raises `Refused` instead of exiting."""
 
-    row = 0  # where the program makes it
+    row = 0  # the line on which the program creates it
 
     @property
     def positional(self) -> list[argparse.Action]:
@@ -40,11 +40,11 @@ class PlainParser(argparse.ArgumentParser):
         raise Refused(message)
 
     def _print_message(self, message: str, file: object = None) -> None:
-        """It prints nothing."""
+        """Prints nothing."""
 
 
 def plain_parser(module: Module) -> PlainParser | None:
-    """The only parser of a file, of which every use is seen, and which reads the program's own words at once."""
+    """The only parser of a file, if all uses of it are known and it reads the command line; None for others."""
     makers = list(module.called("argparse.ArgumentParser"))
     others = {"parse_known_args", "parse_intermixed_args", "add_subparsers", "argv", "ArgumentTypeError"}
     if len(makers) != 1 or others & module.names:
@@ -56,6 +56,8 @@ def plain_parser(module: Module) -> PlainParser | None:
 
 
 class _Builder:
+    """Rebuilds a parser from the calls in a file."""
+
     def __init__(self, module: Module, maker: ast.Call) -> None:
         self.parents = {child: node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
         self.parser = PlainParser(**self._options(maker))
@@ -68,16 +70,16 @@ class _Builder:
 
     @staticmethod
     def _options(maker: ast.Call) -> dict[str, Any]:
-        given: dict[str | None, Any] = {each.arg: constant(each.value) for each in maker.keywords}
-        if not given.keys() <= _PLAIN or len(maker.args) > 3:
+        options: dict[str | None, Any] = {each.arg: constant(each.value) for each in maker.keywords}
+        if not options.keys() <= _PLAIN or len(maker.args) > 3:
             raise Unclear
-        switches: dict[str, Any] = {name: given[name] for name in ("add_help", "allow_abbrev") if name in given}
+        switches: dict[str, Any] = {name: options[name] for name in ("add_help", "allow_abbrev") if name in options}
         if not all(isinstance(each, bool) for each in switches.values()):
             raise Unclear
         return switches
 
     def _made(self, node: ast.Call, made: Any) -> None:
-        """What becomes of a parser or a group: it gets a name, of which every use is looked at."""
+        """Follows a parser or a group that a call makes: it is used at once, or gets a name whose uses are followed."""
         statement = self.parents[node]
         if isinstance(statement, ast.Attribute):
             return self._used(statement, made)  # ArgumentParser().parse_args(), add_argument_group().add_argument()
@@ -93,13 +95,13 @@ class _Builder:
             top = self.parents[top]
         names = [each for each in ast.walk(top) if isinstance(each, ast.Name) and each.id == target.id]
         if any(isinstance(each, ast.arg) and each.arg == target.id for each in ast.walk(top)):
-            raise Unclear  # a function of that name's own
+            raise Unclear  # an argument of some function has the same name
         for name in sorted(names, key=lambda name: (name.lineno, name.col_offset)):
             if name is target:
                 continue
             attribute = self.parents[name]
             if not isinstance(attribute, ast.Attribute):
-                raise Unclear  # given to somebody else, or assigned again
+                raise Unclear  # passed on, or assigned again
             self._used(attribute, made)
         return None
 
@@ -124,14 +126,14 @@ class _Builder:
             raise Unclear
 
     def _body(self, node: ast.AST) -> ast.AST:
-        """The function, or the file, in whose body a node stands."""
+        """The function or the module whose body holds a node."""
         at = self.parents[node]
         while not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module):
             at = self.parents[at]
         return at
 
     def _always(self, call: ast.Call) -> None:
-        """An argument that is added in a branch, a loop or another function may be missing."""
+        """Raises Unclear for a call in a branch, a loop or another function, which may not run."""
         at = self.parents[call]
         while at is not self.body:
             if isinstance(at, ast.If) and _is_main(at.test):

@@ -1,4 +1,4 @@
-"""The Python program that a command starts, where its file lies in the project, with the modules that it imports."""
+"""The Python program that a command starts, if its file is in the project, with the modules that it imports."""
 
 import os.path
 import sys
@@ -14,7 +14,7 @@ from sbatchlint.job.programs import commands_of
 from sbatchlint.job.python.module import MOST_BYTES, Call, Module, module_of
 from sbatchlint.source import lookups
 
-# A program is read with so many of its own modules, and a script's programs up to so many.
+# How many modules of a program, and how many programs of a script, are read.
 _MOST_MODULES = 16
 _MOST_PROGRAMS = 8
 
@@ -22,7 +22,7 @@ _MOST_PROGRAMS = 8
 class PythonProgram:
     """A program: its own file, and the modules of the project that it imports.
 
-    `path`: of the file, as it is shown. `main`: what it holds. The other modules are read when they are asked for.
+    `path`: of the file, relative to the project. `main`: the file as a module. The other modules are read on demand.
     """
 
     def __init__(self, path: str, main: Module, root: str) -> None:
@@ -32,7 +32,7 @@ class PythonProgram:
 
     @cached_property
     def modules(self) -> list[Module]:
-        """Its own file and its modules."""
+        """Its own file, and the modules of the project that it imports."""
         return self._reader.read()
 
     @property
@@ -42,7 +42,7 @@ class PythonProgram:
 
     @cached_property
     def foreign(self) -> frozenset[str]:
-        """The first names of the modules that are neither the project's nor Python's own."""
+        """The top-level names of imported modules that are neither the project's nor Python's own."""
         return frozenset(self._reader.foreign if self.modules else ()) - sys.stdlib_module_names
 
     @cached_property
@@ -62,7 +62,7 @@ class PythonProgram:
         return (call for each in self.modules for call in each.calls)
 
     def mentions(self, *words: str) -> bool:
-        """Whether one of these words stands in any name, short string or import of the program; letters in any case."""
+        """Whether a name, short string or import of the program contains one of these words, in any case."""
         return any(word.lower() in self._words for word in words)
 
     @cached_property
@@ -72,7 +72,7 @@ class PythonProgram:
 
 @once
 def python_program(job: Job, invocation: Invocation) -> PythonProgram | None:
-    """The program that a command starts by the interpreter, a launcher, or its own name; None where it is not known."""
+    """The program that a command starts with the interpreter, a launcher, or directly; None where it is not known."""
     started = _started(job, invocation)
     if started is None:
         return None
@@ -89,13 +89,13 @@ def python_program(job: Job, invocation: Invocation) -> PythonProgram | None:
 
 @once
 def python_programs(job: Job) -> list[tuple[Invocation, PythonProgram]]:
-    """The commands that start a Python program which is known, in order of running, each with its program."""
+    """The commands that start a known Python program, in the order in which they run, each with its program."""
     commands = commands_of(job, lambda name: may_launch(name) or name.endswith(".py"))
     return [(each, program) for each in commands if (program := python_program(job, each)) is not None]
 
 
 def _started(job: Job, invocation: Invocation) -> tuple[Pieces, bool] | None:
-    """The word that names a program, and whether it is a module's name."""
+    """The word that names the program of a command, and whether it is a module's name; None without one."""
     argv = invocation.argv
     if not argv or invocation.phase is Phase.SUBMIT:
         return None
@@ -137,7 +137,7 @@ class _Reader:
 
     def __init__(self, path: str, main: Module, root: str) -> None:
         self.root = root
-        # where Python looks, and what is usually put on its path
+        # the folders that Python searches, and those that are usually on its path
         self.folders = list(dict.fromkeys([os.path.dirname(path), root, os.path.join(root, "src")]))
         self.names: dict[str, list[str]] = {}
         self.modules = {path: main}
@@ -155,7 +155,7 @@ class _Reader:
         return list(self.modules.values())
 
     def _import(self, name: str) -> None:
-        """`import a.b`, which reads the files of a and of a.b, in the first folder that has any."""
+        """Reads the files of `import a.b`: those of a and of a.b, in the first folder that has any."""
         parts = name.split(".")
         for folder in self.folders:
             found = [self._file(folder, parts[:count]) for count in range(1, len(parts) + 1)]
@@ -165,12 +165,12 @@ class _Reader:
             if parts[0] in self._listed(folder):
                 inner = self._listed(os.path.join(folder, parts[0]))
                 if any(each.endswith(".py") for each in inner):
-                    self.complete = False  # a package of the project, of which the part is not found
+                    self.complete = False  # a package of the project without this module
                     return
         self.foreign.add(parts[0])
 
     def _import_beside(self, folder: str, name: str, names: tuple[str, ...]) -> None:
-        """`from .a import b`: the files of a, and of b if that is a module."""
+        """Reads the files of `from .a import b`: that of a, and that of b if it is a module."""
         parts = name.split(".") if name else []
         own = self._file(folder, parts) if parts else None
         inner = [self._file(folder, [*parts, each]) for each in names]
@@ -196,7 +196,7 @@ class _Reader:
         return self.names[folder]
 
     def _file(self, folder: str, parts: list[str]) -> str | None:
-        """The file of a module below a folder."""
+        """The file of a module below a folder; None without one."""
         *parents, last = parts
         for parent in parents:
             if parent not in self._listed(folder):
