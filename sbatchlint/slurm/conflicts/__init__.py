@@ -1,1 +1,1 @@
-"""What the options of a job make together: counts, sums, and clashes between options."""
+"""The options of a job together: counts, sums, and clashes between options."""

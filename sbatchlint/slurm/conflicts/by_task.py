@@ -1,7 +1,7 @@
-"""What each task gets: what sbatch makes of `--tres-per-task`, `--gpus-per-task` and `--cpus-per-task` together.
+"""TresPerTask: how sbatch combines `--tres-per-task`, `--gpus-per-task` and `--cpus-per-task`.
 
-From 23.11 on it writes the three into one string (`_validate_tres_per_task()`, src/common/slurm_opt.c), which slurmctld
-reads again (`slurm_get_next_tres()`, src/common/slurm_protocol_defs.c) and scontrol shows; read in 23.11 to 26.05.
+Since 23.11 it writes them into one string (`_validate_tres_per_task()`, src/common/slurm_opt.c), which slurmctld
+parses (`slurm_get_next_tres()`, src/common/slurm_protocol_defs.c) and scontrol shows; read in 23.11 to 26.05.
 """
 
 import re
@@ -14,16 +14,16 @@ from sbatchlint.slurm.versions import is_before
 
 
 class UnknownValue(Exception):
-    """A value that bears on the result is not known, or is none that Slurm takes."""
+    """A value that affects the result is unknown, or not accepted by Slurm."""
 
 
 def task_text(values: Mapping[str, str | None], version: str) -> str:
-    """`TresPerTask` of a release since 23.11: `cpu=4,gres/gpu:a100=1`; '' for nothing. Raises UnknownValue."""
+    """`TresPerTask` of a release since 23.11: `cpu=4,gres/gpu:a100=1`; '' without any. Raises UnknownValue."""
     return _written(values, version)[0]
 
 
 def task_fault(values: Mapping[str, str | None], version: str) -> str | None:
-    """What sbatch says where it cannot add `--gpus-per-task` to what it has written. Raises UnknownValue."""
+    """The message of sbatch if it cannot add `--gpus-per-task` to TresPerTask; None if it can. Raises UnknownValue."""
     return _written(values, version)[1]
 
 
@@ -42,7 +42,7 @@ def _written(values: Mapping[str, str | None], version: str) -> tuple[str, str |
         for name, number in _gpus(gpus, version):
             at = text.lower().find(name.lower())
             if at >= 0:
-                # What stands there already has to have a number.
+                # An existing entry must have a number.
                 before = strtol(text, at + len(name) + 1)[0]
                 fault = fault or (None if before > 0 else f"Invalid --tres-per-task={name}={before}")
             elif number:
@@ -72,7 +72,7 @@ def _gpus(string: str, version: str) -> list[tuple[str, int]]:
 
 
 def task_items(string: str, version: str) -> list[Item]:
-    """The generic resources in it. Raises UnknownValue."""
+    """The generic resources in a TresPerTask. Raises UnknownValue."""
     found: list[Item] = []
     for match in re.finditer(r"gres/?([^,]*)", string):
         item = gres_item(match.group(1), version) if match.group(1) else None
@@ -84,10 +84,10 @@ def task_items(string: str, version: str) -> list[Item]:
 
 
 def task_cpus(string: str | None, version: str) -> int | None:
-    """The CPUs for each task that `--tres-per-task` asks for since 23.11; None for none. Raises UnknownValue."""
+    """The CPUs per task in `--tres-per-task` since 23.11; None without any. Raises UnknownValue."""
     if string is None or UNKNOWN in string:
         raise UnknownValue
-    # Before 24.05 sbatch looks for `cpu:4` only, and does nothing with `cpu=4`.
+    # Before 24.05 sbatch looks only for `cpu:4`, and ignores `cpu=4`.
     found = re.search("cpu:" if is_before(version, "24.05") else "cpu[:=]", string, re.IGNORECASE)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What is said of options that do not go together."""
+"""A clash between options."""
 
 from typing import NamedTuple
 
@@ -7,12 +7,12 @@ VERIFY, JOB, CONTROLLER = "verify", "job", "controller"
 
 
 class Clash(NamedTuple):
-    """Options that do not go together.
+    """Options that clash.
 
-    `kind`: which rule. `names`: the options, by long name. `message`: what Slurm says, without `sbatch: error: `; ''
-    where it says nothing. `stage`: `verify` and `job` are sbatch's, `controller` is slurmctld's. `order`: sbatch meets
-    those with lower numbers first. `effect`: `refused`; `warning`: taken, but not as asked for; `ignored`: one of the
-    options is without effect.
+    `kind`: which rule. `names`: the options, by long name. `message`: that of Slurm, without `sbatch: error: `; '' if
+    there is none. `stage`: `verify` and `job` are those of sbatch, `controller` that of slurmctld. `order`: sbatch
+    finds those with lower numbers first. `effect`: `refused`; `warning`: accepted, but not as requested; `ignored`:
+    one of the options has no effect.
     """
 
     kind: str

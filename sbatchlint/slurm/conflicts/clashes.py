@@ -1,8 +1,8 @@
-"""Options of a job that exclude each other, and numbers that do not go together, by release of Slurm.
+"""Options of a job that exclude each other, and inconsistent numbers, by release of Slurm.
 
-In sbatch's own order: `validate_options_salloc_sbatch_srun()` of src/common/slurm_opt.c, `_opt_verify()` of
-src/sbatch/opt.c, then the sums of GPUs; read in 20.11 to 26.05. What a site's configuration decides is left out
-(`--core-spec` where AllowSpecResourcesUsage is off, `--resv-ports` without a step manager, shared GPUs).
+In the order of sbatch: `validate_options_salloc_sbatch_srun()` of src/common/slurm_opt.c, `_opt_verify()` of
+src/sbatch/opt.c, then the sums of GPUs; read in 20.11 to 26.05. Rules that depend on the configuration of a site are
+left out (`--core-spec` without AllowSpecResourcesUsage, `--resv-ports` without a step manager, shared GPUs).
 """
 
 import re
@@ -24,25 +24,25 @@ _PER_GPU = ("ntasks-per-gpu", "ntasks-per-tres")
 
 
 def clashes(values: Values, versions: Sequence[str], component: int = 0, components: int = 1) -> dict[str, list[Clash]]:
-    """What each release says to the options of a component of a job, given together; see `counts` for the mapping.
+    """The clashes of the options of one component of a job, by release; see `counts` for the mapping.
 
-    Rules about values that are not known give nothing.
+    Rules about unknown values are skipped.
     """
-    free = [name for name, others in _FREE_WITHOUT.items() if name in values and others.isdisjoint(values)]
+    unruled = [name for name, others in _UNRULED_WITHOUT.items() if name in values and others.isdisjoint(values)]
     if components < 2:
-        free.append("array")
-    given = tuple([each for each in values.items() if each[0] not in _FREE and each[0] not in free])
-    return _clashes(given, tuple(versions), min(component, 1), min(components, 2))
+        unruled.append("array")
+    ruled = tuple([each for each in values.items() if each[0] not in _UNRULED and each[0] not in unruled])
+    return _clashes(ruled, tuple(versions), min(component, 1), min(components, 2))
 
 
-# Options of which no rule speaks: they differ from script to script, while the others are the same in many.
-_FREE_NAMES = (
+# Options without rules: they differ from script to script, while many scripts share the others, which are cached.
+_UNRULED_NAMES = (
     "account chdir comment dependency error export input job-name mail-type mail-user no-requeue open-mode output"
     " partition qos requeue reservation signal wait-all-nodes"
 )
-_FREE = frozenset(_FREE_NAMES.split())
-# Those of which rules speak only beside one of these.
-_FREE_WITHOUT = {
+_UNRULED = frozenset(_UNRULED_NAMES.split())
+# Options that have rules only together with one of these.
+_UNRULED_WITHOUT = {
     "constraint": frozenset({"batch"}),
     "exclude": frozenset({"nodelist"}),
     "exclusive": frozenset({"oversubscribe"}),
@@ -54,34 +54,34 @@ _FREE_WITHOUT = {
 
 @lru_cache(maxsize=1024)
 def _clashes(
-    given: tuple[tuple[str, str | None], ...], versions: tuple[str, ...], component: int, components: int
+    settings: tuple[tuple[str, str | None], ...], versions: tuple[str, ...], component: int, components: int
 ) -> dict[str, list[Clash]]:
-    values = dict(given)
+    values = dict(settings)
     found: dict[str, list[Clash]] = {version: [] for version in versions}
 
-    def ask(rule: Rule) -> None:
-        for version, said in answers(lambda release: _said(rule, values, release), versions):
-            found[version].extend(said)
+    def apply(rule: Rule) -> None:
+        for version, result in answers(lambda release: _clashes_by(rule, values, release), versions):
+            found[version].extend(result)
 
     def late(values: Values, version: str) -> Iterator[Clash]:
         return refused_late(values, version, component, components)
 
     for rule in (_excluded, _task_resources, _value_rules, _counted, late):
-        ask(rule)
+        apply(rule)
     return found
 
 
-def _said(rule: Rule, values: Values, version: str) -> list[Clash]:
+def _clashes_by(rule: Rule, values: Values, version: str) -> list[Clash]:
     found: list[Clash] = []
     try:
         found.extend(rule(values, version))
     except UnknownValue:
-        pass  # what it said before it met the unknown value counts
+        pass  # the clashes found before the unknown value count
     return found
 
 
 def _excluded(values: Values, version: str) -> Iterator[Clash]:
-    """Options that exclude each other whatever their values."""
+    """Options that exclude each other, whatever their values."""
     per_gpu = tuple(name for name in _PER_GPU if name in values)
     if per_gpu:
         for order, name in enumerate(("tres-per-task", "gpus-per-task", "gpus-per-socket", "ntasks-per-node"), 20):
@@ -123,7 +123,7 @@ def _excluded(values: Values, version: str) -> Iterator[Clash]:
 
 
 def _task_resources(values: Values, version: str) -> Iterator[Clash]:
-    """`--tres-per-task` beside the options that say the same, and `--cpus-per-gpu` beside `--cpus-per-task`."""
+    """`--tres-per-task` with the options that it includes, and `--cpus-per-gpu` with `--cpus-per-task`."""
     if "tres-per-task" not in values and "gpus-per-task" not in values and "cpus-per-gpu" not in values:
         return
     resources = values.get("tres-per-task")
@@ -165,14 +165,14 @@ def _task_resources(values: Values, version: str) -> Iterator[Clash]:
 
 
 def _gpu_kinds(string: str | None) -> list[str]:
-    """`:a100` for each type in `--gpus-per-task`; '' for none. Raises UnknownValue."""
+    """The types in `--gpus-per-task` as `:a100`, '' for none. Raises UnknownValue."""
     if string is None:
         raise UnknownValue
     return [f":{kind}" if kind else "" for kind in (part.rpartition(":")[0] for part in string.split(","))]
 
 
 def _value_rules(values: Values, version: str) -> Iterator[Clash]:
-    """Options that exclude each other by their values, but for counts."""
+    """Options whose values exclude each other, except for counts."""
     for rule in (_gres_twice, _unequal_tasks_per_gpu, _segment, _begin):
         try:
             yield from rule(values, version)
@@ -181,12 +181,12 @@ def _value_rules(values: Values, version: str) -> Iterator[Clash]:
 
 
 def _gres_twice(values: Values, version: str) -> Iterator[Clash]:
-    """GPUs in `--gres` and in `--gpus-per-node`: before 26.05 the number in `--gres` counts."""
+    """GPUs both in `--gres` and in `--gpus-per-node`: before 26.05 the number in `--gres` wins."""
     if "gres" not in values or "gpus-per-node" not in values or values["gres"] is None:
         return
     pair = ("gpus-per-node", "gres")
     if not is_before(version, "26.05"):
-        # Any item that begins so, whatever its count.
+        # Any item with this prefix, whatever its count.
         if any(part.removeprefix("gres/").startswith("gpu") for part in values["gres"].split(",")):
             yield Clash("gres-twice", pair, "--gpus-per-node and --gres=gpu are mutually exclusive.", 10)
     elif any(item.name == "gpu" and item.count for item in resources_of(values["gres"], version)):
@@ -225,7 +225,7 @@ def _begin(values: Values, _: str) -> Iterator[Clash]:
 
 
 def _counted(values: Values, version: str) -> Iterator[Clash]:
-    """Counts that do not go together."""
+    """Inconsistent counts."""
     client = client_counts(values, version)
     minimum, maximum = client.verified_nodes
     if maximum and minimum > maximum:
@@ -257,7 +257,7 @@ def _place(values: Values, name: str) -> int:
 
 
 def _sent(client: Client, values: Values, version: str) -> Iterator[Clash]:
-    """What the sums of GPUs come to, and what slurmctld refuses."""
+    """Inconsistent sums of GPUs, and what slurmctld refuses."""
     job, mismatch = described(client, values, version)
     if mismatch is not None:
         if is_release(version, "20.11"):
@@ -267,10 +267,10 @@ def _sent(client: Client, values: Values, version: str) -> Iterator[Clash]:
         return
     tasks, nodes = job.num_tasks, job.min_nodes
     if tasks and nodes and tasks < nodes and not is_before(version, "23.02"):
-        wanted = ("nodes", "nodelist", "ntasks", "gpus", "gpus-per-task", "tres-per-task", *_PER_GPU)
-        names = tuple(name for name in wanted if name in values)
+        involved = ("nodes", "nodelist", "ntasks", "gpus", "gpus-per-task", "tres-per-task", *_PER_GPU)
+        names = tuple(name for name in involved if name in values)
         yield Clash("tasks-below-nodes", names, "Task count specification invalid", TASKS, CONTROLLER)
     if client.ntasks_set and client.ntasks == 0 and not client.nodes_set and "extra-node-info" in values:
-        # A job that is held is taken all the same.
+        # A held job is accepted nevertheless.
         message = "Batch job submission failed: Node count specification invalid"
         yield Clash("no-tasks", ("extra-node-info",), message, NO_NODES, CONTROLLER)

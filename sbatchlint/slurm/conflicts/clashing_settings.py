@@ -1,4 +1,4 @@
-"""Settings of a script's option block that do not go together; the rules are in `clashes`."""
+"""Clashing settings in the option block of a script; the rules are in `clashes`."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -13,11 +13,11 @@ from sbatchlint.slurm.versions import holds_in
 
 
 class ClashingSettings(NamedTuple):
-    """Settings that do not go together.
+    """Settings that clash.
 
-    `kind`: which rule of `clashes`. `settings`: those involved, in order. `message`: what Slurm says, without
-    `sbatch: error: `; '' where it says nothing. `versions`: the releases for which it holds, None for all that were
-    asked for. `stage`, `order` and `effect`: see `Clash`.
+    `kind`: which rule of `clashes`. `settings`: those involved, in order. `message`: that of Slurm, without
+    `sbatch: error: `; '' if there is none. `versions`: the releases for which it holds, None for all of interest.
+    `stage`, `order` and `effect`: see `Clash`.
     """
 
     kind: str
@@ -36,30 +36,31 @@ class ClashingSettings(NamedTuple):
 def clashing_settings(
     directives: Directives, component: int = 0, versions: Sequence[str] | None = None, certain: bool | None = None
 ) -> list[ClashingSettings]:
-    """What does not go together in one component of a job, in the order in which sbatch meets them.
+    """The clashes in one component of a job, in the order in which sbatch finds them.
 
-    `versions`: the releases to ask about; all of the range without it. Of settings of one option only the last counts.
-    Empty where it is not `certain` which options there are, which the directives know themselves.
+    Of several settings of an option only the last counts. `versions`: the releases of interest, None for the range of
+    the directives. `certain`: whether all options are known, None for what the directives say; if not, the result is
+    empty.
     """
     if not (directives.certain if certain is None else certain):
         return []
     majors = directives.versions.majors if versions is None else tuple(versions)
     found: dict[Clash, list[str]] = {}
-    given: dict[str, dict[str, Setting | ForeignSetting]] = {}
-    said: dict[str, list[Clash]] = {}
+    settings_in: dict[str, dict[str, Setting | ForeignSetting]] = {}
+    clashes_in: dict[str, list[Clash]] = {}
     for releases in _alike(directives, component, majors):
         settings = _last_settings(directives, component, releases[0])
         if len(settings) > 1 or settings.keys() & _ALONE:
-            given.update(dict.fromkeys(releases, settings))
+            settings_in.update(dict.fromkeys(releases, settings))
             values = _values(directives, component, releases[0], settings)
-            said.update(clashes(values, releases, component, directives.components))
+            clashes_in.update(clashes(values, releases, component, directives.components))
     for version in majors:
-        for clash in said.get(version, ()):
+        for clash in clashes_in.get(version, ()):
             if clash.names:
                 found.setdefault(clash, []).append(version)
     made: list[ClashingSettings] = []
     for clash, chosen in found.items():
-        own = given[chosen[-1]]
+        own = settings_in[chosen[-1]]
         settings_of = sorted((own[name] for name in clash.names if name in own), key=lambda each: each.span.start)
         versions_of = None if len(chosen) == len(majors) else tuple(chosen)
         made.append(
@@ -79,13 +80,13 @@ _ALONE = frozenset(
 
 
 def values_of(directives: Directives, component: int, version: str) -> Values:
-    """The options that count for one component in a release, in order: long names and values as written."""
+    """The options in effect for one component in a release, in order: long names and values as written."""
     return _values(directives, component, version, _last_settings(directives, component, version))
 
 
 def _alike(directives: Directives, component: int, majors: Sequence[str]) -> Iterable[Sequence[str]]:
-    """The releases, those together that read the same options: most often all."""
-    # The words of other schedulers count by release, and so does a hint that components inherit.
+    """The releases, grouped by the options that they read: nearly always one group."""
+    # Which directives of other schedulers apply depends on the release, and so does a hint that components inherit.
     inherits = directives.components > 1 and directives.has_option("hint")
     if inherits or directives.foreign is not None:
         return [(version,) for version in majors]
@@ -121,9 +122,9 @@ def _values(
     for name, setting in settings.items():
         value = setting.value
         if not isinstance(setting, Setting):
-            # The words of another scheduler may add to what the options say.
-            said = [each.value for each in directives.all(name, component) if holds_in(each.versions, version)]
-            value = setting.applied_to(said[-1] if said else None)
+            # A directive of another scheduler may add to the value of the option.
+            own = [each.value for each in directives.all(name, component) if holds_in(each.versions, version)]
+            value = setting.applied_to(own[-1] if own else None)
         found[name] = value
     if component and directives.has_option("hint"):
         hint = _inherited_hint(directives, component, version)
@@ -134,9 +135,9 @@ def _values(
 
 
 def _inherited_hint(directives: Directives, component: int, version: str) -> str | None:
-    """The hint of the first component that has one: sbatch puts it into its own environment, which overrides scripts.
+    """The hint of the first component with one, None without any.
 
-    None where there is none.
+    sbatch sets it in its own environment, which overrides the directives of later components.
     """
     for earlier in range(component):
         settings = _last_settings(directives, earlier, version)

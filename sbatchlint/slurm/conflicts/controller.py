@@ -1,9 +1,9 @@
-"""Options that sbatch sends and slurmctld refuses at any site, by release.
+"""Options that sbatch accepts and slurmctld refuses at any site, by release.
 
 `validate_job_create_req()`, `_valid_job_part()`, `_validate_job_desc()` and `_job_create()` of src/slurmctld/job_mgr.c,
-`_valid_batch_features()` of job_scheduler.c and the het job handlers of proc_req.c, read in 22.05 to 26.05. What a
-limit, a default or a name of the site decides is left out, but for the nodes of `--nodelist`: where these do not exist
-the job is refused in the same words.
+`_valid_batch_features()` of job_scheduler.c and the het job handlers of proc_req.c, read in 22.05 to 26.05. Limits,
+defaults and names of the site are left out, except for the nodes of `--nodelist`: if these do not exist, the job is
+refused with the same message.
 """
 
 import re
@@ -20,10 +20,10 @@ from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
-# In the order in which slurmctld looks; the grammars of single options come in between (`ORDERS`).
+# In the order in which slurmctld checks them; the grammars of single options come in between (`ORDERS`).
 HET_ARRAY, WCKEY, NO_NODES, TIME_MIN, DEADLINE, EXTERNAL = 300, 308, 320, 322, 324, 330
 LICENCES, GRES, TRES, EXCLUDED, TASKS, BATCH = 309, 340, 342, 350, 360, 380
-# By option, where in that order a value that slurmctld cannot read stands.
+# By option, the place in that order of a value that slurmctld cannot parse.
 ORDERS = {
     "constraint": 302,
     "prefer": 304,
@@ -38,9 +38,9 @@ _FAILED = "Batch job submission failed: "
 
 
 def refused_late(values: Values, version: str, component: int, components: int) -> Iterator[Clash]:
-    """What slurmctld of a release says to the options of one component, but for sums of GPUs and tasks.
+    """The clashes that slurmctld finds in the options of one component, except for sums of GPUs and tasks.
 
-    Rules about values that are not known give nothing.
+    Rules about unknown values are skipped.
     """
     if components > 1:
         if values.get("array"):
@@ -71,15 +71,15 @@ def _wckey(values: Values, version: str) -> Iterator[Clash]:
         yield Clash("wckey", ("wckey",), f"{_FAILED}Invalid wckey specification", WCKEY, CONTROLLER)
 
 
-# What no limit comes to: more than any number of minutes, and than no --time at all.
+# As slurmctld compares minutes: no limit is more than any number, and than an option that is not set.
 _ENDLESS = 2**32 - 1
-_NOT_GIVEN = 2**32 - 2
+_NOT_SET = 2**32 - 2
 
 
 def _limit(values: Values, name: str) -> int:
-    """Minutes. Raises UnknownValue."""
+    """The time limit in minutes. Raises UnknownValue."""
     if name not in values:
-        return _NOT_GIVEN
+        return _NOT_SET
     found = minutes(_known(values, name))
     if found is None:
         raise UnknownValue
@@ -97,21 +97,21 @@ def _time_min(values: Values, _: str) -> Iterator[Clash]:
 
 
 def _deadline(values: Values, version: str) -> Iterator[Clash]:
-    """A limit that is longer than what is left between the begin and the deadline, where both say when that is.
+    """A time limit that is longer than the time from the begin to the deadline, if both are known.
 
-    Before 23.02 only `--time-min` counts, and from now on.
+    Before 23.02 only `--time-min` counts, and it is compared with the time from now to the deadline.
     """
     if "deadline" not in values:
         return
     old = is_before(version, "23.02")
     end = moment(_known(values, "deadline"))
     start = moment(_known(values, "begin")) if "begin" in values and not old else (0, 0)
-    least, most = _limit(values, "time-min"), _NOT_GIVEN if old else _limit(values, "time")
-    name, needed = ("time-min", least) if least != _NOT_GIVEN else ("time", most)
-    if needed == _NOT_GIVEN or end[0] != start[0]:
+    least, most = _limit(values, "time-min"), _NOT_SET if old else _limit(values, "time")
+    name, needed = ("time-min", least) if least != _NOT_SET else ("time", most)
+    if needed == _NOT_SET or end[0] != start[0]:
         return
     left = _seconds(end) - _seconds(start)
-    # The clock may be put back or forward in between.
+    # Daylight saving time may begin or end in between.
     slack = 3600 if end[0] else 0
     if left >= 0 and (needed * 60) % 2**32 > left + slack:
         what = "Requested time limit is invalid (missing or exceeds some limit)"
@@ -147,15 +147,15 @@ def _seconds(point: tuple[int, ...]) -> int:
 
 
 def _excluded(values: Values, version: str) -> Iterator[Clash]:
-    """`--exclude` that names a node of `--nodelist`; since 23.02 a longer list than there are nodes is a choice."""
+    """A node both in `--exclude` and in `--nodelist`; since 23.02 the list may have more nodes than are needed."""
     if "nodelist" not in values or "exclude" not in values or "contiguous" in values:
         return
-    wanted, kept_out = (hosts(_known(values, name), version) for name in ("nodelist", "exclude"))
-    if not wanted or not kept_out or set(wanted).isdisjoint(kept_out):
+    included, excluded = (hosts(_known(values, name), version) for name in ("nodelist", "exclude"))
+    if not included or not excluded or set(included).isdisjoint(excluded):
         return
     if "nodes" in values or "ntasks" in values:
-        # Before 23.02 sbatch cuts a list that is longer than there are tasks.
-        if len(set(wanted)) > client_counts(values, version).min_nodes:
+        # Before 23.02 sbatch cuts a list with more nodes than tasks.
+        if len(set(included)) > client_counts(values, version).min_nodes:
             return
     yield Clash(
         "excluded-nodes", ("nodelist", "exclude"), f"{_FAILED}Invalid node name specified", EXCLUDED, CONTROLLER
@@ -163,22 +163,22 @@ def _excluded(values: Values, version: str) -> Iterator[Clash]:
 
 
 def _zeros(values: Values, version: str) -> Iterator[Clash]:
-    """From 23.11 to 24.05 slurmctld loses its way behind a count of 0: `gpu:a100:0,gpu:h100:1`."""
+    """A count of 0 before others, `gpu:a100:0,gpu:h100:1`, which slurmctld misreads from 23.11 to 24.05."""
     if is_before(version, "23.11") or not is_before(version, "24.11"):
         return
     for names in (("gpus",), ("gpus-per-node", "gres"), ("gpus-per-socket",)):
-        given = tuple(name for name in names if name in values)
+        present = tuple(name for name in names if name in values)
         counts: list[int] = []
-        for name in given:
+        for name in present:
             items = resources_of(values[name], version) if name == "gres" else gpus_of(values[name], version)
             counts += [item.count for item in items]
         if 0 in counts and any(counts[counts.index(0) :]):
             message = f"{_FAILED}Invalid Trackable RESource (TRES) specification"
-            yield Clash("zero-before-others", given, message, TRES, CONTROLLER)
+            yield Clash("zero-before-others", present, message, TRES, CONTROLLER)
 
 
 def _gpu_types(values: Values, version: str) -> Iterator[Clash]:
-    """`--gpus-per-task=2,a100:1`, in which sbatch has taken `2,a100` for a type."""
+    """`--gpus-per-task=2,a100:1`, in which sbatch reads `2,a100` as a type."""
     if "gpus-per-task" not in values or is_before(version, "24.05"):
         return
     for item in task_text({"gpus-per-task": values["gpus-per-task"]}, version).split(","):
@@ -188,30 +188,30 @@ def _gpu_types(values: Values, version: str) -> Iterator[Clash]:
             return
 
 
-# What stands around the names in an expression of features.
+# The operators between the names in an expression of features.
 _SIGNS = Regex(r"\*[ \t]*[0-9]*|[&|,()\[\]]")
 
 
 def _batch(values: Values, version: str) -> Iterator[Clash]:
-    """`--batch` names features of `--constraint`, and of `--prefer` too where that is given."""
+    """`--batch` with features that are not in `--constraint` and in `--prefer`, if that is set."""
     if "batch" not in values:
         return
     batch = _known(values, "batch")
-    given = tuple(name for name in ("constraint", "prefer") if values.get(name))
+    options = tuple(name for name in ("constraint", "prefer") if values.get(name))
     names = [name for name in re.split("[&|]", batch) if name]
-    for option in given:
+    for option in options:
         listed = _SIGNS.split(_known(values, option))
         missing = [name not in listed for name in names]
-        # Of an `|` one that is there is enough, if it stands before those that are not.
+        # Of alternatives one listed name is enough, if it comes before the others.
         if any(missing) and ("|" not in batch or missing[0]):
             break
     else:
-        if given:
+        if options:
             return
-    # Told apart by 24.11.7, the last of its release; 24.11.0 still says it as before.
+    # The message of 24.11.7, the last of its release; 24.11.0 still has the old one.
     noun = "constraints" if is_before(version, "24.11") else "constraint"
     message = f"{_FAILED}Job --batch option is invalid or not a subset of --{noun}"
-    yield Clash("batch", ("batch", *given), message, BATCH, CONTROLLER)
+    yield Clash("batch", ("batch", *options), message, BATCH, CONTROLLER)
 
 
 _RULES: tuple[Callable[[Values, str], Iterator[Clash]], ...] = (

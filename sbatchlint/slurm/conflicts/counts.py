@@ -1,11 +1,11 @@
-"""What Slurm makes of the nodes, tasks and CPUs that a job's options ask for together.
+"""The nodes, tasks and CPUs of a job that result from its options together.
 
-sbatch settles most of it (`_opt_verify()`, src/sbatch/opt.c, and `slurm_opt_create_job_desc()`,
+sbatch determines most of them (`_opt_verify()`, src/sbatch/opt.c, and `slurm_opt_create_job_desc()`,
 src/common/slurm_opt.c), slurmctld the rest (`validate_job_create_req()` and `_copy_job_desc_to_job_record()`,
 src/slurmctld/job_mgr.c); read in 20.11 to 26.05.
 
-Options are a mapping from long names to values as written (None where an option takes none), in the order in which
-they were given: of `--extra-node-info` and `--threads-per-core` the later one counts. Missing means not given.
+Options are a mapping from long names to values as written (None for an option without a value), in the order in which
+they are set: of `--extra-node-info` and `--threads-per-core` the later one wins. Options that are not set are missing.
 """
 
 from typing import NamedTuple
@@ -20,12 +20,12 @@ from sbatchlint.source.regex import Regex
 
 
 class Counts(NamedTuple):
-    """The numbers of a job as slurmctld keeps them; None where there is none.
+    """The numbers of a job as recorded by slurmctld; None for a number that is not set.
 
-    `max_nodes`: since 26.05 never more than the tasks. `sizes`: the node counts that a list (`-N 2,4`) allows.
-    `ntasks_given`: whether the options decide it, be it through `--ntasks-per-node`, through GPUs or (`multiplied`)
-    because sbatch takes one task for each socket, core or thread asked for. `shrunk_from`: how many nodes were asked
-    for, where there are fewer because the tasks are. `requested_nodes`: the node numbers as the options have them.
+    `max_nodes`: since 26.05 at most the number of tasks. `sizes`: the node counts that a list (`-N 2,4`) allows.
+    `ntasks_given`: whether the options determine it, also by `--ntasks-per-node`, by GPUs or (`multiplied`) because
+    sbatch sets a task for each requested socket, core or thread. `shrunk_from`: the number of nodes requested, if it
+    was reduced to the number of tasks. `requested_nodes`: the minimum and maximum as requested.
     """
 
     min_nodes: int
@@ -47,7 +47,7 @@ class Counts(NamedTuple):
 
 
 class Client:
-    """sbatch's own numbers behind `_opt_verify()`, before the GPU options are looked at."""
+    """The numbers in sbatch after `_opt_verify()`, before the GPU options apply."""
 
     def __init__(self) -> None:
         self.min_nodes, self.max_nodes = 1, 0
@@ -67,20 +67,20 @@ class Client:
         self.hosts: list[str] | None = None
         self.plane: int | None = None
         self.shrunk_from: int | None = None
-        # The node numbers with those of a node list, before the tasks lower them.
+        # The minimum and maximum of nodes with those of a node list, before the tasks reduce them.
         self.verified_nodes = (1, 0)
 
 
-# Options that drop a hint; those on the right since 25.11.
+# Options for which sbatch drops a hint; the second tuple since 25.11.
 _HINT_RIVALS = ("ntasks-per-core", "threads-per-core", "extra-node-info")
 _HINT_RIVALS_NEW = (*_HINT_RIVALS, "cores-per-socket", "sockets-per-node")
 
-# The name under which the hint of an earlier component of a heterogeneous job stands among the options.
+# The name of a hint inherited from an earlier component of a heterogeneous job, among the options.
 INHERITED_HINT = "SLURM_HINT"
 # As many tasks on a core as it has threads.
 _AS_MANY = 65535
 
-# Items of a list of hosts: commas in brackets do not end them.
+# Items of a list of hosts: commas in brackets do not separate them.
 _HOSTS = Regex(r"(?:[^,\[]|\[[^\[\]]*\])+")
 
 
@@ -96,20 +96,20 @@ def _hint_rivals(version: str) -> tuple[str, ...]:
 
 
 def job_counts(values: Values, version: str) -> Counts | None:
-    """The numbers of a job; None where a value that bears on them is not known.
+    """The numbers of a job; None if a value that affects them is unknown.
 
-    Where Slurm refuses the job they are as far as it gets.
+    If Slurm refuses the job, they are the numbers at that point.
     """
     try:
         client = client_counts(values, version)
         job, _ = described(client, values, version)
-        return _kept(client, job, values, version)
+        return _recorded(client, job, values, version)
     except UnknownValue:
         return None
 
 
 def client_counts(values: Values, version: str) -> Client:
-    """What sbatch makes of the options. Raises UnknownValue."""
+    """The numbers that sbatch derives from the options. Raises UnknownValue."""
     client = Client()
     _read(client, values, version)
     _apply_hint(client, values, version)
@@ -138,7 +138,7 @@ def client_counts(values: Values, version: str) -> Client:
             client.min_nodes = client.max_nodes = client.ntasks
     if client.arbitrary and client.hosts is not None:
         if not client.ntasks_set:
-            # The list may already be without what it names twice: it was counted for the nodes.
+            # If the list was counted for the nodes, sbatch has already removed duplicates from it.
             counted = old or is_before(version, "23.11") and client.requested is None
             named = set(client.hosts) if counted else client.hosts
             client.ntasks, client.ntasks_set = len(named), True
@@ -149,7 +149,7 @@ def client_counts(values: Values, version: str) -> Client:
 
 
 def _read(client: Client, values: Values, version: str) -> None:
-    """The numbers as given."""
+    """Sets the numbers in the options."""
     if "nodes" in values:
         nodes = node_count(values["nodes"], version)
         if nodes is None:
@@ -188,7 +188,7 @@ _NUMBERS = {
 
 
 def _extra_node_info(string: str | None) -> tuple[int | None, int | None, int | None]:
-    """Sockets, cores and threads of `2:4:1`; a `*` or nothing is none in particular."""
+    """The sockets, cores and threads of `2:4:1`; None for `*` or a missing one."""
     parts = (string or "").split(":")
     if not string or len(parts) > 3:
         raise UnknownValue
@@ -218,7 +218,7 @@ def _apply_hint(client: Client, values: Values, version: str) -> None:
 
 
 def _count_hosts(client: Client, values: Values, version: str) -> None:
-    """`--nodelist` sets the number of nodes where `--nodes` does not; before 23.02 it raises it too."""
+    """Takes the number of nodes from `--nodelist` without `--nodes`; before 23.02 also raises that of `--nodes`."""
     if "nodefile" not in values and "nodelist" not in values:
         return
     old = is_before(version, "23.02")
@@ -233,7 +233,7 @@ def _count_hosts(client: Client, values: Values, version: str) -> None:
 
 
 def _hosts(string: str | None, version: str) -> list[str]:
-    """The nodes of a list, as often as it names them. Raises UnknownValue, for the name of a file too."""
+    """The nodes of a list, with duplicates. Raises UnknownValue, also for the name of a file."""
     found: list[str] = []
     for item in _HOSTS.findall(string or "/"):
         names = hosts(item, version)
@@ -244,7 +244,7 @@ def _hosts(string: str | None, version: str) -> list[str]:
 
 
 def described(client: Client, values: Values, version: str) -> tuple[Description, Mismatch | None]:
-    """What sbatch sends, and the sum of GPUs at which it gives up. Raises UnknownValue."""
+    """The job as sbatch describes it, and the sum of GPUs for which it exits, None without one. Raises UnknownValue."""
     job = Description()
     job.num_tasks = client.ntasks if client.ntasks_set else None
     job.ntasks_per_node = client.ntasks_per_node
@@ -262,23 +262,23 @@ def described(client: Client, values: Values, version: str) -> tuple[Description
     return job, settle(values, job, version)
 
 
-def _kept(client: Client, job: Description, values: Values, version: str) -> Counts:
-    """What slurmctld makes of it."""
+def _recorded(client: Client, job: Description, values: Values, version: str) -> Counts:
+    """The numbers that slurmctld records for a job."""
     per_node, tasks = job.ntasks_per_node, job.num_tasks
-    given = tasks is not None
+    is_set = tasks is not None
     minimum, maximum = job.min_nodes, job.max_nodes
     if not is_before(version, "23.02"):
         minimum = 1 if minimum is None else minimum
         if tasks is None and per_node:
-            tasks, given = minimum * per_node, True
+            tasks, is_set = minimum * per_node, True
     elif tasks is None and minimum is not None and per_node:
-        tasks, given = minimum * per_node, True
+        tasks, is_set = minimum * per_node, True
     minimum = 1 if minimum is None else minimum
     if maximum is None and tasks and not is_before(version, "26.05") and "spread-job" not in values:
         maximum = tasks
     sizes = client.sizes
     if sizes is not None and (maximum is None or maximum < sizes[-1]):
-        # slurmctld cannot read a list of sizes that goes beyond the most nodes.
+        # slurmctld cannot parse a list of sizes that exceeds the maximum.
         sizes = None
     return Counts(
         minimum,
@@ -286,7 +286,7 @@ def _kept(client: Client, job: Description, values: Values, version: str) -> Cou
         sizes,
         client.requested,
         tasks or minimum,
-        given,
+        is_set,
         client.multiplied,
         client.shrunk_from,
         per_node,

@@ -1,7 +1,7 @@
-"""How the GPU options of a job go together: what each makes of the others, and which sums Slurm refuses.
+"""The arithmetic of GPU options: what follows from one for the others, and which sums Slurm refuses.
 
-`gres_job_state_validate()` and `_test_gres_cnt()` of src/common/gres.c (src/interfaces/gres.c since 23.02): sbatch runs
-them since 21.08, unless the job names a cluster; slurmctld runs them in every release.
+`gres_job_state_validate()` and `_test_gres_cnt()` of src/common/gres.c (src/interfaces/gres.c since 23.02): sbatch
+calls them since 21.08, unless the job names a cluster; slurmctld calls them in every release.
 """
 
 import re
@@ -20,12 +20,12 @@ Values = Mapping[str, "str | None"]
 INVALID = "Invalid generic resource (gres) specification"
 MIXED = "Invalid GRES specification (with and without type identification)"
 NO_VAL = 4294967294
-# GRES that are shares of GPUs.
+# GRES that share GPUs.
 SHARES = frozenset({"mps", "shard"})
 
 
 class Description:
-    """The numbers that sbatch sends to slurmctld (`job_desc_msg_t`); None where it sends none."""
+    """The numbers that sbatch sends to slurmctld (`job_desc_msg_t`); None for those that are not set."""
 
     def __init__(self) -> None:
         self.min_nodes: int | None = None
@@ -39,7 +39,7 @@ class Description:
 
 
 class Mismatch(NamedTuple):
-    """A sum that does not come out: a word for it, the options, and what Slurm says."""
+    """An inconsistent sum: its kind, the options, and the message of Slurm."""
 
     kind: str
     names: tuple[str, ...]
@@ -47,20 +47,18 @@ class Mismatch(NamedTuple):
 
 
 class _Record:
-    """One resource of one type, with the counts asked for in each form; 0 for none."""
-
-    __slots__ = ("cpus_per", "kind", "name", "per_job", "per_node", "per_socket", "per_task", "total")
+    """The requested counts of one resource of one type; 0 for none."""
 
     def __init__(self, name: str, kind: str) -> None:
         self.name = name
         self.kind = kind
         self.per_job = self.per_node = self.per_socket = self.per_task = self.cpus_per = 0
-        # How many the job has in all, as far as sbatch can tell.
+        # The total of the job, as computed by sbatch.
         self.total = 0
 
 
 def gpus_of(string: str | None, version: str) -> tuple[Item, ...]:
-    """The items of `--gpus` and its kin: `4`, `a100:4,h100:4`. Raises UnknownValue."""
+    """The items of `--gpus` or `--gpus-per-*`: `4`, `a100:4,h100:4`. Raises UnknownValue."""
     return _known(gpu_list(string, version) if string else None)
 
 
@@ -75,7 +73,7 @@ def task_resources(string: str | None, version: str) -> tuple[int | None, list[I
     if not is_before(version, "23.11"):
         if isinstance(read, ResourceFault) and read.stage == "verify":
             raise UnknownValue
-        # slurmctld reads them more strictly, and later.
+        # slurmctld parses them more strictly, but later.
         return task_cpus(string, version), task_items(re.sub("gres:", "gres/", string or ""), version)
     cpus: int | None = None
     found: list[Item] = []
@@ -94,9 +92,9 @@ def _known(items: tuple[Item, ...] | ResourceFault | None) -> tuple[Item, ...]:
 
 
 def settle(values: Values, job: Description, version: str, controller: bool = False) -> Mismatch | None:
-    """Puts into `job` what the GPU options make of the other numbers; the first sum that is refused, or None.
+    """Sets in `job` what follows from the GPU options; returns the first sum that is refused, or None.
 
-    `values`: the options by long name. Raises UnknownValue.
+    `values`: the options by long name. `controller`: in slurmctld, not in sbatch. Raises UnknownValue.
     """
     rewritten = not _BY_TASK.isdisjoint(values) and not is_before(version, "23.11")
     forms = {
@@ -129,16 +127,16 @@ def settle(values: Values, job: Description, version: str, controller: bool = Fa
             if item.count:
                 record = _record(records, item.name, item.type)
                 setattr(record, form, item.count)
-                record.total = max(record.total, _in_all(form, item.count, job))
-    asked = any(name == "gpu" and _requested(record) for (name, _), record in records.items())
+                record.total = max(record.total, _total(form, item.count, job))
+    has_gpus = any(name == "gpu" and _requested(record) for (name, _), record in records.items())
     if "mem-per-gpu" in values and megabytes(values["mem-per-gpu"]) != 0:
         _record(records, "gpu", "")
     if per_gpu is not None:
-        mismatch = _tasks_per_gpu(values, job, records, asked)
+        mismatch = _tasks_per_gpu(values, job, records, has_gpus)
         if mismatch is not None:
             return mismatch
-        asked = any(record.per_job for record in records.values()) or asked
-    if not asked and records:
+        has_gpus = any(record.per_job for record in records.values()) or has_gpus
+    if not has_gpus and records:
         mismatch = _without_gpus(values, version)
         if mismatch is not None:
             return mismatch
@@ -173,20 +171,15 @@ def _requested(record: _Record) -> bool:
 
 
 def _tasks_per_gpu(
-    values: Values, job: Description, records: dict[tuple[str, str], _Record], asked: bool
+    values: Values, job: Description, records: dict[tuple[str, str], _Record], has_gpus: bool
 ) -> Mismatch | None:
-    """`--ntasks-per-gpu`: so many tasks for each GPU, or one GPU for so many tasks."""
+    """Applies `--ntasks-per-gpu`: it sets the tasks of a job with GPUs, or the GPUs of a job with tasks."""
     per_gpu = job.ntasks_per_gpu or 1
     names = tuple(name for name in ("ntasks-per-gpu", "ntasks-per-tres") if name in values)
-    if asked:
-        total = 0
-        for record in records.values():
-            if record.name == "gpu":
-                total += record.total
-        job.num_tasks = total * per_gpu
+    if has_gpus:
+        job.num_tasks = per_gpu * sum(record.total for record in records.values() if record.name == "gpu")
     elif job.num_tasks:
-        # None at all where there are fewer tasks than that.
-        if job.num_tasks // per_gpu:
+        if job.num_tasks // per_gpu:  # else none
             _record(records, "gpu", "").per_job = job.num_tasks // per_gpu
     else:
         what = "--ntasks-per-tres needs either a GRES GPU specification or a node/ntask specification"
@@ -194,8 +187,8 @@ def _tasks_per_gpu(
     return None
 
 
-def _in_all(form: str, number: int, job: Description) -> int:
-    """What an item comes to for the whole job (`total_gres`)."""
+def _total(form: str, number: int, job: Description) -> int:
+    """The count of an item for the whole job (`total_gres`)."""
     if form == "per_node":
         return number * (job.min_nodes if job.min_nodes is not None else 1)
     if form == "per_task":
@@ -233,7 +226,7 @@ def _given(values: Values, *names: str) -> tuple[str, ...]:
 def _compare(
     values: Values, job: Description, records: dict[tuple[str, str], _Record], version: str, controller: bool
 ) -> Mismatch | None:
-    """The sums of each resource, and resources that exclude each other."""
+    """The first inconsistent sum of a resource, or resources that exclude each other; None without any."""
     mismatch: Mismatch | None = None
     typed: set[str] = set()
     plain: set[str] = set()
@@ -252,7 +245,7 @@ def _compare(
         (typed if record.kind else plain).add(record.name)
         merge = merge or record.name in typed and record.name in plain
     if merge:
-        # The verdict of this comparison replaces the one before.
+        # The result of this comparison replaces the earlier one.
         mismatch = None
         for record in records.values():
             if not record.kind and record.name in typed and record.name in plain and _requested(record):
@@ -264,9 +257,9 @@ def _compare(
 
 
 def _sums(values: Values, job: Description, gres: _Record, version: str, controller: bool) -> Mismatch | None:
-    """One resource: `_test_gres_cnt()`. Sets what follows for nodes, tasks and CPUs."""
+    """`_test_gres_cnt()`: sets what follows from a resource for nodes, tasks and CPUs; returns an inconsistent sum."""
     if not (gres.per_job or gres.per_task or gres.per_socket or gres.cpus_per or job.ntasks_per_gpu):
-        return None  # there is nothing to compare it with
+        return None  # nothing to compare with
     name = gres.name
     dashed = f"--{name}s"
     per_node, per_task, per_socket = f"--gres={name}/{dashed}-per-node", f"{dashed}-per-task", f"{dashed}-per-socket"
@@ -392,8 +385,8 @@ def _sums(values: Values, job: Description, gres: _Record, version: str, control
             return differ("cpus-per-gpu", message, ("cpus-per-gpu",), task_names, _given(values, "cpus-per-task"))
     if gres.per_job:
         if job.min_nodes is not None and gres.per_job < job.min_nodes:
-            asked = total_names or task_names
-            return differ("gpus-below-nodes", f"Failed to validate job spec, {dashed} < -N", asked, _nodes(values))
+            gpu_names = total_names or task_names
+            return differ("gpus-below-nodes", f"Failed to validate job spec, {dashed} < -N", gpu_names, _nodes(values))
         if job.max_nodes is not None and gres.per_job < job.max_nodes:
             job.max_nodes = gres.per_job
     return None

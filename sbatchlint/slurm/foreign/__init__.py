@@ -1,10 +1,9 @@
 """How sbatch reads the directives of other schedulers: `#BSUB` (LSF) and `#PBS` lines.
 
-Follows src/sbatch/xlate.c, 20.11 to 26.05. sbatch reads these lines after its own, so that they win over `#SBATCH`
-lines, and before the environment and the command line. A script with both has only its LSF lines read. The lines count
-anywhere, after commands and in heredocs too, until more than 100 lines have passed that do not begin with `#`.
-`--ignore-pbs` in the option block turns them off (see `Directives.foreign`). Each component of a heterogeneous job gets
-the same options.
+Follows src/sbatch/xlate.c, 20.11 to 26.05. sbatch reads these lines after its own, so they override `#SBATCH` lines,
+and before the environment and the command line. In a script with both, it reads only the LSF lines. The lines count
+anywhere, also after commands and in heredocs, up to the 101st line that does not begin with `#`. `--ignore-pbs` in the
+option block turns them off (see `Directives.foreign`). All components of a heterogeneous job get the same options.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,7 @@ from sbatchlint.slurm.lines import BLANKS, DirectiveLine, Readable, Token, read_
 from sbatchlint.slurm.model import ForeignSetting, Problem
 from sbatchlint.slurm.versions import holds_in, is_before
 
-# sbatch stops after this many lines that do not begin with `#`.
+# sbatch reads on for this many lines that do not begin with `#`.
 MOST_COMMANDS = 100
 
 # Errors while sbatch splits the lines into words, before it looks at any option.
@@ -35,8 +34,8 @@ class Foreign(NamedTuple):
     """The foreign directives of a script, as sbatch translates them.
 
     `dialect`: `PBS` or `BSUB`. `lines`: those that are read. `settings`: in order; the last of an option wins.
-    `problems`: in sbatch's order; it exits at the first. `certain`: whether no unknown word may be an option.
-    `versions`: the releases that were asked for.
+    `problems`: in the order of sbatch; it exits at the first. `certain`: whether no unknown word may be an option.
+    `versions`: the releases of interest.
     """
 
     dialect: str
@@ -53,7 +52,7 @@ class Foreign(NamedTuple):
 
     @property
     def refused(self) -> tuple[ForeignRefused, ...]:
-        """The settings whose values Slurm refuses, in order. Values that are not known are not among them."""
+        """The settings whose values Slurm refuses, in order; those with unknown values are not included."""
         found: list[ForeignRefused] = []
         for setting in self.settings:
             if setting.option is None or setting.text is None:
@@ -65,9 +64,9 @@ class Foreign(NamedTuple):
         return tuple(found)
 
     def rejection(self, version: str) -> str | None:
-        """The error at which this release of sbatch exits on these lines; None where it accepts them.
+        """The error for which sbatch of this release exits while reading these lines; None if it accepts them.
 
-        Errors that sbatch or slurmctld only finds after reading all options are not included.
+        Errors that sbatch or slurmctld finds after reading all options are not included.
         """
         found: list[tuple[bool, int, int, str]] = []
         for problem in self.problems:
@@ -81,7 +80,7 @@ class Foreign(NamedTuple):
 
 
 def read_foreign(text: Readable, versions: Sequence[str]) -> Foreign | None:
-    """Reads the `#BSUB` lines of a script, or else its `#PBS` lines; None where it has none that count.
+    """The `#BSUB` lines of a script, or else its `#PBS` lines; None without any that are read.
 
     `versions`: the major releases of interest.
     """
@@ -94,7 +93,7 @@ def read_foreign(text: Readable, versions: Sequence[str]) -> Foreign | None:
 
 
 def _lines(text: Readable, magic: str) -> Iterator[DirectiveLine]:
-    """The lines with this magic word, not yet split into words."""
+    """The lines with this magic word that sbatch reads, not yet split into words."""
     string = text.string
     commands = at = 0
     while at < len(string):
@@ -153,7 +152,7 @@ def _read(text: Readable, magic: str, lines: list[DirectiveLine], versions: tupl
 def _translate(
     text: Readable, magic: str, lines: list[DirectiveLine], strict: bool, with_directory: bool, escaped_space: bool
 ) -> Translation:
-    """One release's reading of the lines."""
+    """The lines as one release reads them."""
     translation = Translation(text)
     words: list[tuple[DirectiveLine, Token]] = []
     for line in lines:
@@ -168,7 +167,7 @@ def _translate(
             written = text.string[found.fault.start : found.fault.end].rstrip(BLANKS)
             message = found.fault.message
             if not found.tokens:
-                # here sbatch shows the whitespace after the magic word, too
+                # here the message of sbatch includes the whitespace after the magic word
                 message = f"{message.partition('[')[0]}[{text.string[line.words_start : line.end]}]"
             problem = Problem(found.fault.kind, span, message, written, line, (), None)
             translation.problems.append((found.fault.start, problem))

@@ -35,7 +35,7 @@ def set_option(translation: Translation, option: ForeignOption) -> None:
         # LSF counts in kilobytes.
         translation.add(option, "mem-per-cpu", value + "K" if value[-1:] in _DIGITS and value else value)
     elif letter == "n":
-        # of a minimum and a maximum sbatch takes the maximum
+        # sbatch uses the maximum of `MIN,MAX`
         _, comma, most = value.partition(",")
         if comma and not most:
             translation.refuse(option, f"#BSUB -n format not correct given: '{value}'")

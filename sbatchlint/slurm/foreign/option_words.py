@@ -1,4 +1,4 @@
-"""Parses the options of foreign directives as getopt_long() does, and collects what they become."""
+"""Parses the options of foreign directives like getopt_long(), and collects their translations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -28,9 +28,10 @@ class Dialect(NamedTuple):
 
 
 class ForeignOption(NamedTuple):
-    """One option as given. `value`: None for a flag; it stands in `value_token` from character `value_start` on.
+    """An option of a foreign directive.
 
-    `start`: where the option begins in its word.
+    `value`: None for a flag; it is in `value_token` from character `value_start` on. `start`: the offset of the option
+    in its word.
     """
 
     letter: str
@@ -45,9 +46,7 @@ class ForeignOption(NamedTuple):
 
 
 class Translation:
-    """The settings and problems of the words, each with the offset of its option."""
-
-    __slots__ = ("certain", "problems", "settings", "text")
+    """The settings and problems that result from the words, each with the offset of its option."""
 
     def __init__(self, string: Readable) -> None:
         self.text = string
@@ -63,7 +62,7 @@ class Translation:
         part: tuple[int, int] | None = None,
         joins: str = "",
     ) -> None:
-        """Adds a setting. `part`: the range of the given value that it comes from, None for the whole option."""
+        """Adds a setting. `part`: the range of the value that it comes from, None for the whole option."""
         span, line = self.place(option, part)
         setting = ForeignSetting(name, value, span, line, joins, None, find(name))
         self.settings.append((option.token.start, setting))
@@ -106,16 +105,14 @@ def given_options(
     dialect: Dialect,
     set_option: SetOption,
 ) -> None:
-    """Reads the words as one argument vector and hands each option on.
+    """Parses the words as one argument vector and calls `set_option` for each option.
 
-    sbatch exits at the first problem; the rest is read all the same, as the script means it.
+    sbatch exits at the first problem; the rest is read as well, because it shows what the script is meant to set.
     """
     _Parser(translation, words, dialect, set_option).run()
 
 
 class _Parser:
-    __slots__ = ("dialect", "set_option", "strings", "translation", "words")
-
     def __init__(
         self,
         translation: Translation,
@@ -224,7 +221,7 @@ class _Parser:
             if letter in self.dialect.flags:
                 self.set_option(self.translation, self.add_option(index, letter, written, None, at, index, 0))
             elif letter not in self.dialect.letters:
-                # the rest of the word is its value as likely as more letters
+                # the rest of the word may be its value or more letters
                 return self.refuse(index, written, at, "unknown-option")
             elif at + 1 < len(word):
                 self.set_option(

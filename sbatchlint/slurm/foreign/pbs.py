@@ -76,7 +76,7 @@ def _attribute(translation: Translation, option: ForeignOption, value: str) -> N
 
 
 def _whole(text: str) -> int:
-    """The number at the beginning of a text, as strtol() with base 0 reads it."""
+    """The number at the beginning of a string, as read by strtol() with base 0."""
     found = _OCTAL.match(text)
     sign, digits = found.groups() if found is not None else ("", "")
     if digits[:2].lower() == "0x":
@@ -89,7 +89,7 @@ def _whole(text: str) -> int:
     return -number if sign == "-" else number
 
 
-# sbatch finds the name of a resource anywhere: `min_walltime=` is a `walltime=`, too.
+# sbatch finds the name of a resource anywhere: `min_walltime=` counts as `walltime=`, too.
 _RESOURCE = Regex(
     r"((?i:naccelerators|accelerator|mpiprocs|ncpus|select)"
     r"|arch|cput|file|host|mem|nice|nodes|opsys|other|pcput|pmem|proc|pvmem|software|vmem|walltime)="
@@ -164,8 +164,8 @@ class _Resources:
             self.gpus = parse_integer(value)
 
     def nodes(self, string: str, offset: int, whole: tuple[int, int]) -> None:
-        """`2:ppn=8`, `node1:ppn=4+node2:ppn=4`, `1:ppn=2:gpus=1`; sbatch takes properties for names of nodes."""
-        nodes = each = 0
+        """Translates `2:ppn=8`, `node1:ppn=4+node2:ppn=4`, `1:ppn=2:gpus=1`; sbatch reads properties as node names."""
+        nodes = per_node = 0
         hosts: list[str] = []
         at = 0
         while at < len(string):
@@ -176,7 +176,7 @@ class _Resources:
                 span = (offset + at, offset + at + len(part))
                 self.translation.add(self.option, "gpus-per-node", part[5:], span)
             elif part.startswith("ppn="):
-                each += parse_integer(number.group()) if number is not None else 0
+                per_node += parse_integer(number.group()) if number is not None else 0
             elif is_number(part[:1]) and number is not None:
                 nodes += parse_integer(number.group())
             elif part[:1].isascii() and part[:1].isalpha():
@@ -187,13 +187,13 @@ class _Resources:
         unknown = UNKNOWN in string
         if nodes or unknown:
             self.translation.add(self.option, "nodes", UNKNOWN if unknown else str(nodes), whole)
-        if each or unknown and "ppn=" in string:
-            self.translation.add(self.option, "ntasks", UNKNOWN if unknown else str(each * (nodes or 1)), whole)
+        if per_node or unknown and "ppn=" in string:
+            self.translation.add(self.option, "ntasks", UNKNOWN if unknown else str(per_node * (nodes or 1)), whole)
         if hosts:
             self.translation.add(self.option, "nodelist", ",".join(hosts), whole)
 
     def cpus_per_task(self) -> None:
-        """The CPUs of each task: 4 for `select=2:ncpus=8:mpiprocs=2`."""
+        """The CPUs per task: 4 for `select=2:ncpus=8:mpiprocs=2`."""
         if len(self.pro) < len(_PRO):
             return
         cpus, tasks = self.pro["ncpus"], self.pro["mpiprocs"]

@@ -1,7 +1,7 @@
-"""The grammars of option values, by release: what sbatch and slurmctld take, and what they say to the rest.
+"""The grammars of option values, by release: what sbatch and slurmctld accept, and their messages for the rest.
 
-One module for each family; `refusals` knows which. Most values of real scripts are plain (a number, a time in digits),
-and are taken without loading any of them.
+There is a module for each family of options (`refusals`). Most values of real scripts are plain, such as a number or a
+time in digits, and are accepted without loading a module.
 """
 
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from sbatchlint.source.numbers import is_number
 
 
 class Refusal(NamedTuple):
-    """Why a value is not taken.
+    """Why a value is refused.
 
     `kind`: the family: `time`, `memory`, `count`, `array`, `mail-type`, `signal`, `dependency`, `choice`, `resource` or
     `constraint`; `release` for a word that only later releases know.
-    `message`: what Slurm says, without `sbatch: error: `. `reason`: what is wrong with the value, as the end of a
-    sentence (`a time has no unit`). `instead`: the value that was plainly meant, None where that is not known.
-    `stage`: who refuses it, and when: `option` (sbatch, at this option), `verify` (sbatch, when it has read all of
-    them) or `controller`. `versions`: the releases that refuse it, None for all that were asked for.
+    `message`: that of Slurm, without `sbatch: error: `. `reason`: what is wrong with the value, as the end of a
+    sentence (`a time has no unit`). `instead`: the value plainly meant, None if that is unknown. `stage`: who refuses
+    it, and when: `option` (sbatch, at this option), `verify` (sbatch, after reading all options) or `controller`.
+    `versions`: the releases that refuse it, None for all of interest.
     """
 
     kind: str
@@ -33,13 +33,13 @@ class Refusal(NamedTuple):
 
 
 def refusals(option: Option, value: str, versions: tuple[str, ...], command: str = "sbatch") -> tuple[Refusal, ...]:
-    """What each release says against a value of an option; empty where all take it.
+    """The refusals of a value of an option, by release; empty if all accept it.
 
-    `value`: as `command` gets it, known as a whole. What only a site's configuration decides is no refusal.
+    `value`: as `command` gets it, without unknown parts. Whatever depends on the configuration of a site is accepted.
     """
     if option.kind not in _FAMILY:
         return ()
-    return (_kept if len(value) <= _LONGEST_KEPT else _refusals)(option, value, versions, command)
+    return (_cached if len(value) <= _LONGEST_CACHED else _refusals)(option, value, versions, command)
 
 
 def _refusals(option: Option, value: str, versions: tuple[str, ...], command: str) -> tuple[Refusal, ...]:
@@ -60,15 +60,15 @@ def _refusals(option: Option, value: str, versions: tuple[str, ...], command: st
     )
 
 
-_kept = lru_cache(maxsize=1024)(_refusals)  # scripts ask for the same times and counts
-_LONGEST_KEPT = 80
+_cached = lru_cache(maxsize=1024)(_refusals)  # scripts have the same times and counts
+_LONGEST_CACHED = 80
 
-# Options whose values srun takes otherwise than sbatch.
+# Options whose values srun and sbatch read differently.
 _OWN_OF_SRUN = ("gres-flags",)
 
 Judge = Callable[[str, str, str], "Refusal | None"]
 
-# By kind of the option table, the module of its grammar.
+# By kind in the option table, the module of its grammar.
 _FAMILY = {
     kind: module
     for module, kinds in {
@@ -93,7 +93,7 @@ _FAMILY = {
 
 @cache
 def _judge(module: str) -> Judge:
-    """The function `refusal(option, value, version)` of a module here, loaded when it is first wanted."""
+    """The function `refusal(option, value, version)` of a module of this package, which is loaded on first use."""
     from importlib import import_module
 
     judge: Judge = import_module(f"{__name__}.{module}").refusal
@@ -101,12 +101,12 @@ def _judge(module: str) -> Judge:
 
 
 def _is_count(value: str) -> bool:
-    """Whether every release takes it for a number of something: 1 to 999,999,999."""
+    """Whether every release accepts it as a count: 1 to 999,999,999."""
     return is_number(value) and len(value) < 10 and value.strip("0") != ""
 
 
 def _is_time(value: str) -> bool:
-    """`10`, `1:00:00`, `2-12`: digits in fields that every release takes."""
+    """Whether it is a time in digits that every release accepts: `10`, `1:00:00`, `2-12`."""
     days, dash, rest = value.partition("-")
     fields = (rest if dash else days).split(":")
     if dash and not (is_number(days)):
@@ -115,7 +115,7 @@ def _is_time(value: str) -> bool:
 
 
 def _is_size(value: str) -> bool:
-    """`4000`, `4G`."""
+    """Whether it is a plain size: `4000`, `4G`."""
     number = value[:-1] if value[-1:] in ("K", "M", "G", "T", "k", "m", "g", "t") else value
     return is_number(number) and len(number) < 10
 
@@ -125,14 +125,14 @@ def _is_mail(value: str) -> bool:
 
 
 def _is_gres(value: str) -> bool:
-    """`gpu:4`, `gpu:a100:4`."""
+    """Whether it is a plain list of GRES: `gpu:4`, `gpu:a100:4`."""
     name, colon, number = value.rpartition(":")
     parts = name.split(":", 1)
     return colon != "" and _is_count(number) and parts[0] != "gres" and all(each.isidentifier() for each in parts)
 
 
 def _is_gpus(value: str) -> bool:
-    """`4`, `a100:4`."""
+    """Whether it is a plain number of GPUs: `4`, `a100:4`."""
     name, colon, number = value.rpartition(":")
     return _is_count(number) and (not colon or name.isidentifier())
 

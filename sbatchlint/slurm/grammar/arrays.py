@@ -1,4 +1,4 @@
-"""`--array`: indexes of job arrays. sbatch passes the text on; the controller reads it.
+"""`--array`: indexes of job arrays. sbatch passes the value on; slurmctld parses it.
 
 `slurm_parse_array_tok()` of src/common/slurm_protocol_defs.c, `_valid_array_inx()` and `_create_job_array()` of
 src/slurmctld/job_mgr.c, Slurm 20.11 to 26.05.
@@ -13,17 +13,17 @@ from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
-# No site can allow more (`MaxArraySize` in src/common/read_config.c); without a setting it is 1001.
+# The maximum of `MaxArraySize` (src/common/read_config.c), whose default is 1001.
 SIZE_LIMIT = 4000001
 
 _MESSAGE = "Batch job submission failed: Invalid job array specification"
 
 
 class Indexes(NamedTuple):
-    """The tasks of an array: how many, the smallest and the largest index, and how many may run at a time.
+    """The tasks of an array: how many, the smallest and the largest index, and how many may run at the same time.
 
-    `step`: what SLURM_ARRAY_TASK_STEP says. `throttle`: 0 for no limit. `dropped_step`: a step that stands behind the
-    throttle, and so has no effect; '' without one.
+    `step`: the value of SLURM_ARRAY_TASK_STEP. `throttle`: 0 for no limit. `dropped_step`: a step after the throttle,
+    which has no effect; '' without one.
     """
 
     tasks: int
@@ -35,7 +35,7 @@ class Indexes(NamedTuple):
 
 
 def indexes(string: str | None, version: str = "26.05", limit: int = SIZE_LIMIT) -> Indexes | None:
-    """A value of `--array`; None where it is refused, or asks for no array (`''`, `,`).
+    """The indexes of a value of `--array`; None if it is refused or means no array (`''`, `,`).
 
     `limit`: the site's MaxArraySize; the largest index is one less.
     """
@@ -72,7 +72,7 @@ def indexes(string: str | None, version: str = "26.05", limit: int = SIZE_LIMIT)
 
 
 def _item(item: str, version: str, limit: int) -> range | None:
-    """One item of the list; None where it is refused. Brackets are skipped; what follows `%` is not read."""
+    """The indexes of one item of the list; None if it is refused. Brackets are skipped; text after `%` is ignored."""
     first, at = strtol(item, 1 if item[0] == "[" else 0)
     if item[at : at + 1] == "]":
         at += 1
@@ -98,7 +98,7 @@ def _number(item: str, at: int) -> tuple[int, int]:
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
-    """What the controller of a release says against a value of `--array`; see `grammar.refusals`."""
+    """The refusal of a value of `--array` by slurmctld of a release; see `grammar.refusals`."""
     if not value.strip(",") or indexes(value, version) is not None:
         return None
     return Refusal("array", _MESSAGE, _reason(value), _instead(value, version), "controller")
@@ -123,12 +123,12 @@ _SPAN = Regex(r"([0-9]+)(?:\.\.+|…|to|~|:|/|_)([0-9]+)", re.ASCII)
 
 
 def _instead(value: str, version: str) -> str | None:
-    """The array that was plainly meant: `1-10` for `1..10` and `10-1`, `1,3` for `1 ,3`."""
+    """The array plainly meant, as `1-10` by `1..10` and `10-1`, `1,3` by `1 ,3`; None if unknown."""
     text = re.sub(r"\s*([-,:%\[\]])\s*", r"\1", value.strip()).rstrip(";,")
     text = text.replace(";", ",")
     if text[:1] in "[{(" and text[-1:] in "]})":
         text = text.strip("[]{}()")
-    # Slurm's own brackets stand around the whole list.
+    # Brackets as printed by Slurm enclose the whole list.
     text = text.replace("[", "").replace("]", "")
     text = re.sub(r"(?<=[0-9])\s+(?=[0-9])", ",", text)
     items = []

@@ -1,6 +1,6 @@
 """Frequencies and bindings: --cpu-freq, --gpu-freq, --gpu-bind, --tres-bind and --mem-bind.
 
-Followed: `cpu_freq_verify_cmdline()` (src/common/cpu_frequency.c), `tres_freq_verify_cmdline()`
+Follows `cpu_freq_verify_cmdline()` (src/common/cpu_frequency.c), `tres_freq_verify_cmdline()`
 (src/common/tres_frequency.c), `tres_bind_verify_cmdline()` (src/common/tres_bind.c) and `slurm_verify_mem_bind()`
 (src/common/slurm_resource_info.c), Slurm 21.08 to 26.05.
 """
@@ -14,7 +14,7 @@ from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 _DIGITS = Regex(r"[0-9]+", re.ASCII)
-# A number as strtol() takes it in full, with the base's prefix where it may have one.
+# A number that strtol() consumes completely, with or without the prefix of its base.
 _LONG = Regex(r"[ \t\n\v\f\r]*[+-]?[0-9]+", re.ASCII)
 
 
@@ -28,7 +28,7 @@ def _choice(message: str, reason: str, instead: str | None = None) -> Refusal:
     return Refusal("choice", message, reason, instead)
 
 
-# Named frequencies, by the beginning that is enough; ranked as Slurm compares them.
+# Named frequencies by their shortest accepted prefix, ranked as Slurm compares them.
 _NAMED = (("lo", 1), ("him1", 4), ("highm1", 4), ("hi", 3), ("med", 2))
 _GOVERNORS = {
     "co": "conservative",
@@ -41,15 +41,15 @@ _GOVERNORS = {
 
 
 def governor(string: str) -> str | None:
-    """The governor that a word of --cpu-freq names; its beginning is enough."""
+    """The governor named by a word of --cpu-freq, which may be a prefix; None without one."""
     folded = string.lower()
     return next((name for start, name in _GOVERNORS.items() if folded.startswith(start)), None)
 
 
 def frequency(string: str, version: str) -> int | None:
-    """Kilohertz of a number, or the rank of a name as a number above all others; None for anything else.
+    """The kilohertz of a number, or for a name its rank, above all numbers; None for anything else.
 
-    Before 23.11 anything may stand behind the number: `2.4GHz` is 2 kilohertz.
+    Before 23.11 text after the number is ignored: `2.4GHz` is 2 kilohertz.
     """
     folded = string.lower()
     for start, rank in _NAMED:
@@ -176,7 +176,7 @@ def _is_binding(string: str, version: str) -> bool:
     bare = string[8:] if string[:8].lower() == "verbose," else string
     folded = bare.lower()
     if is_before(version, "23.02"):
-        # One letter was enough.
+        # One letter sufficed.
         if folded[:1] in ("c", "n"):
             return True
     elif folded.startswith(("closest", "none")):
@@ -192,15 +192,15 @@ def _is_binding(string: str, version: str) -> bool:
 
 
 def _is_number(string: str) -> bool:
-    """Whether strtol() finds no negative number there; a word counts for 0."""
+    """Whether strtol() reads a number that is not negative; a word counts as 0."""
     found = re.match(r"\s*-0*[1-9]", string, re.ASCII)
     return found is None
 
 
 def _is_list(string: str, hexadecimal: bool, head: str, version: str) -> bool:
-    """Numbers with commas, each perhaps with `*` and how often it comes."""
+    """Whether it is a list of numbers, each with an optional repetition `*N`."""
     if head in ("map:", "mask:") and is_before(version, "26.05"):
-        # 23.11 to 25.11 skip as many characters as the older, longer names have.
+        # 23.11 to 25.11 skip as many characters as the longer names of before had.
         string = string[4:]
     for item in string.split(","):
         digits, star, times = item.partition("*")
@@ -238,7 +238,7 @@ def _mem_bind(value: str, version: str) -> Refusal | None:
 
 
 def _listed_fault(item: str, name: str) -> str | None:
-    """What `_expand_mult()` says of an item of a list."""
+    """The message of `_expand_mult()` for an item of a list; None if it is accepted."""
     digits, star, times = (item.removeprefix("0x") if name == "mask" else item).partition("*")
     wrong = re.search(r"[^0-9]", times, re.ASCII)
     if wrong is not None:
@@ -253,7 +253,7 @@ _MEMORY = frozenset({"p", "prefer", "q", "quiet", "v", "verbose", "no", "none", 
 
 
 def _binding_words(value: str) -> list[str]:
-    """Splits at `;`, and at commas that no number of a list follows."""
+    """The words separated by `;`, and by commas except before a number of a list."""
     found: list[str] = []
     word = ""
     for at, character in enumerate(value):
@@ -270,7 +270,7 @@ def _is_listed(string: str) -> bool:
 
 
 def _tres_bind(value: str, version: str) -> Refusal | None:
-    """The controller reads it; what each resource is bound to stands behind its name."""
+    """See `grammar.refusals`. slurmctld parses it; the binding of a resource follows its name."""
     for part in value.split("+"):
         name, colon, rest = part.partition(":")
         if not part or colon and name.startswith("gres/") and _is_resource_binding(name, rest, version):

@@ -1,7 +1,7 @@
 """Options whose value is one of a few words, or a list of them (`arg_set_*()`, src/common/slurm_opt.c, 20.11 to 26.05).
 
-Only what the script alone decides is refused here: which governors a site allows, and whether it shares GRES among
-tasks, is its own affair. The forms of frequencies and bindings are in `bindings`.
+What depends on the site is accepted: which governors it allows, whether it shares GRES among tasks. The grammars of
+frequencies and bindings are in `bindings`.
 """
 
 import re
@@ -12,7 +12,7 @@ from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.numbers import is_number, parse_integer
 
-# By option, its words and the release that knows each first.
+# By option, its words and the first release with each.
 _WORDS = {
     option: {word: since for since, words in rows.items() for word in words.split()}
     for option, rows in {
@@ -41,7 +41,7 @@ _KNOWS = {
     "gres-flags": "--gres-flags takes disable-binding or enforce-binding",
 }
 
-# An empty value is none.
+# Options for which an empty value counts as none.
 _OPTIONAL = ("exclusive", "no-kill", "requeue")
 
 
@@ -49,7 +49,7 @@ def _spellings(*rows: tuple[str, str]) -> dict[str, str]:
     return {spelling: word for word, spellings in rows for spelling in spellings.split()}
 
 
-# What people write for a word of an option; '' stands for the option without a value.
+# Frequent mistakes for a word of an option; '' stands for the option without a value.
 _MEANT = {
     "exclusive": _spellings(("", "yes true on 1 node nodes job"), ("user", "users")),
     "no-kill": _spellings(("set", "on yes true 1"), ("off", "false 0")),
@@ -66,12 +66,12 @@ _MEANT = {
 
 
 def words(option: str, version: str) -> tuple[str, ...]:
-    """The words that an option knows in a release; () for one that has no such list."""
+    """The words of an option in a release; () for an option without such a list."""
     return tuple(word for word, since in _WORDS.get(option, {}).items() if not is_before(version, since))
 
 
 def meant(option: str, word: str, version: str) -> str | None:
-    """The word that was plainly meant; '' where the option without a value was."""
+    """The word plainly meant; '' for the option without a value, None if unknown."""
     known = words(option, version)
     folded = word.lower()
     for name in known:
@@ -107,12 +107,12 @@ def _listing(names: Iterable[str]) -> str:
 
 
 def _one_word(option: str, value: str, version: str) -> Refusal | None:
-    """One word, in any case."""
+    """The refusal of an option that takes one word, in any case."""
     known = words(option, version)
     if value.lower() in known or not value and option in _OPTIONAL:
         return None
     if option == "requeue" and is_before(version, "26.05"):
-        # Up to 25.05 no value is allowed at all; 25.11 takes any.
+        # Up to 25.05 no value is allowed; 25.11 accepts any.
         return None
     since = _WORDS[option].get(value.lower())
     if since is not None:
@@ -121,7 +121,7 @@ def _one_word(option: str, value: str, version: str) -> Refusal | None:
 
 
 def _open_mode(option: str, value: str, version: str) -> Refusal | None:
-    """Only the first letter counts."""
+    """The refusal of `--open-mode`, of which only the first letter counts."""
     if value[:1] in ("a", "A", "t", "T"):
         return None
     return _choice(
@@ -130,7 +130,7 @@ def _open_mode(option: str, value: str, version: str) -> Refusal | None:
 
 
 def hints(value: str) -> list[str]:
-    """The words of `--hint`: commas split it, except before a digit."""
+    """The words of `--hint`, separated by commas except before a digit."""
     found: list[str] = []
     word = ""
     for at, character in enumerate(value):
@@ -158,12 +158,12 @@ def _hint(option: str, value: str, version: str) -> Refusal | None:
 
 
 def _gres_flags(option: str, value: str, version: str) -> Refusal | None:
-    """sbatch's, and srun's, which has a flag more since 23.11.4 (`arg_set_gres_flags()`)."""
+    """The refusal of `--gres-flags`; srun has one more flag since 23.11.4 (`arg_set_gres_flags()`)."""
     of_srun = option.startswith("srun ")
     option = "gres-flags"
     known = words(option, version)
     if is_before(version, "23.11"):
-        # One flag alone.
+        # Only one flag.
         if value.lower() in known:
             return None
         given = value.lower().split(",")
@@ -194,7 +194,7 @@ def _gres_flags(option: str, value: str, version: str) -> Refusal | None:
 
 
 def profiles(value: str) -> frozenset[str]:
-    """What `--profile` collects: the words that occur anywhere in it (`acct_gather_profile_from_string()`)."""
+    """The words of `--profile`, which may occur anywhere in the value (`acct_gather_profile_from_string()`)."""
     folded = value.lower()
     for word in ("none", "all"):
         if word in folded:
@@ -211,7 +211,7 @@ def _profile(option: str, value: str, version: str) -> Refusal | None:
 
 
 def _propagate(option: str, value: str, version: str) -> Refusal | None:
-    """Upper case alone (`parse_rlimits()`, src/common/slurm_rlimits_info.c)."""
+    """The refusal of `--propagate`, whose words are in upper case (`parse_rlimits()`, slurm_rlimits_info.c)."""
     if value in ("ALL", "NONE"):
         return None
     limits = words(option, version)[2:]
@@ -233,7 +233,7 @@ def _propagate(option: str, value: str, version: str) -> Refusal | None:
     return None
 
 
-# The fields of --distribution, and the flag behind the comma.
+# The fields of --distribution, and the flag after the comma.
 _NODE_LEVEL = ("block", "cyclic")
 _CORE_LEVEL = ("block", "cyclic", "fcyclic")
 _PACK = ("pack", "nopack")
@@ -252,9 +252,9 @@ def _after_equals(value: str) -> str:
 
 
 def distribution(value: str) -> tuple[str, ...] | None:
-    """The levels of a distribution (`("block", "cyclic")`), `("plane",)`, `("arbitrary",)` or () for a flag alone.
+    """The levels of a distribution (`("block", "cyclic")`), `("plane",)`, `("arbitrary",)`, or () for only a flag.
 
-    None where sbatch refuses it (`verify_dist_type()`, src/common/proc_args.c). `*` is the default of its level.
+    None if sbatch refuses it (`verify_dist_type()`, src/common/proc_args.c). `*` is the default of its level.
     """
     if value[:5].lower() == "plane":
         return ("plane",) if plane_size(value) is not None else None
@@ -284,7 +284,7 @@ def _distribution(option: str, value: str, version: str) -> Refusal | None:
         return None
     message = "Invalid --distribution specification"
     if value[:5].lower() == "plane":
-        # Without `=`, SLURM_DIST_PLANESIZE of the submission would give the size.
+        # Without `=`, the size comes from SLURM_DIST_PLANESIZE in the environment of sbatch.
         number = value[5:].strip(": ")
         instead = f"plane={number}" if is_number(number) and number.strip("0") else None
         return _choice(message, "plane needs a size above 0, as in plane=4", instead)
@@ -304,7 +304,7 @@ _KINDS = ("energy", "task", "filesystem", "network")
 
 
 def _acctg_freq(option: str, value: str, version: str) -> Refusal | None:
-    """`acct_gather_parse_freq()`, src/interfaces/acct_gather.c: a number may be followed by anything."""
+    """The refusal of `--acctg-freq`; any text may follow a number (`acct_gather_parse_freq()`, acct_gather.c)."""
     for item in value.split(","):
         places = [item, *(item.lower().partition(f"{kind}=")[2] for kind in _KINDS)]
         if item and not any(_is_interval(each) for each in places):
@@ -314,7 +314,7 @@ def _acctg_freq(option: str, value: str, version: str) -> Refusal | None:
 
 
 def _is_interval(string: str) -> bool:
-    """Whether strtol() finds a number there, and not -1."""
+    """Whether strtol() reads a number other than -1."""
     found = re.match(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", string, re.ASCII)
     return found is not None and parse_integer(found.group(1)) != -1
 

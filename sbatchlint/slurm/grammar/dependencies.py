@@ -1,8 +1,8 @@
 """`--dependency`, as slurmctld reads it (`update_job_dependency()`, src/slurmctld/job_scheduler.c, 20.11 to 26.05).
 
 A value is a list of terms, joined by `,` (all must hold) or `?` (one must). A term is `singleton`, `TYPE:JOB[:JOB…]`
-with JOB = `ID[_TASK][+MINUTES][(STATE)]`, or, in the form of old, a bare ID, which means afterany. From 25.11 on the
-parser is stricter: signs cannot be mixed, and nothing may stand behind a term.
+with JOB = `ID[_TASK][+MINUTES][(STATE)]`, or, in the old form, a bare ID, which means afterany. Since 25.11 the parser
+is stricter: `,` and `?` cannot be mixed, and nothing may follow a term.
 """
 
 import re
@@ -24,11 +24,11 @@ _TASKS = Regex(r"([0-9]+)_\[[^\]]+\]", re.ASCII)
 
 
 class Term(NamedTuple):
-    """One dependency.
+    """A dependency.
 
     `type`: one of `TYPES` or `singleton`. `job`: its id; 0 for singleton. `task`: the task of an array, -1 for `_*`,
-    None for the whole job. `minutes`: of `+MINUTES`, 0 without; it goes on to the jobs behind it in the same term.
-    `bare`: whether the id stands alone, which means afterany. `start` and `end`: where it stands in the value.
+    None for the whole job. `minutes`: of `+MINUTES`, 0 without; it also applies to the jobs after it in the same term.
+    `bare`: whether it is an id without a type, which means afterany. `start` and `end`: offsets in the value.
     """
 
     type: str
@@ -41,23 +41,23 @@ class Term(NamedTuple):
 
 
 class Dependency(NamedTuple):
-    """A dependency as read: its terms, and whether one of them is enough (`?`)."""
+    """A parsed value: its terms, and whether one of them suffices (`?`)."""
 
     terms: tuple[Term, ...]
     any: bool
 
 
 class DependencyFault(NamedTuple):
-    """Why a dependency is refused: at which character of the value, and what is wrong there."""
+    """Why a value is refused: the offset in the value, and what is wrong there."""
 
     at: int
     reason: str
 
 
 def parse(string: str, version: str) -> Dependency | DependencyFault:
-    """Reads a value; `0` and the empty value are no dependency at all.
+    """The parsed value; without terms for `0` and the empty value.
 
-    Array expressions (`5_[1-3]`) are understood as their tasks, one by one, in the place where they stand.
+    An array expression (`5_[1-3]`) becomes a term for each of its tasks.
     """
     if string in ("", "0"):
         return Dependency((), False)
@@ -65,7 +65,7 @@ def parse(string: str, version: str) -> Dependency | DependencyFault:
 
 
 class _Parser:
-    """The strict one is that of 25.11 and later."""
+    """The parser of slurmctld; `strict`: that of 25.11 and later."""
 
     def __init__(self, string: str, strict: bool) -> None:
         self.text = string
@@ -142,7 +142,7 @@ class _Parser:
         return f"`{word}` is no type of dependency"
 
     def jobs(self, start: int, at: int, name: str) -> int | DependencyFault:
-        """The jobs of one term; where they end."""
+        """Reads the jobs of one term; returns the offset of their end."""
         minutes = 0
         while True:
             term = self.job(at, name, minutes, False)
@@ -199,7 +199,7 @@ class _Parser:
         return Term(name, number, task, minutes, False, at, state)
 
     def state(self, at: int) -> int | DependencyFault:
-        """Behind a `(STATE)`, which may stand anywhere in the rest."""
+        """The offset after a `(STATE)`, which may be anywhere in the rest."""
         opened = self.text.find("(", at)
         if opened < 0:
             return at
@@ -207,7 +207,7 @@ class _Parser:
         return DependencyFault(opened, "`(` is not closed") if closed < 0 else closed + 1
 
 
-# What is written for a type, or for the sign between its name and the job.
+# Frequent mistakes for a type, or for the sign between a type and a job.
 _MEANT = {
     "after-any": "afterany",
     "after_any": "afterany",
@@ -228,7 +228,7 @@ _MEANT = {
 
 
 def corrected(string: str) -> str | None:
-    """The value that was plainly meant by one that is refused; None where that is not known."""
+    """The value plainly meant by one that is refused; None if unknown."""
     parts = re.split(r"([,?])", re.sub(r"\s+", "", string).replace(";", ",").strip(",?"))
     found: list[str] = []
     for part in parts:
@@ -255,7 +255,7 @@ def corrected(string: str) -> str | None:
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
-    """See `grammar.refusals`. Whether the jobs exist is the cluster's affair."""
+    """See `grammar.refusals`. Whether the jobs exist depends on the cluster."""
     read = parse(value, version)
     if isinstance(read, Dependency):
         return None

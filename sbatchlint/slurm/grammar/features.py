@@ -1,7 +1,7 @@
 """`--constraint`, `--prefer` and `--batch`: expressions of node features.
 
-`build_feature_list()` and `_feature_string2list()` of src/slurmctld/job_scheduler.c, Slurm 20.11 to 26.05. Whether a
-feature exists is the site's affair; the signs between them are not.
+`build_feature_list()` and `_feature_string2list()` of src/slurmctld/job_scheduler.c, Slurm 20.11 to 26.05. Which
+features exist depends on the site; the operators between them do not.
 """
 
 import re
@@ -36,7 +36,7 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
     return Refusal(kind, message, reason, instead, "controller")
 
 
-# New in 23.02, and so a kind of its own, `constraint`; other faults are of the kind `choice`.
+# New in 23.02, and therefore of a separate kind, `constraint`; other faults have the kind `choice`.
 _COUNTS = "counts of several features need brackets, [a*2&b*2]"
 _MISCOUNTED = {
     "&": "in brackets every feature of an `&` needs a count, [a*2&b*2]",
@@ -45,7 +45,7 @@ _MISCOUNTED = {
 
 
 def fault(value: str, version: str) -> str | None:
-    """What is wrong with an expression; None where the signs are right."""
+    """What is wrong with an expression; None if its operators are right."""
     bracket = paren = brackets = features = 0
     name = counted = number = False
     after = joined = ""

@@ -1,25 +1,25 @@
 """Lists of hosts: `--nodelist`, `--exclude`.
 
 `_hostlist_create_bracketed()` of src/common/hostlist.c, Slurm 20.11 to 26.05, for clusters of one dimension. Which
-names there are, only the site knows.
+hosts exist depends on the site.
 """
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import strtol
 from sbatchlint.slurm.versions import is_before
 
-# Hosts of one range, and of the ranges in front of the last one (`MAX_RANGE`, `MAX_PREFIX_CNT`).
+# The most hosts of one range, and of the ranges before the last one (`MAX_RANGE`, `MAX_PREFIX_CNT`).
 _MAX_RANGE = 64 * 1024
 
 _SEPARATORS = "\t, \n"
 
 
 class _Bad(Exception):
-    """The text is no list of hosts. `args[0]`: the range at fault, or one of the words below."""
+    """The string is not a list of hosts. `args[0]`: the invalid range, or one of the words below."""
 
 
 class _Endless(Exception):
-    """More hosts than anybody wants to see; Slurm takes them."""
+    """The list has too many hosts to enumerate, although Slurm accepts it."""
 
 
 _OPEN = "["
@@ -33,10 +33,10 @@ _REASONS = {
 
 
 def hosts(string: str | None, version: str = "26.05") -> tuple[str, ...] | None:
-    """The names of a list of hosts, each once, in order: `node[01-03,7],gpu5`.
+    """The distinct names of a list of hosts such as `node[01-03,7],gpu5`, in order.
 
-    None where it is refused, is the path of a file with the names, is put together by the controller (`{`, 24.11), or
-    is longer than a million.
+    None if it is refused, is the path of a file with the names, is expanded by slurmctld (`{`, 24.11), or has more than
+    a million names.
     """
     if string is None or "/" in string or "{" in string:
         return None
@@ -47,7 +47,7 @@ def hosts(string: str | None, version: str = "26.05") -> tuple[str, ...] | None:
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
-    """What a release says against a list of hosts; see `grammar.refusals`."""
+    """The refusal of a list of hosts by a release; see `grammar.refusals`."""
     if "/" in value or "{" in value:
         return None
     try:
@@ -62,7 +62,7 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
 def _refused(option: str, part: str, value: str, version: str) -> Refusal:
     reason = _REASONS.get(part) or f"`{part}` is no range of hosts"
     if option == "exclude" or (part == _OPEN and is_before(version, "23.02")):
-        # Before 23.02 sbatch takes the bracket for a part of the name.
+        # Before 23.02 sbatch reads the bracket as a part of the name.
         message = "Batch job submission failed: Invalid node name specified"
         return Refusal("count", message, reason, _instead(value, version), "controller")
     message = "memory allocation failure" if is_before(version, "24.05") else "Invalid node list specified"
@@ -70,7 +70,7 @@ def _refused(option: str, part: str, value: str, version: str) -> Refusal:
 
 
 def _instead(value: str, version: str) -> str | None:
-    """The list that was plainly meant."""
+    """The list plainly meant; None if unknown."""
     for meant in (value + "]", value.replace(":", "-"), value.replace("..", "-"), value.replace(",]", "]")):
         if meant != value and "[" in value and hosts(meant, version) is not None:
             return meant
@@ -101,7 +101,7 @@ def _names(string: str, version: str) -> list[str]:
 
 
 def _tokens(string: str) -> list[str]:
-    """Splits at commas and blanks outside of brackets. A bracket that is not closed protects nothing."""
+    """The items, separated by commas and whitespace outside of brackets; an unclosed bracket protects nothing."""
     found: list[str] = []
     at, size = 0, len(string)
     while at < size:
@@ -125,7 +125,7 @@ def _tokens(string: str) -> list[str]:
 
 
 def _ranges(string: str) -> list[str]:
-    """The numbers of `01-03,7`, with their zeros."""
+    """The numbers of `01-03,7`, with leading zeros."""
     found: list[str] = []
     for part in string.split(","):
         low_text, _, high_text = part.partition("-")
@@ -147,7 +147,7 @@ def _ranges(string: str) -> list[str]:
 
 
 def _prefixes(prefix: str) -> list[str]:
-    """The names that a prefix with ranges of its own stands for: `rack[1-4]n`."""
+    """The names of a prefix that contains ranges itself: `rack[1-4]n`."""
     before, bracket, rest = prefix.rpartition("[")
     inside, closed, after = rest.rpartition("]")
     if not bracket or not closed:

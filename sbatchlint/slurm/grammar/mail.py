@@ -1,7 +1,7 @@
 """`--mail-type`: on which events mail is sent (`parse_mail_type()`, src/common/proc_args.c, Slurm 20.11 to 26.05).
 
-Words are split at commas alone, and of any case. A word that sbatch does not know is dropped without a sound; only
-where none is known it refuses the value.
+Words are separated by commas only, in any case. sbatch silently drops unknown words; it refuses the value only if none
+is known.
 """
 
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ EVENTS = (
     "ARRAY_TASKS", "INVALID_DEPEND", "BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT", "TIME_LIMIT_50", "TIME_LIMIT_80",
     "TIME_LIMIT_90", "TIME_LIMIT",
 )  # fmt: skip
-# What `ALL` stands for: no time limits, no mails for single tasks of an array.
+# What `ALL` stands for: neither time limits nor mail for each task of an array.
 ALL = frozenset(("BEGIN", "END", "FAIL", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT"))
 WORDS = (*EVENTS, "ALL", "NONE")
 
-# The words of other schedulers, of sacct's states, and of other options of the same kind.
+# Words of other schedulers, states of sacct, and words of similar options.
 _MEANT = {
     word: event
     for event, words in {
@@ -36,11 +36,11 @@ _MEANT = {
 
 
 class Mail(NamedTuple):
-    """What a value asks for.
+    """A parsed value.
 
-    `events`: the events it turns on, in Slurm's order. `unknown`: the words that are dropped, as written. `none`:
-    whether it says NONE, which also undoes what stands before it and hides what stands behind it. `hidden`: the words
-    behind NONE.
+    `events`: the events it turns on, in the order of Slurm. `unknown`: the words that are dropped, as written. `none`:
+    whether it contains NONE, which also undoes the words before it and hides those after it. `hidden`: the words after
+    NONE.
     """
 
     events: tuple[str, ...]
@@ -68,9 +68,9 @@ def events(string: str) -> Mail:
 
 
 def merged(values: Iterable[str], version: str) -> tuple[str, ...]:
-    """The events that count where the option is given several times, in order.
+    """The events in effect if the option is set several times, in order.
 
-    Up to 24.11 they add up, and a NONE takes nothing away; from 25.05 on the last value counts.
+    Up to 24.11 they add up, and NONE removes nothing; since 25.05 the last value wins.
     """
     read = [events(value) for value in values]
     if not read:
@@ -82,7 +82,7 @@ def merged(values: Iterable[str], version: str) -> tuple[str, ...]:
 
 
 def meant(word: str) -> str | None:
-    """The word that an unknown one was plainly meant to be; words joined by another sign than a comma give a list."""
+    """The word plainly meant by an unknown one, a list for words joined by something other than a comma; else None."""
     upper = word.strip().upper()
     if upper in WORDS:
         return upper
@@ -108,7 +108,7 @@ def _reach(known: str) -> int:
 
 
 def corrected(string: str) -> str | None:
-    """The value with every unknown word replaced by what it was meant to be; None where one is not known."""
+    """The value with each unknown word replaced by the one meant; None if that is unknown for one of them."""
     words: list[str] = []
     for word in string.split(","):
         if not word:

@@ -1,4 +1,4 @@
-"""Numbers of things: `-n`, `-c`, `-N`, `-B` and their kin.
+"""Counts: `-n`, `-c`, `-N`, `-B` and similar options.
 
 `parse_int()`, `parse_uint16()`, `verify_node_count()`, `verify_socket_core_thread_count()` and `bit_unfmt()` of
 src/common/proc_args.c and bitstring.c, Slurm 20.11 to 26.05; the setters of src/common/slurm_opt.c.
@@ -18,19 +18,19 @@ LONG_MAX = 2**63 - 1
 
 _NUMBER = Regex(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)
 
-# What C's isspace() takes.
+# The characters of C's isspace().
 SPACES = " \t\n\v\f\r"
 
-# A list of node counts holds no number from this one on, since 24.11 (`MAX_JOB_SIZE_BITMAP`, slurm/slurm.h).
+# The limit of numbers in a list of node counts since 24.11 (`MAX_JOB_SIZE_BITMAP`, slurm/slurm.h), exclusive.
 _LISTED_NODES = 16384
 
 _NO_SUCH_COUNT = "Batch job submission failed: Node count specification invalid"
 
 
 def strtol(string: str, start: int = 0) -> tuple[int, int]:
-    """The number at a place of a text and where it ends, as C's strtol() reads it with base 10.
+    """The number at an offset, and the offset of its end, as read by C's strtol() with base 10.
 
-    The end is `start` where none is there. A number that is too large for 64 bits becomes the largest or smallest one.
+    Without a number the end is `start`. A number too large for 64 bits becomes the largest or smallest one.
     """
     found = _NUMBER.match(string, start)
     if found is None:
@@ -44,15 +44,15 @@ def strtol(string: str, start: int = 0) -> tuple[int, int]:
 
 
 def int32(number: int) -> int:
-    """What is left of a number in a C int."""
+    """A number truncated to a C int."""
     return (number + 2**31) % 2**32 - 2**31
 
 
-@lru_cache(maxsize=1024)  # the same few numbers everywhere
+@lru_cache(maxsize=1024)  # scripts have the same few numbers
 def whole(string: str | None) -> int | None:
-    """A count as parse_int() takes it in every release: 0 to 2³¹ - 2; None for others.
+    """A count that parse_int() accepts in every release: 0 to 2³¹ - 2; None for anything else.
 
-    A sign and blanks before it are taken, none behind it.
+    Whitespace and a sign may precede it, whitespace must not follow it.
     """
     if not string:
         return None
@@ -61,9 +61,9 @@ def whole(string: str | None) -> int | None:
 
 
 class NodeCount(NamedTuple):
-    """How many nodes: from `minimum` to `maximum`; `sizes` are the only numbers taken, () where all between are.
+    """A number of nodes from `minimum` to `maximum`; `sizes`: the only numbers accepted, () for all between these.
 
-    A `maximum` of 0 is none (`2-0`).
+    A `maximum` of 0 means none (`2-0`).
     """
 
     minimum: int
@@ -72,9 +72,9 @@ class NodeCount(NamedTuple):
 
 
 def node_count(string: str | None, version: str = "26.05") -> NodeCount | None:
-    """A value of `--nodes`: `2`, `2-4`, `-4`, `1k`; from 23.02 on `2,4,8` and `2-8:2`. None where it is refused.
+    """The parsed value of `--nodes`: `2`, `2-4`, `-4`, `1k`; since 23.02 `2,4,8` and `2-8:2`. None if it is refused.
 
-    The last number of `a-b:step` is never taken, not even where the steps hit it: `4-8:2` is 4 or 6.
+    The end of `a-b:step` is always excluded: `4-8:2` is 4 or 6.
     """
     if string is None:
         return None
@@ -83,7 +83,7 @@ def node_count(string: str | None, version: str = "26.05") -> NodeCount | None:
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
-    """What a release says against a count; see `grammar.refusals`."""
+    """The refusal of a count by a release; see `grammar.refusals`."""
     judge = _JUDGES.get(option)
     if judge is not None:
         return judge(value, version)
@@ -95,8 +95,8 @@ def _no(message: str, reason: str, instead: str | None = None, stage: str = "opt
     return Refusal("count", message, reason, instead, stage)
 
 
-# By option, what parse_int() calls it and whether 0 is too small. The option that must be a number below 1 is judged
-# by its own function.
+# By option, its name in the messages of parse_int(), and whether 0 is too small. The option that must be a number below
+# 1 has a function of its own.
 _COUNTED = {
     name: (f"--{name}", True)
     for name in (
@@ -110,7 +110,7 @@ _COUNTED["resv-ports"] = ("--resv-port", False)
 
 
 def _counted(option: str, value: str, version: str, name: str, positive: bool) -> Refusal | None:
-    """parse_int(), and for two options what sbatch says later of a number that it cut down to 32 bits before 23.02."""
+    """parse_int(), and for two options a later check of the number, which was truncated to 32 bits before 23.02."""
     number, end = strtol(value)
     at_least = "1" if positive else "0"
     if end != len(value) or number < 0 or (positive and number == 0):
@@ -137,7 +137,7 @@ def _counted(option: str, value: str, version: str, name: str, positive: bool) -
 
 
 def _plain(value: str, positive: bool) -> str | None:
-    """The count that was plainly meant: `4` for `4.0`, `4;`, `4 `."""
+    """The count plainly meant, as 4 by `4.0`, `4;`, `4 `; None if unknown."""
     found = re.fullmatch(r"\s*([0-9]+)(?:\.0+)?\s*[;,]?\s*", value, re.ASCII)
     if found is None or found.group(1) == value or len(found.group(1)) > 9:
         return None
@@ -145,7 +145,7 @@ def _plain(value: str, positive: bool) -> str | None:
 
 
 def _switches(value: str, version: str) -> Refusal | None:
-    # What stands behind the `@` is never checked: a bad time means the longest wait.
+    # The time after the `@` is never checked: an invalid one means the longest wait.
     return _counted("switches", value.partition("@")[0], version, "--switches", True)
 
 
@@ -179,7 +179,7 @@ def _segment(value: str, version: str) -> Refusal | None:
 
 
 def _nice(value: str, version: str) -> Refusal | None:
-    # Text that is no number is 0, and the smallest number of all slips through llabs().
+    # A string that is not a number is 0, and llabs() does not change the smallest number.
     number, _ = strtol(value)
     if abs(number) <= INT_MAX - 2 or number == -LONG_MAX - 1:
         return None
@@ -202,7 +202,7 @@ _PLACES = ("first", "second", "third")
 
 
 def _extra_node_info(value: str, version: str) -> Refusal | None:
-    """`-B sockets[:cores[:threads]]`, each a number, a range or `*`; a fourth part is not looked at."""
+    """The refusal of `-B sockets[:cores[:threads]]`, each a number, a range or `*`; a fourth part is ignored."""
     for place, part in zip(_PLACES, value.split(":"), strict=False):
         refused = _resource_range(part, f"{place} arg of -B", version)
         if refused is not None:
@@ -243,7 +243,7 @@ def _nodes(value: str, version: str) -> Refusal | None:
 
 
 def _read_nodes(string: str, version: str) -> NodeCount | Refusal:
-    """verify_node_count(), and what sbatch says later of a list without any size."""
+    """verify_node_count(), and the later refusal of a list without any size."""
     if ("," in string or ":" in string) and not is_before(version, "23.02"):
         return _read_sizes(string, version)
     low_text, dash, high_text = string.partition("-")
@@ -266,7 +266,7 @@ def _read_nodes(string: str, version: str) -> NodeCount | Refusal:
 
 
 def _nodes_number(string: str, version: str) -> tuple[int, str]:
-    """str_to_nodes(): the number, -1 where there is none, and what follows it."""
+    """str_to_nodes(): the number, -1 without one, and the rest of the string."""
     number, end = strtol(string)
     if not end:
         return -1, string
@@ -277,7 +277,7 @@ def _nodes_number(string: str, version: str) -> tuple[int, str]:
         number *= 1024 * 1024
         end += 1
     if not 0 <= number <= INT_MAX:
-        # Before 23.11 cut down to 32 bits, so that some numbers that are too large come out as smaller ones.
+        # Before 23.11 truncated to 32 bits, so that some numbers that are too large become smaller ones.
         number = int32(number) if is_before(version, "23.11") else -1
     return number, string[end:]
 
@@ -296,7 +296,7 @@ def _not_nodes(part: str, string: str, version: str) -> Refusal:
 
 
 def _read_sizes(string: str, version: str) -> NodeCount | Refusal:
-    """A list: each word must begin with a number; then bit_unfmt() reads the whole once more, in its own way."""
+    """The sizes of a list: each word must begin with a number; then bit_unfmt() parses the whole string differently."""
     largest = 0
     for word in re.split("[,:-]", string):
         if not word:
@@ -320,7 +320,7 @@ def _read_sizes(string: str, version: str) -> NodeCount | Refusal:
 
 
 def _bit_list(string: str) -> list[tuple[int, int]] | None:
-    """bitfmt2int() without steps: all that is no digit, `-` or `,` is skipped, and an empty item is 0."""
+    """bitfmt2int() without steps: characters other than digits, `-` and `,` are skipped, and an empty item is 0."""
     if string[:1] == ",":
         return []
     found: list[tuple[int, int]] = []
@@ -332,7 +332,7 @@ def _bit_list(string: str) -> list[tuple[int, int]] | None:
 
 
 def _bit_steps(string: str) -> list[tuple[int, int]] | None:
-    """bitfmt2int() with a step: one range only, and its end does not count."""
+    """bitfmt2int() with a step: only one range, whose end is excluded."""
     first, end = strtol(string)
     if string[end : end + 1] != "-":
         return None

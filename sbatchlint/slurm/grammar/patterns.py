@@ -12,14 +12,14 @@ from sbatchlint.slurm.versions import MAJORS, is_before
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
-# By letter, since when.
+# By letter, the first release with it.
 LETTERS = dict.fromkeys("AaJjNnstux%", "20.11") | {"b": "24.11", "r": "25.11", "S": "25.11"}
 
 _PATTERN = Regex(r"%(%|[0-9]*([A-Za-z]))")
 
 
 class Use(NamedTuple):
-    """A letter in a path. `letter`: `%` for `%%`. `width`: None without one. `start` and `end`: in the path."""
+    """A letter in a path. `letter`: `%` for `%%`. `width`: None without one. `start` and `end`: offsets in the path."""
 
     letter: str
     width: int | None
@@ -29,18 +29,18 @@ class Use(NamedTuple):
 
 @lru_cache(maxsize=64)
 def letters(version: str) -> frozenset[str]:
-    """The letters that a release knows."""
+    """The letters of a release."""
     return frozenset(letter for letter, since in LETTERS.items() if not is_before(version, since))
 
 
 def expands(string: str) -> bool:
-    """Whether a path is expanded at all: a backslash that reaches Slurm turns that off."""
+    """Whether a path is expanded: a backslash that reaches Slurm disables that."""
     return "\\" not in string
 
 
-@lru_cache(maxsize=1024)  # several checks ask, and many scripts give the same names
+@lru_cache(maxsize=1024)  # several checks ask, and many scripts have the same names
 def found(string: str) -> tuple[Use, ...]:
-    """Every `%` with a letter behind it, known or not, in order."""
+    """All letters after a `%`, known or not, in order."""
     return tuple([_use(match) for match in _PATTERN.finditer(string)]) if expands(string) else ()
 
 
@@ -50,12 +50,12 @@ def _use(match: re.Match[str]) -> Use:
 
 
 def uses(string: str, letter: str) -> bool:
-    """Whether a path holds the letter (case counts): `uses("%5j.out", "j")`."""
+    """Whether a path contains the letter, case-sensitively: `uses("%5j.out", "j")`."""
     return "%" in string and any(use.letter == letter for use in found(string))
 
 
 def unknown(string: str, versions: tuple[str, ...] = MAJORS) -> list[tuple[Use, tuple[str, ...]]]:
-    """The letters that stay as they are written, and the releases in which they do. `versions`: oldest first."""
+    """The letters that are not expanded, with the releases that do not expand them. `versions`: oldest first."""
     result: list[tuple[Use, tuple[str, ...]]] = []
     for use in found(string):
         since = LETTERS.get(use.letter)
@@ -67,6 +67,6 @@ def unknown(string: str, versions: tuple[str, ...] = MAJORS) -> list[tuple[Use, 
 
 
 def directory(string: str) -> str:
-    """The folder of a path, as written; '' where it has none."""
+    """The folder of a path, as written; '' without one."""
     head, slash, _ = string.rpartition("/")
     return head or slash

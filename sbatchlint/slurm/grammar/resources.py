@@ -2,7 +2,7 @@
 
 `_get_next_gres()` (src/common/gres.c, 20.11 to 22.05), `slurm_get_next_tres()` (src/common/slurm_protocol_defs.c, 23.02
 to 26.05), `_validate_tres_per_task()` (src/common/slurm_opt.c, 23.02 to 26.05) and `_build_license_list()`
-(src/slurmctld/licenses.c). Which resources, types and licences exist is the site's affair; how they are written is not.
+(src/slurmctld/licenses.c). Which resources, types and licences exist depends on the site; their syntax does not.
 """
 
 import re
@@ -22,10 +22,10 @@ _LIMIT = 2**64 - 1
 
 
 class Item(NamedTuple):
-    """One resource that is asked for.
+    """A requested resource.
 
-    `name`: `gpu`, `cpu`, `license/matlab`, without `gres/`. `type`: '' for any. `count`: how many; 0 is as if it were
-    not written. `text`: the item as written.
+    `name`: `gpu`, `cpu`, `license/matlab`, without `gres/`. `type`: '' for any. `count`: 0 is the same as no request.
+    `text`: the item as written.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Item(NamedTuple):
 
 
 class ResourceFault(NamedTuple):
-    """Why an item is refused: what is wrong, what Slurm says, and who says it (`verify` or `controller`)."""
+    """Why an item is refused: the reason, the message of Slurm, and the stage (`verify` or `controller`)."""
 
     text: str
     reason: str
@@ -59,9 +59,9 @@ def count(string: str) -> int | None:
 
 
 def gres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
-    """The items of `--gres`; () for `none`. `help` and `list`, with which sbatch prints a text and ends, are faults.
+    """The items of `--gres`; () for `none`. `help` and `list`, for which sbatch prints a text and exits, are faults.
 
-    An item whose name is the type's of another (`a100:4`) cannot be told from a GRES of that name.
+    A GPU type in the place of a name (`a100:4`) cannot be distinguished from a GRES of that name.
     """
     folded = string.lower()
     if folded == "none":
@@ -73,7 +73,7 @@ def gres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
 
 
 def gpu_list(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
-    """The items of `--gpus` and its kin: `N`, `TYPE:N` or `TYPE`. Their name is `gpu`, and `gpu:4` is of type gpu."""
+    """The items of `--gpus` or `--gpus-per-*`: `N`, `TYPE:N` or `TYPE`, all named `gpu`; `gpu:4` has the type gpu."""
     read = _read([f"gpu:{item}" for item in string.split(",") if item], version)
     if isinstance(read, ResourceFault):
         return read._replace(text=read.text[4:])
@@ -81,7 +81,7 @@ def gpu_list(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
 
 
 def _read(texts: list[str], version: str) -> tuple[Item, ...] | ResourceFault:
-    """All items; sbatch looks at them before the controller does."""
+    """The items, or the first fault; those of sbatch come before those of slurmctld."""
     found: list[Item] = []
     late: ResourceFault | None = None
     for text in texts:
@@ -96,9 +96,9 @@ def _read(texts: list[str], version: str) -> tuple[Item, ...] | ResourceFault:
 
 
 def gres_item(string: str, version: str) -> Item | ResourceFault | None:
-    """`NAME`, `NAME:COUNT`, `NAME:TYPE`, `NAME:TYPE:COUNT`, and from 23.11 on `=` before the count.
+    """The item `NAME`, `NAME:COUNT`, `NAME:TYPE` or `NAME:TYPE:COUNT`, since 23.11 also with `=` before the count.
 
-    None for an item that is passed over.
+    None for an item that is skipped.
     """
     if is_before(version, "23.11"):
         return _old_item(string, _GRES if is_before(version, "23.02") else _TRES)
@@ -111,7 +111,7 @@ def gres_item(string: str, version: str) -> Item | ResourceFault | None:
             return ResourceFault(string, "the type stands behind a colon, NAME:TYPE", _GRES)
         if number is None:
             return Item(last, "", 1, string)
-        # A number alone is passed over by sbatch, and names nothing to the controller.
+        # sbatch skips a bare number; slurmctld finds no name in it.
         return ResourceFault(string, "the name is missing", _CONTROLLER, "controller") if number else None
     if not last:
         return ResourceFault(string, "the number is missing", _TRES)
@@ -130,7 +130,7 @@ def gres_item(string: str, version: str) -> Item | ResourceFault | None:
 
 
 def _old_item(string: str, message: str) -> Item | ResourceFault:
-    """Before 23.11: colons alone. The controller reads what stands behind the last one again, and more strictly."""
+    """The item before 23.11, with colons only. slurmctld parses the text after the last one again, more strictly."""
     if not string:
         return ResourceFault(string, "an item is empty", _CONTROLLER, "controller")
     name, colon, rest = string.partition(":")
@@ -164,7 +164,7 @@ def _old_item(string: str, message: str) -> Item | ResourceFault:
 
 
 def _old_count(string: str) -> int | None:
-    """strtoull() of old: signs and blanks before it, and no digits at all before a suffix (`k` is 0)."""
+    """strtoull() before 23.11: signs and whitespace before the number, and no digits before a suffix (`k` is 0)."""
     bare = string.lstrip(" \t\n").removeprefix("+")
     if bare[:1] == "-" and is_number(bare[1:]):
         return -parse_integer(bare[1:]) % 2**64 if parse_integer(bare[1:]) != 1 else None
@@ -173,14 +173,14 @@ def _old_count(string: str) -> int | None:
     return count(bare) if bare else None
 
 
-# What may not be asked for by the task, in the order in which sbatch looks.
+# What cannot be requested per task, in the order in which sbatch checks.
 FORBIDDEN = ("mem", "energy", "node", "billing", "fs", "vmem", "pages", "bb")
 
 
 def tres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--tres-per-task`: `cpu=4`, `gres/gpu=1`, `gres/gpu:a100=1`, `license/x=1`.
 
-    In 23.02 they are written with colons throughout: `cpu:4`, `gres:gpu:1`.
+    In 23.02 they are written with colons only: `cpu:4`, `gres:gpu:1`.
     """
     folded = string.lower()
     old = is_before(version, "23.11")
@@ -203,7 +203,7 @@ def tres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
 
 
 def _tres(item: str, version: str) -> Item | ResourceFault | None:
-    """`TYPE=N`, `TYPE/NAME=N`, also with colons."""
+    """The item `TYPE=N` or `TYPE/NAME=N`, also with colons; None for one that is skipped."""
     found = re.match(r"(?:(gres|license)[/:])?", item)
     kind = found.group(1) if found is not None else None
     if kind == "gres":
@@ -216,7 +216,7 @@ def _tres(item: str, version: str) -> Item | ResourceFault | None:
         if sign and count(last) is None:
             return ResourceFault(item, f"`{last}` is no number", _CONTROLLER, "controller")
     elif name.partition("/")[0] not in ("license", "ic"):
-        # A name alone asks for nothing, and so does a count of 0; `x/y` asks for one.
+        # A bare name requests nothing, and so does a count of 0; `x/y` requests one.
         if not sign:
             name, slash, last = item.partition("/")
             if not slash or not last or count(last) == 0:
@@ -229,7 +229,7 @@ def _tres(item: str, version: str) -> Item | ResourceFault | None:
 
 
 def _old_tres(item: str, version: str) -> Item | ResourceFault | None:
-    """23.02: colons alone."""
+    """The item in 23.02, with colons only; None for one that is skipped."""
     kind, sign, rest = item.partition(":")
     if kind == "gres" and sign:
         return gres_item(rest, version)
@@ -242,13 +242,13 @@ def _old_tres(item: str, version: str) -> Item | ResourceFault | None:
 
 
 def _leading(string: str) -> int:
-    """atoi()."""
+    """The number at the beginning, as read by atoi()."""
     digits = re.match(r"\s*([+-]?[0-9]{1,18})", string, re.ASCII)
     return parse_integer(digits.group(1)) if digits is not None else 0
 
 
 def licences(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
-    """The items of `--licenses`: `NAME`, `NAME:COUNT`, from 23.11 on `NAME=COUNT`; from 25.05 on joined by `|` too."""
+    """The items of `--licenses`: `NAME`, `NAME:COUNT`, since 23.11 `NAME=COUNT`; since 25.05 also separated by `|`."""
     message = "Batch job submission failed: Invalid license specification"
     alternatives = "|" in string and not is_before(version, "25.05")
     if alternatives and re.search(r"[,;(]", string):
@@ -271,7 +271,7 @@ def licences(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
             digits = re.match(r"\s*([+-]?[0-9]+)", parts[1], re.ASCII)
             rest = parts[1] if digits is None else parts[1][digits.end() :]
             if digits is None and parts[1] and not is_before(version, "25.11"):
-                # Perhaps a variable of a hierarchical resource.
+                # It may be a variable of a hierarchical resource.
                 return ()
             number = parse_integer(digits.group(1)) if digits is not None else 0
             if rest or number < 0 or digits is None and not is_before(version, "25.11"):
@@ -284,7 +284,7 @@ _MEANT = Regex(r"(?:gres[:/])?([A-Za-z]\w*)(?::([A-Za-z][\w.-]*))?[:=]+([0-9]+)"
 
 
 def corrected(option: str, value: str, version: str) -> str | None:
-    """The value that was plainly meant by one that is refused; None where that is not known."""
+    """The value plainly meant by one that is refused; None if unknown."""
     found: list[str] = []
     for item in value.split(","):
         match = _MEANT.fullmatch(item.strip())
@@ -327,7 +327,7 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
 
 
 def _first_by_task(value: str, version: str) -> tuple[Item, ...] | ResourceFault:
-    """`--gpus-per-task` in 23.11: sbatch puts `gres/gpu:` before the first item only; no TRES is named like a type."""
+    """`--gpus-per-task` in 23.11: sbatch prepends `gres/gpu:` to the first item only; a type is not a TRES."""
     first, *others = value.split(",")
     for name in FORBIDDEN:
         if f",{name}" in value.lower():
@@ -345,12 +345,12 @@ def _first_by_task(value: str, version: str) -> tuple[Item, ...] | ResourceFault
     return read
 
 
-# TRES that every site has.
+# The TRES of every site.
 _NAMED = frozenset(("cpu", "mem", "energy", "node", "billing", "vmem", "pages", "gres"))
 
 
 def _by_task(value: str) -> tuple[Item, ...] | ResourceFault:
-    """`--gpus-per-task` from 24.05 on: sbatch writes it anew, and a type without a number asks for nothing."""
+    """`--gpus-per-task` since 24.05: sbatch rewrites it, and a type without a number requests nothing."""
     for item in value.split(","):
         number = item.rpartition(":")[2]
         if re.match(r"\s*-0*[1-9]", number, re.ASCII):

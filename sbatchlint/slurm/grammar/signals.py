@@ -17,7 +17,7 @@ _NUMBERS = {
     "HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15,
     "CHLD": 17, "CONT": 18, "STOP": 19, "TSTP": 20, "TTIN": 21, "TTOU": 22, "URG": 23, "XCPU": 24,
 }  # fmt: skip
-# Signals of Linux that have no name in Slurm.
+# Signals of Linux without a name in Slurm.
 _NAMELESS = {
     "ILL": 4, "TRAP": 5, "IOT": 6, "BUS": 7, "FPE": 8, "SEGV": 11, "STKFLT": 16, "XFSZ": 25, "VTALRM": 26, "PROF": 27,
     "WINCH": 28, "IO": 29, "POLL": 29, "PWR": 30, "SYS": 31,
@@ -25,14 +25,14 @@ _NAMELESS = {
 _OLD_NAMES = frozenset(_OLD.split())
 _NAMES_BY_NUMBER = {number: name for name, number in _NUMBERS.items()}
 
-# Seconds before the end of the job, where none are given.
+# The default of seconds before the end of the job.
 DEFAULT_SECONDS = 60
 
 
 class EarlySignal(NamedTuple):
-    """The signal before the end of a job: `name` without SIG (a number in digits where it has none), `seconds`.
+    """The signal before the end of a job: `name` without SIG, the number in digits without a name; `seconds`.
 
-    `batch`: to the batch shell alone; without it, only to the steps. `reservation`: also at the end of a reservation.
+    `batch`: only to the batch shell, otherwise only to the steps. `reservation`: also at the end of a reservation.
     """
 
     name: str
@@ -42,12 +42,12 @@ class EarlySignal(NamedTuple):
 
 
 def names(version: str) -> frozenset[str]:
-    """The names that a release knows, without SIG."""
+    """The names of signals in a release, without SIG."""
     return _OLD_NAMES if is_before(version, "23.11") else frozenset(_NUMBERS)
 
 
 def early_signal(string: str | None, version: str = "26.05") -> EarlySignal | None:
-    """A value of `--signal`; None where it is refused."""
+    """The parsed value of `--signal`; None if it is refused."""
     if string is None:
         return None
     at = 0
@@ -79,7 +79,7 @@ def early_signal(string: str | None, version: str = "26.05") -> EarlySignal | No
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
-    """What a release says against a value of `--signal`; see `grammar.refusals`."""
+    """The refusal of a value of `--signal` by a release; see `grammar.refusals`."""
     if early_signal(value, version) is not None:
         return None
     reason, instead = _cause(value, version)
@@ -96,7 +96,7 @@ _UNITS |= {"minutes": 60, "h": 3600, "hr": 3600, "hour": 3600, "hours": 3600}
 
 
 def _cause(value: str, version: str) -> tuple[str, str | None]:
-    """What is wrong with a refused value, and the one that was plainly meant."""
+    """What is wrong with a refused value, and the one plainly meant, None if unknown."""
     found = _SHAPE.fullmatch(value) if len(value) < 100 else None
     form = "the form is B:signal@seconds"
     if found is None:

@@ -16,9 +16,9 @@ _FACTORS = {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
 
 
 def megabytes(string: str | None) -> int | None:
-    """Megabytes of `4000`, `4G`, `4gb`, `1T`; kilobytes are rounded up. None where it is refused.
+    """The megabytes of `4000`, `4G`, `4gb`, `1T`; kilobytes are rounded up. None if it is refused.
 
-    One letter of K, M, G and T and then a B may follow a whole number, nothing else.
+    A whole number may be followed by K, M, G or T and an optional B, by nothing else.
     """
     if not string:
         return None
@@ -36,18 +36,18 @@ def megabytes(string: str | None) -> int | None:
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
-    """What a release says against an amount; see `grammar.refusals`."""
+    """The refusal of an amount by a release; see `grammar.refusals`."""
     if option == "mem-update":
         return _mem_update(value)
     size = megabytes(value)
-    # 23.02 alone looks at the amount once more when it has multiplied it, in 64 bits.
+    # Only 23.02 checks the amount again after multiplying it, in 64 bits.
     if size is not None and not (is_release(version, "23.02") and size % 2**64 > LONG_MAX):
         return None
     return Refusal("memory", f"Invalid --{option} specification", _reason(value), _instead(option, value))
 
 
 def _mem_update(value: str) -> Refusal | None:
-    """`MARGIN@DELAY`: whole per cent or megabytes, and a time of at least a minute."""
+    """The refusal of `MARGIN@DELAY`: whole per cent or megabytes, and a time of at least a minute."""
     margin_text, at, delay_text = value.partition("@")
     if not at:
         return Refusal("memory", "--mem-update requires MARGIN@DELAY format", "the `@` is missing")
@@ -73,14 +73,14 @@ def _reason(value: str) -> str:
     return "an amount is a whole number and one of K, M, G and T"
 
 
-# Amounts of other programs: letter, and how often 1024 is contained in it more than in Slurm's own letter.
+# Amounts as other programs write them.
 _UNIT = Regex(r"([kmgtpe])(?:i?b?|o|io|bytes?)", re.ASCII | re.IGNORECASE)
 _ALL = frozenset({"all", "max", "maxmempernode", "full"})
 _MEGABYTES = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2, "p": 1024**3, "e": 1024**4}
 
 
 def _instead(option: str, value: str) -> str | None:
-    """The amount that was plainly meant, as Slurm writes it: `1536M` for `1.5G`, `4G` for `4 GiB`."""
+    """The amount plainly meant, in Slurm's units: `1536M` for `1.5G`, `4G` for `4 GiB`; None if unknown."""
     text = value.strip().rstrip(";,").rstrip()
     if option == "mem" and text.lower() in _ALL:
         return "0"

@@ -12,7 +12,7 @@ from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
-# What `minutes` says of a job without a limit of its own: that is how such a job writes it, too.
+# The result of `minutes` for no limit, which is also written as 0.
 UNLIMITED = 0
 
 _ENDLESS = frozenset({"-1", "INFINITE", "UNLIMITED"})
@@ -20,7 +20,7 @@ _FIELDS = Regex("[0-9]+")
 
 
 def minutes(string: str | None) -> int | None:
-    """Minutes of a limit; `UNLIMITED` (0) where it is none (`0`, `-1`, `INFINITE`); None where it is refused.
+    """The minutes of a limit; `UNLIMITED` (0) for none (`0`, `-1`, `INFINITE`); None if it is refused.
 
     `MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS`, fields of any size; seconds are rounded up.
     """
@@ -30,14 +30,14 @@ def minutes(string: str | None) -> int | None:
     if count == -1:
         return UNLIMITED
     rounded = int32(count + 59)
-    # C divides towards 0; a limit is kept without a sign.
+    # C divides towards 0; a limit is recorded without a sign.
     whole = rounded // 60 if rounded >= 0 else -(-rounded // 60)
     return UNLIMITED if whole in (0, -1) else whole % 2**32
 
 
-@lru_cache(maxsize=1024)  # several checks ask, and most scripts give the same limits
+@lru_cache(maxsize=1024)  # several checks ask, and most scripts have the same limits
 def limit_seconds(string: str) -> int | None:
-    """Seconds of a limit, in a C int: -1 where it is none, None where it is refused (`time_str2secs()`)."""
+    """The seconds of a limit, in a C int: -1 for none; None if it is refused (`time_str2secs()`)."""
     if string.upper() in _ENDLESS and string.isascii():
         return -1
     days, dash, rest = string.partition("-")
@@ -62,17 +62,17 @@ def limit_seconds(string: str) -> int | None:
         else:
             total = numbers[0] * 60 + (numbers[1] if len(numbers) == 2 else 0)
     total = int32(total)
-    # -2 is what the function says of a value that it refuses.
+    # -2 is what the function returns for a value that it refuses.
     return None if total == -2 else total
 
 
 def _c_int(string: str) -> int:
-    """What `%d` of scanf() reads."""
+    """The number that `%d` of scanf() reads."""
     return int32(strtol(string)[0])
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
-    """What a release says against a limit or a moment; see `grammar.refusals`."""
+    """The refusal of a limit or a moment by a release; see `grammar.refusals`."""
     if option in ("begin", "deadline"):
         fault = timestamp_fault(value, version)
         if fault is None:
@@ -110,7 +110,7 @@ def _limit_reason(value: str) -> str:
 
 
 def _limit(value: str) -> str | None:
-    """The limit that was plainly meant: `2:00:00` for `2h`, `1-00:00:00` for `1:00:00:00`."""
+    """The limit plainly meant, as `2:00:00` by `2h`, `1-00:00:00` by `1:00:00:00`; None if unknown."""
     text = value.strip().rstrip(";,").rstrip()
     if text != value and minutes(text) is not None:
         return text
@@ -128,7 +128,7 @@ def _limit(value: str) -> str | None:
 
 
 def _duration(string: str) -> tuple[int, int] | None:
-    """Seconds of `1h30m`, `2 days`, `1.5h`, and those of the largest unit in it."""
+    """The seconds of `1h30m`, `2 days`, `1.5h`, and the seconds of its largest unit."""
     if not _DURATION.fullmatch(string):
         return None
     total, largest, last = 0, 0, 10**9
@@ -145,7 +145,7 @@ def _duration(string: str) -> tuple[int, int] | None:
 
 
 def duration(seconds: int, unit: int = 3600) -> str:
-    """Seconds as a limit is written; `unit` is the largest one to show, 60 for minutes or 3600 for hours or more."""
+    """Seconds as a limit for Slurm; `unit`: the seconds of the largest unit to show, 60 or at least 3600."""
     mins, secs = divmod(seconds, 60)
     hours, rest = divmod(mins, 60)
     if unit >= 86400 or (seconds > 86400 * 2 and unit >= 3600):
@@ -158,11 +158,11 @@ _DELTAS = ("seconds", "second", "minutes", "minute", "hours", "hour", "days", "d
 
 
 class _UnreadableMoment(Exception):
-    """A moment that cannot be read. `args[0]`: where, as sbatch counts; -1 where it says no place."""
+    """A moment that cannot be parsed. `args[0]`: where, as sbatch counts; -1 without a place."""
 
 
 def timestamp_fault(string: str, version: str = "26.05") -> int | None:
-    """Where a moment cannot be read (-1: it says nothing); None for one that can.
+    """Where a moment cannot be parsed (-1: nowhere in particular); None for a valid one.
 
     Words, `HH:MM[:SS] [AM|PM]`, `MMDD[YY]`, `MM/DD[/YY]`, `YYYY-MM-DD`, date and time joined by blanks, `-` or `T`,
     `now+10minutes`, `uts1700000000`. What sbatch reads beyond the end of the text is taken for good.
@@ -175,7 +175,7 @@ def timestamp_fault(string: str, version: str = "26.05") -> int | None:
 
 
 def _moment_parts(string: str, version: str) -> bool:
-    """parse_time(): whether there is a time or a date in it. Raises _UnreadableMoment."""
+    """parse_time(): whether it contains a time or a date. Raises _UnreadableMoment."""
     if string[:3].lower() == "uts":
         number, end = strtol(string, 3)
         if number < 1000000 or number == 2**63 - 1 or end != len(string):
@@ -229,7 +229,7 @@ def _after_now(string: str) -> int:
 
 
 def _delta(string: str, sign: int) -> int:
-    """_get_delta(): a number and a unit behind `now+`, blanks anywhere."""
+    """_get_delta(): a number and a unit after `now+`, with whitespace anywhere."""
     digits = False
     at = sign + 1
     while at < len(string) and string[at] != "\n":
@@ -250,7 +250,7 @@ def _delta(string: str, sign: int) -> int:
 
 
 def _two(string: str, at: int) -> int:
-    """Two digits. Raises _UnreadableMoment at the one that is none."""
+    """Two digits. Raises _UnreadableMoment at a character that is not one."""
     for place in (at, at + 1):
         if not _digit(string, place):
             raise _UnreadableMoment(place)
@@ -284,7 +284,7 @@ def _clock(string: str, at: int) -> int:
 
 
 def _value(string: str, at: int) -> int:
-    """A digit's value as C computes it, of whatever stands there."""
+    """The value of a digit as C computes it, for any character."""
     return (ord(string[at]) if at < len(string) else 0) - ord("0")
 
 
@@ -332,7 +332,7 @@ def _day(string: str, at: int) -> int:
 
 
 def _moment(value: str, version: str) -> tuple[str, str | None]:
-    """What is wrong with a moment, and the one that was plainly meant."""
+    """What is wrong with a moment, and the one plainly meant, None if unknown."""
     text = value.strip()
     lowered = text.lower()
     if lowered in _WORDS and lowered != "elevenses":
