@@ -18,7 +18,7 @@ from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.cli.process import Mode, process
 from sbatchlint.configuration import parse
 from sbatchlint.convert.conversion import convert
-from sbatchlint.convert.wish import Goal, NotConvertible
+from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.diagnose import as_github, as_json
 from sbatchlint.diagnose import as_text as diagnosis_as_text
 from sbatchlint.diagnose.run import judged

@@ -8,7 +8,7 @@ from difflib import unified_diff
 import pytest
 
 from sbatchlint.convert.conversion import convert
-from sbatchlint.convert.wish import Goal
+from sbatchlint.convert.goal import Goal
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 

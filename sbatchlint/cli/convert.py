@@ -20,8 +20,8 @@ from sbatchlint.cli.arguments import (
 from sbatchlint.convert.containers import KINDS
 from sbatchlint.convert.conversion import Conversion
 from sbatchlint.convert.conversion import convert as converted
+from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.convert.proof import groups
-from sbatchlint.convert.wish import Goal, NotConvertible
 from sbatchlint.report.cells import escape
 from sbatchlint.report.terminal import REDACTED, is_read_by_people
 from sbatchlint.settings import Resolver

@@ -1,1 +1,1 @@
-"""From one node to many: the batch script that starts the same program on more nodes, and the proof that it does."""
+"""Conversion of a batch script to several nodes: the script that starts the same program there, and its proof."""

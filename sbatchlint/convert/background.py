@@ -1,5 +1,7 @@
-"""A container of docker that runs in the background and is entered: `docker run -d --name C IMAGE sleep infinity`, and
-`docker exec C torchrun …`. What pyxis and Apptainer start ends with its command, so both become one.
+"""Docker containers in the background, which another command enters.
+
+`docker run -d --name C IMAGE sleep infinity` and `docker exec C torchrun …` become one command, because containers of
+pyxis and Apptainer end with their command.
 """
 
 from collections.abc import Iterator, Sequence
@@ -7,19 +9,19 @@ from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, text_of
-from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.job import Job
 from sbatchlint.job.containers import Container
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
-# What a container does that waits to be entered; a shell that reads no terminal would end at once.
+# Commands of containers that wait to be entered; a shell without a terminal would end at once.
 _IDLE = frozenset({"sleep", "tail", "bash", "sh", "cat"})
 _ENDING = frozenset({"stop", "kill", "rm", "start", "wait"})
 
 
 class BackgroundContainer(NamedTuple):
-    """The command that starts a container, the edits that take it out with those that end it, and what is to do."""
+    """The command that starts a container, the edits that remove it with the commands that end it, and to-dos."""
 
     run: Invocation
     edits: list[Edit]
@@ -27,7 +29,7 @@ class BackgroundContainer(NamedTuple):
 
 
 def entered(job: Job, starts: Sequence[Invocation], command: Invocation) -> BackgroundContainer:
-    """What starts the container that a command enters; `starts`: all that start one or enter it.
+    """The start of the container that a command enters; `starts`: all commands that start or enter containers.
 
     Raises `NotConvertible`.
     """
@@ -54,7 +56,7 @@ def entered(job: Job, starts: Sequence[Invocation], command: Invocation) -> Back
     if own is not None and own.rpartition("/")[2] not in _IDLE:
         raise NotConvertible(f"line {started} runs {own} in the container that line {line} enters")
     todos = [f"see that the image's own program, which line {started} started, is not needed"] if own is None else []
-    return BackgroundContainer(run, [_without(job, each) for each in (run, *_ending(job, name))], todos)
+    return BackgroundContainer(run, [_removal(job, each) for each in (run, *_ending(job, name))], todos)
 
 
 def _name(command: Invocation) -> str | None:
@@ -68,15 +70,15 @@ def _image(command: Invocation) -> object:
 
 
 def _ending(job: Job, name: str) -> Iterator[Invocation]:
-    """The commands that stop this container, or take it away."""
+    """The commands that stop or remove this container."""
     for command in job.invocations:
         words = [text_of(field) for field in command.argv]
         if command.name in ("docker", "podman") and words[1:2] and words[1] in _ENDING and words[-1] == name:
             yield command
 
 
-def _without(job: Job, command: Invocation) -> Edit:
-    """Takes a command out that stands alone on its lines, with what is said of its failure (`|| true`)."""
+def _removal(job: Job, command: Invocation) -> Edit:
+    """The edit that removes a command on lines of its own, with the handling of its failure (`|| true`)."""
     outer = [command, *command.ancestors()][-1]
     text = job.source.own.text
     if outer.span.end > len(text):

@@ -1,7 +1,7 @@
-"""Starts what runs under docker by pyxis or Apptainer, whose containers belong to the job.
+"""Conversion of docker containers to pyxis or Apptainer, whose containers belong to the job.
 
-A container of docker's daemon is not a child of the task: Slurm neither limits nor ends it. The program's words stay
-where they are; before them stand the options that say the same to pyxis (srun's plugin, 0.1 to 0.24) or to Apptainer 1.
+A container of docker's daemon is not a child of the task: Slurm neither limits nor ends it. The words of the program
+stay; the options before them are translated for pyxis (the plugin of srun, 0.1 to 0.24) or Apptainer 1.
 """
 
 import re
@@ -14,37 +14,39 @@ from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, expansions, text_of
 from sbatchlint.convert.background import entered
 from sbatchlint.convert.docker import Bind, Docker, Variable
 from sbatchlint.convert.draft import Draft
-from sbatchlint.convert.entering import enter
+from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.convert.syncing import synced
-from sbatchlint.convert.wish import Goal, NotConvertible
-from sbatchlint.convert.words import is_of_daemon
-from sbatchlint.convert.written import WrittenWords
+from sbatchlint.convert.words import CommandWords, is_of_daemon
+from sbatchlint.convert.written_words import WrittenWords
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.containers import Container
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.source.edits import Edit, insert
+from sbatchlint.programs import programs_with
+from sbatchlint.source.edits import Edit, insert, remove
 from sbatchlint.source.text import Span
 
 KINDS = ("pyxis", "apptainer")
 _HUB = ("docker.io", "index.docker.io")
-# What the host's own programs read: set for the program alone.
+# Variables that programs of the host read, too: set for the program in the container only.
 _OF_THE_HOST = frozenset({"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "HOME", "BASH_ENV", "IFS", "TMPDIR"})
+# Programs that set up the node, not the container.
+_SETTING_UP = programs_with("software") | {"activate"}
 
 
 def contain(draft: Draft, goal: Goal) -> None:
-    """Puts the script into the wanted containers, if any are wanted. Raises `NotConvertible`."""
+    """Converts the script to the containers of the goal, if it has any. Raises `NotConvertible`."""
     if goal.container is not None:
         _replace_docker(draft, goal)
         places = _places(draft.job)
         if len(places) == 1 and places[0].container is None:
-            enter(draft, places[0], goal)
+            _enter(draft, places[0], goal)
     if goal.nodes > 1 and (edits := [edit for launch in _places(draft.job) for edit in synced(draft.job, launch)]):
         draft.edit(edits)
         draft.decisions.append("uv makes its environment once, before all nodes use it")
 
 
 def _places(job: Job) -> list[Launch]:
-    """The launchers of a job, one for each place where one stands."""
+    """The launchers of a job, one for each place in the script."""
     return list({each.launcher.span: each for each in job.launches if each.launcher.spawns}.values())
 
 
@@ -62,25 +64,25 @@ def _replace_docker(draft: Draft, goal: Goal) -> None:
         return
     background = {id(command): entered(job, starts, command) for command in starts if _enters(command)}
     runs = {number: found.run for number, found in background.items()}
-    made = [_Start(job, command, goal, runs.get(id(command))) for command in starts if command not in runs.values()]
+    converted = [_Start(job, each, goal, runs.get(id(each))) for each in starts if each not in runs.values()]
     removed = [edit for found in background.values() for edit in found.edits]
-    draft.edit([*(edit for start in made for edit in start.edits()), *removed])
-    draft.decisions += dict.fromkeys(note for start in made for note in start.notes)
-    todos = [*(start.todos for start in made), *(found.todos for found in background.values())]
+    draft.edit([*(edit for start in converted for edit in start.edits()), *removed])
+    draft.decisions += dict.fromkeys(note for start in converted for note in start.notes)
+    todos = [*(start.todos for start in converted), *(found.todos for found in background.values())]
     draft.todos += dict.fromkeys(todo for found in todos for todo in found)
     draft.todos += _other_commands(job, [edit.span for edit in removed])
 
 
 def _enters(command: Invocation) -> bool:
-    """Whether a command enters a container that another one starts."""
+    """Whether a command enters a container that another command starts."""
     info = command.spawn.info
     return isinstance(info, Container) and info.name is not None and info.image is None
 
 
-def _other_commands(job: Job, gone: list[Span]) -> Iterator[str]:
-    """What else the script asks of docker."""
+def _other_commands(job: Job, removed: list[Span]) -> Iterator[str]:
+    """To-dos for the other docker commands of the script."""
     for command in job.invocations:
-        if any(span.start <= command.span.start < span.end for span in gone):
+        if any(span.start <= command.span.start < span.end for span in removed):
             continue
         if command.name in ("docker", "podman", "nvidia-docker") and not isinstance(command.spawn.info, Container):
             verb = text_of(command.argv[1]) if len(command.argv) > 1 else None
@@ -88,15 +90,15 @@ def _other_commands(job: Job, gone: list[Span]) -> Iterator[str]:
 
 
 class _Start:
-    """One `docker run` and what stands in its place. Raises `NotConvertible`.
+    """A `docker run` and its replacement. Raises `NotConvertible`.
 
-    `run`: for a `docker exec`, what starts the container that it enters.
+    `run`: for a `docker exec`, the command that starts the container; else None.
     """
 
     def __init__(self, job: Job, command: Invocation, goal: Goal, run: Invocation | None = None) -> None:
         self.job = job
         self.command = command
-        self.wish = goal
+        self.goal = goal
         container = command.spawn.info
         assert isinstance(container, Container)
         words = self.words = WrittenWords(job, command)
@@ -142,7 +144,7 @@ class _Start:
         yield from self.told
 
     def _gap(self, span: Span) -> str:
-        """What stands between options: a continued line, where docker's stood so."""
+        """The separator of options: a continued line if docker's were on several lines, else a space."""
         text = self.job.source.slice(span)
         if "\\\n" not in text:
             return " "
@@ -150,11 +152,11 @@ class _Start:
         return " \\\n" + following[: len(following) - len(following.lstrip(" \t"))]
 
     def _lines(self) -> list[str]:
-        """Lines before the command."""
+        """The lines to add before the command."""
         lines = []
         if self.exports:
             lines.append("export " + " ".join(each.word for each in self.exports))
-        if self.wish.container == "pyxis":
+        if self.goal.container == "pyxis":
             lines += [f"set -a; source {each}; set +a" for each in self.docker.files]
         return lines
 
@@ -193,9 +195,9 @@ class _Start:
         return [f"srun {'--kill-on-bad-exit=1' if self.launches else '--nodes=1 --ntasks=1'}", *options, *command]
 
     def _image_of_pyxis(self) -> str:
-        """The image as enroot reads it: what stands before `#` is the registry."""
-        if self.wish.image is not None:
-            return self.wish.image
+        """The image as enroot reads it, with `#` after the registry."""
+        if self.goal.image is not None:
+            return self.goal.image
         word, shown = self.docker.image_word, self.docker.image_shown
         host, _ = self._registry(shown)
         name = _variable(word)
@@ -212,7 +214,7 @@ class _Start:
         return word
 
     def _registry(self, name: str) -> tuple[str, str]:
-        """The host before an image, '' without one."""
+        """The registry of an image, '' without one, and its name."""
         host, slash, rest = name.partition("/")
         if slash and (host == "localhost" or "." in host or ":" in host):
             if host == "localhost":
@@ -263,8 +265,8 @@ class _Start:
         return [*options, *self._of_tasks(), *self._entrypoint("apptainer run does so")]
 
     def _image_of_apptainer(self) -> str:
-        if self.wish.image is not None:
-            return self.wish.image
+        if self.goal.image is not None:
+            return self.goal.image
         word = self.docker.image_word
         if self.docker.image_shown.startswith(UNKNOWN_CHARACTER):
             self.todos.append(f"see that {word} names an image of a registry; else write the path of a .sif file")
@@ -275,7 +277,7 @@ class _Start:
     # --- both ---
 
     def _of_tasks(self) -> list[str]:
-        """A shell in the container that gives variables the values of its task."""
+        """The words of a shell in the container that sets variables to the values of its task; none if not needed."""
         words = [each.word.strip('"') for each in self.docker.variables.values() if _of_task(each)]
         if any(not re.fullmatch(r"\w+=\$\{?\w+\}?", each) for each in words):
             raise self.docker.refuse(f"{words[0]} is put together of several parts")
@@ -286,7 +288,7 @@ class _Start:
         return [f"bash -c 'export {' '.join(words)}; exec \"$@\"' bash"] if words else []
 
     def _string_of_shell(self) -> int | None:
-        """Where the string begins, after its quote, that a shell in the container runs; None without one."""
+        """The start of the string, after its quote, that a shell in the container runs; None without one."""
         at, argv = self.last + 1, self.command.argv
         name, flag = (text_of(field) or "" for field in (*argv[at : at + 2], (), ())[:2])
         if name.rpartition("/")[2] not in SHELLS or not re.fullmatch(r"-[a-z]*c", flag) or self.docker.entrypoint:
@@ -295,13 +297,13 @@ class _Start:
         return span.start + 1 if span is not None and self.job.source.text[span.start] in "\"'" else None
 
     def _entrypoint(self, how: str) -> list[str]:
-        """The program that docker was told to begin with; that of the image is not known."""
-        given = self.docker.entrypoint
-        if given is None:
+        """The entry point set for docker; that of the image is unknown."""
+        entrypoint = self.docker.entrypoint
+        if entrypoint is None:
             self.notes.append(f"an entry point of the image is not run: {how}")
-        if self.command.spawn.command is None or self.last + 1 >= len(self.command.argv) and not given:
+        if self.command.spawn.command is None or self.last + 1 >= len(self.command.argv) and not entrypoint:
             raise self.docker.refuse("it runs the image's own program, of which nothing is known")
-        return [given] if given is not None and given.strip("\"'") else []
+        return [entrypoint] if entrypoint is not None and entrypoint.strip("\"'") else []
 
     def _files(self) -> None:
         name = self.docker.files[0]
@@ -309,7 +311,7 @@ class _Start:
 
 
 def _of_task(variable: Variable) -> bool:
-    """Whether the batch shell would give a variable the value of the first task, where each has another."""
+    """Whether the value of a variable differs between tasks, so that the batch shell cannot set it."""
     return any(each.name in TASK_VARIABLES for each in expansions(variable.value))
 
 
@@ -320,6 +322,61 @@ def _pyxis_mount(bind: Bind) -> str:
 
 
 def _variable(word: str) -> str | None:
-    """The variable that alone makes a word as a shell reads it."""
+    """The variable that a shell word consists of; None for other words."""
     found = re.fullmatch(r'"?\$(?:(\w+)|\{(\w+)\})"?', word)
     return found and (found.group(1) or found.group(2))
+
+
+# --- a launcher without a container ---
+
+
+def _enter(draft: Draft, launch: Launch, goal: Goal) -> None:
+    """Runs a launcher of the node in the container of the goal. Raises `NotConvertible`."""
+    if goal.image is None:
+        raise NotConvertible("it runs in no container: say --image, and --mounts")
+    job, words = draft.job, CommandWords(draft.job, launch)
+    before = [command for command in _of_batch_shell(job) if command.span.start < launch.launcher.span.start]
+    draft.todos += [
+        f"see that the image has what {command.name} on line {job.line(command.span.start)} sets up"
+        for command in before
+        if command.name in _SETTING_UP or command.name in ("source", ".") and "activate" in (_word(command) or "")
+    ]
+    change = _change_of_folder(before, goal)
+    workdir = '"$PWD"' if change is None else _word(change)
+    start = words.prefix.start
+    if goal.container == "apptainer":
+        bind = f"--bind {goal.mounts} " if goal.mounts else ""
+        edits = [insert(start, f"apptainer exec --nv {bind}--pwd {workdir} {goal.image} ")]
+    else:
+        mounts = f"--container-mounts={goal.mounts} " if goal.mounts else ""
+        options = f"--container-image={goal.image} {mounts}--container-workdir={workdir} --no-container-mount-home"
+        if launch.step is None:
+            edits = [insert(start, f"srun --kill-on-bad-exit=1 {options} ")]
+        else:
+            edits = [insert(launch.step.invocation.name_span.end, f" {options}")]
+    if change is not None:
+        line = job.source.line_of(change.span.start)
+        if job.source.slice(line).strip() != job.source.slice(change.span):
+            raise NotConvertible(f"the cd on line {job.line(line.start)} does not stand alone")
+        edits.append(remove(Span(line.start, min(line.end + 1, len(job.source.own.text)))))
+    elif not goal.mounts:
+        draft.todos.append("say --mounts: the container has to see the working directory")
+    draft.edit(edits)
+    draft.decisions.append(f"it runs in {goal.image}, and begins in {workdir}")
+
+
+def _change_of_folder(before: list[Invocation], goal: Goal) -> Invocation | None:
+    """The only `cd`, if it is to a folder that the goal mounts into the container; else None."""
+    changes = [command for command in before if command.name in ("cd", "pushd")]
+    folder = _word(changes[0]) if len(changes) == 1 else None
+    targets = [mount.split(":")[1] for mount in (goal.mounts or "").split(",") if ":" in mount]
+    inside = folder is not None and any(f"{folder}/".startswith(f"{target.rstrip('/')}/") for target in targets)
+    return changes[0] if inside else None
+
+
+def _of_batch_shell(job: Job) -> Iterator[Invocation]:
+    return (each for each in job.invocations if each.phase is Phase.BATCH and each.context.parent is None)
+
+
+def _word(command: Invocation) -> str | None:
+    return text_of(command.argv[1]) if len(command.argv) > 1 else None

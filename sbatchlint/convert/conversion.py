@@ -1,4 +1,4 @@
-"""A script in, the script for more nodes out, with its proof and with what is left to the user."""
+"""The conversion of a script to several nodes, with its proof and to-dos."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -8,13 +8,14 @@ from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, shown_text
-from sbatchlint.convert.beside import LauncherInFile
+from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.containers import contain, has_container
 from sbatchlint.convert.draft import Draft, as_job
+from sbatchlint.convert.goal import Goal, NotConvertible, at_line
 from sbatchlint.convert.header import gpus_of, header, tasks_of
-from sbatchlint.convert.inside import is_in_other_file, on_every_node
-from sbatchlint.convert.kept import containers_of_starts, differences
 from sbatchlint.convert.launcher import start_by_variables, start_everywhere
+from sbatchlint.convert.launcher_in_file import LauncherInFile
+from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
 from sbatchlint.convert.merging import merge
 from sbatchlint.convert.programs import program_of, start_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
@@ -22,7 +23,6 @@ from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import start_other
 from sbatchlint.convert.starts import Start, count_by_slurm, places_of, read_whole, start_again, starts_of, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
-from sbatchlint.convert.wish import Goal, NotConvertible, at_line
 from sbatchlint.convert.words import without_geometry
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Launch
@@ -35,8 +35,11 @@ from sbatchlint.source.text import Source
 
 
 class Conversion(NamedTuple):
-    """`before`, `after`: plans (`before` of the script as a job of one node). `decisions`: what was chosen, and why;
-    `todos`: what only the user can do. It is proven where there are none."""
+    """The converted script.
+
+    `before`, `after`: the plans (`before` of the script as a job of one node). `decisions`: what was chosen, and why;
+    `todos`: what only the user can do. Without to-dos the conversion is proven.
+    """
 
     source: Source
     before: Plan
@@ -46,11 +49,10 @@ class Conversion(NamedTuple):
 
 
 def convert(source: Source, goal: Goal, settings: Settings) -> Conversion:
-    """Raises `NotConvertible`.
+    """The script converted to a goal. Raises `NotConvertible`.
 
-    Of a script that reads variables with a default (`${NNODES:-1}`) the defaults count, where it cannot be converted
-    for all that they might be. Arrays that it does not set (`${EXTRA[@]}`) are empty then. Where that is not enough, it
-    gets no arguments.
+    If a script cannot be converted for all values of its variables, those with a default (`${NNODES:-1}`) have the
+    default, and arrays that it does not set (`${EXTRA[@]}`) are empty. If that is not enough, it gets no arguments.
     """
     job = as_job(source, settings)
     read_whole(job)
@@ -62,20 +64,20 @@ def convert(source: Source, goal: Goal, settings: Settings) -> Conversion:
     names |= frozenset(_ARRAY.findall(job.source.text)) - {each.name for each in job.assignments}
     assumed = {names: f"where it is submitted none of these is set: {', '.join(sorted(names))}"} if names else {}
     if _ARGUMENT.search(job.source.text):
-        said = (
+        decision = (
             "its arguments are left out, so that their defaults count: with others, see to the numbers in #SBATCH lines"
         )
-        assumed[names | {"@"}] = "; ".join([said, *assumed.values()])
-    for variables, said in assumed.items():
+        assumed[names | {"@"}] = "; ".join([decision, *assumed.values()])
+    for variables, decision in assumed.items():
         assuming = without_variables(settings, variables)
         other = as_job(source, assuming)
         if not _lines_of_starts(job) <= _lines_of_starts(other):
-            continue  # what starts with other values would stay as it is
+            continue  # launchers that need other values would not be converted
         try:
-            made = _converted(other, goal, assuming)
+            conversion = _converted(other, goal, assuming)
         except NotConvertible:
             continue
-        return made._replace(decisions=[*made.decisions, said])
+        return conversion._replace(decisions=[*conversion.decisions, decision])
     raise first
 
 
@@ -85,49 +87,49 @@ def _lines_of_starts(job: Job) -> set[int]:
 
 
 class _Script(Draft):
-    """A script that is to be converted, and what is known of it before that.
+    """A script to be converted, and its state before that. Raises `NotConvertible`.
 
-    `job`: it with one command in the place of several, and in the wanted containers. `before`: its plan as a job of one
-    node; `findings`: the codes of the errors and warnings of the script as it was. Raises `NotConvertible`.
+    `job`: the script with commands merged, and in the containers of the goal. `before`: the plan of the original script
+    as a job of one node; `findings`: the codes of its errors and warnings.
     """
 
     def __init__(self, job: Job, goal: Goal, settings: Settings) -> None:
         super().__init__(job, settings)
-        self._given = job
-        self.wish = goal
+        self._original = job
+        self.goal = goal
         merge(self)
         merged = self.job
         contain(self, goal)
         if self.job is not merged:
-            starts_of(merged)  # what it refuses stands in the lines of the script
+            starts_of(merged)  # its refusals name lines of the original script
         self.containers = containers_of_starts(self.job)
         lost = differences(containers_of_starts(merged), self.containers)
         if lost:
             raise NotConvertible("; ".join(lost))
 
-    # A script that is refused does without these.
+    # Computed on demand: a script that is refused does not need these.
 
     @cached_property
     def before(self) -> Plan:
-        return plan_of(self._given)
+        return plan_of(self._original)
 
     @cached_property
     def findings(self) -> list[str]:
-        found = inspect(self._given.source.own, self.settings).diagnostics
+        found = inspect(self._original.source.own, self.settings).diagnostics
         return [each.code for each in found if each.severity in ("error", "warning")]
 
-    def asking_for(self, tasks: int, gpus: int) -> Job:
-        """The job with the wanted option block; what is left to do for that becomes a to-do."""
-        job = changed_job(self.job, [])  # without the option block that stands in for a missing one
-        edits, todos = header(job, self.wish, tasks, gpus)
+    def with_header(self, tasks: int, gpus: int) -> Job:
+        """The job with the option block of the goal, whose missing options become to-dos."""
+        job = changed_job(self.job, [])  # without the option that `as_job` assumes
+        edits, todos = header(job, self.goal, tasks, gpus)
         self.todos += [f"fill in, and write #SBATCH: {todo}" for todo in todos]
         return changed_job(job, edits)
 
     def proven(self, job: Job, workers: int, ranks: bool, starts: int = 1) -> tuple[Source, Proof, list[str]]:
-        """The job with its proof and what was repaired; see `Proof`. Raises `NotConvertible`."""
+        """The script with its proof, and the repairs made; see `Proof`. Raises `NotConvertible`."""
 
         def prove(source: Source) -> Proof:
-            return Proof(source, self.settings, self.wish, workers, ranks, self.containers, starts)
+            return Proof(source, self.settings, self.goal, workers, ranks, self.containers, starts)
 
         return proven(job.source.own, prove, self.findings, self.settings)
 
@@ -139,21 +141,21 @@ class _Script(Draft):
 
 
 def _converted(job: Job, goal: Goal, settings: Settings) -> Conversion:
-    """`job`: the script with these settings."""
+    """The conversion of a job with these settings. Raises `NotConvertible`."""
     script = _Script(job, goal, settings)
-    done = _as_wanted(script.source, goal, settings, script.job)
-    if done is not None:
-        return script.conversion(script.source, done, ["it is the wanted job already"])
+    proof = _proof_without_conversion(script.source, goal, settings, script.job)
+    if proof is not None:
+        return script.conversion(script.source, proof, ["it is the wanted job already"])
     starts = starts_of(script.job)
     if not starts:
         return _of_program(script)
-    _has_wanted_container(script)
+    _require_container(script)
     kind = starts[0].kind
-    told = next((workers for each in starts if each.launch and (workers := workers_of(each.launch))), None)
+    workers = next((count for each in starts if each.launch and (count := workers_of(each.launch))), None)
     target = goal.launcher or _TARGETS.get(kind, kind)
     cpu_only = target == "srun" and kind in ("mpi", "srun") and _is_cpu_only(script.job, goal)
-    # `gpus`: processes of a node, one for each GPU where it has some
-    gpus = goal.gpus or told or (tasks_of(script.job, goal) if cpu_only else gpus_of(script.job))
+    # the processes per node: one per GPU if it has some
+    gpus = goal.gpus or workers or (tasks_of(script.job, goal) if cpu_only else gpus_of(script.job))
     if not gpus:
         raise NotConvertible(
             "how many processes a node has is not known; say --set ntasks-per-node=N, or --gpus-per-node"
@@ -162,29 +164,29 @@ def _converted(job: Job, goal: Goal, settings: Settings) -> Conversion:
         )
     if gpus > _MOST:
         raise NotConvertible(f"{gpus} processes on a node are more than a node has CPUs: say --gpus-per-node")
-    job = script.asking_for(gpus if target == "srun" else 1, 0 if cpu_only else gpus)
-    only_counted = None
-    for source, said in (
+    job = script.with_header(gpus if target == "srun" else 1, 0 if cpu_only else gpus)
+    with_new_header = None
+    for source, decision in (
         (job.source.own, "it needs another option block only"),
         (edited(job.source.own, count_by_slurm(job)), "it needs another option block, and Slurm's number of nodes"),
     ):
-        done = _as_wanted(source, goal, settings, job)
-        if done is not None:
-            only_counted = script.conversion(source, done, [said, _grown(script.before, done.plan)])
-            if not any(done.new(script.findings)):
-                return only_counted
+        proof = _proof_without_conversion(source, goal, settings, job)
+        if proof is not None:
+            with_new_header = script.conversion(source, proof, [decision, _growth(script.before, proof.plan)])
+            if not any(proof.new(script.findings)):
+                return with_new_header
     try:
-        return _changed(script, starts, job, target, gpus, cpu_only)
+        return _of_starts(script, starts, job, target, gpus, cpu_only)
     except NotConvertible:
-        if only_counted is None:
+        if with_new_header is None:
             raise
-        return only_counted
+        return with_new_header
 
 
-def _changed(script: _Script, starts: list[Start], job: Job, target: str, gpus: int, cpu_only: bool) -> Conversion:
-    """What becomes of a script each of whose launchers has to be told; `job`: it with the wanted option block."""
-    first, goal, before, kind = job, script.wish, script.before, starts[0].kind
-    how, todos, printed = list[str](), list[str](), list[tuple[Job, Launch]]()
+def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus: int, cpu_only: bool) -> Conversion:
+    """The conversion of a script whose launchers or steps have to change; `job`: it with the new option block."""
+    first, goal, before, kind = job, script.goal, script.before, starts[0].kind
+    notes, todos, changed = list[str](), list[str](), list[tuple[Job, Launch]]()
     for left in range(len(starts), 0, -1):
         with at_line(starts[-left].line(script.job)):
             start = start_again(job, starts[-left], left, first)
@@ -192,70 +194,70 @@ def _changed(script: _Script, starts: list[Start], job: Job, target: str, gpus: 
                 continue
             launch = start.launch
             if launch is not None and is_in_other_file(job, launch):
-                beside = _beside(job, launch, target, gpus)
-                edits = beside.started()
-                how.append(beside.notes)
+                in_file = _in_file(job, launch, target, gpus)
+                edits = in_file.started()
+                notes.append(in_file.notes)
             else:
                 edits = _edits(job, start, target, goal, gpus)
             if launch is not None:
                 todos += on_every_node(job, launch)
-                printed.append((job, launch))
+                changed.append((job, launch))
             job = changed_job(job, edits)
     ranks = kind != "mpi" and (kind, target) != ("srun", "srun")
     after, proof, repairs = script.proven(job, gpus, ranks, len(starts))
     if kind == "mpi":
         todos.append("see that srun has the PMI of your MPI: srun --mpi=list")
-    telling = any(each.launch is not None and "use_env" not in each.launch.launcher.flags for each in starts)
-    if (kind, target) == ("torch.distributed.launch", "srun") and telling:
+    by_option = any(each.launch is not None and "use_env" not in each.launch.launcher.flags for each in starts)
+    if (kind, target) == ("torch.distributed.launch", "srun") and by_option:
         todos.append("see that the program reads LOCAL_RANK: the launcher gave it --local-rank=N, srun does not")
     if target == "deepspeed":
         todos.append("see that DeepSpeed has --no_ssh (0.14.5 and newer), and that all nodes see the working directory")
-    todos += _other_words(before, proof.plan)
-    made = Job.from_source(after, script.settings.site)
-    repairs += dict.fromkeys(said for each in printed for said in _printed(*each, made))
+    todos += _changed_words(before, proof.plan)
+    converted = Job.from_source(after, script.settings.site)
+    repairs += dict.fromkeys(note for each in changed for note in _stale_prints(*each, converted))
     if cpu_only:
-        said = f"{gpus} tasks on each of {goal.nodes} nodes, without GPUs, as the script asks for none; else say "
-        said += "--gpus-per-node"
+        decision = f"{gpus} tasks on each of {goal.nodes} nodes, without GPUs, as the script asks for none; else say "
+        decision += "--gpus-per-node"
     elif target == "srun":
-        said = f"a task for each of the {gpus} GPUs of {goal.nodes} nodes, which gets its rank from Slurm"
+        decision = f"a task for each of the {gpus} GPUs of {goal.nodes} nodes, which gets its rank from Slurm"
     else:
-        said = f"one {_LAUNCHED[target]} on each of {goal.nodes} nodes, started by srun, with {gpus} worker"
-        said += "s" * (gpus > 1)
-    return script.conversion(after, proof, [said, *how, _grown(before, proof.plan), *repairs], todos)
+        decision = f"one {_LAUNCHED[target]} on each of {goal.nodes} nodes, started by srun, with {gpus} worker"
+        decision += "s" * (gpus > 1)
+    return script.conversion(after, proof, [decision, *notes, _growth(before, proof.plan), *repairs], todos)
 
 
-def _has_wanted_container(script: _Script) -> None:
-    if script.wish.container is not None and not has_container(script.job):
+def _require_container(script: _Script) -> None:
+    if script.goal.container is not None and not has_container(script.job):
         raise NotConvertible("it runs in no container, and one launcher alone is put into one: leave out --container")
 
 
 def _of_program(script: _Script) -> Conversion:
-    """What becomes of a script whose program has no launcher."""
-    goal, program = script.wish, program_of(script.job)
-    _has_wanted_container(script)
+    """The conversion of a script whose program has no launcher."""
+    goal, program = script.goal, program_of(script.job)
+    _require_container(script)
     if goal.launcher not in (None, "srun"):
         raise NotConvertible(f"a program without a launcher becomes tasks of srun; from there to {goal.launcher}")
     gpus = goal.gpus or gpus_of(script.job) or program.sign.devices
     if not gpus:
         raise NotConvertible("how many GPUs a node has is not known; say --gpus-per-node")
-    each = gpus if program.per_gpu else 1
-    job = script.asking_for(each, gpus)
+    tasks = gpus if program.per_gpu else 1
+    job = script.with_header(tasks, gpus)
     ranks = program.sign.kind in ("megatron", "rank-variables")
     with at_line(script.job.line(program.invocation.name_span.start)):
         changed = changed_job(job, start_program(job, program_of(job), goal, gpus))
-    after, proof, repairs = script.proven(changed, each, ranks)
-    said = (
+    after, proof, repairs = script.proven(changed, tasks, ranks)
+    decision = (
         f"a task for each of the {gpus} GPUs" if program.per_gpu else "a task, which uses all GPUs,"
     ) + f" of {goal.nodes} nodes: {program.sign.words}"
-    return script.conversion(after, proof, [said, _grown(script.before, proof.plan), *repairs])
+    return script.conversion(after, proof, [decision, _growth(script.before, proof.plan), *repairs])
 
 
 _ARGUMENT = Regex(r"\$(?:[1-9#]|\{#?[1-9])")
 _ARRAY = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*)\[[@*]\]")
 _DEFAULT = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*):?-")
-# Where nothing else is wished: mpirun and DeepSpeed's runner have other ways to reach nodes than Slurm.
+# The default target: mpirun and DeepSpeed's runner reach nodes by other means than Slurm.
 _TARGETS = {"mpi": "srun", "deepspeed": "torchrun"}
-# What starts on each node.
+# The process started on each node.
 _LAUNCHED = {
     "torchrun": "torchrun",
     "torch.distributed.launch": "launcher of PyTorch",
@@ -266,7 +268,7 @@ _LAUNCHED = {
 
 
 def _counted_by(job: Job, starts: list[Start]) -> str:
-    """Which value, that is not known, is the number of processes of a launcher."""
+    """The unknown variable or argument that sets the number of processes of a launcher, as a clause; "" if none."""
     for launcher in (each.launch.launcher for each in starts if each.launch is not None):
         for option in launcher.all_options:
             names = [each.name for each in expansions(option.value or ()) if each.name]
@@ -306,7 +308,7 @@ def _edits(job: Job, start: Start, target: str, goal: Goal, gpus: int) -> Iterat
         yield from start_other(job, launch, target, goal, gpus)
 
 
-def _beside(job: Job, launch: Launch, target: str, gpus: int) -> LauncherInFile:
+def _in_file(job: Job, launch: Launch, target: str, gpus: int) -> LauncherInFile:
     launcher = launch.launcher
     if target != launcher.kind:
         line = job.line(launcher.span.start)
@@ -314,7 +316,7 @@ def _beside(job: Job, launch: Launch, target: str, gpus: int) -> LauncherInFile:
     return LauncherInFile(job, launch, gpus)
 
 
-def _grown(before: Plan, after: Plan) -> str:
+def _growth(before: Plan, after: Plan) -> str:
     old, new = ([step["processes"] for step in _by_place(plan)] for plan in (before, after))
     if len(new) > 1:
         return f"each of {len(new)} starts has {new[0]} processes; batch sizes stay as they are written"
@@ -324,23 +326,23 @@ def _grown(before: Plan, after: Plan) -> str:
 
 
 def _by_place(plan: Plan) -> list[dict[str, Any]]:
-    """Each start once: one in a loop, or of a value that is not known, may be there several times."""
+    """The starts of a plan, one for each place: one in a loop, or with an unknown value, may occur several times."""
     return list({(step["line"], step.get("path")): step for step in groups(plan)}.values())
 
 
-def _other_words(before: Plan, after: Plan) -> list[str]:
-    """Words of the program that are others now, as far as both are known. Raises `NotConvertible` for another one."""
+def _changed_words(before: Plan, after: Plan) -> list[str]:
+    """To-dos for changed words of the programs. Raises `NotConvertible` if another program would run."""
     old, new = _by_place(before), _by_place(after)
     starts = zip(old, new, strict=True) if len(old) == len(new) else ()
-    return list(dict.fromkeys(said for first, then in starts for said in _other_words_of(first, then)))
+    return list(dict.fromkeys(todo for first, then in starts for todo in _changed_words_of(first, then)))
 
 
-def _other_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
+def _changed_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
     was, now = first.get("program"), then.get("program")
     if was != now:
         if was and now and SHELLS.isdisjoint((was.split()[0], now.split()[0])) and was.split()[-1] != now.split()[-1]:
             raise NotConvertible(f"{now} would run in the place of {was}")
-        return []  # a shell, and what it runs
+        return []  # a shell, and a command that it runs
     old, new = (each.get("argv") or [] for each in (first, then))
     least = min(len(old), len(new))
     pairs = zip(old[len(old) - least :], new[len(new) - least :], strict=True)
@@ -351,8 +353,8 @@ def _other_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
     ]
 
 
-def _printed(job: Job, launch: Launch, after: Job) -> list[str]:
-    """Which commands show the words of the launcher from a variable, and show them as they were."""
+def _stale_prints(job: Job, launch: Launch, after: Job) -> list[str]:
+    """Notes on commands that print the words of the launcher from a variable, and still print the old ones."""
 
     def printing(each: Job) -> list[Invocation]:
         return [command for command in each.invocations if has_trait(command.name, "prints")]
@@ -367,8 +369,8 @@ def _printed(job: Job, launch: Launch, after: Job) -> list[str]:
     return list(dict.fromkeys(f"line {after.line(each.span.start)} prints the command as it was" for each in same))
 
 
-def _as_wanted(source: Source, goal: Goal, settings: Settings, job: Job) -> Proof | None:
-    """The proof that a script is the wanted job already; None where it is not."""
+def _proof_without_conversion(source: Source, goal: Goal, settings: Settings, job: Job) -> Proof | None:
+    """The proof that a script already reaches the goal; None if it does not."""
     request = job.request
     gpus = goal.gpus or request.gpus_per_node() or (tasks_of(job, goal) if _is_cpu_only(job, goal) else None)
     if (

@@ -1,19 +1,19 @@
-"""What a `docker run` asks for, in words that another way to start the container can use.
+"""The options of a `docker run`, in a form that can be translated for other container runtimes.
 
-Each option is converted, or told as needless or lost with the reason, or the command is refused: none is dropped
+Each option is converted, or reported as unnecessary or lost with the reason, or the command is refused: none is dropped
 silently. Options from the manual pages of docker 28 and podman 5.
 """
 
 from typing import NamedTuple
 
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, shown_text, text_of
-from sbatchlint.convert.wish import NotConvertible
-from sbatchlint.convert.written import WrittenWords
+from sbatchlint.convert.goal import NotConvertible
+from sbatchlint.convert.written_words import WrittenWords
 from sbatchlint.job.argv import CommandOption, assignment_of
 from sbatchlint.job.containers import Container, mount_option
 
-# What becomes of an option that has no counterpart, by its name.
-_TELLING = {
+# By reason, the options without a counterpart.
+_WITHOUT_COUNTERPART = {
     "it ends with its task": "rm interactive tty attach sig-proxy init detach-keys stop-signal stop-timeout",
     "the container shares this with its node anyway": "ipc shm-size network net pid uts cgroupns",
     "limits are those of the job": "ulimit memory memory-reservation memory-swap memory-swappiness cpus cpuset-cpus "
@@ -26,16 +26,16 @@ _TELLING = {
     "platform replace health-cmd health-interval health-retries health-start-interval health-start-period "
     "health-timeout no-healthcheck tz read-only disable-content-trust",
 }
-_REASONS = {name: reason for reason, names in _TELLING.items() for name in names.split()}
+_REASONS = {name: reason for reason, names in _WITHOUT_COUNTERPART.items() for name in names.split()}
 _CONVERTED = frozenset({"volume", "mount", "tmpfs", "env", "env-file", "workdir", "entrypoint"})
 _UNSURE = frozenset({"add-host", "dns", "dns-option", "dns-opt", "dns-search", "domainname", "sysctl", "storage-opt"})
-# The flags of a bind that Linux knows; docker's others say how to label or to copy files.
+# The flags of a bind mount in Linux; docker's others are about labels and copying of files.
 _PROPAGATION = frozenset({"shared", "slave", "private", "rshared", "rslave", "rprivate"})
 _IGNORED = frozenset({"rw", "z", "Z", "cached", "delegated", "consistent", "nocopy", ""})
 
 
 class Bind(NamedTuple):
-    """A mount as a shell reads it: `source` is empty for a tmpfs. `flags`: those that Linux knows."""
+    """A mount, in shell syntax; `source` is "" for a tmpfs. `flags`: those of Linux."""
 
     source: str
     target: str
@@ -43,7 +43,7 @@ class Bind(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A variable for the program: `word` is `NAME=value` as a shell reads it, empty where it is the job's own."""
+    """A variable for the program: `word` is `NAME=value` in shell syntax, "" for one inherited from the job."""
 
     name: str
     word: str
@@ -51,9 +51,10 @@ class Variable(NamedTuple):
 
 
 class Docker:
-    """One `docker run`. Raises `NotConvertible`. `notes`: what became of the options without a counterpart.
+    """A `docker run`. Raises `NotConvertible`.
 
-    `entered`: it runs in the background, and another command enters the container, whose options `add` adds.
+    `entered`: it runs in the background, and another command enters the container, whose options are added by `add`.
+    `notes`: the options without a counterpart, with the reasons.
     """
 
     def __init__(self, container: Container, words: WrittenWords, entered: bool = False) -> None:
@@ -79,7 +80,7 @@ class Docker:
 
     @property
     def runs_as_root(self) -> bool:
-        """Whether it is root, as it is told or as it uses root's home folder."""
+        """Whether it runs as root, by its options or because it mounts something in root's home folder."""
         if self.user is not None:
             return self.user == "0"
         return any(each.target.strip("\"'").startswith("/root") for each in self.binds)
@@ -97,7 +98,7 @@ class Docker:
         return self._of_image.text(self.image_at)
 
     def add(self, container: Container, words: WrittenWords) -> None:
-        """The options of the command that enters the container."""
+        """Adds the options of the command that enters the container."""
         self.entered, self.words = False, words
         before = next(at for at, field in enumerate(words.command.argv) if field is container.name)
         if any(piece.open for field in words.command.argv[: before + 1] for piece in field):
@@ -137,15 +138,15 @@ class Docker:
             if name == "device":
                 self.rocm |= text.startswith("/dev/kfd")
                 self.gpus |= text.startswith("nvidia.com/gpu")
-            told = self._options.setdefault(_REASONS[name], [])
-            told += [shown] if shown not in told else []
+            options = self._options.setdefault(_REASONS[name], [])
+            options += [shown] if shown not in options else []
         elif name != "detach":
             raise self.refuse(f"{shown} of {self.name} has no counterpart")
 
     def _shown(self, option: CommandOption) -> str:
         found = self.words.text(option.at)
-        apart = option.value_at != option.at and option.value is not None
-        return f"{found} {self.words.text(option.value_at)}" if apart else found
+        is_separate = option.value_at != option.at and option.value is not None
+        return f"{found} {self.words.text(option.value_at)}" if is_separate else found
 
     def _value(self, option: CommandOption) -> str:
         return self.words.value(option.value_at, option.at)
@@ -223,7 +224,7 @@ class Docker:
 
 
 def _split(word: str) -> list[str]:
-    """A word of the shell at its colons, those in `${…}` and `$(…)` apart; quotes stay with what they hold."""
+    """The parts of a shell word between colons, except those in `${…}` and `$(…)`; each part keeps its quotes."""
     parts, depth, quote = [""], 0, ""
     for letter in word:
         depth += (letter in "({") - (letter in ")}")

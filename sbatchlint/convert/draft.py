@@ -1,4 +1,4 @@
-"""A script on its way to the wanted one."""
+"""A script during its conversion."""
 
 from collections.abc import Iterable
 
@@ -26,5 +26,5 @@ class Draft:
 
 
 def as_job(source: Source, settings: Settings) -> Job:
-    """The script as a job, though nothing in it may ask for one."""
+    """The script as a batch job, even without directives."""
     return Job.from_source(source, settings.site, "" if has_directives(source, settings.site) else "--nodes=1")

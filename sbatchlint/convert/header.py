@@ -1,28 +1,28 @@
-"""The option block of the wanted job."""
+"""The option block of the converted script."""
 
 from collections.abc import Iterator, Mapping
 
-from sbatchlint.convert.wish import Goal, NotConvertible
+from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.job import Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.rewriting import insertion, quote, removal, replacement
 from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.numbers import is_number, parse_integer
 
-# Options that count tasks or GPUs in a way that the wanted ones replace.
+# Options for tasks or GPUs that the new ones replace.
 _COUNTING = (
     "ntasks", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "gpus", "gpus-per-task", "gpus-per-socket",
 )  # fmt: skip
-# Options that choose nodes, or divide them in ways of their own.
+# Options that choose nodes, or distribute tasks in their own way.
 _PLACING = ("nodelist", "nodefile", "distribution", "tres-per-task", "batch")
-# Options that say how many CPUs there are, so that nothing needs to be added.
+# Options that determine the number of CPUs, so that none needs to be added.
 _GRANTING = ("exclusive", "cpus-per-gpu", "mincpus")
 
 
 def header(job: Job, goal: Goal, tasks: int, gpus: int) -> tuple[list[Edit], list[str]]:
-    """The edits that ask for the wanted nodes, with so many tasks and GPUs on each; and what only the user can add.
+    """The edits that request the nodes of the goal, with these tasks and GPUs per node; and options left to the user.
 
-    What is to be added stands there as lines that are switched off. Raises `NotConvertible`.
+    The latter are added as commented-out lines. Raises `NotConvertible`.
     """
     request, directives = job.request, job.directives
     if request.heterogeneous:
@@ -32,8 +32,8 @@ def header(job: Job, goal: Goal, tasks: int, gpus: int) -> tuple[list[Edit], lis
     if not directives.certain:
         raise NotConvertible("its #SBATCH lines cannot all be read: see what sbatchlint says of them")
     for name in _PLACING:
-        if (given := request.setting(name)) is not None:
-            line = job.line(given.span.start)
+        if (setting := request.setting(name)) is not None:
+            line = job.line(setting.span.start)
             raise NotConvertible(f"--{name} on line {line} places it on nodes of its own choice: leave it out")
     own = [option.text or "" for step in job.steps if (option := step.option("cpus-per-task")) is not None]
     cpus, todos = _cpus(request, goal, tasks, max((parse_integer(each) for each in own if is_number(each)), default=1))
@@ -48,23 +48,23 @@ def header(job: Job, goal: Goal, tasks: int, gpus: int) -> tuple[list[Edit], lis
     wanted |= goal.options
     if not request.has_option("time") and "time" not in wanted:
         todos.append("--time=HH:MM:SS")
-    edits = [*_removed(job, wanted), *_given(job, wanted, todos)]
+    edits = [*_removed(job, wanted), *_set(job, wanted, todos)]
     if not job.text.string.startswith("#!"):
         edits.insert(0, insert(0, "#!/bin/bash\n"))
     return edits, todos
 
 
 def tasks_of(job: Job, goal: Goal) -> int | None:
-    """How many tasks a node has, as the wish or the script says it; a job without a number of nodes has one."""
-    request, said = job.request, goal.options.get("ntasks-per-node", "")
-    if is_number(said):
-        return parse_integer(said)
-    asked = request.has_option("ntasks") or request.has_option("ntasks-per-node")
-    return (request.tasks_on_each_node() or request.tasks) if asked else None
+    """The tasks per node of the goal or the script, None if unknown; a job without a number of nodes has one."""
+    request, wanted = job.request, goal.options.get("ntasks-per-node", "")
+    if is_number(wanted):
+        return parse_integer(wanted)
+    is_set = request.has_option("ntasks") or request.has_option("ntasks-per-node")
+    return (request.tasks_on_each_node() or request.tasks) if is_set else None
 
 
 def gpus_of(job: Job) -> int | None:
-    """How many GPUs a node of the script has; where it does not say how many nodes there are, that is one."""
+    """The GPUs per node of the script, None if unknown; a job without a number of nodes has one."""
     gpus, request = job.request.gpus, job.request
     found = request.gpus_per_node()
     if found is not None or request.has_option("nodes"):
@@ -74,36 +74,36 @@ def gpus_of(job: Job) -> int | None:
 
 
 def _cpus(request: Request, goal: Goal, tasks: int, of_step: int) -> tuple[int | None, list[str]]:
-    """The CPUs of a task, None for nothing to say; and what is left to do. `of_step`: those that an srun asks for."""
+    """The CPUs per task, None for no option; and to-dos. `of_step`: the CPUs per task of an srun."""
     if goal.cpus is not None:
         if goal.cpus < tasks:
             raise NotConvertible(f"{goal.cpus} CPUs are too few for {tasks} tasks on a node")
         return goal.cpus // tasks, []
-    asked = request.has_option("cpus-per-task")
-    if not asked and of_step > 1 and tasks == request.tasks_on_each_node():
+    is_set = request.has_option("cpus-per-task")
+    if not is_set and of_step > 1 and tasks == request.tasks_on_each_node():
         return None, []
     on_node = request.tasks_on_each_node() or request.tasks_per_node or request.tasks or 1  # it has one node
-    before = on_node * ((request.cpus_per_task or 1) if asked else of_step)
-    if asked:
+    before = on_node * ((request.cpus_per_task or 1) if is_set else of_step)
+    if is_set:
         return max(1, before // tasks), []
     if "cpus-per-task" in goal.options or any(request.has_option(each) or each in goal.options for each in _GRANTING):
         return None, []
-    if before > 1:  # a task has one CPU where nothing is said
+    if before > 1:  # the default is one CPU per task
         return before // tasks if before // tasks > 1 else None, []
     return None, ["--cpus-per-task=CPUS"]
 
 
 def _removed(job: Job, wanted: Mapping[str, str]) -> list[Edit]:
-    gone = [each for each in map(job.request.setting, _COUNTING) if each is not None and each.name not in wanted]
+    replaced = [each for each in map(job.request.setting, _COUNTING) if each is not None and each.name not in wanted]
     gres = job.request.setting("gres")
     if "gpus-per-node" in wanted and gres is not None:
         if "," in (gres.text or ","):
             raise NotConvertible("--gres asks for more than GPUs: ask for these by --gpus-per-node")
-        gone.append(gres)
-    return removal(job.directives, gone) if gone else []
+        replaced.append(gres)
+    return removal(job.directives, replaced) if replaced else []
 
 
-def _given(job: Job, wanted: Mapping[str, str], todos: list[str]) -> Iterator[Edit]:
+def _set(job: Job, wanted: Mapping[str, str], todos: list[str]) -> Iterator[Edit]:
     lines = []
     for name, value in wanted.items():
         old = job.request.setting(name)

@@ -1,16 +1,15 @@
-"""Starts a launcher of one node on all nodes, each told who it is.
+"""Starts the launcher of a single-node script on all nodes, with the node rank of each.
 
-The user's words stay where they are, outside of any string: `bash -c 'exec torchrun --node-rank="$SLURM_NODEID" "$@"'
-torchrun PROGRAM…` hands them on as they are. How many nodes there are and where they meet is written once, from
-Slurm's variables.
+The words of the user stay unquoted and in place: `bash -c 'exec torchrun --node-rank="$SLURM_NODEID" "$@"' torchrun
+PROGRAM…` passes them on unchanged. The number of nodes and the rendezvous are set once, from Slurm's variables.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.bash.values import expansions, text_of
-from sbatchlint.convert.inside import InsideWords, is_inside
-from sbatchlint.convert.wish import Goal, NotConvertible
+from sbatchlint.convert.goal import Goal, NotConvertible
+from sbatchlint.convert.launcher_in_string import InsideWords, is_inside
 from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher, Setting
@@ -18,7 +17,7 @@ from sbatchlint.source.edits import Edit
 
 
 class Names(NamedTuple):
-    """What a launcher calls its options: nodes, this node, the place to meet, workers of a node or of all."""
+    """The option names of a launcher: nodes, node rank, rendezvous address and port, workers per node or in all."""
 
     nodes: str
     rank: str
@@ -36,49 +35,52 @@ NAMES = {
 
 
 def setting_of(launcher: Launcher, name: str) -> Setting | None:
-    """What the command line or the environment says; a configuration file is overruled by an option."""
+    """The setting on the command line or in the environment; None without one, or if a configuration file has it."""
     setting = launcher.setting(name)
     configured = launcher.configured or {}
     return None if setting is not None and setting is configured.get(name) else setting
 
 
 def is_of_job(setting: Setting) -> bool:
-    """Whether an address comes from Slurm; one that is written out names a machine which the job need not get."""
+    """Whether an address comes from Slurm; a literal one names a host that the job may not get."""
     found = expansions(setting.value or ()) if setting.text is None else ()
     return any("scontrol" in each.name or "SLURM" in each.name for each in found)
 
 
 def start_everywhere(job: Job, launch: Launch, goal: Goal, gpus: int) -> list[Edit]:
-    """The edits that start the launcher on every node of the job, as one group. Raises `NotConvertible`."""
+    """The edits that start the launcher on every node of the job, as one world. Raises `NotConvertible`."""
     words, lines = (InsideWords if is_inside(job, launch) else CommandWords)(job, launch), list[str]()
     edits = [*without_geometry(job, launch.step), *_started(words, goal, gpus, lines)]
     return [*exports_before(job, launch, lines, edits), *edits]
 
 
-# What a configuration file of accelerate may say of nodes. DeepSpeed's runner would look for ssh and a hostfile.
-_OVER_CONFIGURATION = {"deepspeed_multinode_launcher": "standard", "rdzv_backend": "static"}
+# Options that override a configuration file of accelerate. DeepSpeed's runner would look for ssh and a hostfile.
+_OVERRIDES = {"deepspeed_multinode_launcher": "standard", "rdzv_backend": "static"}
 
 
-def _over_configuration(words: CommandWords, added: list[str]) -> Iterator[Edit]:
-    """What accelerate has to be told where a file, or DeepSpeed, would decide how nodes find each other."""
+def _override_configuration(words: CommandWords, added: list[str]) -> Iterator[Edit]:
+    """Sets the options of accelerate for the rendezvous that a configuration file or DeepSpeed would decide otherwise.
+
+    Returns edits of existing options; new ones are appended to `added`.
+    """
     launcher = words.launcher
     if "config_file" in launcher.options or "use_deepspeed" in launcher.flags:
-        for name, value in _OVER_CONFIGURATION.items():
-            given = launcher.options.get(name)
-            if given is None:
+        for name, value in _OVERRIDES.items():
+            option = launcher.options.get(name)
+            if option is None:
                 added.append(f"--{name}={value}")
-            elif name == "deepspeed_multinode_launcher" and text_of(given.value or ()) != value:
+            elif name == "deepspeed_multinode_launcher" and text_of(option.value or ()) != value:
                 setting = launcher.setting(name)
                 if setting is not None and (edit := words.other_value(setting, value)):
                     yield edit
 
 
 def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> Iterator[Edit]:
-    """The edits, but for the lines before the command, which are added to `lines`."""
+    """The edits, except for the lines before the command, which are appended to `lines`."""
     launcher = words.launcher
     names = NAMES[launcher.kind]
     restarts = launcher.setting("max_restarts") if launcher.kind == "torchrun" else None
-    # workers that start again have to find each other again
+    # restarted workers need a new rendezvous
     elastic = isinstance(launcher.nnodes, tuple) or restarts is not None and restarts.text != "0"
     style = (
         "-"
@@ -106,7 +108,7 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         elif edit := words.other_value(setting, value):
             yield edit
     if launcher.kind == "accelerate":
-        yield from _over_configuration(words, added)
+        yield from _override_configuration(words, added)
     backend = goal.rendezvous or ("c10d" if elastic else "static")
     if launcher.kind == "accelerate" and backend != "static":
         raise NotConvertible("accelerate is converted to a static rendezvous only: leave out --rdzv")
@@ -126,7 +128,7 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         elif edit := words.origin(setting, value, f"${variable}"):
             yield edit
             if edit.content == value:
-                continue  # the script's own variable holds it
+                continue  # a variable of the script has it
         lines.append(f"export {variable}={value}")
     if backend != "static":
         added += ["--rdzv-backend=c10d", '--rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT"', '--rdzv-id="$SLURM_JOB_ID"']
@@ -135,9 +137,9 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
 
 
 def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
-    """The edits that start ms-swift, which makes a torchrun of itself, on every node. Raises `NotConvertible`.
+    """The edits that start ms-swift, which runs itself under torchrun, on every node. Raises `NotConvertible`.
 
-    It reads its numbers from variables: NODE_RANK is set by a shell of each task, the others are the same on all nodes.
+    It reads variables: NODE_RANK is set in a shell of each task, the others are the same on all nodes.
     """
     words, launcher = CommandWords(job, launch), launch.launcher
     edits, lines = list(without_geometry(job, launch.step)), []

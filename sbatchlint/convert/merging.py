@@ -1,7 +1,7 @@
-"""Several commands that start one node each, told their number, as one: `torchrun --node_rank 0 …`, `--node_rank 1 …`.
+"""Merges commands for one node each into one: `torchrun --node_rank 0 …`, `torchrun --node_rank 1 …`.
 
-So notes and READMEs write down a training on several nodes: a line for each, to be typed there. The lines must be the
-same but for the number of the node, and name each of 0 to N-1 once.
+Notes and READMEs often describe a training on several nodes by a command for each node. The commands must be equal
+except for the number of the node, which must be each of 0 to N-1 once.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text, text_of
 from sbatchlint.convert.draft import Draft
-from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import assignment_of
 from sbatchlint.job.containers import Container
@@ -22,7 +22,7 @@ from sbatchlint.source.text import Span
 
 
 def merge(draft: Draft) -> None:
-    """Writes one command in the place of those, if there are any. Raises `NotConvertible`."""
+    """Replaces such commands by one, if there are any. Raises `NotConvertible`."""
     job = draft.job
     launches = [place[0].launch for place in by_place(find_worlds(job)) if place[0].launcher.spawns]
     commands = [_outermost(launch) for launch in launches]
@@ -37,18 +37,18 @@ def merge(draft: Draft) -> None:
     number = numbered.numbers.index(0)
     first = commands[number]
     others = [command for command in commands if command is not first]
-    draft.edit([*_without(job, first, others), *_of_node(job, first, launches[number], numbered)])
+    draft.edit([*_removals(job, first, others), *_node_numbers(job, first, launches[number], numbered)])
     lines = ", ".join(str(job.line(command.span.start)) for command in commands)
     draft.decisions.append(f"lines {lines} start a node each: they become one command, which all nodes start")
 
 
 def _outermost(launch: Launch) -> Invocation:
-    around = [launch.invocation, *launch.invocation.ancestors()]
-    return next(each for each in around if each.context.parent is None)
+    enclosing = [launch.invocation, *launch.invocation.ancestors()]
+    return next(each for each in enclosing if each.context.parent is None)
 
 
 class _Numbered(NamedTuple):
-    """The number of the node of each command, and the words of which it is a part: what stands before it there."""
+    """The node number of each command; and by index the words that contain it, with the text before it."""
 
     numbers: list[int]
     words: dict[int, str]
@@ -74,14 +74,14 @@ def _numbered(commands: list[Invocation]) -> _Numbered | None:
 
 
 def _common(texts: list[str]) -> str:
-    """What all texts begin with, up to a number."""
+    """The common prefix of the texts, without digits at its end."""
     least = min(texts, key=len)
     size = next((at for at, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1), len(least))
     return least[:size].rstrip("0123456789") if least[:size][-1:].isdigit() else least[:size]
 
 
-def _without(job: Job, first: Invocation, others: list[Invocation]) -> Iterator[Edit]:
-    """Takes the other commands out, with the comments that name a node. Raises `NotConvertible`."""
+def _removals(job: Job, first: Invocation, others: list[Invocation]) -> Iterator[Edit]:
+    """The edits that remove the other commands and the comments on each node. Raises `NotConvertible`."""
     text = job.source.own.text
     comments = set()
     for command in others:
@@ -99,7 +99,7 @@ def _without(job: Job, first: Invocation, others: list[Invocation]) -> Iterator[
 
 
 def _comment(text: str, start: int) -> int:
-    """Where the line above begins, if it is a comment; 0 if not."""
+    """The start of the line above, if it is a comment; else 0."""
     above = text.rfind("\n", 0, max(start - 1, 0)) + 1
     line = text[above:start].lstrip()
     return above if line.startswith("#") and not line.startswith(("#!", "#SBATCH")) else 0
@@ -109,8 +109,8 @@ def _numberless(comment: str) -> str:
     return re.sub(r"\d+", "", comment)
 
 
-def _of_node(job: Job, command: Invocation, launch: Launch, numbered: _Numbered) -> Iterator[Edit]:
-    """Has Slurm tell the number wherever the launcher is not told it by an option of its own."""
+def _node_numbers(job: Job, command: Invocation, launch: Launch, numbered: _Numbered) -> Iterator[Edit]:
+    """The edits that take the number from Slurm, except in the launcher's own option."""
     rank = launch.launcher.setting("node_rank", "machine_rank")
     own = rank.value if rank is not None else ()
     for at, before in numbered.words.items():

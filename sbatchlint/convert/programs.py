@@ -1,8 +1,8 @@
-"""Programs without a launcher that are one process of many under srun, as Lightning and JAX are.
+"""Programs without a launcher that can be one of many processes under srun, such as those with Lightning and JAX.
 
-Lightning takes ranks from Slurm, where there is a task for each device (lightning/fabric/plugins/environments/slurm.py,
-2.5). So does `jax.distributed.initialize()`, unless it is told its `local_device_ids`: then it is one process a node
-(jax/_src/clusters/cluster.py, 0.10). Programs of Megatron take them from RANK and its like.
+Lightning gets ranks from Slurm, with a task per device (lightning/fabric/plugins/environments/slurm.py, 2.5). So does
+`jax.distributed.initialize()`, but with `local_device_ids` it is one process per node (jax/_src/clusters/cluster.py,
+0.10). Programs with Megatron get them from RANK and similar variables.
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_N
 from sbatchlint.analysis.planning.programs import batch_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.convert.replacing import meeting
 from sbatchlint.convert.tasks import RANKS
-from sbatchlint.convert.wish import Goal, NotConvertible
 from sbatchlint.convert.words import exports_above, refuse_daemon, srun_of, start_of, without_geometry
 from sbatchlint.job import Job
 from sbatchlint.job.argv import program_options
@@ -29,9 +29,10 @@ _DEVICES, _NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
 
 
 class Program(NamedTuple):
-    """A program of the batch shell, or of a step (the `number`-th), and the sign that it is one process of many.
+    """A program, and the sign that it can be one of many processes.
 
-    `per_gpu`: whether there is a process for each GPU; else one for each node.
+    `per_gpu`: whether it needs a process per GPU; else one per node. `number`: the index of its step; -1 for a program
+    of the batch shell.
     """
 
     invocation: Invocation
@@ -41,7 +42,7 @@ class Program(NamedTuple):
 
 
 def program_of(job: Job) -> Program:
-    """The one program of a job that could be one process of many. Raises `NotConvertible`."""
+    """The only program of a job that can be one of many processes. Raises `NotConvertible`."""
     found = [(-1, each) for each in batch_programs(job) if _is_program(each)]
     for number, step in enumerate(job.steps):
         found.extend((number, each) for each in step.program if _is_program(each) and not each.children)
@@ -58,16 +59,16 @@ def program_of(job: Job) -> Program:
         )
     number, invocation = found[0]
     sign = rank_sign(job, invocation)
-    each, words = _of_jax(job, invocation)
+    per_gpu, words = _of_jax(job, invocation)
     if words and (sign is None or sign.kind == "jax"):
-        return Program(invocation, RankSign("jax", words, invocation.name_span), each, number)
+        return Program(invocation, RankSign("jax", words, invocation.name_span), per_gpu, number)
     if sign is None or sign.kind == "jax":
         raise NotConvertible(f"the program on line {lines} has no launcher, and {_unread(job, invocation)}")
     return Program(invocation, sign, True, number)
 
 
 def _unknown_start(job: Job) -> str:
-    """Why nothing is known of the processes that a job starts."""
+    """Why the processes that a job starts are unknown."""
     for command in job.invocations:
         line = job.line(command.span.start)
         if runs_script(command):
@@ -87,7 +88,7 @@ def _is_program(invocation: Invocation) -> bool:
 
 
 def _of_jax(job: Job, invocation: Invocation) -> tuple[bool, str]:
-    """Whether a program of JAX is a process for each GPU, and where it says that it is one of several."""
+    """Whether a program with JAX needs a process per GPU, and the call that makes it one of several; "" without one."""
     program = python_program(job, invocation)
     for call in program.calls if program is not None else ():
         if call.name == "jax.distributed.initialize" and program is not None:
@@ -119,7 +120,7 @@ def start_program(job: Job, program: Program, goal: Goal, gpus: int) -> Iterator
 
 
 def _start(job: Job, command: Invocation) -> int:
-    """Where the outermost command begins that runs the program."""
+    """The start of the outermost command that runs the program."""
     command = [command, *enclosing_commands(command)][-1]
     start = start_of(command)
     if start != command.name_span.start:
@@ -132,7 +133,7 @@ def _start(job: Job, command: Invocation) -> int:
 
 
 def _counts(job: Job, command: Invocation, goal: Goal, gpus: int) -> Iterator[Edit]:
-    """The numbers of devices and nodes on the command line of Lightning's Trainer."""
+    """The edits of the numbers of devices and nodes on the command line of Lightning's Trainer."""
     python = python_of(command)
     last: tuple[str, Pieces, Pieces] | None = None
     has_nodes = False

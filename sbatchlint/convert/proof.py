@@ -1,4 +1,4 @@
-"""Whether a script starts what was wanted: read from its plan and its findings, as for any script."""
+"""The proof that a script reaches the goal, by its plan and its findings."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -6,9 +6,9 @@ from copy import copy
 from typing import Any
 
 from sbatchlint.analysis.planning.plan import Plan, plan_of
-from sbatchlint.convert.kept import containers_of_starts, differences
+from sbatchlint.convert.container_differences import containers_of_starts, differences
+from sbatchlint.convert.goal import Goal
 from sbatchlint.convert.starts import places_of
-from sbatchlint.convert.wish import Goal
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect_job
@@ -20,18 +20,18 @@ from sbatchlint.source.text import Source
 
 
 class Proof:
-    """`plan`: of the script; `faults`: what keeps it from being the wanted job; `findings`: errors and warnings.
+    """The plan of a script, the `faults` for which it does not reach the goal, and its errors and warnings.
 
-    `ranks`: whether each process has to have a RANK; those of MPI and of Slurm may learn it in another way.
-    `containers`: in which the programs ran before, one for each place that starts processes; None: in none.
-    `starts`: how many such places there are; None: as many as the script has.
+    `ranks`: whether each process needs a RANK; those of MPI and Slurm may get it otherwise.
+    `containers`: those of the original script, one for each place that starts processes; None for no container.
+    `starts`: the number of these places; None for those of the script.
     """
 
     def __init__(
         self, source: Source, settings: Settings, goal: Goal, gpus: int, ranks: bool = True,
         containers: Sequence[Container | None] = (), starts: int | None = None,
     ) -> None:  # fmt: skip
-        # the script itself has to say where its processes meet
+        # the script itself has to set the address of the rendezvous
         settings = without_variables(settings, frozenset({"MASTER_ADDR", "MASTER_PORT"}))
         job = Job.from_source(source, settings.site)
         self.plan: Plan = plan_of(job)
@@ -48,7 +48,7 @@ class Proof:
         job.release()
 
     def new(self, before: list[str]) -> Iterator[Diagnostic]:
-        """What is found that was not found before; `before`: the codes of what was."""
+        """The new findings; `before`: the codes of the old ones."""
         known = Counter(before)
         for finding in self.findings:
             if known[finding.code] > 0:
@@ -57,13 +57,13 @@ class Proof:
                 yield finding
 
     def new_findings(self, before: list[str]) -> Iterator[str]:
-        """The same as strings, each with its line."""
+        """The new findings as strings, each with its line."""
         for finding in self.new(before):
             yield f"line {finding.source.row(finding.span.start)}: {finding.code} {finding.name}: {finding.message}"
 
 
 def _apart(job: Job, wanted: int, nodes: int) -> Iterator[str]:
-    """Processes that start together and do not find each other."""
+    """The faults by which processes that start together do not find each other."""
     worlds = [world for world in find_worlds(job) if world.launcher.spawns]
     for size in {world.size for world in worlds} - {None, wanted}:
         yield f"{size} processes would find each other, not {wanted}"
@@ -75,7 +75,7 @@ def _apart(job: Job, wanted: int, nodes: int) -> Iterator[str]:
 
 
 def without_variables(settings: Settings, names: frozenset[str]) -> Settings:
-    """Settings by which the jobs are taken not to get these variables from where they are submitted."""
+    """Settings by which jobs do not inherit these variables from the submission."""
     changed = copy(settings)
     changed.site = settings.site._replace(unset=settings.site.unset | names)
     return changed
@@ -106,7 +106,7 @@ def _faults(plan: Plan, goal: Goal, gpus: int, ranks: bool, places: int, starts:
     if component["nodes"] != {"min": goal.nodes, "max": goal.nodes}:
         yield f"it does not ask for {goal.nodes} nodes"
     found = groups(plan)
-    # tasks of which each node has one are not a place of several processes
+    # steps with one task per node are not in `places`
     number = places or len({(step["line"], step.get("path")) for step in found})
     if not found or number != (starts or places or 1):
         yield f"it starts {number} groups of processes"

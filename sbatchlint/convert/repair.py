@@ -1,15 +1,15 @@
-"""Repairs what the checks find at the wanted number of nodes, and did not at that of the script.
+"""Repairs findings that are new with the new number of nodes.
 
-A repair counts where the proof is no worse and the finding is gone. Fixes that are a guess in general are none here if
-the plan says what was meant: what a program read on its one node has to be on every node.
+A repair counts if the proof is not worse and the finding is gone. Some unsafe fixes are certain here: data that a
+program read on its only node has to be on every node.
 """
 
 from collections.abc import Callable, Iterable
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
+from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.convert.proof import Proof
-from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.convert.words import cpus_of
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.job import Job
@@ -22,7 +22,7 @@ from sbatchlint.source.text import Source, Span
 _STAGED = "SB817"
 _MOST = 12
 _ON_EACH_NODE = "srun --ntasks=$SLURM_NNODES --ntasks-per-node=1"
-# What prepares a folder, or works on what lies there.
+# Commands that prepare a folder, or work on files in it.
 _PREPARING = frozenset({
     "cp", "curl", "chmod", "git", "gunzip", "gzip", "install", "ln", "mkdir", "mv", "pigz", "rm", "rsync", "tar",
     "touch", "unpigz", "unsquashfs", "unzip", "wget", "zstd",
@@ -32,12 +32,12 @@ _PREPARING = frozenset({
 def proven(
     source: Source, prove: Callable[[Source], Proof], before: list[str], settings: Settings
 ) -> tuple[Source, Proof, list[str]]:
-    """The script without the findings that can be repaired, its proof, and what was done. Raises `NotConvertible`.
+    """The repaired script, its proof, and the repairs. Raises `NotConvertible`.
 
-    `before`: the codes of what was found in the script as it was.
+    `before`: the codes of the findings in the original script.
     """
     proof = prove(source)
-    said: list[str] = []
+    repairs: list[str] = []
     tried: set[tuple[str, str]] = set()
     while len(tried) < _MOST:
         new = [each for each in proof.new(before) if (each.code, each.message) not in tried]
@@ -51,10 +51,10 @@ def proven(
         after = prove(changed)
         if _badness(after, before) < _badness(proof, before):
             source, proof = changed, after
-            said.append(f"{new[0].code} repaired: {_title(new[0])}")
+            repairs.append(f"{new[0].code} repaired: {_title(new[0])}")
     if proof.faults:
         raise NotConvertible("; ".join(dict.fromkeys(proof.faults)))
-    return source, proof, said
+    return source, proof, repairs
 
 
 def _badness(proof: Proof, before: list[str]) -> tuple[int, int]:
@@ -78,9 +78,9 @@ def _title(finding: Diagnostic) -> str:
 
 
 def _staged_on_each_node(job: Job, places: Iterable[Span]) -> list[Edit]:
-    """The edits that run what stands there on each node, with what prepares the same folders; none where one cannot.
+    """The edits that run commands on each node, with those that prepare the same folders; none if that is impossible.
 
-    `places`: of the commands that bring data to the first node alone.
+    `places`: those of the commands that stage data only on the first node.
     """
     wanted = set(places)
     start = min((step.invocation.index for step in job.steps), default=0)
@@ -89,7 +89,7 @@ def _staged_on_each_node(job: Job, places: Iterable[Span]) -> list[Edit]:
     chosen = [each for each in before if any(_together(path, other) for path in _local(job, each) for other in folders)]
     if not folders or any(each.name == "cd" or each.name in _PREPARING and not _alone(job, each) for each in chosen):
         return []
-    # others only name it, as `export DATA=$TMPDIR/data` does
+    # others only name a folder, such as `export DATA=$TMPDIR/data`
     starts = dict.fromkeys(each.span.start for each in chosen if each.name in _PREPARING)
     return [insert(at, f"{_ON_EACH_NODE}{cpus_of(job)} ") for at in starts]
 
@@ -103,7 +103,7 @@ def _together(path: str, other: str) -> bool:
 
 
 def _alone(job: Job, command: Invocation) -> bool:
-    """Whether a command is all of its statement, so that srun can start it as it stands."""
+    """Whether a command is a whole statement, so that srun can start it unchanged."""
     context, start = command.context, command.span.start
     line = job.source.line_of(start)
     return (

@@ -1,8 +1,8 @@
-"""Another launcher in the place of the one that is written, for the same program with the same words.
+"""Replaces a launcher by another one, for the same program with the same words.
 
-What DeepSpeed's runner gives its programs besides their words, `--local_rank=N` (deepspeed/launcher/launch.py, 0.19),
-they get from any other launcher, too. Its own way to many nodes needs ssh, or a hostfile and a runner on each node that
-is told its number (`--no_ssh`, from 0.14.5 on).
+DeepSpeed's runner adds `--local_rank=N` to the words of its program (deepspeed/launcher/launch.py, 0.19), so other
+launchers do that as well. To reach other nodes it needs ssh, or a hostfile and a runner on each node with its node rank
+(`--no_ssh`, since 0.14.5).
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.editing.options import name_span
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Expansion, Pieces, expansions, text_of
-from sbatchlint.convert.wish import Goal, NotConvertible
+from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher, Setting
@@ -21,7 +21,7 @@ _MEETING = '--master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT"'
 
 
 class Target(NamedTuple):
-    """How a launcher is written for many nodes: its command and module, the option for this node, and the others."""
+    """How a launcher is written for several nodes: its command and module, the option for the node rank, the others."""
 
     command: str
     module: str
@@ -53,7 +53,7 @@ TARGETS = {
         "--module",
     ),
 }
-# Options that say where and how many processes start; the new launcher is told that in its own words.
+# Options for the number and place of processes, which the new launcher gets in its own syntax.
 _GEOMETRY = {
     "torchrun": "nnodes nproc_per_node node_rank master_addr master_port standalone rdzv_backend rdzv_endpoint rdzv_id",
     "accelerate": "num_processes num_machines machine_rank main_process_ip main_process_port multi_gpu gpu_ids "
@@ -67,7 +67,7 @@ _HOSTFILE = 'scontrol show hostnames "$SLURM_JOB_NODELIST" | sed \'s/$/ slots={g
 
 def start_other(job: Job, launch: Launch, target: str, goal: Goal, gpus: int) -> Iterator[Edit]:
     """The edits that start another launcher on every node, with the same program. Raises `NotConvertible`."""
-    launcher, made = launch.launcher, TARGETS[target]
+    launcher, new = launch.launcher, TARGETS[target]
     geometry = _GEOMETRY.get(launcher.kind)
     if geometry is None:
         raise NotConvertible(f"from {launcher.name} to {target} is not converted")
@@ -82,8 +82,8 @@ def start_other(job: Job, launch: Launch, target: str, goal: Goal, gpus: int) ->
     if target == "deepspeed":
         lines.append(_HOSTFILE.format(gpus=gpus))
     yield from exports_before(job, launch, lines)
-    command = _command(words.written(name_span(launch)), made)
-    program = _program(launcher, made)
+    command = _command(words.written(name_span(launch)), new)
+    program = _program(launcher, new)
     start = launch_words(target, gpus, command, f" \\\n{words.indentation}    ")
     if target == launcher.kind and "no_local_rank" not in launcher.flags:
         start = start.replace(" --no_local_rank", "")
@@ -91,14 +91,17 @@ def start_other(job: Job, launch: Launch, target: str, goal: Goal, gpus: int) ->
 
 
 def launch_words(target: str, gpus: int, command: str = "", between: str = " ") -> str:
-    """A launcher that a shell of each task tells its node, up to the program. `between`: the shell and its words."""
-    made = TARGETS[target]
-    shell = f'bash -c \'exec {command or made.command} {made.rank}="$SLURM_NODEID" "$@"\''
-    return f"{shell}{between}{target} {made.options.format(gpus=gpus)}"
+    """The words of a launcher up to its program, with a shell of each task that adds the node rank.
+
+    `between`: the separator after the command string of that shell.
+    """
+    new = TARGETS[target]
+    shell = f'bash -c \'exec {command or new.command} {new.rank}="$SLURM_NODEID" "$@"\''
+    return f"{shell}{between}{target} {new.options.format(gpus=gpus)}"
 
 
 def meeting(command: Invocation, port: str = PORT) -> list[str]:
-    """Lines that export where the processes meet, as far as the script does not, or exports its own node."""
+    """The lines that export MASTER_ADDR and MASTER_PORT, unless the script exports them from Slurm."""
     found = []
     for name, value in (("MASTER_ADDR", ADDRESS), ("MASTER_PORT", port)):
         known = exported(command, name)
@@ -108,7 +111,7 @@ def meeting(command: Invocation, port: str = PORT) -> list[str]:
 
 
 def _port(launch: Launch) -> str:
-    """The port that the launcher was told, as it is written."""
+    """The port of the launcher, as a shell word."""
     setting: Setting | None = launch.launcher.setting("master_port", "main_process_port")
     if setting is None or setting.value is None or setting.from_environment:
         return PORT
@@ -127,19 +130,19 @@ def _values(field: Pieces) -> list[tuple[str | None, Expansion | None]]:
     return [(each.text, each.expansion) for each in field]
 
 
-def _command(written: str, made: Target) -> str:
-    """The new launcher as the old one is written: as a module, in the same folder."""
+def _command(written: str, new: Target) -> str:
+    """The command of the new launcher in the form of the old one: as a module, or in the same folder."""
     before, module, _ = written.rpartition(" -m ")
     if module:
-        return f"{before} -m {made.module}"
+        return f"{before} -m {new.module}"
     folder = written.split()[0].rpartition("/")[0]
-    return f"{folder}/{made.command}" if folder else made.command
+    return f"{folder}/{new.command}" if folder else new.command
 
 
-def _program(launcher: Launcher, made: Target) -> str:
-    """What stands before the program's own words: how to run it, and with `--local_rank` where the old one gave it."""
-    if launcher.kind != "deepspeed" or made is TARGETS["deepspeed"] or "no_local_rank" in launcher.flags:
-        kinds = {"module": f"{made.is_module} ", "command": "--no_python "}
+def _program(launcher: Launcher, new: Target) -> str:
+    """The words before those of the program: how to run it, with `--local_rank` if the old launcher added that."""
+    if launcher.kind != "deepspeed" or new is TARGETS["deepspeed"] or "no_local_rank" in launcher.flags:
+        kinds = {"module": f"{new.is_module} ", "command": "--no_python "}
         return kinds.get(launcher.program_kind, "")
     run = {"module": "python -u -m ", "command": ""}.get(launcher.program_kind, "python -u ")
     return f'--no_python bash -c \'exec {run}"$0" --local_rank="$LOCAL_RANK" "$@"\' '

@@ -1,13 +1,13 @@
-"""What starts the processes of a script: launchers and steps, each as often as it is written."""
+"""The starts of processes in a script: launchers and steps, one for each place."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
-from sbatchlint.convert.kept import written_at
+from sbatchlint.convert.container_differences import written_at
+from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.convert.launcher import NAMES, setting_of
-from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher
 from sbatchlint.job.steps import Step
@@ -19,7 +19,10 @@ _MOST = 32
 
 
 class Start(NamedTuple):
-    """What starts the program: a launcher, or a step (the `number`-th) whose tasks are its processes, `program`."""
+    """A launcher, or a step whose tasks are the processes.
+
+    `number`: the index of the step, -1 for a launcher; `program`: what its tasks run, None if that is not one command.
+    """
 
     launch: Launch | None
     number: int = -1
@@ -38,9 +41,9 @@ class Start(NamedTuple):
 
 
 def places_of(job: Job) -> tuple[list[list[LaunchWorld]], list[Step]]:
-    """The launchers of several processes, by where they are started, and the steps of several tasks, once each.
+    """The launchers of several processes, by place, and the steps of several tasks, one for each place.
 
-    What an mpirun runs once, as before or after a computation, is not one of several.
+    An mpirun with one process, as before or after a computation, is left out.
     """
     found: dict[object, list[LaunchWorld]] = {}
     for world in find_worlds(job):
@@ -60,7 +63,7 @@ def _is_once(world: LaunchWorld) -> bool:
 
 
 def read_whole(job: Job) -> None:
-    """Raises `NotConvertible` for a job of which bash, or sbatchlint, does not read all."""
+    """Raises `NotConvertible` for a job that bash or sbatchlint does not read to its end."""
     if job.program.errors:
         line = job.line(job.span(*job.program.errors[0]).start)
         raise NotConvertible(f"bash cannot read it: a syntax error on line {line}")
@@ -69,17 +72,17 @@ def read_whole(job: Job) -> None:
 
 
 def starts_of(job: Job) -> list[Start]:
-    """The places of a job that start several processes, all in one way, in their order. Raises `NotConvertible`."""
+    """The starts of several processes, all of the same kind, in order. Raises `NotConvertible`."""
     read_whole(job)
     places, steps = places_of(job)
     starts = [_start_of_launch(job, each) for each in places]
     starts += [start_of_step(job, job.steps.index(each)) for each in steps]
     if len(starts) > 1:
         _refuse_different(job, starts)
-        around = [world.invocation for place in places for world in place] + [step.invocation for step in steps]
+        commands = [world.invocation for place in places for world in place] + [step.invocation for step in steps]
     else:
-        around = [world.invocation for place in places for world in place if world.invocation.context.may_repeat]
-    for command in around:
+        commands = [world.invocation for place in places for world in place if world.invocation.context.may_repeat]
+    for command in commands:
         if command.context.background is not None:
             line = job.line(command.span.start)
             raise NotConvertible(
@@ -89,22 +92,22 @@ def starts_of(job: Job) -> list[Start]:
 
 
 def _refuse_different(job: Job, starts: Sequence[Start]) -> None:
-    """Raises `NotConvertible` where one option block cannot be right for all of them."""
+    """Raises `NotConvertible` if one option block cannot be right for all of them."""
 
     def lines(which: Iterable[Start]) -> str:
         return ", ".join(map(str, sorted({each.line(job) for each in which})))
 
     if len(starts) > _MOST:
         raise NotConvertible(f"it starts processes in {len(starts)} places, more than {_MOST}: convert parts of it")
-    told = [None if each.launch is None else workers_of(each.launch) for each in starts]
-    number = next((each for each in told if each is not None), None)
-    ways: dict[object, list[Start]] = {}
-    for start, workers in zip(starts, told, strict=True):
-        ways.setdefault((start.kind, workers or number), []).append(start)
-    if len(ways) > 1:
-        said = " and ".join(f"line {lines(each)}" for each in ways.values())
+    counts = [None if each.launch is None else workers_of(each.launch) for each in starts]
+    number = next((each for each in counts if each is not None), None)
+    kinds: dict[object, list[Start]] = {}
+    for start, workers in zip(starts, counts, strict=True):
+        kinds.setdefault((start.kind, workers or number), []).append(start)
+    if len(kinds) > 1:
+        which = " and ".join(f"line {lines(each)}" for each in kinds.values())
         raise NotConvertible(
-            f"{said} start different numbers of processes, or in different ways: convert each as a script of its own"
+            f"{which} start different numbers of processes, or in different ways: convert each as a script of its own"
         )
     if starts[0].kind == "mpi" and number == 1:
         raise NotConvertible(f"lines {lines(starts)} start one process each, and which is to grow is not known")
@@ -143,7 +146,7 @@ def _start_of_launch(job: Job, worlds: Sequence[LaunchWorld]) -> Start:
 
 
 def _what_hides(launcher: Launcher) -> str:
-    """Which variable, or argument, may hold options of a launcher."""
+    """The variable or argument that may contain options of a launcher, as a clause; "" without one."""
     for field in launcher.argv[launcher.index + 1 :]:
         for piece in field:
             name = piece.expansion.name if piece.open and piece.expansion is not None else ""
@@ -155,17 +158,17 @@ def _what_hides(launcher: Launcher) -> str:
 
 
 def start_of_step(job: Job, number: int) -> Start:
-    """The start of the program by a step, which is the one of this number."""
+    """The start by the step with this index."""
     return Start(None, number, job.steps[number], _program_of(job, job.steps[number]))
 
 
 def start_again(job: Job, start: Start, left: int, first: Job) -> Start | None:
-    """The same start in a job with other counts, in which `left` launchers, this the first of them, are to be changed.
+    """The same start in the changed job; None if it shares words, as of an array, with a launcher already converted.
 
-    `first`: that job before any was. None where words that it shares with those, as of an array, have started it as
-    tasks of a step, which it was not before.
+    `left`: the number of starts not converted yet, of which this is the first. `first`: the job before the first
+    change. If the words are shared, the launcher now runs as tasks of a step, which it did not before.
     """
-    if start.launch is None:  # with other counts a step may look like one of single tasks
+    if start.launch is None:  # with the new option block a step may look like one of single tasks
         if start.number >= len(job.steps):
             raise NotConvertible("which steps it starts depends on how many nodes and tasks it has")
         return start_of_step(job, start.number)
@@ -177,7 +180,7 @@ def start_again(job: Job, start: Start, left: int, first: Job) -> Start | None:
 
 
 def count_by_slurm(job: Job) -> set[Edit]:
-    """The edits that take the number of nodes from Slurm where launchers read it as it is written in the script."""
+    """The edits that replace literal numbers of nodes, as options of launchers, by Slurm's variable."""
     found, text = set(), job.source.own.text
     for worlds in places_of(job)[0]:
         launcher = worlds[0].launcher
@@ -189,7 +192,7 @@ def count_by_slurm(job: Job) -> set[Edit]:
 
 
 def _program_of(job: Job, step: Step) -> Invocation | None:
-    """What the tasks of a step run; None where that is not one command."""
+    """The command that the tasks of a step run; None if it is not exactly one."""
     inside = [each for each in job.invocations if any(parent is step.invocation for parent in each.ancestors())]
     parents = {id(each.context.parent) for each in inside}
     found = [each for each in inside if id(each) not in parents]
@@ -197,13 +200,13 @@ def _program_of(job: Job, step: Step) -> Invocation | None:
 
 
 def workers_of(launch: Launch) -> int | None:
-    """How many workers a node has, where the launcher is told a number."""
+    """The workers per node set for the launcher; None if they are not set or unknown."""
     launcher = launch.launcher
     if launcher.kind == "mpi":
         processes = launcher.total_processes
         return None if processes is None else processes.number
     count, total = launcher.processes_per_task, launcher.total_processes
     if launcher.kind == "accelerate" and launcher.config_file is not None and launcher.machines is None:
-        return None if total is None else total.number  # on the one node that the script has
-    told = ("num_gpus", "include") if launcher.kind == "deepspeed" else (NAMES[launcher.kind].workers,)
-    return count if isinstance(count, int) and launcher.setting(*told) else None
+        return None if total is None else total.number  # the script has one node
+    names = ("num_gpus", "include") if launcher.kind == "deepspeed" else (NAMES[launcher.kind].workers,)
+    return count if isinstance(count, int) and launcher.setting(*names) else None

@@ -1,7 +1,7 @@
-"""`uv run` in containers of many nodes: the environment is made once, before all nodes use it.
+"""`uv run` in containers on several nodes: the environment is created once, before all nodes use it.
 
-Each `uv run` brings the environment of its project up to date; done by all nodes at once in a shared folder, they
-write the same files. So `uv sync` runs once, in a container of its own, and the launcher with `--no-sync`.
+Each `uv run` updates the environment of its project; on all nodes at once, in a shared folder, they would write the
+same files. So `uv sync` runs once, in a container of its own, and the launcher with `--no-sync`.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import lines_before
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
-from sbatchlint.convert.written import WrittenWords
+from sbatchlint.convert.written_words import WrittenWords
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import read, syntax
 from sbatchlint.job.containers import is_pyxis_option
@@ -22,7 +22,7 @@ _RUN = syntax(_SHARED, _FLAGS)
 
 
 def synced(job: Job, launch: Launch) -> Iterator[Edit]:
-    """The edits that make the environment once; none where nothing is to be made, or it is not known how."""
+    """The edits that create the environment once; none if that is not needed, or it is unknown how."""
     uv = next((each for each in launch.invocation.ancestors() if each.name == "uv"), None)
     container = launch.container
     if uv is None or container is None or len(uv.argv) < 2 or text_of(uv.argv[1]) != "run":
@@ -46,7 +46,7 @@ def _words(names: str) -> set[str]:
 
 
 def _in_container(job: Job, launch: Launch, uv: WrittenWords) -> str | None:
-    """What starts a command once in the container of a launch."""
+    """The words that start a command once in the container of a launch; None if they are unknown."""
     step = launch.step
     if launch.container is not None and launch.container.kind == "pyxis":
         if step is None or not step.certain:

@@ -1,12 +1,12 @@
-"""Between a launcher and tasks that are the processes themselves, which get their ranks from Slurm."""
+"""Replaces launchers by tasks, which get their ranks from Slurm, and tasks by launchers."""
 
 from collections.abc import Iterator
 from shlex import join
 
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import expansions, span_of, text_of
+from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.convert.replacing import launch_words, meeting
-from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.convert.words import (
     ADDRESS,
     LOOPBACK,
@@ -30,12 +30,12 @@ _VARIABLES = {
     "LOCAL_WORLD_SIZE": "$SLURM_NTASKS_PER_NODE",
 }
 RANKS = "export " + " ".join(f"{name}={value}" for name, value in _VARIABLES.items())
-# Options of mpirun that srun needs no counterpart of.
+# Options of mpirun that srun needs no counterpart for.
 _OF_MPIRUN = frozenset({"np", "allow-run-as-root", "oversubscribe", "bind-to-none"})
 
 
 def start_tasks(job: Job, launch: Launch) -> Iterator[Edit]:
-    """The edits that start a task for each GPU in the place of the launcher. Raises `NotConvertible`."""
+    """The edits that replace a launcher by a task per GPU. Raises `NotConvertible`."""
     words = CommandWords(job, launch)
     yield from without_geometry(job, launch.step)
     launcher = launch.launcher
@@ -48,7 +48,7 @@ def start_tasks(job: Job, launch: Launch) -> Iterator[Edit]:
 
 
 def shared_address(job: Job, step: Step) -> Iterator[Edit]:
-    """The edit by which tasks no longer look for each other on their own node, where the script tells them so."""
+    """The edit that replaces a loopback MASTER_ADDR of the script; none without one."""
     value = exported(step.invocation, "MASTER_ADDR")
     span = span_of(value) if value else Span(0, 0)
     text = job.source.own.text
@@ -64,8 +64,10 @@ def start_ranks(job: Job, launch: Launch) -> Iterator[Edit]:
         {option.name for option in launcher.all_options if not _is_needless(option.name, text_of(option.value or ()))}
     )
     if others:
-        told = f"-{others[0]}" if others[0] != "mca" else "-mca (OMPI_MCA_NAME=VALUE in the environment says the same)"
-        raise NotConvertible(f"what {launcher.name} is told by {told} is not converted: leave it out")
+        option = (
+            f"-{others[0]}" if others[0] != "mca" else "-mca (OMPI_MCA_NAME=VALUE in the environment says the same)"
+        )
+        raise NotConvertible(f"what {launcher.name} is told by {option} is not converted: leave it out")
     if launch.step is not None:
         raise NotConvertible(f"{launcher.name} stands under srun: leave one of them out")
     words = CommandWords(job, launch)
@@ -75,16 +77,16 @@ def start_ranks(job: Job, launch: Launch) -> Iterator[Edit]:
 
 
 def _is_needless(name: str, value: str | None) -> bool:
-    """Whether srun needs no word for an option of mpirun, or one that is known."""
+    """Whether srun needs no counterpart for an option of mpirun."""
     if name == "host":
         return value is not None and all(each.partition(":")[0] in LOOPBACK for each in value.split(","))
-    if name == "x":  # the environment is that of the job
+    if name == "x":  # srun passes on the environment
         return value is not None and "=" not in value
     return name in _OF_MPIRUN or (name, value) in (("map-by", "slot"), ("bind-to", "none"))
 
 
 def start_launcher(job: Job, step: Step, program: Invocation, target: str, gpus: int) -> Iterator[Edit]:
-    """The edits that start a launcher on each node in the place of the tasks of a step. Raises `NotConvertible`."""
+    """The edits that replace the tasks of a step by a launcher on each node. Raises `NotConvertible`."""
     python = python_of(program)
     if python is None or python.kind not in ("script", "module") or step.container is not None:
         raise NotConvertible("only a step that runs a Python program can be started by a launcher")

@@ -1,4 +1,4 @@
-"""The words of the one command that starts the program, as they stand in the script."""
+"""The words of the command that starts a launcher, as written in the script."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,7 +7,7 @@ from sbatchlint.analysis.editing.words import words_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, expansions, span_of
-from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, Setting
@@ -20,34 +20,34 @@ _READERS = SHELLS | {"eval"}
 ADDRESS = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 PORT = "$((20000 + SLURM_JOB_ID % 10000))"
-# What stands before the value that a variable has where nothing else is said: `${MASTER_ADDR:-localhost}`.
+# The text before the default of a variable: `${MASTER_ADDR:-localhost}`.
 _DEFAULT = Regex(r"\$\{\w+:?-$")
 _EXPANDED = Regex(
     r"--?[\w-]+(?:=|(?:[ \t]|\\\n)+)(\"?\$(?:\w+|\{\w+\}|\(\([^()\n]*\)\)|\([^()\n]*\))\"?)(?=[\s;&|)\"']|$)"
 )
 _VARIABLE = Regex(r'"?\$(?:(\w+)|\{(\w+)\})"?')
-# Options of srun that the option block of the wanted job decides.
+# Options of srun that the new option block sets.
 _GEOMETRY = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gpus-per-task", "gpus-per-node", "gpus", "gres")
 
 
 _SPECIAL = frozenset("'\"\\$`\n(){};&|<>")
 
-# srun before 23.11 does not inherit the CPUs of a task from the job.
+# From 22.05 to 23.02 srun does not inherit the CPUs per task from the job.
 _CPUS = ' --cpus-per-task="$SLURM_CPUS_PER_TASK"'
 
 
 def cpus_of(job: Job) -> str:
-    """The option by which an srun gets the CPUs of a task, with a space before it; none where the job asks for none."""
+    """The option for an srun to get the CPUs per task, with a space before it; "" if the job does not set them."""
     return _CPUS if job.request.has_option("cpus-per-task") else ""
 
 
 def srun_of(job: Job) -> str:
-    """The srun that starts a task wherever the option block asks for one."""
+    """The srun that starts all tasks of the option block."""
     return f"srun --kill-on-bad-exit=1{cpus_of(job)}"
 
 
 def without_geometry(job: Job, step: Step | None) -> Iterator[Edit]:
-    """Takes the numbers out of an srun that the option block decides. Raises `NotConvertible`."""
+    """The edits that remove options from an srun that the option block sets. Raises `NotConvertible`."""
     if step is None:
         return
     if job.request.has_option("cpus-per-task") and not _follows(step, "cpus-per-task"):
@@ -56,7 +56,7 @@ def without_geometry(job: Job, step: Step | None) -> Iterator[Edit]:
     for name in _GEOMETRY:
         option = step.options.get(name)
         if name == "cpus-per-task" and not job.request.has_option(name):
-            continue  # nothing else says it
+            continue  # nothing else sets it
         if option is not None and not _follows(step, name):
             edit = remove_step_option(job, step, option)
             if edit is None:
@@ -65,16 +65,16 @@ def without_geometry(job: Job, step: Step | None) -> Iterator[Edit]:
 
 
 def _follows(step: Step, name: str) -> bool:
-    """Whether an option of an srun has its value from Slurm's variables."""
+    """Whether the value of an srun option comes from Slurm's variables."""
     option = step.options.get(name)
     found = expansions(option.value or ()) if option is not None else ()
     return any(each.name.startswith("SLURM_") for each in found)
 
 
 def exports_before(job: Job, launch: Launch, lines: list[str], edits: Iterable[Edit] = ()) -> Iterator[Edit]:
-    """Lines before the command and of the edits that read what they set. Raises `NotConvertible`.
+    """The edit that adds lines before the command and the edits that read their variables. Raises `NotConvertible`.
 
-    What another command's lines export already is not exported again.
+    Variables that are already exported with the same value are left out.
     """
     lines = [each for each in lines if not _is_exported(job, launch.invocation, each)]
     if lines:
@@ -94,18 +94,18 @@ def _is_exported(job: Job, command: Invocation, line: str) -> bool:
 
 
 def is_of_daemon(container: object) -> bool:
-    """Whether something is a container that is not a child of the task that starts it, as docker's."""
+    """Whether it is a container of a daemon such as docker's, which is not a child of the task."""
     return isinstance(container, Container) and container.kind in ("docker", "podman")
 
 
 def refuse_daemon(container: Container | None) -> None:
-    """Raises `NotConvertible` for such a container."""
+    """Raises `NotConvertible` for a container of a daemon."""
     if container is not None and is_of_daemon(container):
         raise NotConvertible(f"{container.kind} is converted to pyxis or apptainer only; say --container")
 
 
 def exports_above(job: Job, start: int, lines: list[str]) -> list[Edit]:
-    """Lines before a command that begins its line, at `start`. Raises `NotConvertible`."""
+    """The edit that adds lines before a command at the start of its line. Raises `NotConvertible`."""
     edit = lines_above(job, start, lines)
     if edit is None and lines:
         raise NotConvertible(
@@ -115,21 +115,20 @@ def exports_above(job: Job, start: int, lines: list[str]) -> list[Edit]:
 
 
 def start_of(command: Invocation) -> int:
-    """Where a command begins, after an `exec` or the like before it."""
+    """The start of a command, after a leading `exec` or the like."""
     prefixed = command.name in ("exec", "time", "command") and len(command.argv) > 1
     return span_of(command.argv[1]).start if prefixed else command.name_span.start
 
 
 class CommandWords:
-    """Those of a launcher. Raises `NotConvertible` where they are not written in the script as they are.
+    """The words of a launcher. Raises `NotConvertible` if they are not literally in the script.
 
-    They may stand in a string: `CMD="torchrun … train.py"`, which `$CMD`, `eval` or `bash -c` runs. A string that is
-    split into words cannot hold quotes for the shell of a task, so that what is told to the launcher goes before the
-    variable: `bash -c 'exec "$0" --node_rank="$SLURM_NODEID" "$@"' $CMD`. A string that a shell reads again holds all
-    of it, with what its own quotes ask for.
+    They may be in a string: `CMD="torchrun … train.py"`, run by `$CMD`, `eval` or `bash -c`. A string that is split
+    into words cannot contain quotes for the shell of a task, so new options go before the variable: `bash -c 'exec "$0"
+    --node_rank="$SLURM_NODEID" "$@"' $CMD`. A string that a shell reads again gets them with the escapes it needs.
 
-    `quote`: the quote of that string; "" where they stand in none. `reader`: the shell or `eval` that reads it again;
-    None where it is split into words.
+    `quote`: the quote of that string; "" without one. `reader`: the shell or `eval` that reads it again; None if it is
+    split into words.
     """
 
     def __init__(self, job: Job, launch: Launch) -> None:
@@ -138,12 +137,12 @@ class CommandWords:
         self.launcher: Launcher = launch.launcher
         self.text = job.source.own.text
         command: Invocation = launch.invocation
-        around = list(enclosing_commands(command))
+        enclosing = list(enclosing_commands(command))
         self.words = words_of(job)
-        self.reader: Invocation | None = next((parent for parent in around if parent.name in _READERS), None)
-        # what stands in the strings of a container is for `InsideWords`
+        self.reader: Invocation | None = next((parent for parent in enclosing if parent.name in _READERS), None)
+        # strings in a container are handled by `InsideWords`
         self.quote = "" if launch.container is not None else self._quote()
-        for parent in around:
+        for parent in enclosing:
             if parent is self.reader and self.quote:
                 break
             command = parent
@@ -154,7 +153,7 @@ class CommandWords:
         self.srun = "" if launch.step is not None else f"{srun_of(job)} "
 
     def _quote(self) -> str:
-        """The quote of the string in which the words stand; "" without one."""
+        """The quote of the string that contains the words; "" without one."""
         launcher, name = self.launcher, name_span(self.launch)
         word = self.words.at(name.start) if name.end <= len(self.text) else None
         if word is None or not launcher.program_words:
@@ -163,11 +162,11 @@ class CommandWords:
         quote = self.text[span.start : span.start + 1]
         following = launcher.argv[min(launcher.index + 1, len(launcher.argv) - 1)]
         inside = [launcher.program_words[0]] if self.reader is not None else [launcher.argv[0], following]
-        held = all(span.start < span_of(field).start < span.end for field in inside)
-        return quote if held and quote in ('"', "'") else ""
+        in_string = all(span.start < span_of(field).start < span.end for field in inside)
+        return quote if in_string and quote in ('"', "'") else ""
 
     def start(self, command: Invocation, name: Span) -> int:
-        """Where the command begins that starts the launcher."""
+        """The start of the command that starts the launcher."""
         if not command.name_span.start <= name.start < name.end <= len(self.text):
             raise NotConvertible(
                 "the launcher's words stand elsewhere than in the command that starts it: write them there"
@@ -183,7 +182,7 @@ class CommandWords:
 
     @property
     def program_start(self) -> int:
-        """Where the program's words begin: its name, or the word that holds it, after the launcher's options."""
+        """The start of the program's words after the launcher's options: its name, or the word that contains it."""
         start = span_of(self.launcher.program_words[0]).start
         whole = self.launch.invocation.span
         if whole.start <= start < whole.end:
@@ -199,7 +198,7 @@ class CommandWords:
         return self.text[span.start : span.end]
 
     def origin(self, setting: Setting, value: str, variable: str) -> Edit | None:
-        """Gives the variable of the script from which a value comes another value, or the option itself `variable`."""
+        """The edit that sets the script's variable behind a value to `value`, or the option itself to `variable`."""
         piece = self._literal(setting.value)
         if piece is None:
             whole = self._expanded(setting)
@@ -227,7 +226,7 @@ class CommandWords:
         return self._replaced(piece, value)
 
     def times_nodes(self, setting: Setting) -> Edit | None:
-        """Multiplies a number of one node where the option reads it from a variable, which keeps what it counts."""
+        """The edit that multiplies a variable in an option by the number of nodes; None for another value."""
         span = self._expanded(setting)
         name = None if span is None else _VARIABLE.fullmatch(self.written(span))
         if span is None or name is None:
@@ -235,7 +234,7 @@ class CommandWords:
         return self._replaced(span, f"$((SLURM_NNODES * {name.group(1) or name.group(2)}))")
 
     def _expanded(self, setting: Setting) -> Span | None:
-        """Where a variable, or a sum, stands after the option as its whole value."""
+        """The span of a variable or an arithmetic expansion that is the whole value of an option; None without one."""
         if setting.at is None:
             return None
         start = place_of(self.launcher, setting).start
@@ -243,7 +242,7 @@ class CommandWords:
         return None if found is None else Span(*found.span(1))
 
     def _replaced(self, piece: Span, value: str) -> Edit:
-        """The value in double quotes where it stands bare, and is more than a number."""
+        """The edit to a new value, in double quotes if it is not in quotes yet and not a number."""
         quote = self.text[piece.start - 1 : piece.start]
         around = self.words.quote_around(piece.start)
         if "'" in (quote, around) and (self.reader is None or around != self.quote):
@@ -251,7 +250,7 @@ class CommandWords:
         return Edit(piece, value if quote == '"' or around or value.isdigit() or value == ADDRESS else f'"{value}"')
 
     def _literal(self, field: Pieces | None) -> Span | None:
-        """Where a value stands, if it stands there as it is."""
+        """The span of a value that is literally in the script; None without one."""
         if not field or any(piece.text is None or piece.expansion is not None for piece in field):
             return None
         span = Span(field[0].start, field[-1].end)
@@ -259,11 +258,11 @@ class CommandWords:
         return span if span.end <= len(self.text) and self.written(span) == text else None
 
     def without(self, name: str) -> Edit:
-        """Takes an option and its value out, up to the next word."""
-        given = [each for each in self.launcher.all_options if each.name == name]
-        if len(given) != 1:
+        """The edit that removes an option and its value, up to the next word."""
+        options = [each for each in self.launcher.all_options if each.name == name]
+        if len(options) != 1:
             raise NotConvertible(f"--{name} is given several times: write it once")
-        option, argv = given[0], self.launcher.argv
+        option, argv = options[0], self.launcher.argv
         start = place_of(self.launcher, Setting(option.value, option.span, option.at, name)).start
         after = argv[max(option.at, option.value_at) + 1]
         end = span_of(after).start
@@ -271,7 +270,7 @@ class CommandWords:
         if end <= start or end > len(self.text):  # the next word is written elsewhere
             between = [each for each in later if start < each <= self.job.source.line_of(start).end]
             end = min(between, default=start)
-        if not self._is_gap(start, end):  # it stands last there
+        if not self._is_gap(start, end):  # it is the last word there
             end = self._end_of(span_of(option.value or argv[option.at]))
             start = len(self.text[:start].rstrip(" "))
         if not self._is_gap(start, end):
@@ -280,23 +279,23 @@ class CommandWords:
             end -= 1
         lines = self.job.source.line_of(start).start, self.job.source.line_of(end).start
         if lines[0] < lines[1] and not (self.text[lines[0] : start] + self.text[lines[1] : end]).strip():
-            start, end = lines  # it has its line for itself: the next one stays as it is indented
+            start, end = lines  # it has its own line; the next line keeps its indentation
         return remove(Span(start, end))
 
     def _is_gap(self, start: int, end: int) -> bool:
-        """Whether nothing but words of one line, or of one that is continued, stands there."""
+        """Whether the range contains only words of one line, which may be continued."""
         gap = self.text[start:end]
         return bool(gap) and not ("\n" in gap and "\\\n" not in gap) and not any(each in gap for each in "()")
 
     def _end_of(self, value: Span) -> int:
-        """Where the word of a value ends, or the value where that stands in a string."""
+        """The end of the word of a value, or of the value itself in a string."""
         word = self.words.at(value.start)
         if word is None or value.end > len(self.text):
             return value.start
         return value.end if self.words.quote_around(value.start) else self.job.span(word.start, word.end).end
 
     def started(self, rank: str | None, added: list[str]) -> list[Edit]:
-        """The launcher under srun, with more options after its name; `rank`: one that a shell of the task expands."""
+        """The edits that start the launcher by srun with more options; `rank`: one that a shell of the task expands."""
         words = "".join(f" {each}" for each in added)
         srun, start, end = self.srun, self.prefix.start, self.prefix.end
         if self.quote:
@@ -307,16 +306,19 @@ class CommandWords:
         return self.wrapped_in_shell("", f" {rank}", words)
 
     def wrapped_in_shell(self, before: str, after: str = "", words: str = "") -> list[Edit]:
-        """The launcher started by a shell of each task, which does this before, and gives it this after its name."""
+        """The edits that start the launcher by a shell of each task.
+
+        `before`: commands of that shell before it; `after`: options that the shell adds; `words`: other options.
+        """
         srun, prefix, inside = self.srun, self.prefix, self._inside()
         first = []
         if inside is not None:
-            # The shell stands in the container, so that the words before it stay as they are.
+            # The shell runs in the container, so the words before it do not change.
             first, srun = [insert(prefix.start, srun)] if srun else [], ""
             prefix = Span(inside, prefix.end)
         self._must_be_plain(prefix)
-        said = f'{before}exec {self.written(prefix)}{after} "$@"'
-        start = f"{srun}bash -c '{said}' \\\n{self.indentation}    {self.launcher.kind}{words}"
+        command = f'{before}exec {self.written(prefix)}{after} "$@"'
+        start = f"{srun}bash -c '{command}' \\\n{self.indentation}    {self.launcher.kind}{words}"
         return [*first, Edit(prefix, start)]
 
     def _must_be_plain(self, prefix: Span) -> None:
@@ -326,7 +328,7 @@ class CommandWords:
             )
 
     def _inside(self) -> int | None:
-        """Where the last command begins that a shell may stand before; None: that is the whole command."""
+        """The start of the innermost command that can be put after a shell; None if it is the whole command."""
         each, container, found = self.launch.invocation, self.launch.container, None
         if container is not None and not container.passes("SLURM_NODEID"):
             return None
@@ -339,7 +341,7 @@ class CommandWords:
         return found if found is not None and found > self.prefix.start else None
 
     def _in_string(self, options: str, plain: str) -> Edit:
-        """The launcher started by srun, where its words stand in a string. `plain`: where no task has to be asked."""
+        """The edit that starts a launcher in a string by srun; `plain`: its options if no task has to expand any."""
         if self.reader is None:
             start = self.command.span.start
             if not self.srun or self.command.context.parent is not None:
@@ -352,11 +354,11 @@ class CommandWords:
             if self.srun:
                 return Edit(self.prefix, self.escaped(f"{self.srun}{self.written(self.prefix)}{plain}"))
             return Edit(end, self.escaped(f" {options}"))
-        said = f'exec {self.written(self.prefix)} {options} "$@"'
-        return Edit(self.prefix, self.escaped(f"{self.srun}bash -c '{said}' {self.launcher.kind}"))
+        command = f'exec {self.written(self.prefix)} {options} "$@"'
+        return Edit(self.prefix, self.escaped(f"{self.srun}bash -c '{command}' {self.launcher.kind}"))
 
     def escaped(self, content: str) -> str:
-        """Content as it has to stand in the string."""
+        """The content, escaped for the string."""
         if self.quote == "'":
             return content.replace("'", "'\\''")
         for letter in '\\"$`':
@@ -364,7 +366,7 @@ class CommandWords:
         return content
 
     def replaced(self, shell: str, end: int) -> Edit:
-        """The launcher and its options replaced by another start of the program, whose first word stands at `end`."""
+        """The edit that replaces the launcher and its options by another start of the program at `end`."""
         if not self.prefix.end < end <= len(self.text):
             raise NotConvertible("the program is named elsewhere than behind the launcher: write both as one command")
         gap = self.text[self.prefix.end : end]
@@ -385,12 +387,12 @@ class CommandWords:
             raise NotConvertible(
                 f"{self.launcher.name} and its program are written in two places: write them as one command"
             )
-        made = f"{self.srun}{before}{shell}"
-        return Edit(Span(self.prefix.start, end), self.escaped(made) if self.quote else made)
+        content = f"{self.srun}{before}{shell}"
+        return Edit(Span(self.prefix.start, end), self.escaped(content) if self.quote else content)
 
 
 def _passed_on(command: Invocation, end: int, options: str) -> str:
-    """A shell that passes on the words of a command, with options after the first that stand before `end`."""
+    """A shell that passes on the words of a command, and adds options after those before `end`."""
     count = next((at for at, field in enumerate(command.argv, 1) if span_of(field).end == end), 0)
     if not count:
         raise NotConvertible("the words that name the launcher are put together of several strings: write them as one")

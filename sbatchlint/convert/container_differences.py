@@ -1,4 +1,4 @@
-"""Whether the program still runs in the container in which it ran, with the same folders and variables."""
+"""Whether the program still runs in its container, with the same folders and variables."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,12 +11,12 @@ from sbatchlint.source.text import Span
 
 
 def written_at(command: Invocation) -> Span:
-    """Where the command of the script stands that runs this one, which may hold its words or read them."""
+    """The outermost command that runs this one."""
     return [command, *command.ancestors()][-1].span
 
 
 def containers_of_starts(job: Job) -> list[Container | None]:
-    """The container of each place in which processes of a job start, by a launcher or as the tasks of a step."""
+    """The containers (None: none) of the places where processes start, by a launcher or as tasks of a step."""
     found: dict[object, Container | None] = {}
     for launch in job.launches:
         if launch.launcher.spawns:
@@ -32,7 +32,7 @@ def containers_of_starts(job: Job) -> list[Container | None]:
 
 
 def differences(before: Sequence[Container | None], after: Sequence[Container | None]) -> list[str]:
-    """What containers had that those have not which stand in their places; several may have become one."""
+    """What is lost between containers and their replacements, as clauses; several may have become one."""
     lost: list[str] = []
     for at, container in enumerate(before):
         other = after[min(at, len(after) - 1)] if after else None

@@ -1,7 +1,7 @@
-"""A launcher that stands in a file beside the script: `bash train.sh`, `docker run … IMAGE bash train.sh`.
+"""A launcher in another file than the script: `bash train.sh`, `docker run … IMAGE bash train.sh`.
 
-The file stays as it is. What it leaves to variables (`--nnodes=${NNODES:-1}`), or torchrun to its own (PET_NNODES), is
-told by the script: the node by a shell of each task, all else by lines before the command.
+The file is not changed. The script sets the variables that it reads (`--nnodes=${NNODES:-1}`), or that torchrun reads
+(PET_NNODES): the node rank in a shell of each task, all others on lines before the command.
 """
 
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import lines_before_statement
 from sbatchlint.analysis.editing.words import words_of
 from sbatchlint.bash.values import expansions, span_of
+from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.convert.launcher import NAMES, Names, is_of_job, setting_of
-from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.convert.words import ADDRESS, PORT, refuse_daemon, srun_of, start_of, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Setting
@@ -19,39 +19,39 @@ from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# What stands before the value of a variable, in its place or where it is set.
+# The text before the value of a variable, as a default or in an assignment.
 _DEFAULT = Regex(r"\$\{(\w+):?-[\"']?$")
 _ASSIGNED = Regex(r"(?:^|[\s;\"'])([A-Za-z_]\w*)=[\"']?$")
-# What a file is advised to read, and what that is on one node.
+# The variables that a message suggests for a file, and their defaults for one node.
 _VARIABLES = Names("NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE")
 _NAMES = {"num_processes": "NUM_PROCESSES"}
 _DEFAULTS = {"NNODES": "1", "NODE_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
 
 
 class LauncherInFile:
-    """The launcher, and what tells it. Raises `NotConvertible`.
+    """The launcher, and how the script sets its options. Raises `NotConvertible`.
 
-    `command`: what starts the file; `first`: the outermost command around that, which srun starts. Both stand in the
-    script itself.
+    `command`: the command that starts the file; `first`: the outermost command that encloses it, which srun starts;
+    both are in the script itself. `rank`: the variable for the node rank, "" for none.
     """
 
     def __init__(self, job: Job, launch: Launch, gpus: int) -> None:
         self.job = job
         self.launch = launch
         refuse_daemon(launch.container)
-        around = [each for each in enclosing_commands(launch.invocation) if self._is_own(each.name_span)]
-        if not around:
+        enclosing = [each for each in enclosing_commands(launch.invocation) if self._is_own(each.name_span)]
+        if not enclosing:
             raise self._refuse("is not started by the script itself")
-        self.command, self.first = around[0], around[-1]
+        self.command, self.first = enclosing[0], enclosing[-1]
         container = launch.container
         if container is not None and not container.passes("SLURM_NODEID"):
             raise NotConvertible("its container does not get the environment of the job, and cannot know its node")
         self.edits: list[Edit] = []
         self.lines: list[str] = []
         self.rank = ""
-        self._tell(NAMES[launch.launcher.kind], gpus)
+        self._set_options(NAMES[launch.launcher.kind], gpus)
 
-    def _tell(self, names: Names, gpus: int) -> None:
+    def _set_options(self, names: Names, gpus: int) -> None:
         launcher = self.launch.launcher
         others = [
             option.name
@@ -61,21 +61,21 @@ class LauncherInFile:
         if others:
             raise self._refuse(f"has --{others[0]}, with which it is one of one node: leave that out there")
         workers = f"$((SLURM_NNODES * {gpus}))" if launcher.kind == "accelerate" else str(gpus)
-        wanted = Names("$SLURM_NNODES", "$SLURM_NODEID", ADDRESS, PORT, workers)
+        values = Names("$SLURM_NNODES", "$SLURM_NODEID", ADDRESS, PORT, workers)
         missing = []
-        for name, variable, value in zip(names, _VARIABLES, wanted, strict=True):
+        for name, suggestion, value in zip(names, _VARIABLES, values, strict=True):
             setting = setting_of(launcher, name)
             if setting is not None and (setting.text == value or self._may_stay(name, names, setting)):
                 continue
-            told = launcher.variables.get(name) if setting is None else self._variable(setting)
-            if told is None:
-                missing.append(f"--{name}=${{{_NAMES.get(name, variable)}:-{_DEFAULTS.get(variable, gpus)}}}")
+            variable = launcher.variables.get(name) if setting is None else self._variable(setting)
+            if variable is None:
+                missing.append(f"--{name}=${{{_NAMES.get(name, suggestion)}:-{_DEFAULTS.get(suggestion, gpus)}}}")
             elif name == names.rank:
-                self.rank = told
+                self.rank = variable
             elif setting is not None and (piece := self._assigned(setting)) is not None:
                 self.edits.append(Edit(piece, value if self._is_quoted(piece) else _quoted(value)))
             else:
-                self.lines.append(f"export {told}={_quoted(value)}")
+                self.lines.append(f"export {variable}={_quoted(value)}")
         if missing:
             raise self._refuse(f"cannot be told from here what it has to know: write {' '.join(missing)} there")
 
@@ -83,7 +83,7 @@ class LauncherInFile:
         return name == names.port or name == names.address and is_of_job(setting)
 
     def _variable(self, setting: Setting) -> str | None:
-        """The variable that gives a value, and that the file does not set itself."""
+        """The variable that a value comes from and that the file does not set itself; None without one."""
         if setting.from_environment:
             return setting.name
         found = expansions(setting.value or ())
@@ -98,7 +98,7 @@ class LauncherInFile:
         return default.group(1) if default else assigned.group(1) if assigned else None
 
     def _assigned(self, setting: Setting) -> Span | None:
-        """Where the script itself gives the variable its value, as it is."""
+        """The literal value that the script itself assigns to the variable; None without one."""
         span = span_of(setting.value) if setting.value else Span(0, 0)
         plain = self._is_own(span) and self.job.source.slice(span) == setting.text
         return span if plain and span.end > span.start else None
@@ -123,8 +123,8 @@ class LauncherInFile:
     def notes(self) -> str:
         lines = [each.removeprefix("export ").partition("=")[0] for each in self.lines]
         launcher = self.launch.launcher
-        told = ", ".join([*lines, *([self.rank] if self.rank else [])])
-        return f"{launcher.name} on line {self.job.line(launcher.span.start)} is told {told}, which it reads"
+        names = ", ".join([*lines, *([self.rank] if self.rank else [])])
+        return f"{launcher.name} on line {self.job.line(launcher.span.start)} is told {names}, which it reads"
 
     def started(self) -> Iterator[Edit]:
         """The edits that start the file on every node."""
@@ -150,7 +150,7 @@ class LauncherInFile:
         if srun:
             yield insert(first, srun)
         if self.rank:
-            # the shell of the task reads it: that of the string
+            # expanded by the shell of the task, which reads the string
             dollar = "$" if words_of(job).quote_around(start) == "'" else "\\$"
             yield insert(start, f"{self.rank}={dollar}SLURM_NODEID ")
 

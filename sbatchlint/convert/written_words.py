@@ -1,4 +1,4 @@
-"""The words of a command as a shell reads them: as the script has them, quotes and variables included."""
+"""The words of a command as written in the script, with quotes and variables."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,16 +8,16 @@ from sbatchlint.bash.syntax.tree import ArrayLiteral, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, text_of
-from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.job import Job
 from sbatchlint.job.argv import quoted
 from sbatchlint.source.text import Span
 
 
 class WrittenWords:
-    """Those of one command that stands in the script itself. Raises `NotConvertible` where one is not known.
+    """The words of a command in the script itself. Raises `NotConvertible` if one is unknown.
 
-    A word that gives several (`$DOCKER_OPTIONS`) is written out, where its value is known.
+    A word that expands to several (`$DOCKER_OPTIONS`) is replaced by these, if its value is known.
     """
 
     def __init__(self, job: Job, command: Invocation) -> None:
@@ -35,7 +35,7 @@ class WrittenWords:
         self.first = first
         before = len(first.argv) - len(command.argv)
         self._words = {at - before: word for at, word in _aligned(job, words, first.argv).items()}
-        # Those of an array are as good where the array is written out.
+        # The elements of an array are used in the place of its expansion.
         arrays = nodes_of(job.program, ArrayLiteral)
         spans = {known.span(element): element for array in arrays for element in array.elements}
         owners = [_owner(list(spans), field) for field in command.argv]
@@ -46,7 +46,7 @@ class WrittenWords:
         }
 
     def span(self, at: int) -> Span | None:
-        """Where the word of this index stands; None where it stands for several, or for none."""
+        """The span of the word with this index; None if it is one of several that a word expands to."""
         word = self._words.get(at)
         return None if word is None else self.job.span(word.start, word.end)
 
@@ -63,7 +63,7 @@ class WrittenWords:
         return quoted(known)
 
     def value(self, at: int, option_at: int) -> str:
-        """The value of an option, which stands in a word of its own or after the option's name."""
+        """The value of an option, which is a separate word or follows the name of the option."""
         text = self.text(at)
         if at != option_at:
             return text
@@ -86,10 +86,10 @@ def _holds(job: Job, words: Sequence[object], offset: int) -> bool:
 
 
 def _aligned(job: Job, words: list[Word], argv: Sequence[Pieces]) -> dict[int, Word]:
-    """The words by the index of the one field that each gives.
+    """The words that expand to exactly one field, by the index of that field.
 
-    A field of which something stands in a word is that word's. Those of variables alone stand between such fields, and
-    are one word's each where they are as many as these words.
+    A field with literal parts belongs to the word with these. Fields between such fields consist of variables only;
+    they belong to one word each if they are as many as the words there.
     """
     spans = [job.span(each.start, each.end) for each in words]
     owners: list[tuple[int, int]] = [(-1, -1)]  # index of a field, and of its word
@@ -113,7 +113,7 @@ def _aligned(job: Job, words: list[Word], argv: Sequence[Pieces]) -> dict[int, W
 
 
 def _owner(spans: Sequence[Span], field: Pieces) -> int | None:
-    """The number of the word in which something of a field stands."""
+    """The index of the word that contains a part of a field; None without one."""
     places = [each.start if each.expansion is None else each.expansion.span.start for each in field]
     found = (n for n, span in enumerate(spans) if any(span.start <= place < span.end for place in places))
     return next(found, None)

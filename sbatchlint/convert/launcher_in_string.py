@@ -1,7 +1,7 @@
-"""A launcher inside of a string that a shell in a container reads: `apptainer exec IMAGE bash -c "cd /w; torchrun …"`.
+"""A launcher inside a string that a shell in a container reads: `apptainer exec IMAGE bash -c "cd /w; torchrun …"`.
 
-All of the container runs on every node, and no further shell is needed: the one that reads the string is told its node
-by Slurm, as far as the container takes the environment of the job over.
+The whole container runs on every node, and no other shell is needed: the one that reads the string gets its node from
+Slurm, if the container inherits the environment of the job.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import DOLLARS, is_proven, name_span
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions
-from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.convert.words import CommandWords
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Setting
@@ -18,18 +18,18 @@ from sbatchlint.programs import programs_with
 from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.text import Span
 
-# Commands that may run on every node as well as on one.
+# Commands that may run on every node.
 _HARMLESS = frozenset({
     "[", "[[", ".", ":", "activate", "cat", "cd", "date", "declare", "echo", "env", "exec", "exit", "export",
     "hostname", "ls", "module", "nvidia-smi", "printf", "pwd", "read", "rocm-smi", "set", "shopt", "sleep",
     "source", "test", "time", "trap", "true", "type", "ulimit", "umask", "unset", "wait", "which",
 })  # fmt: skip
-# What changes the container, which every node has one of.
+# Commands that change the container, of which every node has one.
 _INSTALLING = programs_with("installs")
 
 
 class InsideWords(CommandWords):
-    """The words of a launcher in such a string. Raises `NotConvertible` where they cannot be changed there."""
+    """The words of a launcher in such a string. Raises `NotConvertible` if they cannot be changed there."""
 
     def start(self, command: Invocation, name: Span) -> int:
         if name.end > len(self.text):
@@ -39,7 +39,7 @@ class InsideWords(CommandWords):
         return command.name_span.start
 
     def origin(self, setting: Setting, value: str, variable: str) -> Edit | None:
-        """The option's own value, as what stands in the string runs on all nodes."""
+        """Changes the value of the option itself, since the string runs on all nodes."""
         piece = self._literal(setting.value)
         if piece is None:
             raise NotConvertible(f"the value of {setting.name} is put together of several parts: write it as one")
@@ -66,10 +66,10 @@ class InsideWords(CommandWords):
                 for expansion in expansions(setting.value or ())
             )
 
-        taken_out = [self.without(name)] if name in self.launcher.options else []
+        removed = [self.without(name)] if name in self.launcher.options else []
         for dollar in DOLLARS:
             edits = [*before, insert(end, f" {option.replace('$', dollar)}{words}")]
-            if is_proven(self.job, self.launch, [*edits, *taken_out], accept):
+            if is_proven(self.job, self.launch, [*edits, *removed], accept):
                 return edits
         raise NotConvertible(f"{self.launcher.name} cannot be told its node inside of this string")
 
@@ -78,22 +78,22 @@ class InsideWords(CommandWords):
 
 
 def is_inside(job: Job, launch: Launch) -> bool:
-    """Whether a launcher stands in a string that a container's shell reads."""
+    """Whether a launcher is in a string that a shell in a container reads."""
     return launch.container is not None and job.in_quoted_text(launch.launcher.span.start)
 
 
 def is_in_other_file(job: Job, launch: Launch) -> bool:
-    """Whether a launcher stands in another file than the script."""
+    """Whether a launcher is in another file than the script."""
     return name_span(launch).end > len(job.source.own.text)
 
 
 def on_every_node(job: Job, launch: Launch) -> Iterator[str]:
-    """What else the string, or the file, runs, on all nodes now."""
+    """To-dos for the other commands of the string or the file, which now run on all nodes."""
     if not is_inside(job, launch) and not is_in_other_file(job, launch):
         return
-    around = [launch.invocation, *launch.invocation.ancestors()]
-    shell = next((each for each in around[1:] if not isinstance(each.spawn.info, Step) and each.text is not None), None)
-    own = {each.span for each in around}
+    enclosing = list(launch.invocation.ancestors())
+    shell = next((each for each in enclosing if not isinstance(each.spawn.info, Step) and each.text is not None), None)
+    own = {each.span for each in (launch.invocation, *enclosing)}
     for command in () if shell is None else shell.descendants():
         known = command.name in _HARMLESS | _INSTALLING or command.span in own
         if not known and launch.invocation not in command.ancestors():
