@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sbatchlint.cli.diagnose import judged
-from sbatchlint.diagnose.joining import Answer, rows_of
+from sbatchlint.diagnose.answers import Answer, rows_of
 from sbatchlint.source.text import Source
 
 HEAD = "#!/bin/bash\n#SBATCH --ntasks=4\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sbatchlint.diagnose.joining import rows_of
+from sbatchlint.diagnose.answers import rows_of
 from sbatchlint.diagnose.run import Run, judged
 from sbatchlint.settings import Overrides
 

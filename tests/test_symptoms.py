@@ -8,9 +8,9 @@ from string import Formatter
 
 import pytest
 
+from sbatchlint.diagnose.answers import overrides_for, picture_of
 from sbatchlint.diagnose.diagnosis import diagnose
 from sbatchlint.diagnose.findings import Findings, Symptoms
-from sbatchlint.diagnose.joining import overrides_for, picture_of
 from sbatchlint.diagnose.reading import add_context, read_log
 from sbatchlint.diagnose.symptom import Example, Symptom
 from sbatchlint.diagnose.symptoms import symptoms

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sbatchlint.cli.diagnose import judged
-from sbatchlint.diagnose.joining import rows_of
+from sbatchlint.diagnose.answers import rows_of
 
 
 class Score(NamedTuple):

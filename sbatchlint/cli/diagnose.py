@@ -3,7 +3,7 @@
 import sys
 
 from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, formatter, overrides
-from sbatchlint.diagnose.joining import Answer, Picture, codes_of
+from sbatchlint.diagnose.answers import Answer, Picture, codes_of
 from sbatchlint.diagnose.run import Run, judged
 from sbatchlint.report.cells import escape
 from sbatchlint.report.model import shown_path

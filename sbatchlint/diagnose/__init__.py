@@ -1,1 +1,1 @@
-"""From the log of a failed job to the line of the script that caused it. Nothing of this is loaded for linting."""
+"""Finds the line of a script that caused the failure in the log of its job; not loaded for linting."""

@@ -1,4 +1,4 @@
-"""What sacct and `scontrol show job` say of a job: state, exit code, reason, limits, the script."""
+"""Records of jobs from sacct and `scontrol show job`: state, exit code, reason, limits, the script."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 from sbatchlint.diagnose.symptom import Account
 from sbatchlint.source.files import InputError
 
-# The names of one thing in sacct, scontrol, and the JSON of both.
+# The names of a field in sacct, scontrol, and the JSON of both.
 _NAMES = {
     "job": ("JobID", "JobId", "JobIDRaw", "job_id"),
     "state": ("State", "JobState", "job_state", "state"),
@@ -20,7 +20,7 @@ _LIMITS = (
     "NumNodes", "NCPUS", "NumCPUs", "Partition", "NodeList", "ReqTRES", "AllocTRES", "Command", "StdOut", "StdErr",
     "JobName", "WorkDir", "SubmitLine", "BatchHost",
 )  # fmt: skip
-# Of the steps of a job, sacct shows one a line: the worst state counts.
+# sacct prints a line for each step of a job: the worst state counts.
 _WORST = (
     "OUT_OF_ME", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "DEADLINE", "TIMEOUT", "PREEMPTED", "REQUEUED",
     "CANCELLED", "FAILED", "COMPLETED",
@@ -28,7 +28,7 @@ _WORST = (
 
 
 def read_account(text: str, path: str) -> Account:
-    """Reads a record of a job, in any of the forms. Raises `InputError` where it is none of them."""
+    """The record of a job in any of these formats. Raises `InputError` for another format."""
     stripped = text.strip()
     records: list[Mapping[str, str]]
     if stripped.startswith(("{", "[")):
@@ -66,7 +66,7 @@ def _of(record: Mapping[str, str], what: str) -> str:
 
 
 def _of_table(text: str) -> list[Mapping[str, str]]:
-    """The table that sacct prints: in columns under dashes, or with `|` between (-P, -p)."""
+    """The rows of the table that sacct prints: in columns under dashes, or separated by `|` (-P, -p)."""
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return []
@@ -89,7 +89,7 @@ def _of_json(value: Any) -> list[Mapping[str, str]]:
 
 
 def _flat(job: Mapping[str, Any]) -> Mapping[str, str]:
-    """A job of JSON with the names that sacct prints."""
+    """A job in JSON, with the field names that sacct prints."""
     state = job.get("job_state", job.get("state"))
     reason = job.get("state_reason", "")
     if isinstance(state, dict):
@@ -109,7 +109,7 @@ def _flat(job: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _number(value: Any) -> Any:
-    """Numbers are objects since the data_parser plugins: {"set": true, "infinite": false, "number": 5}."""
+    """A number, which is an object since the data_parser plugins: {"set": true, "infinite": false, "number": 5}."""
     return value.get("number") if isinstance(value, dict) else value
 
 

@@ -1,6 +1,6 @@
-"""The answers as annotations of GitHub Actions, on the lines of the script that are to blame."""
+"""The diagnosis as annotations of GitHub Actions, on the lines of the script to blame."""
 
-from sbatchlint.diagnose.joining import rows_of
+from sbatchlint.diagnose.answers import rows_of
 from sbatchlint.diagnose.run import Run
 from sbatchlint.report.github import command
 from sbatchlint.report.model import shown_path

@@ -1,10 +1,10 @@
-"""The answers as JSON: one object, best first."""
+"""The diagnosis as one JSON object."""
 
 import json
 from collections.abc import Callable
 from typing import Any
 
-from sbatchlint.diagnose.joining import Answer, codes_of, rows_of
+from sbatchlint.diagnose.answers import Answer, codes_of, rows_of
 from sbatchlint.diagnose.run import Run
 from sbatchlint.report.json import clean
 from sbatchlint.report.model import shown_path
@@ -12,7 +12,7 @@ from sbatchlint.source.secrets import masked
 
 
 def render(run: Run, diff: Callable[[Answer], str]) -> str:
-    """`diff`: what --fix would change for an answer."""
+    """The JSON text; `diff`: returns the changes by --fix for an answer."""
     value = {
         "script": None if run.source is None else clean(shown_path(run.source.path)),
         "logs": [clean(shown_path(each)) for each in run.logs],
@@ -22,7 +22,7 @@ def render(run: Run, diff: Callable[[Answer], str]) -> str:
              "symptom": noise.event.symptom.id, "count": noise.event.count}
             for noise in run.diagnosis.noise
         ],
-        "notes": [_said(each) for each in run.notes],
+        "notes": [_clean(each) for each in run.notes],
     }  # fmt: skip
     return json.dumps(value, indent=2) + "\n"
 
@@ -32,18 +32,18 @@ def _answer(answer: Answer, run: Run, diff: Callable[[Answer], str]) -> dict[str
     return {
         "symptom": event.symptom.id,
         "title": event.symptom.title,
-        "log": {"path": clean(shown_path(event.path)), "rows": list(event.rows), "text": _said(event.text)},
+        "log": {"path": clean(shown_path(event.path)), "rows": list(event.rows), "text": _clean(event.text)},
         "count": event.count,
         "tasks": sorted(event.tasks)[:100],
         "where": answer.where,
         "confidence": answer.confidence,
-        "cause": _said(answer.says),
+        "cause": _clean(answer.says),
         "script_rows": rows_of(answer, run.source),
         "codes": codes_of(answer.findings),
-        "fix": _said(answer.advice),
-        "diff": _said(diff(answer)) or None,
+        "fix": _clean(answer.advice),
+        "diff": _clean(diff(answer)) or None,
     }
 
 
-def _said(text: str) -> str:
+def _clean(text: str) -> str:
     return clean(masked(text))

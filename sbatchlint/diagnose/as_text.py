@@ -1,8 +1,8 @@
-"""The answers for people: the decisive line, what it means, the lines of the script with their fix; the rest folded."""
+"""The diagnosis as text: the decisive line, its meaning, the lines of the script with their fix; the rest shortened."""
 
 import os
 
-from sbatchlint.diagnose.joining import Answer, codes_of
+from sbatchlint.diagnose.answers import Answer, codes_of
 from sbatchlint.diagnose.ranking import Noise
 from sbatchlint.diagnose.run import Run
 from sbatchlint.diagnose.symptom import Event
@@ -15,7 +15,7 @@ from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.secrets import masked
 from sbatchlint.source.text import Source, Span
 
-# So many messages of noise, lines of the script, and rows of the decisive line are shown.
+# The most messages of noise, lines of the script, and rows of the decisive line that are shown.
 MOST_NOISE, MOST_ROWS, MOST_TEXT = 6, 6, 4
 _COLOURS = {"certain": "error", "likely": "warning", "possible": "info"}
 _WHERE = {
@@ -34,21 +34,21 @@ _SHORT = {
 
 
 def render(run: Run, terminal: Terminal) -> str:
-    """The report."""
+    """The text of a diagnosis."""
     found = run.diagnosis.answers
     lines = [f"note: {_shown(each)}" for each in run.notes]
     if not found:
         logs = "1 log" if len(run.logs) == 1 else f"{len(run.logs)} logs"
-        looked = f"{logs} ({run.lines} lines)" if run.logs else "the record of the job"
-        lines.append(f"Nothing in {looked} says what went wrong.")
+        where = f"{logs} ({run.lines} lines)" if run.logs else "the record of the job"
+        lines.append(f"Nothing in {where} says what went wrong.")
         lines.extend(_noise(run.diagnosis.noise, run, terminal))
         return "\n".join(lines) + "\n"
     lines.extend(_answer(found[0], run, terminal))
     if len(found) > 1:
         lines.append("")
     for other in found[1:]:
-        said = f"{_shown(other.says)} ({escape(_SHORT[other.where])}): {_shown(other.advice)}"
-        lines.extend(_field("or", said, terminal))
+        alternative = f"{_shown(other.says)} ({escape(_SHORT[other.where])}): {_shown(other.advice)}"
+        lines.extend(_field("or", alternative, terminal))
     lines.extend(_noise(run.diagnosis.noise, run, terminal))
     return "\n".join(lines) + "\n"
 
@@ -59,14 +59,14 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
     lines = [f"{kind} {terminal.style('bold', escape(event.symptom.title))}"]
     gutter = max(len(str(max(event.rows))), 2)
     times = "" if event.count == 1 else f" ({event.count} times{_who(event)})"
-    arrow, beside = (terminal.style("gutter", " " * gutter + sign) for sign in ("--> ", " | "))
+    arrow, margin = (terminal.style("gutter", " " * gutter + sign) for sign in ("--> ", " | "))
     number = terminal.style("gutter", f"{event.row:>{gutter}} | ")
     lines.append(f"{arrow}{_shown(shown_path(event.path))}:{event.row}{times}")
     frame = own_frame(event.above)
     if frame:
-        lines.append(beside + terminal.style("dim", Line(masked(frame), [], terminal.width - gutter - 4).text))
-    text = _whole(event.text, terminal.width - gutter - 4)
-    lines.extend((beside if part else number) + each for part, each in enumerate(text))
+        lines.append(margin + terminal.style("dim", Line(masked(frame), [], terminal.width - gutter - 4).text))
+    text = _rows(event.text, terminal.width - gutter - 4)
+    lines.extend((margin if part else number) + each for part, each in enumerate(text))
     lines.append("")
     lines.extend(_field("cause", _shown(answer.says), terminal))
     lines.extend(_field("where", _where(answer, run), terminal))
@@ -87,17 +87,17 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
 
 
 def _where(answer: Answer, run: Run) -> str:
-    said = _WHERE[answer.where]
+    where = _WHERE[answer.where]
     if run.source is None:
         if answer.where == "submission":
             return "what the job was given: by its script (--script SCRIPT), by the command line, or by a program"
-        return said if answer.where != "script" else f"{said}, which was not given (--script SCRIPT)"
+        return where if answer.where != "script" else f"{where}, which was not given (--script SCRIPT)"
     name = escape(shown_path(run.source.path))
     if answer.where != "script":
-        return f"{said}; nothing in {name} explains it"
+        return f"{where}; nothing in {name} explains it"
     if not answer.proven:
-        return f"{said}, {name}, though nothing that is seen in it shows that"
-    return f"{said}, {name}" + (f" ({', '.join(codes_of(answer.findings))})" if answer.findings else "")
+        return f"{where}, {name}, though nothing that is seen in it shows that"
+    return f"{where}, {name}" + (f" ({', '.join(codes_of(answer.findings))})" if answer.findings else "")
 
 
 def _field(name: str, text: str, terminal: Terminal) -> list[str]:
@@ -106,7 +106,7 @@ def _field(name: str, text: str, terminal: Terminal) -> list[str]:
 
 
 def _script(source: Source, spans: tuple[Span, ...], terminal: Terminal) -> list[str]:
-    """The lines of a script that are to blame."""
+    """The lines of a script with these spans underlined."""
     rows: dict[int, list[Label]] = {}
     for span in spans:
         row = source.row(span.start)
@@ -122,7 +122,7 @@ def _script(source: Source, spans: tuple[Span, ...], terminal: Terminal) -> list
 
 
 def _noise(noise: list[Noise], run: Run, terminal: Terminal) -> list[str]:
-    """What else stands in the logs, each message on a line."""
+    """The other messages in the logs, one on each line."""
     if not noise:
         return []
     lines = ["", terminal.style("dim", "not the cause:")]
@@ -139,8 +139,8 @@ def _noise(noise: list[Noise], run: Run, terminal: Terminal) -> list[str]:
     return lines
 
 
-def _whole(text: str, room: int) -> list[str]:
-    """The decisive line, on as many rows as are worth it."""
+def _rows(text: str, room: int) -> list[str]:
+    """The decisive line on at most `MOST_TEXT` rows."""
     shown = _shown(text)
     rows = [shown[at : at + room] for at in range(0, len(shown), room)] or [""]
     return rows if len(rows) <= MOST_TEXT else [*rows[: MOST_TEXT - 1], rows[MOST_TEXT - 1][: room - 3] + "..."]

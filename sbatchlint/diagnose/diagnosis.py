@@ -1,27 +1,27 @@
-"""From logs and a script to the answers, best first."""
+"""The diagnosis of a failure from logs and a script."""
 
 from typing import NamedTuple
 
-from sbatchlint.diagnose.bearing import related_places
+from sbatchlint.diagnose.answers import Answer, Picture, answers
 from sbatchlint.diagnose.findings import Findings
-from sbatchlint.diagnose.joining import Answer, Picture, answers
 from sbatchlint.diagnose.ranking import FOLLOWS, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
+from sbatchlint.diagnose.related import related_places
 from sbatchlint.diagnose.symptom import Account, Event
 from sbatchlint.diagnose.unread import unread
 
-# Other things that the first event may come from, which are named where its cause is not certain.
+# The most alternatives that are named if the cause is not certain.
 MOST_ALTERNATIVES = 2
 
 
 class Diagnosis(NamedTuple):
-    """`answers`: best first, those behind the first are other possibilities; `noise`: what else stands in the logs."""
+    """`answers`: the best, then alternatives; `noise`: the other events in the logs."""
 
     answers: list[Answer]
     noise: list[Noise]
 
 
 def diagnose(findings: Findings, picture: Picture | None, account: Account | None = None) -> Diagnosis:
-    """Judges what was found in the logs."""
+    """The diagnosis of the findings in logs."""
     counts: dict[str, int] = {}
     for event in findings.events.values():
         counts[event.symptom.id] = counts.get(event.symptom.id, 0) + event.count
@@ -29,7 +29,7 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
         event.symptoms, event.account = counts, account
     ranked = rank(findings)
     done = account is not None and account.state.startswith("COMPLETED")
-    # messages that only have the form of errors say more than that some task failed; a traceback that is cut does not
+    # a message in the form of an error says more than that a task failed, but not the beginning of a cut traceback
     vague = [each for each in ranked.teardown if each.symptom.near_end and not announces_nothing(each)]
     failed = account is not None and account.state != "" and not done
     best: list[Answer] = []
@@ -56,8 +56,10 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
 
 
 def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vague: bool) -> list[Answer]:
-    """The answers for the event that explains the failure: the first of all, but where only a later one is proven.
-    Without `vague` what is only possible does not count: srun may report a task before its last words arrive."""
+    """The answers for the event that explains the failure: the first one, unless only a later one is proven.
+
+    `vague`: answers that are only possible count, too; srun may report a task before the output of that task arrives.
+    """
     judged = [found for event in events[:40] if (found := answers(event, picture))]
     proven = [found for found in judged if found[0].proven and found[0].confidence == "certain"]
     if needs_proof:
@@ -81,7 +83,7 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
 
 
 def _follow(events: list[Event], teardown: list[Event], root: Event | None) -> list[Noise]:
-    """All events but the one that is the answer."""
+    """All events except the answer, as noise."""
     after = FOLLOWS if root is not None else WENT_ON
     found = [Noise(each, after if root is None or _later(each, root) else "not the first failure") for each in events]
     found += [Noise(each, TEARDOWN) for each in teardown]

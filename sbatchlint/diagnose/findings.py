@@ -1,4 +1,4 @@
-"""What logs hold: the symptoms of their lines, as events."""
+"""The events in logs: lines with symptoms."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,28 +9,28 @@ from sbatchlint.diagnose.lines import LONGEST, Line, read_line, segments
 from sbatchlint.diagnose.prefilter import compiled, parts
 from sbatchlint.diagnose.symptom import Event, Symptom
 
-# Lines that are known to say the same again, whatever their numbers; of one symptom, texts that differ otherwise.
+# The most lines remembered without their numbers, and their length; the most texts of a symptom; of tasks counted.
 MOST_KNOWN, LONGEST_KNOWN, MOST_VARIANTS, MOST_TASKS = 20_000, 600, 40, 20_000
-# Lines with the same literals, in the same order, are looked at so often; of what follows, the last one.
+# How many lines with the same literals in the same order are looked at; of the others only the last one is.
 MOST_ALIKE, MOST_SHAPES = 20_000, 10_000
-# Symptoms that count only so few lines from the end are looked for in the last part of a log alone.
+# Symptoms that count only within this many lines from the end are searched only in the last part of a log.
 FEW_LINES = 10
-# Where so many lines were looked at, it is the first literal that counts, and lines with it are looked at so often.
+# After this many lines only the first literal is compared, and this many lines with it are looked at.
 MOST_LOOKED, FEW_ALIKE = 300_000, 200
 
 _DIGITS = b"0123456789"
-# A line of a traceback that quotes a program: the message itself follows.
+# A line of a traceback that quotes the program: the message itself follows.
 _SOURCE = re.compile(r" {2,}raise \w")
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b|\d+")
 
 
 def _has_number(pattern: str) -> bool:
-    """Whether an expression names a number."""
+    """Whether an expression contains a literal number."""
     return re.search(r"\d", re.sub(r"\\.|\{[\d,]*\}|\[[^\]]*\]|\(\?P<\w+>", "", pattern)) is not None
 
 
 class Symptoms:
-    """The symptoms, ready to be looked for."""
+    """The symptoms with their search expressions."""
 
     def __init__(self, symptoms: Iterable[Symptom]) -> None:
         self.all = list(symptoms)
@@ -39,21 +39,21 @@ class Symptoms:
         # Most of a log is far from its end.
         early = [each for each in self.all if not 0 < each.near_end <= FEW_LINES]
         self.early = compiled(parts(literal for each in early for literal in (*each.literals, *each.recovery)).values())
-        # Those for which a number of the line decides: an exit code, a rank.
+        # The symptoms that depend on a number in the line: an exit code, a rank.
         self.numbered = frozenset(each.id for each in self.all if any(map(_has_number, each.patterns)))
-        # The literals behind a part, and the symptoms behind each.
-        self._behind: dict[bytes, dict[bytes, set[int]]] = {}
+        # By part of a literal the literals, by literal the indexes of its symptoms.
+        self._by_part: dict[bytes, dict[bytes, set[int]]] = {}
         for number, symptom in enumerate(self.all):
             for literal in (*symptom.literals, *symptom.recovery):
-                after = self._behind.setdefault(found[literal].encode(), {})
-                after.setdefault(literal.encode(), set()).add(number)
+                by_literal = self._by_part.setdefault(found[literal].encode(), {})
+                by_literal.setdefault(literal.encode(), set()).add(number)
 
     def near(self, raw: bytes) -> list[Symptom]:
-        """The symptoms of which a literal stands in a line, in their order."""
+        """The symptoms with a literal in this line, in their order."""
         found: set[int] = set()
         match = self.expression.search(raw)
         while match:
-            for literal, numbers in self._behind[match[0]].items():
+            for literal, numbers in self._by_part[match[0]].items():
                 if literal in raw:
                     found |= numbers
             match = self.expression.search(raw, match.start() + 1)
@@ -61,8 +61,7 @@ class Symptoms:
 
 
 class Shape:
-    """Lines with the same literals: how many were looked at, how many wait, and the last one of these: it, its row, and
-    its offset."""
+    """Lines with the same literals: how many were read, how many wait, and the last one with its row and offset."""
 
     __slots__ = ("last", "looked", "waiting")
 
@@ -72,14 +71,14 @@ class Shape:
 
 
 class Recovery(NamedTuple):
-    """A line which takes a symptom back."""
+    """A line that cancels a symptom."""
 
     file: int
     offset: int
 
 
 class Findings:
-    """What was found in all logs: events by symptom and text, in the order in which they were met."""
+    """The events in all logs, by symptom and text, in the order in which they were found."""
 
     def __init__(self, symptoms: Symptoms) -> None:
         self.symptoms = symptoms
@@ -87,13 +86,13 @@ class Findings:
         self.recoveries: dict[str, Recovery] = {}
         self.variants: dict[str, int] = {}
         self.known: dict[bytes, Event | None] = {}
-        self.by_number: set[bytes] = set()  # lines that are known with their numbers only
+        self.by_number: set[bytes] = set()  # lines that are remembered with their numbers
         self.shapes: dict[bytes, Shape] = {}
         self.glances = 0
         self.lines: dict[str, int] = {}
 
     def glance(self, shape: bytes, raw: bytes, path: str, file: int, row: int, offset: int) -> None:
-        """Looks at a line, but not where many had its shape (the literals in it): then it waits for another one."""
+        """Looks at a line, or lets it wait if many lines had the same shape (the literals in it)."""
         most = MOST_ALIKE
         if self.glances >= MOST_LOOKED:
             shape, most = shape.partition(b"\n")[0], FEW_ALIKE
@@ -111,7 +110,7 @@ class Findings:
             known.last = raw, row, offset
 
     def catch_up(self, path: str, file: int) -> None:
-        """Looks at the last one of the lines that wait, for all of its shape."""
+        """Looks at the last waiting line of each shape."""
         for shape in self.shapes.values():
             if shape.last is not None:
                 event = self.look(shape.last[0], path, file, *shape.last[1:])
@@ -120,7 +119,7 @@ class Findings:
         self.shapes.clear()
 
     def look(self, raw: bytes, path: str, file: int, row: int, offset: int) -> Event | None:
-        """Looks at a line in which a literal stands, or at a part of a very long one; what it says."""
+        """The event in a line with a literal, or in a part of a very long one; None without one."""
         key = raw.translate(None, _DIGITS) if len(raw) <= LONGEST_KNOWN else b""
         if key in self.by_number:
             key = raw
@@ -130,7 +129,7 @@ class Findings:
                 _again(event, read_line(raw).label if event.count < MOST_TASKS else "", file, row)
             return event
         found: Event | None = None
-        cured = False
+        recovered = False
         for part in (part for each in segments(raw) for part in _parts(each, self.symptoms.expression)):
             near = self.symptoms.near(part)
             if not near:
@@ -146,20 +145,20 @@ class Findings:
             for symptom in near:
                 if symptom.recovered_by and re.search(symptom.recovered_by, line.text):
                     self.recoveries[symptom.id] = Recovery(file, offset)
-                    cured = True
+                    recovered = True
             for symptom in near:
                 match = symptom.found(line.text)
                 if match:
                     found = self._event(symptom, line, match, path, file, row, offset)
                     break
-        if key and not cured:
+        if key and not recovered:
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
             self.known[key] = found
         return found
 
     def look_wrapped(self, first: bytes, second: bytes, path: str, file: int, row: int, offset: int) -> None:
-        """Looks at two lines that may be one, for what neither of them says alone."""
+        """Looks at two lines that may be one for a symptom that neither has alone."""
         near = self.symptoms.near(first + second)
         if near:
             whole, parts = read_line(first + second), (read_line(first).text, read_line(second).text)
@@ -196,7 +195,7 @@ def _again(event: Event, label: str, file: int, row: int) -> None:
 
 
 def _parts(raw: bytes, expression: re.Pattern[bytes]) -> Iterator[bytes]:
-    """A line, or of a long one what stands around each literal."""
+    """The line, or the parts of a long line around each literal."""
     if len(raw) <= LONGEST:
         yield raw
         return

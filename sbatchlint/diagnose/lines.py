@@ -1,12 +1,12 @@
-"""A line of a log as its program wrote it: without control sequences, and without what launchers put before it."""
+"""Lines of a log without control sequences, and without the prefixes that launchers add."""
 
 import re
 from typing import NamedTuple
 
-# As much of a line as is looked at.
+# The most characters of a line that are looked at.
 LONGEST = 4096
 
-# ECMA-48: control sequences, strings for the terminal (titles, links), and the short ones.
+# ECMA-48: control sequences, strings for the terminal (titles, links), and short sequences.
 _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]"
@@ -21,21 +21,21 @@ _LABEL = re.compile(
     r"|(?P<node>(?!python|perl|ruby|lua|libc|gcc|slurm|srun|sbatch)"
     r"[a-z][a-z-]{0,40}\d[a-z\d_-]{0,40}(?:\.[a-z\d_.-]{1,60})?): (?=\S))"
 )
-# How programs that ran another one begin what it printed.
+# Prefixes that programs add to the output of another one.
 _STREAM = re.compile(r"[Ss](?:td(?:err|out)|TD(?:ERR|OUT)) ?[=:>|] ?(?=\S)")
 _TIME = re.compile(
     r"[\[(]?(?P<date>\d{4}[-/]\d\d[-/]\d\d)[T ](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?:Z|[+-]\d\d:?\d\d)?[\])]?"
     r"(?:[: ]+|$)"
     r"|\[(?P<bare>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\] *"
 )
-# What syslog and the kernel put before a line: neither has a time that sorts beside others.
+# The prefixes of syslog and the kernel, whose times cannot be compared with others.
 _SYSLOG = re.compile(
     r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<host>[\w.-]+) (?=[\w./()-]+(?:\[\d+\])?: )|\[ *\d+\.\d{6}\] )"
 )
 
 
 class Line(NamedTuple):
-    """`text`: what the program wrote; `label`: who printed it ('' where the line does not say); `time`: when ('')."""
+    """`text`: as the program wrote it; `label`: who printed it, `time`: when, both '' if the line does not say."""
 
     text: str
     label: str
@@ -43,18 +43,18 @@ class Line(NamedTuple):
 
 
 def plain(raw: bytes) -> str:
-    """The bytes of a line as text without control sequences; bytes that are no UTF-8 are shown as such."""
+    """A line as text without control sequences; bytes that are not UTF-8 are replaced."""
     text = raw[: 4 * LONGEST].decode("utf-8", "replace")
     return text if text.isprintable() else _CONTROL.sub("", text)
 
 
 def segments(raw: bytes) -> list[bytes]:
-    """What a line shows one after the other: a progress bar returns to the line's beginning and writes it anew."""
+    """The successive states of a line: a progress bar returns to its start and overwrites it."""
     return [each for each in raw.split(b"\r") if each] if b"\r" in raw else [raw]
 
 
 def read_line(raw: bytes) -> Line:
-    """A line, or a segment of it."""
+    """The parsed line, or segment of a line."""
     text = plain(raw).rstrip()
     label = time = ""
     match = _SYSLOG.match(text)

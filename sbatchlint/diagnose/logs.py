@@ -1,4 +1,4 @@
-"""The logs that are named on the command line, opened and read."""
+"""Reading of the logs named on the command line."""
 
 import os
 import re
@@ -14,19 +14,19 @@ from sbatchlint.diagnose.symptoms import symptoms
 from sbatchlint.source.files import InputError, reason, standard_input
 
 STANDARD_INPUT = "<stdin>"
-# Of a folder: scripts and data are no logs. A folder of a larger job has a file for each task.
+# In a folder, scripts and data are not logs. A folder of a larger job has a file for each task.
 MOST_FILES = 10_000
 _NOT_LOGS = re.compile(
     r"\.(?:py[cdo]?|sh|sbatch|slurm|ya?ml|toml|json[l]?|csv|tsv|npy|npz|pt|pth|bin|safetensors|h5|hdf5|parquet|arrow|png"
     r"|jpe?g|gif|pdf|svg|html|md|zip|tar|t?gz|bz2|xz|zst|so|a|o|sqsh|sif|db|sqlite)$",
     re.IGNORECASE,
 )
-# Standard input is kept in memory up to this size, and in a temporary file beyond: it is read a second time.
+# Standard input is read twice: it is buffered in memory up to this size, and in a temporary file beyond.
 IN_MEMORY, BLOCK = 16 << 20, 1 << 20
 
 
 def log_paths(names: list[str]) -> list[str]:
-    """The files that arguments name; a folder stands for the logs in it. Raises `InputError`."""
+    """The files named by arguments; a folder stands for the logs in it. Raises `InputError`."""
     found: list[str] = []
     for name in names:
         if name == "-" or not os.path.isdir(name):
@@ -46,12 +46,12 @@ def log_paths(names: list[str]) -> list[str]:
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
-    """Names in the order of the numbers in them: task 10 comes behind task 9."""
+    """The sort key of names with numbers: task 10 comes after task 9."""
     return [(len(each), each) if each.isdigit() else (0, each) for each in re.split(r"(\d+)", name)]
 
 
 def read_logs(paths: list[str]) -> Findings:
-    """Reads all logs. Raises `InputError` where one cannot be read."""
+    """The findings in all logs. Raises `InputError` if one cannot be read."""
     findings = Findings(Symptoms(symptoms().values()))
     for number, path in enumerate(paths):
         shown = STANDARD_INPUT if path == "-" else path
@@ -66,7 +66,7 @@ def read_logs(paths: list[str]) -> Findings:
 
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
-    """A log that can be read twice."""
+    """The log as a seekable stream."""
     if path != "-":
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with open(handle, "rb") as file:

@@ -1,8 +1,8 @@
-"""One expression for all literals of all symptoms, which goes quickly through what holds none of them.
+"""One regular expression for all literals of all symptoms, which quickly skips lines with none of them.
 
-An expression of `re` is fast where few characters can begin a match. So each literal is looked for from its rarest
-character on, and the characters are chosen together so that they make up little of a log: about a sixth. A literal is
-looked for as a part of at most so many characters; who finds one looks at the line itself.
+An expression of `re` is fast if few characters can begin a match. So each literal is searched from one of its rarest
+characters on, and these are chosen together so that they make up little of a log: about a sixth. Only a part of at most
+`_PART` characters is searched; a match has to be verified in the line itself.
 """
 
 import re
@@ -20,9 +20,9 @@ def _frequency(character: str) -> float:
 
 
 def parts(literals: Iterable[str]) -> dict[str, str]:
-    """What is looked for: of each literal the part that begins with a rare character."""
-    given = sorted(set(literals))
-    starts = {each: set(each[: max(len(each) - _LEAST + 1, 1)]) for each in given}
+    """By literal, the part to search for, which begins with a rare character."""
+    strings = sorted(set(literals))
+    starts = {each: set(each[: max(len(each) - _LEAST + 1, 1)]) for each in strings}
     left = {each: set(characters) for each, characters in starts.items()}
     for one in sorted(set().union(*starts.values()), key=lambda one: (-_frequency(one), one)):
         if all(one not in kept or len(kept) > 1 for kept in left.values()):
@@ -31,27 +31,27 @@ def parts(literals: Iterable[str]) -> dict[str, str]:
     chosen = set().union(*left.values())
     found = {
         string: _rarest(string, [at for at in range(max(len(string) - _LEAST + 1, 1)) if string[at] in chosen])
-        for string in given
+        for string in strings
     }
     known = set(found.values())
-    for literal, part in found.items():  # the beginning of another one is enough
+    for literal, part in found.items():  # a prefix that is another part suffices
         found[literal] = next((part[:size] for size in range(1, len(part)) if part[:size] in known), part)
     return found
 
 
 def _rarest(literal: str, places: list[int]) -> str:
-    """The part of a literal, beginning at one of these places, that tells the most."""
+    """The rarest part of a literal that begins at one of these places."""
     found = [literal[at : at + _PART] for at in places]
     return max(found, key=lambda part: (sum(-log(_frequency(one)) for one in part), part))
 
 
 def compiled(found: Iterable[str]) -> re.Pattern[bytes]:
-    """The expression for parts, over bytes."""
+    """The expression that matches any of these parts in bytes."""
     return re.compile(_tree(sorted({each.encode() for each in found})), re.DOTALL)
 
 
 def _tree(words: list[bytes]) -> bytes:
-    """Words that begin alike share a branch."""
+    """The expression for some words, in which common prefixes share a branch."""
     if b"" in words:
         return b""
     branches: dict[bytes, list[bytes]] = {}

@@ -1,4 +1,4 @@
-"""Which event came first, and which only follow from it."""
+"""Ranking of events: which came first, and which only follow from it."""
 
 import re
 from collections.abc import Iterable
@@ -12,20 +12,20 @@ FOLLOWS = "follows from the first failure"
 TEARDOWN = "teardown after the first failure"
 HARMLESS = "says nothing of a failure"
 WENT_ON = "the job went on after it"
-# After an event, this many lines of other output show that the job did not end with it.
+# The lines of other output after an event that show that the job survived it.
 WENT_ON_LINES = 400
-# And so many, where nothing else goes wrong until the end of the log.
+# The same if no other failure follows until the end of the log.
 OUTLIVED_LINES = 40
 HANDLED = "the program says that it goes on"
 ELSEWHERE = "says that the reason stands elsewhere"
-# A program that tells of what it does instead goes on.
+# Messages by which a program says that it continues.
 _GOES_ON = re.compile(
     r"(?i)\b(?:continuing|trying to continue|ignor(?:ed|ing)|skipp(?:ed|ing)|falling back|fall back|retrying"
     r"|fallback(?!.*\bnot\b)|will (?:retry|try again|be ignored|continue|use)|using (?:the )?default|assum(?:es?|ing)\b"
     r"|proceeding|instead\b|trying again|non[- ]fatal|harmless|exception ignored|is retried)|: Setting \w+ to "
 )
-# What a shell without `set -e` goes on after, the messages that tell of another failure in words of their own, and how
-# those sound that come of it.
+# Failures after which a shell without `set -e` continues; symptoms of other failures; and texts of failures that may
+# follow from the former.
 _PASSED_OVER = frozenset({"command-not-found", "conda-not-initialised", "module-unknown"})
 _OWN_WORDS = frozenset({"python-exception", "error-message"})
 _LACKS = re.compile(
@@ -33,9 +33,9 @@ _LACKS = re.compile(
     r"|not in (?:your )?path|exit code 12[67]|no package|could not find|unable to (?:find|locate)|can(?:no|')t find"
     r"|undefined symbol|GLIBC|version"
 )
-# A name of a command, and not what is left of a broken line.
+# The name of a command, as opposed to the rest of a broken line.
 _COMMAND = re.compile(r"[a-z][\w.+-]*")
-# What only points to the reason.
+# Messages that only point to the reason.
 _POINTS = re.compile(
     r"(?i)see (?:the )?(?:\w+ )?(?:stack ?trace|trace ?back|root cause|logs?|above|output|message|error)s?\b"
     r".*(?:root cause|above|detail|for)|root cause above|(?:due to|because of) (?:an? )?(?:exception|error|failure) in "
@@ -56,8 +56,11 @@ class Noise(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """The events by what they say, each list in the order of time; `noise`: those that can be no answer. `outlived`:
-    what the log goes on after, to its end: the answer only where the job failed, or the script shows the cause."""
+    """The events by role, each list in order of time.
+
+    `outlived`: events after which the log continues to its end: an answer only if the job failed, or the script shows
+    the cause. `noise`: events that cannot be an answer.
+    """
 
     causes: list[Event]
     warnings: list[Event]
@@ -68,19 +71,19 @@ class Ranked(NamedTuple):
 
 
 def rank(findings: Findings) -> Ranked:
-    """Sorts the events of all logs."""
+    """The ranked events of all logs."""
     ranked = Ranked([], [], [], [], [], [])
     pointing: list[Event] = []
     by_role = {
         "cause": ranked.causes, "warning": ranked.warnings, "consequence": ranked.consequences,
         "teardown": ranked.teardown,
     }  # fmt: skip
-    said = {(each.file, each.row) for each in findings.events.values() if not _announces(each)}
+    known = {(each.file, each.row) for each in findings.events.values() if not _announces(each)}
     for event in in_order(findings.events.values()):
-        if _announces(event) and (event.file, event.row) in said:
-            continue  # what it announces is known by its own words
-        cure = findings.recoveries.get(event.symptom.id)
-        if cure is not None and (cure.file, cure.offset) >= (event.file, event.offset):
+        if _announces(event) and (event.file, event.row) in known:
+            continue  # the message it announces is an event itself
+        recovery = findings.recoveries.get(event.symptom.id)
+        if recovery is not None and (recovery.file, recovery.offset) >= (event.file, event.offset):
             ranked.noise.append(Noise(event, CURED))
         elif event.symptom.role == "harmless":
             ranked.noise.append(Noise(event, event.symptom.title))
@@ -94,15 +97,15 @@ def rank(findings: Findings) -> Ranked:
             pointing.append(event)
         else:
             by_role[event.symptom.role].append(event)
-    # nothing but the text of the script leads to this, and the shell ends at it
+    # this depends only on the text of the script, and ends the shell
     ranked.causes.sort(key=lambda each: not (each.symptom.id == "shell-syntax" and "slurm_script" in each.text))
     for event in ranked.causes[:]:
         if _has_nothing_to_do_with(event, ranked):
             ranked.causes.remove(event)
             ranked.noise.append(Noise(event, WENT_ON))
-    # those who start others report them, at times before their last words arrive
+    # launchers may report failed tasks before the last output of these arrives
     ranked.consequences.sort(key=lambda each: each.symptom.id in ("task-failed", "workflow-step-failed"))
-    # messages that only have the form of errors: those that are called so come first
+    # messages that only have the form of errors: those with words of failure come first
     vague = ("failure-words", "last-words")
     ranked.teardown.sort(key=lambda each: vague.index(each.symptom.id) + 1 if each.symptom.id in vague else 0)
     ranked.teardown.extend(pointing)
@@ -119,7 +122,7 @@ def rank(findings: Findings) -> Ranked:
 
 
 def _has_nothing_to_do_with(event: Event, ranked: Ranked) -> bool:
-    """Whether the shell went on after an event, to a failure that is none of a missing program, module or file."""
+    """Whether the shell continued after an event, to a failure that is not about a missing program, module or file."""
     if event.symptom.id not in _PASSED_OVER:
         return False
     named = event.groups.get("command") or event.groups.get("module")
@@ -136,24 +139,26 @@ def _has_nothing_to_do_with(event: Event, ranked: Ranked) -> bool:
 
 
 def _announces(event: Event) -> bool:
-    """Whether only the line above says that this one is a message."""
+    """Whether the line only announces the message on a later line."""
     below = event.symptom.below
     return below is not None and below.instead and not below.after
 
 
 def announces_nothing(event: Event) -> bool:
-    """Whether the message that the line announces is not in the log."""
+    """Whether the announced message is not in the log."""
     return _announces(event) and not event.groups
 
 
 def _goes_on(event: Event) -> bool:
-    """Whether the line, or the next one, says what is done instead."""
+    """Whether the line or the next one says that the program continues."""
     return any(_GOES_ON.search(text) for text in (event.text, *event.below[:1]))
 
 
 def _led_to_another(event: Event) -> bool:
-    """Whether an exception is a look-up that failed, and the next one says what for: `except KeyError: raise …`. Or it
-    is a mere name, which does not stand below the frames of a traceback."""
+    """Whether an exception is a failed lookup that led to the next exception: `except KeyError: raise …`.
+
+    Also True for a mere name of an exception that does not follow the frames of a traceback.
+    """
     if event.groups.get("text", "").startswith("Caught ") and any("Original Traceback" in each for each in event.below):
         return True
     if event.groups.get("type") and not event.groups.get("text") and event.symptom.id == "python-exception":
@@ -168,15 +173,15 @@ def _led_to_another(event: Event) -> bool:
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """Events as they came: by the clock where all tell it, else log by log."""
-    given = list(events)
-    if len({each.file for each in given}) > 1 and all(len(each.time) > 12 for each in given):
-        return sorted(given, key=lambda each: (each.time, each.file, each.offset))
-    return sorted(given, key=lambda each: (each.file, each.offset))
+    """The events in order of time if all have one, else log by log."""
+    found = list(events)
+    if len({each.file for each in found}) > 1 and all(len(each.time) > 12 for each in found):
+        return sorted(found, key=lambda each: (each.time, each.file, each.offset))
+    return sorted(found, key=lambda each: (each.file, each.offset))
 
 
 def _survived(event: Event, failed: list[Event], lines: int) -> bool:
-    """Whether the job outlived an event: much other output follows it, and then its end or something else."""
+    """Whether the job survived an event: much other output follows before the end or another failure."""
     symptom = event.symptom
     later = [each for each in failed if each.file == event.file and each.row > event.last]
     if symptom.near_end:
@@ -188,7 +193,7 @@ def _survived(event: Event, failed: list[Event], lines: int) -> bool:
 
 
 def _ended_well(event: Event, failed: list[Event], lines: int) -> bool:
-    """Whether nothing else goes wrong after an event, though the log goes on for long."""
+    """Whether no other failure follows an event, although the log continues for long."""
     if event.symptom.role == "teardown" or lines - event.last <= OUTLIVED_LINES:
         return False
     return not any(each.last > lines - OUTLIVED_LINES for each in failed if each.file == event.file)

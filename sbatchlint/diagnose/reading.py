@@ -1,6 +1,6 @@
-"""Reads logs, of whatever size, in one pass and in bounded memory, and keeps what symptoms they hold.
+"""Reads logs of any size in one pass and in bounded memory, and collects their symptoms.
 
-A second look, at a few places only, gathers the lines around each event.
+A second pass over a few places collects the lines around each event.
 """
 
 import re
@@ -12,24 +12,24 @@ from sbatchlint.diagnose.lines import LONGEST, read_line, segments
 from sbatchlint.diagnose.symptom import Event
 
 CHUNK = 4 << 20
-# Before and behind a match in a line without an end in sight.
+# The bytes before and after a match that are looked at in a very long line.
 AROUND = 2 * LONGEST
-# The end of a log, every line of which is looked at, however often the same was said before.
+# The bytes at the end of a log in which every line is looked at, even if it repeats others.
 END = 8 << 20
-# Of a line, so many literals count where it is compared with others.
+# The number of literals of a line that are compared with those of others.
 LONGEST_SHAPE = 16
-# Around an event.
+# The context of an event.
 CONTEXT_BYTES, CONTEXT_LINES = 32 << 10, 12
 
-# Control sequences of ECMA-48 that stay in the line.
+# Control sequences of ECMA-48 that do not move the cursor.
 _COLOURS = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
-# A line that fills the terminal, and the next one. Of larger logs nobody makes a copy.
+# A line that fills the terminal, and the next one. Nobody copies larger logs from a terminal.
 _WRAPPED = re.compile(rb"(?:\A|(?<=\n))([^\r\n]{79}[^\s=*#-])\r?\n(?=([^\s=*#-][^\r\n]{0,400}))")
 LARGEST_WRAPPED = 1 << 20
 
 
 def read_log(stream: BinaryIO, path: str, file: int, findings: Findings) -> int:
-    """Reads a log to its end; returns how many lines it has."""
+    """Reads a log to its end; returns the number of its lines."""
     rows, base = 1, 0  # the row and the offset at which the buffer begins
     ending = stream.seek(0, 2) - END
     stream.seek(0)
@@ -38,19 +38,19 @@ def read_log(stream: BinaryIO, path: str, file: int, findings: Findings) -> int:
         data = stream.read(CHUNK)
         buffer = rest + data
         cut = len(buffer) if not data else buffer.rfind(b"\n") + 1
-        if not cut:  # a line longer than this: what is behind the place where a match might be cut off waits
+        if not cut:  # a longer line: its end waits, so that no match is cut off
             cut = max(len(buffer) - AROUND, 0) if len(buffer) >= CHUNK else 0
         rest = buffer[cut:]
         text, end = buffer, cut
-        if buffer.find(b"\x1b[", 0, cut) >= 0:  # colours may stand inside of words
+        if buffer.find(b"\x1b[", 0, cut) >= 0:  # colours may be inside words
             text = _COLOURS.sub(b"", buffer[:cut])
             end = len(text)
         counted, shift = 0, 0
         symptoms = findings.symptoms
         expression = symptoms.expression if base + cut >= ending else symptoms.early
-        for start, stop, shape in _told(text, end, expression):
+        for start, stop, shape in _matching_lines(text, end, expression):
             passed = text.count(b"\n", counted, start)
-            if text is not buffer:  # where the line begins in the log as it lies on disk
+            if text is not buffer:  # the offset of the line in the file
                 for _ in range(passed):
                     shift = buffer.find(b"\n", shift) + 1
             rows += passed
@@ -61,7 +61,7 @@ def read_log(stream: BinaryIO, path: str, file: int, findings: Findings) -> int:
             else:
                 findings.look(text[start:stop], path, file, rows, offset)
         rows += text.count(b"\n", counted, end)
-        if not base and len(buffer) <= LARGEST_WRAPPED:  # all of a log that is no longer
+        if not base and len(buffer) <= LARGEST_WRAPPED:  # the whole log
             _read_wrapped(buffer, path, file, findings)
         base += cut
         if not data:
@@ -69,8 +69,8 @@ def read_log(stream: BinaryIO, path: str, file: int, findings: Findings) -> int:
             return rows if buffer and not buffer.endswith(b"\n") else rows - 1
 
 
-def _told(text: bytes, end: int, expression: re.Pattern[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    """Where the lines with a literal begin and end, or parts of very long ones; and their shape: the literals."""
+def _matching_lines(text: bytes, end: int, expression: re.Pattern[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """The start and end of each line with a literal, or part of a very long line; and its shape: the literals."""
     stop = 0
     while match := expression.search(text, stop, end):
         at = match.start()
@@ -83,14 +83,14 @@ def _told(text: bytes, end: int, expression: re.Pattern[bytes]) -> Iterator[tupl
 
 
 def _read_wrapped(buffer: bytes, path: str, file: int, findings: Findings) -> None:
-    """Looks for messages that a terminal of 80 columns has cut in two, in a log that was copied from one."""
+    """Looks for messages wrapped by a terminal of 80 columns, in a log that was copied from one."""
     for match in _WRAPPED.finditer(buffer):
         row = buffer.count(b"\n", 0, match.start(1)) + 1
         findings.look_wrapped(match[1], match[2], path, file, row, match.start(1))
 
 
 def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
-    """Gives the events of one log the lines around them, of the same task where lines say whose they are."""
+    """Sets the lines around the events of one log, only those of the same task if lines have labels."""
     for event in events:
         first = max(event.offset - CONTEXT_BYTES, 0)
         stream.seek(first)
@@ -127,7 +127,7 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
 
 
 def _goes_on(before: bytes, event: Event) -> bool:
-    """Whether a sentence that begins on the line right above goes on in that of the event."""
+    """Whether a sentence on the line before continues on that of the event."""
     if not re.match(r"[a-z]+ ", event.text) or len(before) >= LONGEST:
         return False
     above = read_line(before)
@@ -135,7 +135,7 @@ def _goes_on(before: bytes, event: Event) -> bool:
 
 
 def _announced(event: Event, text: str, row: int, match: re.Match[str], instead: bool) -> None:
-    """Gives an event the message that stands below its line."""
+    """Sets the message of an event that is on a later line."""
     event.groups = {**event.groups, **{name: value for name, value in match.groupdict().items() if value}}
     if instead:
         event.last += row - event.row

@@ -1,11 +1,11 @@
-"""One run: logs and a script in, the diagnosis out."""
+"""One run of the diagnosis: logs and a script are read and judged."""
 
 import os
 from typing import NamedTuple
 
 from sbatchlint.diagnose.accounts import read_account
+from sbatchlint.diagnose.answers import Picture, overrides_for, picture_of
 from sbatchlint.diagnose.diagnosis import Diagnosis, diagnose
-from sbatchlint.diagnose.joining import Picture, overrides_for, picture_of
 from sbatchlint.diagnose.logs import STANDARD_INPUT, log_paths, read_logs
 from sbatchlint.diagnose.scripts import script_of
 from sbatchlint.diagnose.symptom import Account, Event
@@ -16,7 +16,7 @@ from sbatchlint.source.text import Source
 
 
 class Run(NamedTuple):
-    """`notes`: what the reader should know of how the script was found. `lines`: of all logs."""
+    """The result of a run. `notes`: how the script was found. `lines`: the number of lines of all logs."""
 
     diagnosis: Diagnosis
     logs: list[str]
@@ -34,7 +34,7 @@ def judged(
     names: list[str], script: str | None = None, sacct: str | None = None, options: Overrides | None = None,
     searching: bool = True,
 ) -> Run:  # fmt: skip
-    """Reads the logs that arguments name, and judges them. Raises `InputError`."""
+    """The diagnosis of the logs named by arguments. Raises `InputError`."""
     paths = log_paths(names)
     account = None
     if sacct is not None:
@@ -60,7 +60,7 @@ def judged(
 
 
 def _found(paths: list[str]) -> tuple[str | None, list[str]]:
-    """The script of the first log that has one, and what to say of that."""
+    """The script of the first log, None if it is unknown, and notes on that."""
     for path in [each for each in paths if each != "-"][:1]:
         found, several = script_of(path)
         if found is not None:
@@ -74,7 +74,7 @@ def _found(paths: list[str]) -> tuple[str | None, list[str]]:
 
 
 def _add_account(account: Account, path: str, file: int, events: dict[tuple[str, str], Event]) -> None:
-    """Takes what sacct says as one more line, behind those of all logs."""
+    """Adds the record of sacct as an event after those of all logs."""
     text = f"JobState={account.state} Reason={account.reason or 'None'} ExitCode={account.exit_code}"
     for symptom in symptoms().values():
         match = symptom.search(text)

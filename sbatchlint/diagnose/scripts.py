@@ -1,4 +1,4 @@
-"""Finds the script of a log, by the pattern of its --output and --error, and by its name."""
+"""Finds the script of a log by the patterns of its --output and --error, and by its name."""
 
 import os
 import re
@@ -12,14 +12,14 @@ from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.discover import DEFAULT_EXCLUDE, is_batch_script
 from sbatchlint.source.files import InputError, content, read
 
-# Folders above a log that are searched, how deep below them, and how many files are looked at.
+# The parent folders of a log that are searched, how deep below them, how many files, and up to which size.
 MOST_ABOVE, DEEPEST, MOST_FILES, LARGEST = 3, 3, 3000, 1 << 20
 # Where sbatch writes without --output.
 DEFAULT, DEFAULT_ARRAY = "slurm-%j.out", "slurm-%A_%a.out"
 
 
 class Found(NamedTuple):
-    """A script whose job may have written a log: the better the higher; `by`: what says so."""
+    """A script whose job may have written a log; `score`: higher is better; `by`: the evidence."""
 
     score: int
     path: str
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 
 def script_of(log: str) -> tuple[Found | None, list[str]]:
-    """The script of a log, and others that fit as well. None where there is none, or several are as good."""
+    """The script of a log; None and the candidates if several fit equally well, None if none does."""
     found: list[Found] = []
     nearest = 0
     for level, path in _candidates(os.path.dirname(os.path.abspath(log))):
@@ -45,8 +45,10 @@ def script_of(log: str) -> tuple[Found | None, list[str]]:
 
 
 def _candidates(folder: str) -> Iterator[tuple[int, str]]:
-    """The batch scripts near a log: in its folder and below, then in the folders above, up to that of the project. With
-    a number for each folder in which the search began."""
+    """The batch scripts near a log: in and below its folder, then in the parent folders up to that of the project.
+
+    Each comes with a number for the folder in which the search began.
+    """
     seen: set[str] = set()
     left = MOST_FILES
     roots = [folder]
@@ -81,7 +83,7 @@ def _files(root: str) -> Iterator[str]:
 
 
 def _fit(path: str, log: str) -> Found | None:
-    """Whether the job of a script writes its log to a file of this name."""
+    """The script, if its job may write its log to this file; else None."""
     try:
         source = read(path)
     except InputError:
@@ -106,9 +108,9 @@ def _fit(path: str, log: str) -> Found | None:
 
 
 def _expression(pattern: str, name: str) -> str:
-    """An expression for the paths that a pattern makes."""
+    """A regular expression for the paths that a pattern expands to."""
     end = pattern.removeprefix("./").removeprefix("../")
-    if end.startswith(("~", "/")):  # perhaps of another machine: its folder, and the file
+    if end.startswith(("~", "/")):  # may be of another machine: only the last folder and the file
         end = "/".join(end.split("/")[-2:])
     made, at = "", 0
     for use in patterns.found(end):

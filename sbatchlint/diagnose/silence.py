@@ -1,26 +1,26 @@
-"""Whether a job printed nothing for long before it was ended: then it hung, as a rule."""
+"""Whether a job printed nothing for a long time before it was cancelled, which usually means that it hung."""
 
 import re
 from datetime import datetime
 
-from sbatchlint.diagnose.asking import possible
+from sbatchlint.diagnose.evidence import possible
 from sbatchlint.diagnose.symptom import Event
 
-# A shorter silence is work: an epoch, a checkpoint, a large file.
+# A shorter silence may be work: an epoch, a checkpoint, a large file.
 LONG_MINUTES = 20
-# Clocks of a container and of its node differ by whole hours, so that a gap of such a size says nothing.
+# The clocks of a container and its node may differ by a multiple of half an hour, so such a gap is not evidence.
 _NEAR_HOUR_MINUTES = 3
 
 _AT = re.compile(r"CANCELLED AT (\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)")
 
 
 def silent(event: Event) -> bool | None:
-    """For `Cause.log`: rules a cause out where the log does not show that nothing was printed for long."""
+    """For `Cause.log`: rules a cause out unless the log shows a long silence."""
     return possible(_silence(event))
 
 
 def not_silent(event: Event) -> bool | None:
-    """For `Cause.log`: rules a cause out where the log shows that nothing was printed for long."""
+    """For `Cause.log`: rules a cause out if the log shows a long silence."""
     return False if _silence(event) else None
 
 
@@ -34,6 +34,6 @@ def _silence(event: Event) -> bool:
     except ValueError:
         return False
     minutes = (end - last).total_seconds() / 60
-    beside = minutes % 30
-    whole = minutes > 30 - _NEAR_HOUR_MINUTES and min(beside, 30 - beside) < _NEAR_HOUR_MINUTES
-    return minutes >= LONG_MINUTES and not whole
+    rest = minutes % 30
+    is_offset = minutes > 30 - _NEAR_HOUR_MINUTES and min(rest, 30 - rest) < _NEAR_HOUR_MINUTES
+    return minutes >= LONG_MINUTES and not is_offset

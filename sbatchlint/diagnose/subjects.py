@@ -1,7 +1,7 @@
-"""What a message of a program that is not known here speaks of: its words say whose fault it is.
+"""The subject of a message of an unknown program, by which its cause is classified.
 
-Programs are many, and the grammar of their complaints is small: what is not found, not permitted, not understood, too
-much, or not reached. The causes below are for symptoms whose text is the program's own.
+There are many programs, but few kinds of complaints: something is not found, not permitted, not understood, too much,
+or not reachable. The causes below are for symptoms whose text is that of the program.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Literal
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.asking import lacks, options, possible, shown, step_options
+from sbatchlint.diagnose.evidence import lacks, options, possible, shown, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -23,23 +23,23 @@ Subject = Literal[
     "slurm", "submitting", "memory", "system", "geometry", "words", "network", "peer", "rights", "command", "file", "data", "program"
 ]  # fmt: skip
 
-# In this order: the first that fits is the subject.
+# The first match is the subject.
 _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
-    # Slurm's own words, which no symptom knows.
+    # Messages of Slurm without a symptom.
     ("slurm", re.compile(r"(?i:\bslurm\b.{0,40}\bnot\b.{0,20}(?:installed|found|available|running))|^(?:srun|sbatch|salloc|sacct|squeue|scontrol|slurmstepd|slurmd|slurmctld|slurmdbd) ?(?:\[[^\]]*\])?: |^[Ss]lurm accounting")),
-    # A program calls the commands of a batch system itself.
+    # A program that calls commands of a batch system itself.
     ("submitting", re.compile(r"(?<![\w/.-])(?:/\S*/)?(?:sbatch|srun|salloc|squeue|sacct|scancel|qsub|bsub)(?:\.exe)?(?![\w.-]*[\w-])"
                               r"|(?i:submi(?:t|ssion)\w* .*\bfailed|failed to submit)|\bjob ?id\b.* from\b")),
-    # The room for it belongs to the node, or to the container.
+    # Its size is that of the node or the container.
     ("system", re.compile(r"(?i)(?:allocat|attach|creat|open|map)\w* .{0,20}shared memory|/dev/shm\b")),
     ("memory", re.compile(r"(?i)out[- ]of[- ]memory|memory ?error|(?:cannot|can ?not|can't|could not|failed to|unable to) allocate"
                           r"|bad_?alloc|\boom\b|(?:not enough|insufficient) memory|memory limit|allocation (?:of .{1,40} )?failed")),
-    # What no user can repair: accounts, daemons, hardware, file systems, and files of the operating system.
+    # What users cannot repair: accounts, daemons, hardware, file systems, and files of the operating system.
     ("system", re.compile(r"(?i)\bmunge\b|\bldap\b|licen[cs]e (?:server|checkout)|\b(?:netmod|dapl|ofi|hfi\w*|psm2?|libfabric|ibv_\w+|openib|fabric|device handle|device driver|drivers?)\b|\bno such device\b|resource temporarily unavailable|stale file handle|read-only file system|/(?:dapl|ofi|ucx|psm2?)/|(?<![\w/-])(?:lustre|gpfs|nfs|autofs|infiniband)\b(?![/-])"
                           r"|user ?id\b|user account|user information|unknown user|\bpasswd (?:entry|database|file)|should never happen|\b127\.0\.1\.1\b|modulecmd"
                           r"|(?:hardware|i/o|input/output|ecc|disk) (?:error|failure)|uncorrectable|\bis down\b|(?:server|service) (?:is )?(?:down|unavailable)"
                           r"|(?:^|[\s'\"=(])/(?:etc|run|sys|proc|var/(?:run|lib|log)|dev/(?!null|shm|std|fd|tty))/?|[\s'\"=(:]/usr/(?:share|libexec)/|\bcgroup|(?:user|mount|pid|network) name ?spaces?\b|\b(?:setns|unshare)\b|\bfuse\b|\b(?:pyxis|enroot|spank)\b")),
-    # How many processes there are, and how the work is cut for them.
+    # The number of processes, and the distribution of the work.
     ("geometry", re.compile(r"(?i)(?:number of|num(?:ber)?[_ ]|too (?:many|few)|not enough|wrong number of|more than|at least|multiple of|divisible by|world[_ ]?size|domain decomposition|grid of|per)\W+"
                             r"(?:\w+\W+){0,3}?(?:mpi|ranks?|process(?:es|ors?)|procs?|mpi tasks|openmp threads|threads per|pes|cores|cpus|gpus|world[_ ]?size)\b"
                             r"|\b(?:more|fewer|less|larger|smaller|greater|divisible|exceeds?|equal)\b.{0,40}\b(?:than|by|to|the)\b.{0,20}\b(?:mpi|ranks|process(?:es|ors)|procs|threads|pes|cores|cpus|gpus|nodes)\b"
@@ -50,9 +50,9 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                          r"|^usage:|mutually exclusive|only one of|(?:cannot|can not|can't) (?:enable|use|specify|combine)|must (?:be )?(?:specif|set\b|given|provid)|(?:please|make sure to|be sure to|need to) (?:specify|set|provide|choose|select|pass|give)\b"
                          r"|\b(?:not|neither|nor|never|isn't|wasn't)\W+(?:\w+\W+){0,4}?(?:specified|defined|provided|given|supplied)\b")),
     ("rights", re.compile(r"(?i)permission ?(?:denied|error)|access (?:is )?denied|not permitted|\beacces|not writ(?:e)?able|unauthori[sz]ed|forbidden")),
-    # The other end went away: another process of the job, as a rule.
+    # The other end, usually another process of the job, is gone.
     ("peer", re.compile(r"(?i)connection (?:was )?(?:reset|closed|lost|aborted|broken)|closed by peer|\beconn(?:reset|aborted)|broken pipe|\bepipe")),
-    # Somebody else was quicker: nothing is missing that the program reads.
+    # Something was removed by another process; no input is missing.
     ("program", re.compile(r"(?i)no such variable|undefined (?:variable|symbol|function|name)|is not defined|has no attribute|\b(?:unlink|rename|rmdir|remov\w+|delet\w+)\b.*(?:no such|not exist|not found)")),
     ("network", re.compile(r"(?i)connection (?:refused|timed out|error)|(?:can ?not|can't|could not|couldn't|unable to|failed to) (?:re)?connect\b|\beconnrefused|\betimedout|unreachable|no route to|name resolution|name or service|unknown host|could not resolve|(?:timed out|timeout) .*(?:connect|waiting|socket|reach|respon)|(?:connect\w*|socket|host|reach\w*|respon\w*) .*(?:timed out|timeout)|handshake|certificate")),
     ("command", re.compile(r"(?i)\bexecv?[pe]*\b[^:]{0,40}(?:failed|error)|\b(?:exec|spawn|launch|start)\w* .{0,80}(?:no such file|not found)|command not found|^(?:/\S*/)?which: no |not (?:found )?in (?:your |the |\$)?path\b|executable .{0,60}not (?:be )?found")),
@@ -63,12 +63,12 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                         r"|\bno (?:\w+ ){1,3}(?:read|found) in\b|wrong format|empty (?:file|input|data)|codec can't|UnicodeDecode|JSONDecode|EOFError|BadZip|EmptyData|ParserError|checksum|not in gzip")),
 )  # fmt: skip
 
-# Exceptions of Python that speak of its own words, whatever these sound like.
+# Exceptions of Python about the program itself, whatever their text.
 _OF_THE_CODE = frozenset(
     ["TypeError", "AttributeError", "NameError", "UnboundLocalError", "IndexError", "SyntaxError", "IndentationError",
      "NotImplementedError", "RecursionError", "ZeroDivisionError"]
 )  # fmt: skip
-# The words of a message, and the options that set what they speak of.
+# Words of a message, and the options for what they name.
 _OPTIONS = (
     (Regex(r"(?i)\bgpus?\b|\bcuda|\bhip\b|gres\b"), GPU_OPTIONS),
     (Regex(r"(?i)\bmemory\b|\boom\b|oom[-_]kill"), ("mem", "mem-per-cpu", "mem-per-gpu")),
@@ -79,19 +79,19 @@ _OPTIONS = (
     (Regex(r"(?i)\bpartition\b|\bqueue\b"), ("partition",)),
     (Regex(r"(?i)\baccount\b"), ("account",)),
 )
-# Words of a message that a script may hold as well: options, paths, names in quotes, assignments.
+# Words of a message that may also be in the script: options, paths, quoted names, assignments.
 _QUOTED = re.compile(r"['\"`‘“]([^'\"`‘’“”\s]{2,120})['\"`’”]")
 _MARKED = re.compile(
     r"(?<![\w/])(--?[A-Za-z][\w-]+|(?:\.{0,2}/)?[\w.+-]+(?:/[\w.+-]+)+/?|[\w-]+\.[A-Za-z]\w{0,5}(?![\w.(])|[A-Z][A-Z0-9_]{3,})"
 )
-# Names of files that a user writes, and not a program.
+# Names of files that are written by users, not by programs.
 WRITTEN = re.compile(
     r"\.(?:py|sh|bash|sbatch|slurm|r|R|jl|m|pl|lua|nf|smk|ya?ml|toml|cfg|ini|conf|sif|simg|img|sqsh)\b"
 )
 
 
 def subject(event: Event) -> Subject:
-    """What the message of an event speaks of."""
+    """The subject of the message of an event."""
     if event.groups.get("type", "").rsplit(".", 1)[-1] in _OF_THE_CODE:
         return "program"
     text = event.text[:1500]
@@ -99,17 +99,17 @@ def subject(event: Event) -> Subject:
 
 
 def about(*names: Subject) -> Callable[[Event], bool | None]:
-    """For `Cause.log`: rules a cause out where the message speaks of something else."""
+    """For `Cause.log`: rules a cause out if the message has another subject."""
     return lambda event: None if subject(event) in names else False
 
 
 def related_options(event: Event) -> frozenset[str]:
-    """The options, by their canonical names, that set what a message speaks of."""
+    """The options, by canonical name, that set what a message is about."""
     return frozenset(name for words, names in _OPTIONS if words.search(event.text) for name in names)
 
 
 def named(job: Job, event: Event) -> Verdict:
-    """The commands and directives of the script with a word that the message names."""
+    """The commands and assignments of the script with a word of the message."""
     text = job.source.text
     words = [*_QUOTED.findall(event.text), *_MARKED.findall(event.text)]
     for word in sorted(dict.fromkeys(words), key=len, reverse=True)[:12]:
@@ -123,13 +123,13 @@ def named(job: Job, event: Event) -> Verdict:
 
 
 def _within(those: Iterable[Invocation | VariableAssignment], inside: re.Pattern[str], text: str) -> list[Span]:
-    """Where a word stands within commands or assignments."""
+    """The places of a word in commands or assignments."""
     found = (inside.search(text, each.span.start, each.span.end) for each in those)
     return list(dict.fromkeys(Span(*match.span()) for match in found if match))
 
 
 def launches(job: Job, event: Event) -> Verdict:
-    """The commands that start the processes, and the directives that say how many."""
+    """The commands that start the processes, and the directives for their number."""
     found = [
         command.span
         for command in job.invocations
@@ -137,18 +137,18 @@ def launches(job: Job, event: Event) -> Verdict:
     ]
     if not found and len(work := working(job)) == 1:
         found = [each.span for _, each in work]
-    asked = options(job, *related_options(event), "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
-    return shown((*found[:2], *asked))
+    directives = options(job, *related_options(event), "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
+    return shown((*found[:2], *directives))
 
 
 def working(job: Job) -> list[tuple[Weight, Invocation]]:
-    """The script's own commands that do the job's work."""
+    """The commands of the script itself that do the work of the job."""
     own = ((weight(job, each), each) for each in job.invocations if not each.kind)
     return [(its, each) for its, each in own if its >= Weight.PROGRAM]
 
 
 def runs(job: Job, event: Event) -> Verdict:
-    """The command whose program the message comes from (`prog: cannot …`, `/path/prog: …`)."""
+    """The command whose program printed the message (`prog: cannot …`, `/path/prog: …`)."""
     match = re.match(r"(?:\S*/)?([\w.+-]{2,60}): ", event.text)
     if match is None or match[1] in ("srun", "sbatch", "salloc"):
         return None
@@ -160,7 +160,8 @@ def runs(job: Job, event: Event) -> Verdict:
     return shown(tuple(found[:2]))
 
 
-def _by_housekeeper(event: Event) -> bool | None:
+def _by_file_command(event: Event) -> bool | None:
+    """A message of a command that handles files, about a file, an option or the program."""
     match = re.match(r"(?:\S*/)?([\w-]+): ", event.text)
     if match is None or not has_trait(match[1], "files"):
         return False
@@ -168,7 +169,7 @@ def _by_housekeeper(event: Event) -> bool | None:
 
 
 def prepares_nothing(job: Job, event: Event) -> Verdict:
-    """The command that fails, in a script that loads no module and no environment."""
+    """The command that fails, in a script that loads neither a module nor an environment."""
     names = programs_with("software", "container") | {"source", ".", "eval"}
     if any(each.name in names for each in job.invocations) or step_options(job, "container-image", "export"):
         return None
@@ -178,14 +179,14 @@ def prepares_nothing(job: Job, event: Event) -> Verdict:
 
 
 def memory_asked(job: Job, event: Event) -> Verdict:
-    """What the directives ask of memory; without any, that they ask for none."""
+    """The directives for memory; without any, that they certainly request none."""
     names = ("mem", "mem-per-cpu", "mem-per-gpu")
     spans = options(job, *names)
     return shown(spans) or (Shown((), None, "likely") if lacks(job, *names) else None)
 
 
 def _of_gpu(event: Event) -> bool | None:
-    """Memory, and that of a GPU."""
+    """A message about the memory of a GPU."""
     if subject(event) != "memory" or not re.search(
         r"(?i)cuda|hip|gpu|device memory|hbm|RESOURCE_EXHAUSTED", event.text
     ):
@@ -194,7 +195,7 @@ def _of_gpu(event: Event) -> bool | None:
 
 
 def _of_environment(event: Event) -> bool | None:
-    """A look-up of Python's that failed, among the variables of the environment."""
+    """A failed lookup of an environment variable in Python."""
     if not event.groups.get("type", "").endswith("KeyError") or not any(
         "raise KeyError(key) from None" in line for line in event.above[-2:]
     ):
@@ -202,7 +203,7 @@ def _of_environment(event: Event) -> bool | None:
     return None
 
 
-# The folder of a node in which slurmd keeps the copy of a batch script.
+# The folder in which slurmd stores the copy of a batch script.
 _SPOOL = re.compile(r"/(?:var|spool|slurm\w*)/\S*/job\d+/(?!slurm_script)([\w.+-]+)")
 
 
@@ -211,7 +212,7 @@ def _in_spool(event: Event) -> bool | None:
 
 
 def _copied(job: Job, event: Event) -> Verdict:
-    """Where the script names the file."""
+    """The place where the script names the file."""
     match = _SPOOL.search(event.text)
     at = job.source.own.text.find(match[1]) if match else -1
     return Shown((Span(at, at + len(match[1])),), None, "likely") if match and at >= 0 else None
@@ -221,19 +222,19 @@ _FABRIC = r"libfabric:|\b(?:cxip|psm[23]|uc[tpsm]|ibv|mlx5|fi)_\w+|libuc[tpsm]\.
 
 
 def _in_network(event: Event) -> bool | None:
-    """A stack, or a warning before it, that names the libraries of a fabric."""
+    """A stack trace, or a warning before it, that names a library of a fabric."""
     near = " ".join((*event.above[-4:], *event.below))
     ended = re.search(r"(?i)\bSIG|signal|abort|segmentation", event.text)
     return possible(ended and re.search(_FABRIC, near))
 
 
 def _of_slurm_list(event: Event) -> bool | None:
-    """A number was wanted, and the text is a variable of Slurm's in its short form: `2(x3)` is 2 on each of 3 nodes."""
+    """A value of a Slurm variable in the short form `2(x3)`, 2 on each of 3 nodes, where a number was expected."""
     return bool(re.search(r"""['"]\d+(?:,\d+)*\(x\d+\)""", event.text))
 
 
 def _inputs(event: Event) -> bool | None:
-    """A file that holds data, not a program or its settings."""
+    """A file with data, not a program or its settings."""
     return possible(subject(event) == "file" and not WRITTEN.search(event.text))
 
 
@@ -254,7 +255,7 @@ GENERAL_CAUSES = (
     Cause("words-of-script", "script", "the program does not take a word that the script gives it", "compare it with the program's manual, in the release that the job uses", script=named, log=about("words"), unproven="possible"),
     Cause("words", "submission", "the program does not take an option or a setting that it was given", "compare it with the program's manual, in the release that the job uses", log=about("words")),
     Cause("file-of-script", "script", "a file that the script names cannot be used on the node", "correct the path; a relative one is looked for where sbatch was called", script=named, log=about("file", "rights"), unproven="possible"),
-    Cause("housekeeping", "script", "a command of the script cannot do what its words say", "look at these words, and at what an earlier run left behind", script=runs, log=_by_housekeeper, unproven="possible"),
+    Cause("housekeeping", "script", "a command of the script cannot do what its words say", "look at these words, and at what an earlier run left behind", script=runs, log=_by_file_command, unproven="possible"),
     Cause("command", "submission", "a program that is to be started is not there", "load or install in the job what brings it, or give its path", log=about("command")),
     Cause("rights", "submission", "the user may not do on the node what the message names", "look at the rights of it and of all folders above", log=about("rights")),
     Cause("input", "data", "a file that the program wants to read is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=_inputs),

@@ -1,4 +1,4 @@
-"""What a symptom is: a message that programs print when a job goes wrong, and what it may come from."""
+"""Symptoms: messages that programs print when a job fails, and their possible causes."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 Where = Literal["script", "cluster", "submission", "code", "data", "unknown"]
 Confidence = Literal["certain", "likely", "possible"]
-# What a message says of the failure:
-# cause        names the reason, or is the first that can go wrong; the earliest such event is the answer
-# consequence  something failed because of another thing, which is the answer where it left a message
-# teardown     a job that is being ended; the answer only where nothing else is in the log
-# warning      a healthy job may print it: the answer only where the script shows a cause of it
-# harmless     never an answer; folded as noise
+# The role of a message in a failure:
+# cause        it names the reason; the earliest such event is the answer
+# consequence  something failed because of something else, which is the answer if it left a message
+# teardown     the job is being ended; the answer only if nothing else is in the log
+# warning      a healthy job may print it, too; the answer only if the script shows a cause
+# harmless     never an answer; listed as noise
 Role = Literal["cause", "consequence", "teardown", "warning", "harmless"]
 
 
-# `re` itself keeps fewer expressions than there are, and compiles the others again.
+# The cache of `re` is too small for all expressions.
 _compiled = cache(re.compile)
 
 
 class Account(NamedTuple):
-    """What sacct or scontrol say of the job; '' where they do not. `limits`: other fields, by their name."""
+    """The record of the job in sacct or scontrol; '' for missing fields. `limits`: other fields, by name."""
 
     job: str = ""
     state: str = ""
@@ -36,7 +36,7 @@ class Account(NamedTuple):
 
 
 class Event:
-    """An occurrence of a symptom in the logs. Equal ones of many ranks are one event.
+    """An occurrence of a symptom in the logs; equal messages of many ranks are one event.
 
     `text`: the line, without labels and control sequences; `groups`: the named groups of the pattern; `count`: how
     often it was printed; `tasks`: the labels of the tasks, ranks or nodes that printed it; `above` and `below`: a few
@@ -73,8 +73,10 @@ class Event:
 
 
 class Shown(NamedTuple):
-    """The script has the fault, at these places; `says` replaces the text of the cause. No place: it lacks something,
-    and the first line that bears on it is not known."""
+    """The script has the fault, at these places; no place if it lacks something that no line is related to.
+
+    `says`: replaces the text of the cause; None for no change.
+    """
 
     spans: tuple[Span, ...]
     says: str | None = None
@@ -82,7 +84,7 @@ class Shown(NamedTuple):
 
 
 class RuledOut(NamedTuple):
-    """The script shows that this is not the cause."""
+    """The script shows that the cause is another one."""
 
 
 RULED_OUT = RuledOut()
@@ -90,16 +92,16 @@ Verdict = Shown | RuledOut | None
 
 
 class Cause(NamedTuple):
-    """One thing that a symptom may come from.
+    """A possible cause of a symptom.
 
     `key`: its name within the symptom.
-    `where`: what Slurm or a program was asked for, and no script shows, is the submission's.
-    `says`: what happened, a sentence of plain English; `advice`: what to do. Both may name groups of the pattern
+    `where`: `submission` if it is a request to Slurm or a program that need not be in the script.
+    `says`: what happened, as a sentence of plain English; `advice`: what to do. Both may name groups of the pattern
     (`{port}`).
-    `codes`: checks; a finding of one of them in the script, of whatever severity, confirms the cause, and is blamed.
-    `script`: asks the job; called where a script is there and no code has a finding. None: the script does not tell.
-    `log`: asks the event alone: True confirms the cause, False rules it out, None leaves it open.
-    `unproven`: how sure it is where nothing confirms it and it is the first that is left.
+    `codes`: checks of which a finding in the script, of any severity, confirms the cause, and is blamed.
+    `script`: looks for evidence in the job, if there is a script without such a finding; None if none can show it.
+    `log`: looks for evidence in the event: True confirms the cause, False rules it out, None leaves it open.
+    `unproven`: its confidence if nothing confirms it and it is the first that is left.
     """
 
     key: str
@@ -113,7 +115,7 @@ class Cause(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A log, the script (lines to blame marked «so»; None: without one) and the cause that is to be found."""
+    """A log, the script (None without one) with the lines to blame in «marks», and the expected cause."""
 
     log: str
     script: str | None
@@ -122,8 +124,10 @@ class Example(NamedTuple):
 
 
 class Below(NamedTuple):
-    """Where the message stands below a line that ends in `after`: the next line of the same task in which `pattern` is
-    found. `instead`: the line itself says nothing; else it begins the message."""
+    """The message is on a later line: the next one of the same task that matches `pattern`.
+
+    `after`: only if the line matches this expression. `instead`: the later line replaces the line, or continues it.
+    """
 
     pattern: str
     after: str = ""
@@ -131,15 +135,16 @@ class Below(NamedTuple):
 
 
 class Symptom(NamedTuple):
-    """`id`: as in JSON and `explain`. `title`: what it is, in a few words. `docs`: what one has to know of it, as
-    Markdown. `printed_by`: programs; `releases`: in which of them the message reads how, with the source file.
-    `literals`: each line with the message holds at least one of them: at least five characters of ASCII, no digits.
-    `patterns`: expressions searched in a line that is free of labels, control sequences and its end.
-    `recovered_by`: an expression for a later line which says that all went well after all, with `recovery` its
-    literals. `near_end`: where the logs do not show otherwise that the job failed, it counts only if at most so many
-    lines follow: what a job outlives is no failure. 0: it always counts. `below`: where the line only announces the
-    message. `matches` and `others`: lines which have the symptom, and which look like it and have not; one example a
-    line.
+    """A message of a failure.
+
+    `id`: as in JSON and `explain`. `title`: a short phrase. `docs`: background, as Markdown. `printed_by`: programs;
+    `releases`: their releases with this wording, with the source file.
+    `literals`: each line with the message contains one of them: at least five ASCII characters, no digits.
+    `patterns`: expressions for a line without labels, control sequences and newline.
+    `recovered_by`: an expression for a later line that cancels the symptom, with `recovery` its literals.
+    `near_end`: it counts only if at most this many lines follow, unless the logs otherwise show that the job failed:
+    what a job survives is not a failure; 0 if it always counts. `below`: for a line that only announces the message.
+    `matches` and `others`: lines with the symptom, and similar lines without it.
     """
 
     id: str
@@ -160,11 +165,11 @@ class Symptom(NamedTuple):
     below: Below | None = None
 
     def search(self, line: str) -> re.Match[str] | None:
-        """The message in a line."""
+        """The match of the message in a line; None without one."""
         return self.found(line) if any(literal in line for literal in self.literals) else None
 
     def found(self, line: str) -> re.Match[str] | None:
-        """The message in a line of which it is known that one of the literals stands in it."""
+        """The match of the message in a line that contains one of the literals; None without one."""
         for pattern in self.patterns:
             match = _compiled(pattern).search(line)
             if match:

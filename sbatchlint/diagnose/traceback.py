@@ -8,7 +8,7 @@ _LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python", "<frozen", "<st
 
 
 def own_frame(above: Sequence[str]) -> str:
-    """The last frame of the traceback that ends below these lines which is in the user's own files; '' without one."""
+    """The last frame in the user's own files of the traceback that ends after these lines; '' without one."""
     last = ""
     for line in reversed(above):
         if line.startswith("Traceback (most recent call last)"):
@@ -18,12 +18,12 @@ def own_frame(above: Sequence[str]) -> str:
             if not last and not any(each in match["path"] for each in _LIBRARIES):
                 last = line.strip()
         elif not line.startswith((" ", "\t")) and not last:
-            return ""  # something else was printed between
+            return ""  # other output in between
     return last
 
 
 def files(above: Sequence[str]) -> frozenset[str]:
-    """The names of the user's own files in the traceback that ends below these lines, without their folders."""
+    """The names, without folders, of the user's own files in the traceback that ends after these lines."""
     frames = (_FRAME.match(line) for line in above)
     paths = (match["path"] for match in frames if match)
     return frozenset(path.rpartition("/")[2] for path in paths if not any(each in path for each in _LIBRARIES))

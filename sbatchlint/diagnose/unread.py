@@ -1,7 +1,7 @@
-"""A directive that sbatch does not read, as the reason why a job was not given what its script asks for."""
+"""A directive that sbatch does not read, as the cause why a job did not get what its script requests."""
 
-from sbatchlint.diagnose.asking import options_written, spans_of
-from sbatchlint.diagnose.joining import Answer, Picture
+from sbatchlint.diagnose.answers import Answer, Picture
+from sbatchlint.diagnose.evidence import options_written, spans_of
 from sbatchlint.diagnose.subjects import related_options
 from sbatchlint.diagnose.symptom import Cause, Event
 
@@ -13,9 +13,9 @@ _CAUSE = Cause(
     "see the finding",
     codes=_CODES,
 )
-# By whom symptoms are printed that refuse a job for what it asks for.
+# Who prints symptoms by which a job is refused for its request.
 _REFUSING = ("slurmctld, by way of sbatch", "job_submit")
-# What decides whether a controller, or a filter of the site, takes a job.
+# Options by which slurmctld, or a filter of the site, may refuse a job.
 _REFUSED_FOR = frozenset(
     ["account", "constraint", "cpus-per-task", "exclusive", "gpus", "gpus-per-node", "gpus-per-task", "gres", "mem",
      "mem-per-cpu", "mem-per-gpu", "nodes", "ntasks", "ntasks-per-node", "partition", "qos", "reservation", "time"]
@@ -23,7 +23,7 @@ _REFUSED_FOR = frozenset(
 
 
 def unread(event: Event, picture: Picture) -> Answer | None:
-    """The directives that are not read and would have set what the message speaks of; None without any."""
+    """The directives that are not read and would have set what the message is about; None without any."""
     refused = any(each in event.symptom.printed_by for each in _REFUSING)
     names = _REFUSED_FOR if refused else related_options(event)
     source = picture.source

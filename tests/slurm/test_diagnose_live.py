@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sbatchlint.diagnose.joining import rows_of
+from sbatchlint.diagnose.answers import rows_of
 from sbatchlint.diagnose.run import judged
 from sbatchlint.settings import Overrides
 

@@ -5,7 +5,7 @@ JOB_STATE_FLAGS and enum job_states, slurm/slurm.h; the names are those of src/c
 
 from collections.abc import Callable
 
-from sbatchlint.diagnose.asking import lacks, options, shown
+from sbatchlint.diagnose.evidence import lacks, options, shown
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, possible, says, shown, worded
+from sbatchlint.diagnose.evidence import assigned, possible, says, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 

@@ -1,6 +1,6 @@
 """pyxis and enroot: images that are not imported, containers that do not start. enroot's own words stand in pyxis' log."""
 
-from sbatchlint.diagnose.asking import assigned, options, says, shown, spans_of, step_options
+from sbatchlint.diagnose.evidence import assigned, options, says, shown, spans_of, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.source.text import Span

@@ -1,6 +1,6 @@
 """CUDA and ROCm: GPUs that are not there, not the right ones, or full."""
 
-from sbatchlint.diagnose.asking import assigned, lacks, not_set, options, says, sets, shown, step_options
+from sbatchlint.diagnose.evidence import assigned, lacks, not_set, options, says, sets, shown, step_options
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, options, possible, says, shown, spans_of, worded
+from sbatchlint.diagnose.evidence import assigned, options, possible, says, shown, spans_of, worded
 from sbatchlint.diagnose.subjects import WRITTEN
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job

@@ -1,6 +1,6 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
-from sbatchlint.diagnose.asking import assigned, begins, number, options, possible, says, shown, step_options
+from sbatchlint.diagnose.evidence import assigned, begins, number, options, possible, says, shown, step_options
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds

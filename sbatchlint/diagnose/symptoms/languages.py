@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import begins, possible, shown, spans_of
+from sbatchlint.diagnose.evidence import begins, possible, shown, spans_of
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job

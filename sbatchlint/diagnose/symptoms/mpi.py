@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, commands, possible, says, shown, spans_of, step_options
+from sbatchlint.diagnose.evidence import assigned, commands, possible, says, shown, spans_of, step_options
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import enclosing_step

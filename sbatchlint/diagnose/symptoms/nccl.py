@@ -1,6 +1,6 @@
 """NCCL (and RCCL, which is made from it): how the GPUs of a job reach each other."""
 
-from sbatchlint.diagnose.asking import assigned, commands, says, shown, spans_of
+from sbatchlint.diagnose.evidence import assigned, commands, says, shown, spans_of
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import commands, shown, spans_of, worded
+from sbatchlint.diagnose.evidence import commands, shown, spans_of, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 

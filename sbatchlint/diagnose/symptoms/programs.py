@@ -3,7 +3,7 @@
 import re
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.asking import assigned, commands, says, shown
+from sbatchlint.diagnose.evidence import assigned, commands, says, shown
 from sbatchlint.diagnose.subjects import memory_asked, prepares_nothing
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Symptom, Verdict
 from sbatchlint.job import Job

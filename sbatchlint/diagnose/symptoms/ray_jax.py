@@ -1,6 +1,6 @@
 """Ray, JAX, TensorFlow, Dask: clusters inside of a job."""
 
-from sbatchlint.diagnose.asking import assigned, says, shown, spans_of
+from sbatchlint.diagnose.evidence import assigned, says, shown, spans_of
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds

@@ -1,6 +1,6 @@
 """sbatch, salloc and srun: what they refuse themselves, before the controller hears of it."""
 
-from sbatchlint.diagnose.asking import begins, options, possible, sets, shown, spans_of, step_options, submits
+from sbatchlint.diagnose.evidence import begins, options, possible, sets, shown, spans_of, step_options, submits
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 

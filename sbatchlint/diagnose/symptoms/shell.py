@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, commands, number, possible, says, shown, worded
+from sbatchlint.diagnose.evidence import assigned, commands, number, possible, says, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.programs import has_trait

@@ -1,6 +1,6 @@
 """The logs of slurmctld and slurmd, and what squeue, sacct and scontrol say of a job."""
 
-from sbatchlint.diagnose.asking import options, sets, shown, submits
+from sbatchlint.diagnose.evidence import options, sets, shown, submits
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 

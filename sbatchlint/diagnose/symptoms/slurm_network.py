@@ -1,7 +1,7 @@
 """Slurm's own network: the controller, and the slurmd of the nodes, do not answer."""
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.asking import shown, spans_of
+from sbatchlint.diagnose.evidence import shown, spans_of
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.programs import programs_with

@@ -1,6 +1,6 @@
 """slurmctld: why it takes no job, allocation or step. sbatch, salloc and srun print its texts."""
 
-from sbatchlint.diagnose.asking import (
+from sbatchlint.diagnose.evidence import (
     by_program,
     captured_submissions,
     not_set,

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import lacks, not_set, options, possible, sets, shown, spans_of, step_options, worded
+from sbatchlint.diagnose.evidence import lacks, not_set, options, possible, sets, shown, spans_of, step_options, worded
 from sbatchlint.diagnose.silence import not_silent, silent
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, has_word, possible, says, sets, shown, spans_of, steps
+from sbatchlint.diagnose.evidence import assigned, has_word, possible, says, sets, shown, spans_of, steps
 from sbatchlint.diagnose.subjects import memory_asked
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import options, possible, step_options, submits
+from sbatchlint.diagnose.evidence import options, possible, step_options, submits
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 

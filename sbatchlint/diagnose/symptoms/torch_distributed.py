@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, number, possible, several_tasks, shown, steps
+from sbatchlint.diagnose.evidence import assigned, number, possible, several_tasks, shown, steps
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds, nodes_setting

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import shown, spans_of
+from sbatchlint.diagnose.evidence import shown, spans_of
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds

@@ -1,6 +1,7 @@
-"""Questions that several symptoms ask of a job.
+"""Evidence for the causes of symptoms, in a job or in an event.
 
-The first ones answer with places. Those below them make a `Cause.script` of a question: `script=asks("account")`.
+The first functions return places in the script. The last ones return a function for `Cause.script`:
+`script=sets("account")`.
 """
 
 import re
@@ -16,21 +17,21 @@ from sbatchlint.source.text import Span
 
 
 class HasSpan(Protocol):
-    """What stands at a place of the script."""
+    """Something with a place in the script."""
 
     @property
     def span(self) -> Span: ...
 
 
 Question = Callable[[Job, Event], Verdict]
-# The letters that stand for options of sbatch and srun.
+# The short forms of options of sbatch and srun.
 _LETTERS = {
     "account": "-A", "array": "-a", "constraint": "-C", "cpus-per-task": "-c", "dependency": "-d", "error": "-e",
     "gpus": "-G", "nodelist": "-w", "nodes": "-N", "ntasks": "-n", "output": "-o", "partition": "-p", "qos": "-q",
     "time": "-t",
 }  # fmt: skip
 _NAMES = {letter[1]: name for name, letter in _LETTERS.items()}
-# How programs that submit jobs report that it failed.
+# Messages of programs that submit jobs about a failed submission.
 _WORKFLOW = Regex(
     r"(?i)(?:error|fail\w{,4}) (?:while )?submitting|submit\w{,4} (?:the )?(?:job ?)?script|jobscript|workflow ?error"
     r"|sbatch failed|failed to submit|submission (?:error|of job)|grid scheduler|\.command\.run|failedjoberror"
@@ -41,12 +42,12 @@ _SEVERAL_TASKS = Regex(r"\s(?:-n\s*|--ntasks(?:-per-node)?[= ])(?:[2-9]|\d\d)")
 
 
 def options(job: Job, *names: str) -> tuple[Span, ...]:
-    """Where the directives set one of these options (canonical names), in order."""
+    """The places where directives set one of these options (canonical names), in order."""
     return tuple(each.span for each in job.directives.settings if each.name in names)
 
 
 def options_written(text: str) -> set[str]:
-    """The options in the text of a directive, whether or not sbatch reads it, by their canonical names."""
+    """The canonical names of the options in the text of a directive, whether or not sbatch reads it."""
     found = re.findall(r"\s--?([A-Za-z][\w-]*)", text)
     return {_NAMES.get(each, each) for each in found}
 
@@ -57,23 +58,23 @@ def lacks(job: Job, *names: str) -> bool:
 
 
 def commands(job: Job, *names: str) -> tuple[Span, ...]:
-    """Where commands of these names are run, in order."""
+    """The commands with these names, in order."""
     return tuple(each.span for each in job.invocations if each.name in names)
 
 
 def assigned(job: Job, *names: str) -> tuple[Span, ...]:
-    """Where variables of these names are set, in order."""
+    """The assignments to these variables, in order."""
     return tuple(each.span for each in job.assignments if each.name in names)
 
 
 def step_options(job: Job, *names: str) -> tuple[Span, ...]:
-    """Where sruns of the script are given one of these options."""
+    """The places where an srun of the script has one of these options."""
     found = (step.option(name) for step in job.steps for name in names)
     return tuple(each.span for each in found if each is not None)
 
 
 def submissions(job: Job, *names: str) -> tuple[Span, ...]:
-    """One of these options of the commands of the script that submit jobs; where none is named, these commands."""
+    """The places of these options of sbatch and salloc in the script; without names, these commands themselves."""
     words = tuple(f"--{each}" for each in names) + tuple(_LETTERS[each] for each in names if each in _LETTERS)
     commands = [each for each in job.invocations if each.name in ("sbatch", "salloc")]
     if not names:
@@ -87,7 +88,7 @@ def submissions(job: Job, *names: str) -> tuple[Span, ...]:
 
 
 def captured_submissions(job: Job) -> tuple[Span, ...]:
-    """Every sbatch whose output the script keeps, words and all: it was not told to print the number alone."""
+    """The sbatch commands whose whole output the script captures: they have no `--parsable`."""
     return tuple(
         command.span
         for command in job.invocations
@@ -98,14 +99,14 @@ def captured_submissions(job: Job) -> tuple[Span, ...]:
 
 
 def several_tasks(job: Job) -> tuple[Span, ...]:
-    """The sruns that are asked for several tasks, also in a script of the login node, where each makes a job."""
+    """The sruns with several tasks, also in a script of the login node, where each is a job."""
     text = job.source.text
     sruns = [each.span for each in job.invocations if each.name == "srun"]
     return tuple(each for each in sruns if _SEVERAL_TASKS.search(text[each.start : each.end]))
 
 
 def worded(job: Job, word: str) -> tuple[Span, ...]:
-    """The commands with a word that is this one, or ends in it as a path does."""
+    """The commands with this word, also as the last component of a path."""
     return tuple(
         command.span
         for command in job.invocations
@@ -114,45 +115,47 @@ def worded(job: Job, word: str) -> tuple[Span, ...]:
 
 
 def spans_of(found: Iterable[HasSpan]) -> tuple[Span, ...]:
-    """Where these commands, steps, worlds or settings stand."""
+    """The places of these commands, steps, worlds or settings."""
     return tuple(each.span for each in found)
 
 
 def possible(condition: object) -> bool | None:
-    """For `Cause.log`: leaves a cause open where a condition holds, and rules it out where it does not."""
+    """For `Cause.log`: leaves a cause open if a condition holds, and rules it out if not."""
     return None if condition else False
 
 
 def shown(spans: tuple[Span, ...], confidence: Confidence = "likely") -> Verdict:
-    """The places, where there are any."""
+    """The places as a verdict; None without any."""
     return Shown(spans, None, confidence) if spans else None
 
 
 def by_program(event: Event) -> bool | None:
-    """Whether a program submitted the job that was refused, so that it is not the one of the script: other output
-    stands around the message."""
+    """For `Cause.log`: confirms that a program submitted the refused job, which is therefore not that of the script.
+
+    Then other output surrounds the message.
+    """
     near = (event.text, *event.above[-12:], *event.below[:4])
     return True if any(map(_WORKFLOW.search, near)) else None
 
 
 def number(event: Event, group: str) -> int | None:
-    """A number that the message names; None where this group of the pattern has none."""
+    """The number in a group of the pattern; None without one."""
     text = event.groups.get(group)
     return parse_integer(text) if text else None
 
 
 def says(*words: str) -> Callable[[Event], bool | None]:
-    """For `Cause.log`: rules a cause out where the message has none of these words."""
+    """For `Cause.log`: rules a cause out if the message has none of these words."""
     return lambda event: None if any(each in event.text for each in words) else False
 
 
 def begins(group: str, *beginnings: str) -> Callable[[Event], bool | None]:
-    """For `Cause.log`: rules a cause out where the group of the pattern does not begin with one of these."""
+    """For `Cause.log`: rules a cause out if the group of the pattern does not begin with one of these."""
     return lambda event: None if event.groups.get(group, "").startswith(beginnings) else False
 
 
 def sets(*names: str, confidence: Confidence = "likely") -> Question:
-    """The directives, or sruns, give one of these options; ruled out where they certainly do not."""
+    """The directives or sruns set one of these options; ruled out if they certainly do not."""
 
     def question(job: Job, event: Event) -> Verdict:
         spans = options(job, *names) + step_options(job, *names)
@@ -162,7 +165,7 @@ def sets(*names: str, confidence: Confidence = "likely") -> Question:
 
 
 def not_set(*names: str, beside: str = "", confidence: Confidence = "likely") -> Question:
-    """The directives certainly give none of these options; `beside` is the one that stands for the place."""
+    """The directives certainly set none of these options; `beside`: the option whose place is shown."""
 
     def question(job: Job, event: Event) -> Verdict:
         if lacks(job, *names):
@@ -173,17 +176,17 @@ def not_set(*names: str, beside: str = "", confidence: Confidence = "likely") ->
 
 
 def submits(*names: str) -> Question:
-    """The script submits another job itself, with one of these options."""
+    """The script itself submits another job, with one of these options."""
     return lambda job, event: shown(submissions(job, *names))
 
 
 def steps(confidence: Confidence = "likely") -> Question:
-    """The script runs steps: their sruns are the place."""
+    """The script runs steps; their sruns are the places."""
     return lambda job, event: shown(spans_of(job.steps), confidence)
 
 
 def has_word(group: str, confidence: Confidence = "likely") -> Question:
-    """A command of the script has the word that the message names in this group."""
+    """A command of the script contains the word in this group of the pattern."""
 
     def question(job: Job, event: Event) -> Verdict:
         word = event.groups.get(group)

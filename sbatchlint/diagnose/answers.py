@@ -1,4 +1,4 @@
-"""Joins the events of a log with the job of the script: which cause it confirms, and which it rules out."""
+"""Joins the events of a log with the script: which causes it confirms, and which it rules out."""
 
 from collections.abc import Iterable, Sequence
 from string import Formatter
@@ -16,7 +16,7 @@ CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
 
 
 class Picture(NamedTuple):
-    """A script: its job, with those that it submits, and everything that checks say of it, advice included."""
+    """A script: its job, the jobs that it submits, and all findings of checks, including advice."""
 
     source: Source
     settings: Settings
@@ -25,9 +25,11 @@ class Picture(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What an event comes from, and how sure that is. `spans`: what is to blame in the script; `findings`: what checks
-    say there; `proven`: something in the script or the log shows it; `related`: where nothing is to blame, what of the
-    script has to do with it."""
+    """The cause of an event, and how certain it is.
+
+    `spans`: the places in the script to blame; `findings`: the findings there; `proven`: whether the script or the log
+    shows it; `related`: if no place is to blame, the places in the script that are related to it.
+    """
 
     event: Event
     cause: Cause
@@ -45,13 +47,13 @@ class Answer(NamedTuple):
 
 
 def overrides_for(options: Overrides) -> Overrides:
-    """The settings under which scripts are judged: every check speaks, also where the user wants it silent."""
+    """The settings for the script: all checks run, and nothing is suppressed."""
     codes = tuple(each.code for each in registry().entries)
     return options._replace(select=codes, min_severity="info", ignores=False)
 
 
 def picture_of(source: Source, settings: Settings) -> Picture:
-    """Evaluates a script."""
+    """The picture of a script."""
     job = Job.from_source(source, settings.site)
     inspection = inspect_job(job, source, settings)
     own = [each for each in inspection.diagnostics if not each.reached]
@@ -59,14 +61,14 @@ def picture_of(source: Source, settings: Settings) -> Picture:
 
 
 def answers(event: Event, picture: Picture | None) -> list[Answer]:
-    """What an event may come from, the likeliest first; empty where all is ruled out."""
+    """The possible causes of an event, the likeliest first; empty if all are ruled out."""
     confirmed: list[Answer] = []
     open_ones: list[Answer] = []
     hidden: list[Answer] = []
     vague: list[Answer] = []
     for cause in event.symptom.causes:
-        told = cause.log(event) if cause.log is not None else None
-        if told is False:
+        confirmed_by_log = cause.log(event) if cause.log is not None else None
+        if confirmed_by_log is False:
             continue
         says, advice = _filled(cause.says, event), _filled(cause.advice, event)
         answer = Answer(event, cause, cause.unproven, says, advice)
@@ -75,11 +77,11 @@ def answers(event: Event, picture: Picture | None) -> list[Answer]:
             continue
         if joined is not None:
             confirmed.append(joined)
-        elif told:
+        elif confirmed_by_log:
             confirmed.append(answer._replace(confidence="certain", proven=True))
-        elif cause.where == "script":  # not shown by the script, or there is none that could show it
+        elif cause.where == "script":  # not shown by the script, or there is no script
             hidden.append(answer)
-        elif _lacks_group(cause, event):  # it speaks of what the message does not tell
+        elif _lacks_group(cause, event):  # its text names a group that did not match
             vague.append(answer)
         else:
             open_ones.append(answer)
@@ -93,12 +95,12 @@ def answers(event: Event, picture: Picture | None) -> list[Answer]:
         found, rest = confirmed, left
     else:
         found, rest = left[:1], left[1:]
-    said = {(each.says, each.where) for each in found}
-    return found + [each._replace(confidence="possible") for each in rest if (each.says, each.where) not in said]
+    known = {(each.says, each.where) for each in found}
+    return found + [each._replace(confidence="possible") for each in rest if (each.says, each.where) not in known]
 
 
 def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None:
-    """The answer as the script confirms it."""
+    """The answer as confirmed by the script; None if it neither confirms it nor rules it out."""
     if picture is None:
         return None
     cause, event = answer.cause, answer.event
@@ -124,7 +126,7 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
 
 
 def _about(event: Event, found: list[Diagnostic], source: Source) -> list[Diagnostic]:
-    """The findings on the option that the message names, where it names one that the script has."""
+    """The findings on the option named in the message, if the script has it; else all."""
     option = event.groups.get("option", "")
     if not option.startswith("--") or option not in source.text:
         return found
@@ -132,7 +134,7 @@ def _about(event: Event, found: list[Diagnostic], source: Source) -> list[Diagno
 
 
 def _run_at(job: Job, spans: Sequence[Span]) -> list[Span]:
-    """Where commands are run whose words are written at these places, in a variable for instance."""
+    """The commands whose words are written at these places, for instance in a variable."""
     return [
         invocation.span
         for invocation in job.invocations
@@ -165,7 +167,7 @@ def _filled(text: str, event: Event) -> str:
 
 
 def rows_of(answer: Answer, source: Source | None) -> list[int]:
-    """The rows of the script that are to blame; without any, those that have to do with it."""
+    """The rows of the script to blame; without any, the related ones."""
     return [] if source is None else sorted({source.row(each.start) for each in answer.spans or answer.related})
 
 

@@ -1,10 +1,10 @@
-"""Where a script bears on a message that nothing in it explains: what the message names, or what printed it."""
+"""The places in a script that are related to a message without being its cause: what it names, or what printed it."""
 
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, text_of
-from sbatchlint.diagnose.asking import options
+from sbatchlint.diagnose.evidence import options
 from sbatchlint.diagnose.subjects import named, related_options, runs, working
 from sbatchlint.diagnose.symptom import Event, Shown, Where
 from sbatchlint.diagnose.symptoms.shell import row_named
@@ -13,15 +13,15 @@ from sbatchlint.job import Job
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# Which of more commands than these failed is not told.
+# Of more commands than this it is unknown which failed.
 MOST_STARTED = 2
-# Shorter names of modules stand in other words by chance.
+# Shorter names of modules occur in other words by chance.
 _SHORTEST_MODULE = 3
 _WORDS = Regex(r"[a-z][a-z\d_+-]*")
 
 
 def related_places(jobs: Sequence[Job], event: Event, where: Where) -> tuple[Span, ...]:
-    """The places of the script that have to do with an event, as far as the log tells; empty where it does not."""
+    """The places of the script that are related to an event, as far as the log shows that; else empty."""
     return next(filter(None, (places for job in jobs for places in _places(job, event, where))), ())
 
 
@@ -30,13 +30,13 @@ def _places(job: Job, event: Event, where: Where) -> Iterator[tuple[Span, ...]]:
         verdict = question(job, event)
         if isinstance(verdict, Shown):
             yield verdict.spans
-    asked = () if where in ("code", "data", "cluster") else options(job, *related_options(event))
+    directives = () if where in ("code", "data", "cluster") else options(job, *related_options(event))
     printed = runs(job, event)
     if isinstance(printed, Shown):
         started = printed.spans
-    else:  # what goes wrong on the cluster goes wrong for whatever the script starts
+    else:  # a fault of the cluster does not depend on what the script starts
         started = _started(job, event) if where != "cluster" else ()
-    yield tuple(dict.fromkeys(asked + _modules(job, event) + started))
+    yield tuple(dict.fromkeys(directives + _modules(job, event) + started))
 
 
 def _started(job: Job, event: Event) -> tuple[Span, ...]:
@@ -50,7 +50,7 @@ def _started(job: Job, event: Event) -> tuple[Span, ...]:
 
 
 def _modules(job: Job, event: Event) -> tuple[Span, ...]:
-    """The commands that load a module of which the message, or what stands around it, speaks."""
+    """The commands that load a module named in the message or the lines around it."""
     near = frozenset(_WORDS.findall(" ".join((event.text, *event.above[-6:], *event.below)).lower()))
     return tuple(
         command.span
