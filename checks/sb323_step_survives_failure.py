@@ -21,7 +21,6 @@ from functools import partial
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, is_set
-from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.steps import Step
@@ -99,11 +98,8 @@ def _is_one_of_many(job: Job, step: Step, command: Invocation) -> bool:
         return False
     if spawns_others(job, command):
         return False
-    return any(_is_communication_variable(name, each) for name, each in command.state.variables.items())
-
-
-def _is_communication_variable(name: str, value: Variable) -> bool:
-    return value.exported and bool(value.alternatives) and MEETING.match(name) is not None
+    variables = command.state.variables.items()
+    return any(each.exported and each.alternatives and MEETING.match(name) for name, each in variables)
 
 
 def _fix(job: Job, step: Step) -> Fix | None:

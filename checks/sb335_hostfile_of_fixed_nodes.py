@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch
-from sbatchlint.job.launchers.model import Launcher, Setting
+from sbatchlint.job.launchers.model import Setting
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
@@ -37,7 +37,7 @@ _MOST_BYTES = 1 << 16
 
 
 def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
-    setting = _hostfile(launch.launcher)
+    setting = launch.launcher.hostfile or launch.launcher.setting("hostfile", "machinefile")
     if setting is None or not setting.value:
         return
     path = job.beside.path(launch.invocation, setting.value)
@@ -67,10 +67,6 @@ def _may_be_written(job: Job, launcher: Invocation, setting: Setting) -> bool:
             return True
     return False
 
-
-def _hostfile(launcher: Launcher) -> Setting | None:
-    """The hostfile option of a launcher."""
-    return launcher.hostfile or launcher.setting("hostfile", "machinefile")
 
 
 def _names(data: bytes) -> list[str]:
