@@ -149,6 +149,7 @@ word
     <all_bare>
     <braces>
     <odd>
+    <nested>
 before: p | ε | it's | \$ | a\b
 after: ε | s | '
 bare_before: p- | ε | 'q '
@@ -157,6 +158,11 @@ all: ${v[@]} | ${w[*]} | $@ | $* | ${v[@]:1} | p${v[@]}s | ${@:2} | ${m[@]}
 all_bare: ${v[@]} | ${w[*]} | $@ | $* | ${#v[@]} | ${@:1:1} | $#
 braces: {a,b} | x{1..3} | {a,b}{c,d} | {a,b$a} | {3..1} | {a} | {a..c} | p{,q}s | {a,{b,c}} | <more_braces>
 more_braces: {1..7..3} | {a,"b c"} | '{a,b}' | {a,b | \{a,b} | ${a}{1,2} | {$a,x} | {c..a} | a{}b | {x,y}{ | {01..03}
+nested
+    `echo \`echo <bare_literal>\` z`
+    "`echo \"\`echo a b\`\"`"
+    `echo \$a "\`echo $b\`"`
+bare_literal: x | a-b | 1
 odd: "" | '' | ~ | 'a'"b"c | a\ b | $'\t' | $"x" | x=~ | [x] | $ | "a$" | = | `echo z`
 words
     <word>
@@ -199,8 +205,19 @@ assignment
     <declaring> <name>=<declared>
     2*<declaration>
     a=<literal> b=<single>
+    <chaining> <name>=<literal> <name>=<chained> <name>=<chained>
+    <name>=${<name><assigning><inner>}
+    <referring>
     unset <forgotten>
     : ${<name>:=<taken>}
+chaining: export | declare | typeset | declare -x | export
+chained: $a | "$b" | x$c | ${d-} | "${a:=k}"
+referring
+    declare -n r1=<name>; r1<sets><word>
+    declare -n r2=<array>; r2[1]=<literal>; r2+=(<literal>); c=${#r2[@]}
+    declare -n r1=<number>; (( r1 += 2 )); unset -n r1
+    declare -n r1=<name>; unset r1; c=${r1-gone}; unset -n r1
+    declare -n r1=<name>; read -r r1 <<< <single>; d=${!r1}$r1
 sets: = | = | +=
 elements
     ε
@@ -300,6 +317,7 @@ compound
     if <condition>; then¶<lines>¶elif <condition>; then¶<lines>¶fi
     for <looped> in <elements>; do¶<lines>¶done
     for <looped> in <words>; do¶<lines>¶<simple_condition> && <leaving>¶<shown>¶done
+    3*<guarded>
     for ((<counting>)); do¶<counted><leave>¶<counted>¶done
     case <single> in¶<items>¶esac
     set -- <arguments>¶while [[ $# -gt 0 ]]; do¶case $1 in¶<argument_items>¶esac¶done
@@ -312,6 +330,35 @@ compound
     <simple_condition> && <simple_assignment> <bar><bar> <simple_assignment>
     n=<small>¶<looping> (( n >= <small> )); do¶<counted>¶(( ++n ))¶[[ $n -gt 6 ]] && break¶done
     while read -r <line_names>; do¶<lines>¶done <<< <single>
+guarded
+    for e in <few>; do¶<guard>¶<seen>¶done
+    for e in <few>; do¶<guard>¶<guarded_step>¶<seen>¶done
+    for e in <few>; do¶for n in <few>; do¶<guard>¶<seen>¶done¶<seen>¶done
+    for ((e=0; e<4; e++)); do¶<guard>¶<guarded_step>¶<seen>¶done
+    e=0; while (( e < 4 )); do¶(( ++e ))¶<guard>¶<seen>¶done
+    for e in <few>; do¶<guard>¶<guard>¶<seen>¶done
+few: 1 2 4 | 2 1 | 3 4 1 2 | 2 2 1 | 4
+guard
+    <decided> && <departing>
+    <decided> <bar><bar> <departing>
+    if <decided>; then¶<departing>¶fi
+    if <decided>; then¶<guarded_step>¶else¶<guarded_step>¶fi
+    if <decided>; then¶<seen>¶elif <decided>; then¶<departing>¶fi
+    case $e in 1) <guarded_step> ;; 2 | 3) <departing> ;; *) <seen> ;; esac
+    case $e in [12]) <guarded_step> ;;& 2) <seen> ;; esac
+    <decided> && <guarded_step> <bar><bar> <guarded_step>
+    ! <decided> && <decided> && { <seen>; <departing>; }
+    <decided> <bar><bar> { <guarded_step>; <departing>; }
+decided
+    [ $e -gt 2 ]
+    [ "$e" = 2 ]
+    (( e > 1 ))
+    [ $n -gt 1 ]
+    [[ $e != 1 ]]
+    [[ $e == [14] ]]
+    (( e % 2 ))
+departing: continue | continue | break | continue 2 | break 2 | return
+guarded_step: d=$e | d=x$e | n=$((n+1)) | w+=($e) | c=lo | c=hi | d=$d$e
 looped: a | e | n
 leaving: break | continue
 counting: n=0; n<3; n++ | i=3; i>0; i-- | n=0; n<2; n+=1 | n=5; n<3; n++
@@ -342,7 +389,7 @@ writer: echo <single> | printf '%s\n' p q | true | a=1
 reader: read a | { read -r b; <shown>; } | while read -r a; do <shown>; done
 looping: while | until
 line_names: a | a b
-local: local l=$1 | local a | local l=${2:-d} b | local -i l=3 | local a=$a | local v=(1 2) | local -a w | :
+local: local l=$1 a=$l | local -n l=<name> | local l=$1 | local a | local l=${2:-d} b | local -i l=3 | local a=$a | local v=(1 2) | local -a w | :
 function_end
     :
     return 1
@@ -446,6 +493,9 @@ class Writer:
     def write_printed_counter(self, depth: int) -> str:
         return self.shown('"$n" "$i" ${#v[@]} "$a"')
 
+    def write_seen(self, depth: int) -> str:
+        return self.shown('"$e" "$n" "$c" "$d"')
+
     def write_heredoc(self, depth: int) -> str:
         quote = ("EOF", "'EOF'", '"EOF"', "-EOF", "\\EOF", "-'EOF'")[self.below(6)]
         tab = "\t" if quote[0] == "-" else ""
@@ -475,6 +525,19 @@ class Writer:
         every = " ".join([f'"${{{name}-unset}}"' for name in ("a", "b", "c", "d", "n", "i", "z", "l", "p", "1")])
         every += ' "$#" "${v[@]}" . "${w[@]}" . "${!v[@]}" "${#w[@]}" "${m[k]}" "${#m[@]}" "${m[one]-no}"'
         return "\n".join([*parts, self.shown(every)]) + "\n"
+
+    def loops(self) -> str:
+        """A program of loops whose guards it decides itself, and of the assignments around them."""
+        parts = ["# " + " ".join(["0"] * len(UNKNOWN)), f"n={self.below(3)} c= d="]
+        for _ in range(1 + self.below(3)):
+            parts.append(self.write("<guarded>"))
+        return "\n".join([*parts, self.shown('"$e" "$n" "$c" "$d" "${w[@]}"')]) + "\n"
+
+
+@st.composite
+def loops(draw: Callable[[st.SearchStrategy[int]], int]) -> str:
+    """A program whose loops leave nothing open."""
+    return Writer(draw).loops()
 
 
 @st.composite

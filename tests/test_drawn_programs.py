@@ -6,8 +6,9 @@ here. For every place that prints:
 - where it is reached for certain, bash comes there just as often, and its words are those of bash;
 - where it may be reached, or several times, each of bash's turns is one of those that were thought possible;
 - an unknown piece stands for any text, an open one for any number of words.
+Of programs whose loops decide all their guards themselves, words that are known are those of an iteration in bash.
 
-SBATCHLINT_PROGRAMS is how many programs are drawn (2000), SBATCHLINT_SEED where drawing begins (0).
+SBATCHLINT_PROGRAMS is how many programs a deep run draws (20000; a plain run 60), SBATCHLINT_SEED where drawing begins (0).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.strategies import SearchStrategy
 
 from conftest import examples
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
@@ -30,9 +32,12 @@ from sbatchlint.bash.trace import Context, Invocation, Spawn
 from sbatchlint.bash.values import Expansion, Pieces, Text, text_of
 from sbatchlint.bash.values import Phase as ShellPhase
 from sbatchlint.source.text import Span
-from shell_programs import INPUTS, UNKNOWN, programs
+from shell_programs import INPUTS, UNKNOWN, loops, programs
 
-COUNT = int(os.environ.get("SBATCHLINT_PROGRAMS", "2000"))
+COUNT = int(os.environ.get("SBATCHLINT_PROGRAMS", "20000"))
+PLAIN = 60
+# Of loops, a tenth as many.
+LOOPS = 10
 SEED = int(os.environ.get("SBATCHLINT_SEED", "0"))
 BATCH = 50
 # Variables that bash sets on its own, and those that the harness sets.
@@ -145,7 +150,8 @@ class Verdict(NamedTuple):
     all: int
 
 
-def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
+def prints_of(text: str) -> tuple[dict[str, list[Invocation]], bool]:
+    """The prints of a program as they are evaluated, by place; and whether something may have failed, or was too much."""
     interpreter = ScriptInterpreter(Alone())
     state = State()
     # bash gets no arguments; of some programs this is not known here
@@ -162,6 +168,22 @@ def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
             and place[0] == "@"
         ):
             ours.setdefault(place, []).append(command)
+    return ours, uncertain
+
+
+def invented(text: str, told: dict[str, list[Turn]]) -> str:
+    """A print whose words are all known here, and which bash never makes; "" where there is none."""
+    ours, _ = prints_of(text)
+    for place, commands in ours.items():
+        for command in commands:
+            words = tuple(text_of(field) for field in command.argv[2:])
+            if None not in words and words not in told.get(place, []):
+                return f"{place}: {words} is none of {told.get(place, [])}"
+    return ""
+
+
+def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
+    ours, uncertain = prints_of(text)
     printed = words = everything = 0
     for place in {**told, **ours}:
         theirs, mine = told.get(place, []), ours.get(place, [])
@@ -191,7 +213,11 @@ def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
     return Verdict("", printed, words, everything)
 
 
-def drawn(count: int, start: int) -> list[str]:
+def count_of(number: int) -> int:
+    return number if examples(number) == number else min(number, PLAIN)
+
+
+def drawn(count: int, start: int, kind: SearchStrategy[str]) -> list[str]:
     """So many different programs, always the same for one `start`."""
     found: dict[str, None] = {}
 
@@ -203,7 +229,7 @@ def drawn(count: int, start: int) -> list[str]:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(programs())
+    @given(kind)
     def collect(text: str) -> None:
         if len(found) < count:
             found[text] = None
@@ -229,8 +255,8 @@ def compare(texts: Sequence[str], folder: Path) -> tuple[list[tuple[str, str]], 
 
 @pytest.mark.deep
 def test_what_is_known_is_what_bash_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    count = examples(COUNT)
-    texts = drawn(count, SEED)
+    count = count_of(COUNT)
+    texts = drawn(count, SEED, programs())
     assert len(texts) == count
     faults, sums = compare(texts, tmp_path)
     words, everything = sums.words / sums.printed, sums.all / sums.printed
@@ -240,3 +266,17 @@ def test_what_is_known_is_what_bash_prints(tmp_path: Path, capsys: pytest.Captur
     assert not faults, "\n\n".join([f"--- {fault}\n{text}" for fault, text in faults[:3]])
     # nothing would be wrong, either, if nothing were known
     assert words > 0.7 and everything > 0.6
+
+
+@pytest.mark.deep
+def test_what_loops_decide_is_known_for_each_iteration(tmp_path: Path) -> None:
+    texts = drawn(count_of(COUNT // LOOPS), SEED, loops())
+    faults, sums = compare(texts, tmp_path)
+    for number, start in enumerate(range(0, len(texts), BATCH), len(texts)):
+        batch = texts[start : start + BATCH]
+        for text, told in zip(batch, run_bash(batch, tmp_path, number), strict=True):
+            if fault := invented(text, told):
+                faults.append((fault, text))
+    faults.sort(key=lambda each: len(each[1]))
+    assert not faults, "\n\n".join([f"--- {fault}\n{text}" for fault, text in [(len(faults), ""), *faults[:3]]])
+    assert sums.words / sums.printed > 0.7

@@ -93,6 +93,24 @@ PROGRAMS: dict[str, str] = {
     'f() { a=2; }; a=1 f; show ${a-unset}; a=1 eval "b=\\$a"; show $b ${a-unset}': "unset|1|unset",
     'echo "a b" | read x; show "${x-unset}"; echo "a b" | { read -r x y; show "$y"; }': "unset|b",
     'f() { unset x; }; x=1; f; show ${x-gone}; f() { local x=2; unset x; }; x=1; f; show $x': "gone|1",
+    # what a declaration says is expanded before any of it is assigned
+    'a=1; export a=2 b=$a; show $a "$b"; f() { local x=$1 y=$x; show "$x" "$y"; }; f 3': "2|1|3|",
+    'declare a=1 v=(x $a y) b=$a; show "${v[@]}" "$b"; k=q; export "$k=3" r=$q; show "$r" $q': "x|y||3".replace("||", "|||"),
+    'a=5; readonly a=6 b=$a; show $a $b; typeset -i n=1+1 m=n+1; show $n $m': "6|5|2|3",
+    'n=${x:=4}; show $x $n; v=(a); v[1]=${v[0]:=b}${v[2]:=c}; show "${v[@]}"; y+=${y:=1}; show $y': "4|4|a|ac|c|11",
+    'export n=${x:=4} m=$x; show $x $n $m; f() { local n=${z:=5}; }; f; show $z': "4|4|4|5",
+    # references
+    'n=3; declare -n r=n; r=2; r+=1; ((r++)); show $n $r ${!r} ${#r}; r2=$((r * 2)); show $r2': "22|22|n|2|44",
+    'f() { local -n out=$1; out=(1 2); out+=("$2"); out[0]=x; }; f v a; show "${v[@]}" ${out-none}': "x|2|a|none",
+    'f() { local -n o=$1 p=$2; read -r o <<< z; printf -v p %s- a; }; f a b; show $a $b': "z|a-",
+    'declare -n r=n; show "${r:=4}" $n; unset r; show ${n-gone}; r=5; unset -n r; show $n ${r-none}': "4|4|gone|5|none",
+    'a=1 b=2; declare -n r; for r in a b; do show $r; done; declare -n q=r; q=7; show $b $q': "?|7|7",
+    'declare -A m=([a]=1); declare -n r=m; r[b]=2; show "${r[a]}" "${m[b]}"; export r2=m; show $r2': "1|2|m",
+    'n=1; declare -n r=n; f() { local n=5; r=6; show $n; }; f; show $n; [[ -v r ]] && show set': "6|1|set",
+    # backquotes in backquotes
+    'x=`echo \\`echo a b\\` c`; show "$x"; y="`echo \\"\\`echo a  b\\`\\"`"; show "$y"': "a b c|a b",
+    'a=3; x=`echo \\$a \\`echo \\\\\\`echo $a\\\\\\`\\``; show "$x"': "3 3",
+    'show "$(< file)" x"$(< file)"': "?|?",  # what a file holds is not known
     # reading and printing
     'IFS=, read -r a b <<< "1,,2,"; read -r c d <<< " x  y z "; show "$a" "$b" "$c" "$d"': "1|,2,|x|y z",
     'read -r -a v <<< "a  b"; mapfile -t w <<< $\'1\\n2\'; show "${v[@]}" "${w[@]}"': "a|b|1|2",
@@ -142,6 +160,50 @@ def test_values(program: str, tmp_path: Path) -> None:
     assert shown_here(program) == expected
     if "?" not in expected.split("|"):
         assert shown_by_bash(program, tmp_path) == expected
+
+
+# Loops, and the words of each `show` that runs in an iteration.
+LOOPS = {
+    "for n in 1 2 4; do [ $n -gt 2 ] && continue; show $n; done": "1 2",
+    "for n in 1 2 4 5; do [ $n -gt 2 ] && break; show $n; done; show end$n": "1 2 end4",
+    "for n in 1 2 4; do [ $n -gt 2 ] && exit; show $n; done; show end": "1 2",
+    "for n in 1 2 4; do [ $n -gt 2 ] && exit 1; show $n; done; show end": "1 2",
+    "f() { for n in 1 2 4; do [ $n -gt 2 ] && return; show $n; done; show in; }; f; show end": "1 2 end",
+    "for n in 1 2 4; do if [ $n -le 2 ]; then show $n; fi; done": "1 2",
+    "for n in 1 2 4; do if [[ $n == 1 ]]; then show a$n; elif (( n > 2 )); then show b$n; else show c$n; fi; done": (
+        "a1 b4 c2"
+    ),
+    "for n in 1 2 4; do case $n in 1) show a$n ;; 2) continue ;; *) show b$n ;; esac; show $n; done": "a1 b4 1 4",
+    "for n in 1 2 4; do (( n > 2 )) && { show big$n; continue; }; show $n; done": "big4 1 2",
+    "for n in 1 2 4; do ! [ $n -gt 1 ] || [ $n -gt 2 ] && show $n; done": "1 4",
+    "for n in 1 2 4; do x=big; if [ $n -le 2 ]; then x=small; fi; show $n-$x; done": "1-small 2-small 4-big",
+    "for n in 1 2 4; do [ $n -le 2 ] && x=small || x=big; show $n-$x; done": "1-small 2-small 4-big",
+    "for n in 1 2 4; do [[ $n == 2 ]] && x=1; show $n-${x:-0}; done": "1-0 2-1 4-1",
+    "for n in 1 2 4; do [ $n -le 2 ] || { x=$n; continue; }; show $n; done; show x$x": "1 2 x4",
+    "for a in 1 2 3; do for b in x y; do [ $a = 2 ] && continue 2; show $a$b; done; show $a; done": ("1x 1y 3x 3y 1 3"),
+    "for a in 1 2; do for b in 1 2 3; do [ $b = 2 ] && continue 2; show $a$b; done; show end; done": "11 21",
+    "for a in 1 2 3; do for b in 1 2; do [ $a = 2 ] && break 2; show $a$b; done; done; show $a": "11 12 2",
+    "for a in 1 2; do for b in 1 2 3; do (( a == b )) && continue; show $a$b; done; done": "1? 2?",
+    "for ((i = 1; i < 5; i++)); do (( i % 2 )) && continue; show $i; done": "2 4",
+    "i=0; while (( i < 4 )); do (( ++i )); [ $i = 3 ] && continue; show $i; done": "?",
+    "f() { [ $1 -gt 2 ] && return 1; return 0; }; for n in 1 2 4; do f $n || continue; show $n; done": "1 2",
+    "for n in 1 2 4; do ( [ $n -gt 2 ] && exit; show $n ); done": "1 2",
+    "for p in 1:a 2:b 4:c; do n=${p%%:*}; [ $n -gt 2 ] && continue; show $n-${p#*:}; done": "1-a 2-b",
+    "for n in 1 2 4; do [ $n -gt 1 ] && [ -n $(date) ] && continue; show $n; done": "1 2 4",
+    "for n in 1 2 3 4 5 6 7 8; do [ $n -gt 2 ] && continue; show $n; done": "?",
+}
+
+
+@pytest.mark.parametrize("program", LOOPS)
+def test_values_in_loops(program: str, tmp_path: Path) -> None:
+    expected = LOOPS[program].split()
+    interpreter = ScriptInterpreter(Alone())
+    interpreter.run(Text.of_file(program), parse(program), Phase.BATCH)
+    shows = [each for each in interpreter.trace.invocations if each.name == "show"]
+    words = ["".join([piece.text or "?" for piece in each.argv[1]]) for each in shows]
+    assert sorted(set(words)) == sorted(set(expected))
+    if "?" not in LOOPS[program] and "$(" not in program:
+        assert sorted(set(shown_by_bash(program, tmp_path).split("|"))) == sorted(set(expected))
 
 
 # --- what it costs -------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ from sbatchlint.source.regex import Regex
 NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
 # References to references are followed this far.
 MOST_REFERENCES = 8
+# The kind of the keys of guards that stand for the iterations of a loop.
+LOOP = "loop"
 # Letters of `declare` that do not change what is assigned.
 NOT_CHANGING = str.maketrans("", "", "Ar")
 # While the output of a substitution is collected, it is the value of a variable of this name.
@@ -144,6 +146,28 @@ class State:
         return self.options.get(name, False)
 
 
+def _merged(alternatives: list[Alternative], apart: bool = False) -> list[Alternative]:
+    """The alternatives, each value once; `apart`: but for those that different iterations have."""
+    merged: list[Alternative] = []
+    differ = False
+    for alternative in alternatives:
+        for number, one in enumerate(merged):
+            if one.fields == alternative.fields and one.keys == alternative.keys:
+                others = one.guards is not alternative.guards and any(
+                    isinstance(key, tuple) and key[0] == LOOP for key, _ in one.guards ^ alternative.guards
+                )
+                differ = differ or others
+                if not others or not apart:
+                    merged[number] = one._replace(guards=one.guards & alternative.guards)
+                    break
+        else:
+            merged.append(alternative)
+    if differ and not apart and len(merged) > 1:
+        several = _merged(alternatives, apart=True)
+        return several if len(several) <= MOST_ALTERNATIVES else merged
+    return merged
+
+
 def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:
     """The state after branches that join; None for a branch that does not go on."""
     found = list(branches)
@@ -158,21 +182,14 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
     result = first.copy()
     for name in changed_names(first.variables, [state.variables for state, _ in live[1:]]):
         versions = [state.variables.get(name) for state, _ in live]
-        merged: list[Alternative] = []
         known = [version for version in versions if version is not None]
         model = known[0]
+        guarded: list[Alternative] = []
         for (_, guard), version in zip(live, versions, strict=True):
-            alternatives = version.alternatives or _UNSET if version is not None else _UNSET
-            for alternative in alternatives:
-                for number, one in enumerate(merged):
-                    if one.fields == alternative.fields and one.keys == alternative.keys:
-                        merged[number] = Alternative(one.fields, one.guards & alternative.guards, one.keys)
-                        break
-                else:
-                    guards = merge_guards(alternative.guards, guard)
-                    merged.append(
-                        alternative if guards is None else Alternative(alternative.fields, guards, alternative.keys)
-                    )
+            for alternative in version.alternatives or _UNSET if version is not None else _UNSET:
+                guards = merge_guards(alternative.guards, guard)
+                guarded.append(alternative if guards is None else alternative._replace(guards=guards))
+        merged = _merged(guarded)
         flags = "".join([version.flags for version in known])
         result.variables[name] = Variable(
             widen(merged, name, model.span, phase),

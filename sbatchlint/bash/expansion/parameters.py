@@ -197,7 +197,7 @@ class ParameterExpansion:
         if not fields:
             return True
         if self.part.operator[0] != ":":
-            if any(text_of(field) is not None for field in fields):
+            if any(text_of(field) is not None or any(map(self._has_text, field)) for field in fields):
                 return False
             return False if all(any(piece.text is not None for piece in field) for field in fields) else None
         if any(piece.text for field in fields for piece in field):

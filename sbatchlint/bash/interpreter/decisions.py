@@ -94,8 +94,11 @@ def _keep(name: str, state: State, is_possible: Callable[[Guards], bool]) -> Gua
         return None
     if len(left) == len(variable.alternatives):
         return NO_GUARDS
+    common = left[0].guards.intersection(*[each.guards for each in left])
+    if all(each.fields == left[0].fields and each.keys == left[0].keys for each in left):
+        left = (left[0]._replace(guards=common),)
     state.variables[name] = variable._replace(alternatives=left)
-    return left[0].guards.intersection(*[each.guards for each in left])
+    return common
 
 
 def _unknown(name: str, variable: Variable, scope: Scope) -> Variable:

@@ -15,7 +15,7 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter, LoopFrame
 from sbatchlint.bash.interpreter.decisions import Decisions
 from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_pattern, is_plain, is_straight
-from sbatchlint.bash.state import State, join
+from sbatchlint.bash.state import LOOP, State, join
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Pieces, flattened
@@ -163,7 +163,7 @@ def _record_alike(
 ) -> State | None:  # fmt: skip
     """Records the body of a loop whose iterations differ in the loop variable only."""
     state = scope.state.copy()
-    key = interpreter.new_key("loop")
+    key = interpreter.new_key(LOOP)
     alternatives = tuple([Alternative((item,), frozenset(((key, iteration),))) for iteration, item in enumerate(items)])
     seen = loop.variable[1] if loop.variable is not None else variable(state, alternatives)
     state.variables[name] = seen
@@ -216,7 +216,7 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
 def _first_iteration(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iteration | None:
     """Walks one iteration, whether or not it happens; None where that would take too long."""
 
-    decisions = Decisions(interpreter.new_key("loop"), scope.state.variables.copy(), scope.context.parent)
+    decisions = Decisions(interpreter.new_key(LOOP), scope.state.variables.copy(), scope.context.parent)
 
     def walk() -> tuple[State | None, LoopFrame, int]:
         frame = LoopFrame()
@@ -246,7 +246,7 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration
     if first is not None:
         decisions = first.decisions
     else:
-        decisions = Decisions(interpreter.new_key("loop"), scope.state.variables.copy(), scope.context.parent)
+        decisions = Decisions(interpreter.new_key(LOOP), scope.state.variables.copy(), scope.context.parent)
     interpreter.walked = [*interpreter.walked, decisions]
     found = Unrolled(decisions)
     finals: list[State] = []
