@@ -389,7 +389,8 @@ writer: echo <single> | printf '%s\n' p q | true | a=1
 reader: read a | { read -r b; <shown>; } | while read -r a; do <shown>; done
 looping: while | until
 line_names: a | a b
-local: local l=$1 a=$l | local -n l=<name> | local l=$1 | local a | local l=${2:-d} b | local -i l=3 | local a=$a | local v=(1 2) | local -a w | :
+local: local l=$1 | local a | local l=${2:-d} b | local -i l=3 | local a=$a | local v=(1 2) | local -a w | : | <linking>
+linking: local l=$1 a=$l | local -n l=<name>
 function_end
     :
     return 1
@@ -529,8 +530,7 @@ class Writer:
     def loops(self) -> str:
         """A program of loops whose guards it decides itself, and of the assignments around them."""
         parts = ["# " + " ".join(["0"] * len(UNKNOWN)), f"n={self.below(3)} c= d="]
-        for _ in range(1 + self.below(3)):
-            parts.append(self.write("<guarded>"))
+        parts += [self.write("<guarded>") for _ in range(1 + self.below(3))]
         return "\n".join([*parts, self.shown('"$e" "$n" "$c" "$d" "${w[@]}"')]) + "\n"
 
 

@@ -8,7 +8,8 @@ here. For every place that prints:
 - an unknown piece stands for any text, an open one for any number of words.
 Of programs whose loops decide all their guards themselves, words that are known are those of an iteration in bash.
 
-SBATCHLINT_PROGRAMS is how many programs a deep run draws (20000; a plain run 60), SBATCHLINT_SEED where drawing begins (0).
+SBATCHLINT_PROGRAMS is how many programs a deep run draws (20000; a plain run 60), SBATCHLINT_SEED where drawing begins
+(0).
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class Verdict(NamedTuple):
 
 
 def prints_of(text: str) -> tuple[dict[str, list[Invocation]], bool]:
-    """The prints of a program as they are evaluated, by place; and whether something may have failed, or was too much."""
+    """The prints of a program as they are evaluated, by place; and whether something may have failed."""
     interpreter = ScriptInterpreter(Alone())
     state = State()
     # bash gets no arguments; of some programs this is not known here

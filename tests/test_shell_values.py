@@ -95,7 +95,9 @@ PROGRAMS: dict[str, str] = {
     'f() { unset x; }; x=1; f; show ${x-gone}; f() { local x=2; unset x; }; x=1; f; show $x': "gone|1",
     # what a declaration says is expanded before any of it is assigned
     'a=1; export a=2 b=$a; show $a "$b"; f() { local x=$1 y=$x; show "$x" "$y"; }; f 3': "2|1|3|",
-    'declare a=1 v=(x $a y) b=$a; show "${v[@]}" "$b"; k=q; export "$k=3" r=$q; show "$r" $q': "x|y||3".replace("||", "|||"),
+    'declare a=1 v=(x $a y) b=$a; show "${v[@]}" "$b"; k=q; export "$k=3" r=$q; show "$r" $q': (
+        "x|y|||3"
+    ),
     'a=5; readonly a=6 b=$a; show $a $b; typeset -i n=1+1 m=n+1; show $n $m': "6|5|2|3",
     'n=${x:=4}; show $x $n; v=(a); v[1]=${v[0]:=b}${v[2]:=c}; show "${v[@]}"; y+=${y:=1}; show $y': "4|4|a|ac|c|11",
     'export n=${x:=4} m=$x; show $x $n $m; f() { local n=${z:=5}; }; f; show $z': "4|4|4|5",
