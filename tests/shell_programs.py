@@ -333,17 +333,20 @@ compound
 guarded
     for e in <few>; do¶<guard>¶<seen>¶done
     for e in <few>; do¶<guard>¶<guarded_step>¶<seen>¶done
-    for e in <few>; do¶for n in <few>; do¶<guard>¶<seen>¶done¶<seen>¶done
+    for e in <few>; do¶for n in <few>; do¶<departure>¶<seen>¶done¶<seen>¶done
     for ((e=0; e<4; e++)); do¶<guard>¶<guarded_step>¶<seen>¶done
     e=0; while (( e < 4 )); do¶(( ++e ))¶<guard>¶<seen>¶done
     for e in <few>; do¶<guard>¶<guard>¶<seen>¶done
 few: 1 2 4 | 2 1 | 3 4 1 2 | 2 2 1 | 4
-guard
+departure
     <decided> && <departing>
     <decided> <bar><bar> <departing>
     if <decided>; then¶<departing>¶fi
-    if <decided>; then¶<guarded_step>¶else¶<guarded_step>¶fi
     if <decided>; then¶<seen>¶elif <decided>; then¶<departing>¶fi
+    case $e in 1) <seen> ;; 2 | 3) <departing> ;; esac
+guard
+    4*<departure>
+    if <decided>; then¶<guarded_step>¶else¶<guarded_step>¶fi
     case $e in 1) <guarded_step> ;; 2 | 3) <departing> ;; *) <seen> ;; esac
     case $e in [12]) <guarded_step> ;;& 2) <seen> ;; esac
     <decided> && <guarded_step> <bar><bar> <guarded_step>
