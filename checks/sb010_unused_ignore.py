@@ -27,8 +27,11 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
+    by_comment: dict[Span, list[Selector]] = {}
+    for comment, selector in job.unused_ignores:
+        by_comment.setdefault(comment.span, []).append(selector)
     for comment in job.ignores:
-        unused = [selector for other, selector in job.unused_ignores if other == comment]
+        unused = by_comment.get(comment.span, [])
         if unused:
             names = ", ".join(selector.text for selector in unused)
             message = f"nothing is ignored here: {names} {'finds' if len(unused) == 1 else 'find'} nothing"
@@ -42,7 +45,8 @@ def check(job: Job) -> Iterator[Finding]:
 def _removal(job: Job, comment: IgnoreComment, unused: list[Selector]) -> Edit:
     """Removes the unused names from a comment; with the last one also the comment, and a line that holds only it."""
     assert comment.selectors is not None
-    remaining = [selector.text for selector in comment.selectors if selector not in unused]
+    gone = {selector.span for selector in unused}
+    remaining = [selector.text for selector in comment.selectors if selector.span not in gone]
     if remaining:
         return replace(Span(comment.selectors[0].span.start, comment.selectors[-1].span.end), ", ".join(remaining))
     source = job.source

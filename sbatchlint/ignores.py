@@ -57,32 +57,33 @@ def apply_ignores(source: Source, found: list[Diagnostic], ran: frozenset[str]) 
     `ran`: the codes of the checks that ran.
     """
     files: dict[str, _ByRow] = {}
-    used: set[Span] = set()
+    used: dict[Span, set[str]] = {}  # the codes that a comment switched off
     kept = []
     for diagnostic in found:
         path = diagnostic.source.path if diagnostic.reached else ""
         if path not in files:
             files[path] = _ByRow(ignored_rows(diagnostic.source if diagnostic.reached else source))
-        selectors = [
-            selector
+        switching = [
+            comment
             for comment, rows in files[path].near(diagnostic)
-            for selector in _matching_selectors(comment, rows, diagnostic)
+            if diagnostic.code in files[path].codes[comment.span] and _is_within(rows, diagnostic)
         ]
-        if not selectors:
+        if not switching:
             kept.append(diagnostic)
         elif not diagnostic.reached:
-            used.update(selector.span for selector in selectors)
+            for comment in switching:
+                used.setdefault(comment.span, set()).add(diagnostic.code)
     own = files[""].comments if "" in files else ignored_rows(source)
     texts = _texts(source) if own else []
     own = [each for each in own if not any(text.start <= each[0].span.start < text.end for text in texts)]
-    unused = tuple(
-        (comment, selector)
-        for comment, rows in own
-        if rows.first <= rows.last
-        for selector in comment.selectors or ()
-        if selector.codes & ran and selector.span not in used
-    )
-    return Applied(kept, len(found) - len(kept), tuple(comment for comment, _ in own), unused)
+    unused: list[tuple[IgnoreComment, Selector]] = []
+    for comment, rows in own:
+        if rows.first <= rows.last:
+            off = used.get(comment.span, set())
+            lists = {selector.codes for selector in comment.selectors or ()}  # few, of however many selectors
+            idle = {codes for codes in lists if codes & ran and not codes & off}
+            unused += [(comment, selector) for selector in comment.selectors or () if selector.codes in idle]
+    return Applied(kept, len(found) - len(kept), tuple(comment for comment, _ in own), tuple(unused))
 
 
 class _ByRow:
@@ -90,12 +91,16 @@ class _ByRow:
 
     def __init__(self, comments: list[tuple[IgnoreComment, Rows]]) -> None:
         self.comments = comments
+        self.codes = {
+            comment.span: frozenset[str]().union(*{selector.codes for selector in comment.selectors or ()})
+            for comment, _ in comments
+        }
         self._wide: dict[str, list[tuple[IgnoreComment, Rows]]] = {}  # by the code they suppress
         self._by_row: dict[int, list[tuple[IgnoreComment, Rows]]] = {}
         for comment in comments:
             first, last = comment[1]
             if last - first >= _MANY:
-                for code in {code for selector in comment[0].selectors or () for code in selector.codes}:
+                for code in self.codes[comment[0].span]:
                     self._wide.setdefault(code, []).append(comment)
             else:
                 for row in range(first, last + 1):
@@ -113,12 +118,10 @@ class _ByRow:
         ]
 
 
-def _matching_selectors(comment: IgnoreComment, rows: Rows, diagnostic: Diagnostic) -> list[Selector]:
-    """The selectors of a comment, which applies to these rows, that suppress a finding."""
+def _is_within(rows: Rows, diagnostic: Diagnostic) -> bool:
+    """Whether a finding touches the rows that a comment applies to."""
     source, span = diagnostic.source, diagnostic.span
-    if source.row(span.start) > rows.last or source.row(max(span.end - 1, span.start)) < rows.first:
-        return []
-    return [selector for selector in comment.selectors or () if diagnostic.code in selector.codes]
+    return source.row(span.start) <= rows.last and source.row(max(span.end - 1, span.start)) >= rows.first
 
 
 def ignored_rows(source: Source) -> list[tuple[IgnoreComment, Rows]]:
@@ -168,7 +171,9 @@ def _resolved(source: Source, comment: IgnoreComment) -> IgnoreComment:
         return comment._replace(selectors=(), near=nearest(comment.verb.lower(), VERBS) if comment.verb else "")
     if not comment.selectors or not comment.closed:
         return comment._replace(selectors=comment.selectors and (), meant=_meant(source, comment))
-    return comment._replace(selectors=tuple(map(_with_codes, comment.selectors)))
+    known = {selector.text: selector for selector in comment.selectors}  # each is looked up once
+    known = {text: _with_codes(selector) for text, selector in known.items()}
+    return comment._replace(selectors=tuple(known[each.text]._replace(span=each.span) for each in comment.selectors))
 
 
 def _meant(source: Source, comment: IgnoreComment) -> tuple[Span, str] | None:

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from conftest import HEAD, Command
+from counting import executed_lines
 from sbatchlint.engine import inspect
 from sbatchlint.ignores import with_ignores
 from sbatchlint.settings import Settings
@@ -136,3 +137,17 @@ def test_nothing_stands_above_the_first_line(command: Command) -> None:
 @pytest.mark.parametrize("option", ["--fix", "--diff", "--no-ignores"])
 def test_options_that_do_not_go_together(command: Command, option: str) -> None:
     assert command("--add-ignore", option, ".").code == 2
+
+
+@pytest.mark.parametrize("name", ["SB106", "SB", "directives", "a name"])
+def test_the_codes_of_one_comment_cost_what_they_are(name: str) -> None:
+    """Ten times as many take ten times as long, also where there is a finding for each of them."""
+
+    def lines(size: int) -> int:
+        names = ", ".join(f"SB{100 + number % 900}" if number % 2 else name for number in range(size))
+        body = f"# sbatchlint: ignore-file[{names}] why\n" + "#SBATCH --ntaks=2\n" * size
+        source = Source(f"#!/bin/bash\n{body}srun a\n", "a.sbatch")
+        return executed_lines(lambda: inspect(source, Settings.of_table({})))
+
+    lines(3)
+    assert lines(400) < 13 * lines(40)
