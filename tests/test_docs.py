@@ -15,14 +15,7 @@ import pytest
 
 from conftest import ROOT
 from sbatchlint import __version__, triggers
-from sbatchlint.analysis.script.conditionals import depends_on_test
-from sbatchlint.bash.trace import exported
-from sbatchlint.bash.values import Phase, span_of, text_of
 from sbatchlint.job import Job, Site
-from sbatchlint.job.launches import container_of
-from sbatchlint.job.programs import commands_named
-from sbatchlint.job.steps import enclosing_step
-from sbatchlint.job.worlds import find_worlds
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
@@ -181,12 +174,11 @@ def test_the_first_questions_have_answers() -> None:
     script = "#!/bin/bash\n#SBATCH --partition=a -N2\nsleep 1\nsrun torchrun --nnodes=2 --nproc_per_node=8 t.py\n"
     job = Job.from_source(Source(script, "job.sbatch"), Site())
     (launch,) = job.launches
-    names = {"job": job, "command": job.invocations[0], "step": job.steps[0], "launch": launch}
-    names |= {"world": find_worlds(job)[0], "text_of": text_of, "span_of": span_of, "Phase": Phase}
-    names |= {"exported": exported, "enclosing_step": enclosing_step, "container_of": container_of}
-    names |= {"find_worlds": find_worlds, "depends_on_test": depends_on_test, "commands_named": commands_named}
-    _, _, table = (ROOT / "docs" / "job.md").read_text(encoding="utf-8").partition("## The first questions\n")
-    table = table.partition("\n## ")[0]
+    page = (ROOT / "docs" / "job.md").read_text(encoding="utf-8").partition("## The first questions\n")[2]
+    imports, table = re.findall(r"```python\n(.*?)```(.*?)\n## ", page, re.DOTALL)[0]
+    names: dict[str, object] = {"job": job, "command": job.invocations[0], "step": job.steps[0], "launch": launch}
+    exec(imports, names)
+    names["world"] = eval("find_worlds(job)[0]", names)
     answers = re.findall(r"`([^`]+)`", "".join(line.rpartition(" | ")[2] for line in table.splitlines()))
     assert len(answers) > 25
     found = {answer: eval(answer, dict(names)) for answer in answers}
