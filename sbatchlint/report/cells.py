@@ -1,4 +1,4 @@
-"""Text for a terminal: control characters escaped, width counted in cells."""
+"""Text for a terminal: escaping of control characters, and widths in cells."""
 
 from unicodedata import category, combining, east_asian_width
 
@@ -6,9 +6,9 @@ TAB = "    "
 
 
 def shown(character: str) -> tuple[str, int]:
-    """How a report shows a character, and in how many cells.
+    """The text that shows a character in a report, and its width in cells.
 
-    Control characters, whitespace other than the space, direction marks and the like are shown by their code, so that
+    Control characters, whitespace other than the space, direction marks and the like are shown by their codes, so that
     a script can neither move the cursor nor hide anything.
     """
     if " " <= character <= "~":
@@ -32,7 +32,7 @@ def shown(character: str) -> tuple[str, int]:
 
 
 def escape(text: str) -> str:
-    """A text on one line, with each character as `shown` writes it."""
+    """The text on one line, with each character as returned by `shown`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join([shown(character)[0] for character in text])
@@ -46,7 +46,7 @@ def width(text: str) -> int:
 
 
 def fits(text: str, room: int) -> bool:
-    """Whether an escaped text has no more than `room` cells; of a longer one no more is looked at."""
+    """Whether an escaped text has at most `room` cells, without looking at the rest of a longer one."""
     if text.isascii() and text.isprintable():
         return len(text) <= room
     left = room
@@ -57,12 +57,12 @@ def fits(text: str, room: int) -> bool:
     return True
 
 
-# What stands between backquotes is not broken where it is no longer than this: it is to be copied.
+# Code in backquotes up to this length is not broken, so that it can be copied.
 LONGEST_CODE = 40
 
 
 def wrap(text: str, room: int, first: int | None = None) -> list[str]:
-    """Breaks a text at spaces into lines of at most `room` cells (the first: `first`); long words stay whole."""
+    """The lines of a text, broken at spaces, of at most `room` cells (the first: `first`); long words stay whole."""
     measure = len if text.isascii() and text.isprintable() else width
     if measure(text) <= (room if first is None else min(room, first)) and text[:1] != " ":
         return [text]
@@ -81,7 +81,7 @@ def wrap(text: str, room: int, first: int | None = None) -> list[str]:
 
 
 def _words(text: str, longest: int) -> list[str]:
-    """The words of a text; what is between backquotes is one, if it has at most so many cells."""
+    """The words of a text; code in backquotes of at most `longest` cells is one word."""
     if "`" not in text:
         return text.split(" ")
     words: list[str] = []

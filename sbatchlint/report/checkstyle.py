@@ -1,4 +1,4 @@
-"""Checkstyle's XML, which many services of CI read."""
+"""Checkstyle XML, which many CI services read."""
 
 from sbatchlint.report.cells import escape
 from sbatchlint.report.identity import repository_path

@@ -1,4 +1,4 @@
-"""One line for each finding."""
+"""One line per finding."""
 
 from sbatchlint.report.cells import escape
 from sbatchlint.report.model import Report, shown_path
@@ -7,7 +7,7 @@ from sbatchlint.report.terminal import Terminal
 
 
 def render(report: Report, terminal: Terminal) -> str:
-    """`path:line:column: severity code name message [*]`; `[*]` where a safe fix exists."""
+    """Lines `path:line:column: severity code name message [*]`, with `[*]` for a safe fix."""
     lines = []
     for diagnostic in report.diagnostics:
         row, column = diagnostic.source.position(diagnostic.span.start)

@@ -10,7 +10,7 @@ Renderer = Callable[[Report, Terminal], str]
 
 
 def renderer(output_format: str) -> Renderer:
-    """The function that writes a report in one of `FORMATS`; its text ends in a newline, or is empty."""
-    module = import_module(f"sbatchlint.report.{output_format.replace('-', '_')}")  # a run needs only one of them
+    """The function that renders a report in one of `FORMATS`; its result ends in a newline, or is empty."""
+    module = import_module(f"sbatchlint.report.{output_format.replace('-', '_')}")  # a run needs only one
     found: Renderer = module.render
     return found

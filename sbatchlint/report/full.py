@@ -1,4 +1,4 @@
-"""The report for people: the lines concerned with underlined labels, and the fix as a small diff."""
+"""The default format: the lines of each finding with underlined labels, and its fix as a small diff."""
 
 from collections import Counter
 
@@ -12,9 +12,9 @@ from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.secrets import redacted_source
 from sbatchlint.source.text import Source, Span
 
-# Of a label over more rows than this, the first two and the last are shown.
+# A label over more rows than this is shown on the first two and the last.
 MOST_ROWS = 5
-# Of the findings of a check in one file, those beyond so many are only counted: nobody reads them.
+# More findings of one check in a file are only counted, since nobody reads them.
 MOST_OF_A_CHECK = 1_000
 
 
@@ -33,7 +33,7 @@ def render(report: Report, terminal: Terminal) -> str:
 
 
 def render_diagnostic(diagnostic: Diagnostic, terminal: Terminal) -> str:
-    """One finding, several lines."""
+    """The lines that show a finding."""
     source = redacted_source(diagnostic.source)
     rows = _rows(diagnostic)
     gutter = max(len(str(max(rows))), 2)
@@ -67,7 +67,7 @@ def _heading(diagnostic: Diagnostic, terminal: Terminal) -> list[str]:
 
 
 def _rows(diagnostic: Diagnostic) -> dict[int, list[Label]]:
-    """The labels of each row that is shown; their columns are characters of the line, from 0."""
+    """The labels of each shown row, with offsets in its line."""
     rows: dict[int, list[Label]] = {}
     source = diagnostic.source
     for span, text in diagnostic.related:
@@ -86,7 +86,7 @@ def _add(rows: dict[int, list[Label]], source: Source, span: Span, text: str, pr
         line = source.line(row)
         start = max(span.start, line.start)
         end = min(span.end, max(source.full_line(row).end, line.start))
-        if row != first:  # leave out the indentation
+        if row != first:  # without the indentation
             body = source.text[line.start : line.end]
             start = min(line.start + len(body) - len(body.lstrip()), max(end - 1, start))
         if end > line.end and span.start < line.end:
@@ -100,7 +100,7 @@ def _row(source: Source, row: int, labels: list[Label], gutter: int, bar: str, t
     line = source.line(row)
     room = terminal.width - gutter - 4
     most = max((label.end for label in labels), default=0)
-    text = source.text[line.start : min(line.end, line.start + most + 8 * room)]  # nothing behind it is shown
+    text = source.text[line.start : min(line.end, line.start + most + 8 * room)]  # the rest is never shown
     if most > len(text):  # a label on the newline
         text = source.slice(source.full_line(row)).removesuffix("\n")
     drawn = Line(text, labels, room)

@@ -1,6 +1,6 @@
 """Workflow commands of GitHub Actions, which become annotations.
 
-GitHub shows only ten errors and ten warnings of a step, so the worst come first.
+GitHub shows only ten errors and ten warnings per step, so the most severe findings come first.
 """
 
 import re
@@ -24,7 +24,7 @@ def render(report: Report, terminal: Terminal) -> str:
             "line": str(start.row),
             "col": str(start.column),
             "endLine": str(end.row),
-            # GitHub takes columns only where both ends are on one line
+            # GitHub accepts columns only if both ends are on one line
             "endColumn": str(end.column) if end.row == start.row else "",
             "title": f"{diagnostic.name} ({diagnostic.code})",
         }
@@ -33,19 +33,19 @@ def render(report: Report, terminal: Terminal) -> str:
 
 
 def command(kind: str, path: str, row: int, title: str, message: str) -> str:
-    """An annotation on a row of a file; without a path, on the run."""
+    """An annotation on a row of a file, or on the run if the path is ""."""
     place = {"file": repository_path(path), "line": str(row)} if path else {}
     return _command(kind, {**place, "title": title}, message)
 
 
 def _command(kind: str, properties: dict[str, str], message: str) -> str:
     escaped = {name: _path(value) if name == "file" else _property(value) for name, value in properties.items()}
-    given = ",".join(f"{name}={value}" for name, value in escaped.items() if value)
-    return f"::{kind} {given}::{_data(message)}\n"
+    pairs = ",".join(f"{name}={value}" for name, value in escaped.items() if value)
+    return f"::{kind} {pairs}::{_data(message)}\n"
 
 
 def _data(text: str) -> str:
-    """A text without control characters, which a log must not hold; a line feed is written as GitHub reads it."""
+    """A text with control characters escaped, and line feeds in the encoding of GitHub."""
     lines = clean(text).replace("\r\n", "\n").split("\n")
     return "\n".join(map(escape, lines)).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
@@ -55,6 +55,6 @@ def _property(text: str) -> str:
 
 
 def _path(text: str) -> str:
-    """A path as GitHub reads it: it must be found, so only what a log must not hold is escaped."""
+    """A path in the encoding of GitHub, with only those characters escaped that a log must not contain."""
     text = _CONTROLS.sub(lambda match: escape(match[0]), clean(text)).replace("%", "%25").replace(":", "%3A")
     return text.replace(",", "%2C").replace("\r", "%0D").replace("\n", "%0A")

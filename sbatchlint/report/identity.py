@@ -1,4 +1,4 @@
-"""What tools that keep findings over time know them by: a path from the top of the project, and a fingerprint."""
+"""The identity of findings for tools that track them: a path relative to the project, and a fingerprint."""
 
 import os
 
@@ -6,7 +6,7 @@ from sbatchlint.diagnostics import Diagnostic
 
 
 def repository_path(path: str) -> str:
-    """The path relative to the workspace of a CI run, or to the current folder; `/` between its parts."""
+    """The path relative to the workspace of a CI run, or to the current folder, with `/` as separator."""
     if path.startswith("<"):
         return path
     full = os.path.abspath(path)
@@ -16,7 +16,7 @@ def repository_path(path: str) -> str:
 
 
 def uri(path: str) -> str:
-    """The same path as a relative reference (RFC 3986); bytes that are not UTF-8 stay what they are."""
+    """The same path as a relative reference (RFC 3986); bytes that are not UTF-8 are preserved."""
     from urllib.parse import quote
 
     shown = repository_path(path)
@@ -25,9 +25,9 @@ def uri(path: str) -> str:
 
 
 def fingerprints(found: list[Diagnostic]) -> list[str]:
-    """For each finding a text that stays the same when other lines of its file change.
+    """For each finding a string that does not change when other lines of its file change.
 
-    It is made of the check, the path, the text of the line, and the number of the finding among those that agree in
+    It depends on the check, the path, the text of the line, and the number of the finding among those that are equal in
     these.
     """
     from hashlib import sha256

@@ -45,5 +45,5 @@ def locations(source: Source, span: Span) -> dict[str, object]:
 
 
 def clean(text: str) -> str:
-    """The text with U+FFFD for each byte that is not UTF-8, which JSON cannot hold."""
+    """The text with U+FFFD for each byte that is not UTF-8, which JSON cannot represent."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""One JSON object a line, for each finding."""
+"""One JSON object per line and finding."""
 
 import json
 

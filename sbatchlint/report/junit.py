@@ -1,4 +1,4 @@
-"""JUnit XML: a test suite for each file with findings, and a failed test for each finding.
+"""JUnit XML: a test suite per file with findings, and a failed test per finding.
 
 https://github.com/testmoapp/junitxml
 """

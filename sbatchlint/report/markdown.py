@@ -1,4 +1,4 @@
-"""A table in Markdown, for the summary of a CI step or a comment on a pull request."""
+"""A Markdown table, for the summary of a CI step or a comment on a pull request."""
 
 import re
 
@@ -8,7 +8,7 @@ from sbatchlint.report.model import Report
 from sbatchlint.report.summary import summary
 from sbatchlint.report.terminal import Terminal
 
-# GitHub cuts a summary at 1 MiB; a reader is lost long before.
+# GitHub truncates a summary at 1 MiB; readers give up long before.
 MOST_ROWS = 500
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#!|~&@])")
 
@@ -28,5 +28,5 @@ def render(report: Report, terminal: Terminal) -> str:
 
 
 def _text(text: str) -> str:
-    """A text on one line that Markdown and HTML show as it is."""
+    """A text on one line, escaped for Markdown and HTML."""
     return _MARKUP.sub(r"\\\1", escape(text))

@@ -1,4 +1,4 @@
-"""The result of a run, which every output format renders."""
+"""The result of a run, which all output formats render."""
 
 import os.path
 from functools import lru_cache
@@ -10,9 +10,9 @@ from sbatchlint.diagnostics import Diagnostic
 class Report(NamedTuple):
     """The result of a run, in the order of its files.
 
-    `diagnostics`: those to show. `scripts`: how many were linted. `fixed`: how many findings `--fix` repaired.
-    `hidden`: how many findings are below `least`, the severity of --min-severity; `ignored`: how many comments of the
-    scripts switch off; `known`: how many the baseline holds.
+    `diagnostics`: the findings to show. `scripts`: how many were linted. `fixed`: how many findings `--fix` repaired.
+    `hidden`: how many findings are below `least`, the severity of --min-severity; `ignored`: how many are suppressed by
+    comments; `known`: how many are in the baseline.
     """
 
     diagnostics: list[Diagnostic]
@@ -25,13 +25,13 @@ class Report(NamedTuple):
 
 
 def shown_path(path: str) -> str:
-    """A path as reports show it: relative to the current folder where it lies below."""
+    """A path as shown in reports: relative to the current folder if it is below it."""
     if not os.path.isabs(path):
         return os.path.normpath(path) if path[:1] != "<" else path
     return _below(path, os.getcwd())
 
 
-@lru_cache(maxsize=64)  # asked for each finding of a file
+@lru_cache(maxsize=64)  # called for each finding
 def _below(path: str, folder: str) -> str:
     try:
         relative = os.path.relpath(path, folder)

@@ -11,12 +11,12 @@ from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
-# Of a fix that changes more rows, as that of every line ending, the first are shown.
+# Of a fix with more rows, such as that of all line endings, only the first are shown.
 MOST_ROWS = 40
 
 
 class Hunk(NamedTuple):
-    """A change from row `row` on: removed lines, added lines, and the line before them."""
+    """A change from row `row` on: removed lines, added lines, and the line before them, None if it is not shown."""
 
     row: int
     new_row: int
@@ -26,7 +26,7 @@ class Hunk(NamedTuple):
 
 
 def render_fix(source: Source, fix: Fix, gutter: int, terminal: Terminal) -> list[str]:
-    """`help: …` with the fix's title, marked safe or unsafe, and the lines it changes."""
+    """The lines that show a fix: `help: …` with its title, marked safe or unsafe, and the changed lines."""
     kind = "safe fix" if fix.safe else "unsafe fix"
     option = "--fix" if fix.safe else "--fix --unsafe-fixes"
     text = wrap(f"{escape(fix.title)} ({kind}: {option})", terminal.width - 6)
@@ -39,7 +39,7 @@ def render_fix(source: Source, fix: Fix, gutter: int, terminal: Terminal) -> lis
             rows.extend(_left_out(source, shown, hunk, gutter, room, terminal))
         shown = hunk.row + len(hunk.old)
         if hunk.context is not None:
-            # numbered as the rows below it are: added ones as they will be, removed ones as they are
+            # numbered like the rows after it: added ones by new numbers, removed ones by old numbers
             row = hunk.new_row if hunk.new else hunk.row
             rows.extend(_line(row - 1, "|", hunk.context, Span(0, 0), gutter, room, terminal))
         pairs = list(zip_longest(hunk.old, hunk.new))
@@ -56,7 +56,7 @@ def render_fix(source: Source, fix: Fix, gutter: int, terminal: Terminal) -> lis
 
 
 def _left_out(source: Source, first: int, hunk: Hunk, gutter: int, room: int, terminal: Terminal) -> list[str]:
-    """What stands between two changes: a single row as it is, a mark for more of them."""
+    """The rows between two changes: a single one is shown, several as a mark."""
     last = hunk.row - (1 if hunk.context is None else 2)
     if last < first:
         return []
@@ -67,7 +67,7 @@ def _left_out(source: Source, first: int, hunk: Hunk, gutter: int, room: int, te
 
 
 def _changed(text: str, other: str | None) -> Span:
-    """The characters of a line that its counterpart on the other side does not have."""
+    """The range of a line that differs from its counterpart; all of it without one."""
     if other is None:
         return Span(0, len(text))
     head, tail = _common_ends(text, other)
@@ -75,7 +75,7 @@ def _changed(text: str, other: str | None) -> Span:
 
 
 def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """How many items at the beginning are the same in both, and how many of the rest at the end."""
+    """The lengths of the common prefix, and of the common suffix of the rest."""
     shorter = min(len(old), len(new))
     head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
     rest = shorter - head
@@ -83,7 +83,7 @@ def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
 
 
 def _line(row: int, sign: str, text: str, changed: Span, gutter: int, room: int, terminal: Terminal) -> list[str]:
-    """A line in `room` cells; where its change needs more, on several rows."""
+    """A line in `room` cells, or on several rows if its change needs more."""
     name = {"|": "", "-": "removed", "+": "added"}[sign]
     if fits(text, room):
         parts = [escape(text).replace("\\t", TAB)]
@@ -101,9 +101,8 @@ def _line(row: int, sign: str, text: str, changed: Span, gutter: int, room: int,
 
 def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
     """The changes of edits in order, with edits on adjacent rows in one hunk."""
-    given = sorted((Edit(Span(*edit.span), edit.content) for edit in edits), key=lambda edit: edit.span)
     groups: list[tuple[int, int, list[Edit]]] = []
-    for edit in given:
+    for edit in sorted((Edit(Span(*edit.span), edit.content) for edit in edits), key=lambda edit: edit.span):
         first, last = source.row(edit.span.start), source.row(edit.span.end)
         if groups and first <= groups[-1][1] + 1:
             begin, end, members = groups.pop()
@@ -124,12 +123,12 @@ def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
 
 
 def _differences(old: list[str], new: list[str]) -> list[tuple[int, int, int, int]]:
-    """The ranges of lines that differ, as start and end in the old and in the new lines."""
+    """The differing ranges of lines, as start and end in the old and in the new lines."""
     if len(old) == 1 or len(new) == 1 or len(old) + len(new) > 200:
         head, tail = _common_ends(old, new)
         parts = (head, len(old) - tail, head, len(new) - tail)
         return [parts] if parts[0] < parts[1] or parts[2] < parts[3] else []
-    from difflib import SequenceMatcher  # slow to import, and used for few fixes
+    from difflib import SequenceMatcher  # slow to import, and rarely needed
 
     return [part[1:] for part in SequenceMatcher(None, old, new, False).get_opcodes() if part[0] != "equal"]
 
@@ -137,13 +136,13 @@ def _differences(old: list[str], new: list[str]) -> list[tuple[int, int, int, in
 def _hunk(
     source: Source, row: int, new_row: int, old: list[str], new: list[str], start: int, end: int, at: int, to: int
 ) -> Hunk:
-    gone, come = old[start:end], new[at:to]
-    bare_gone, bare_come = [line.rstrip("\r") for line in gone], [line.rstrip("\r") for line in come]
-    if bare_gone != bare_come:  # line endings are shown only where nothing else changes
-        gone, come = bare_gone, bare_come
+    removed, added = old[start:end], new[at:to]
+    bare_removed, bare_added = [line.rstrip("\r") for line in removed], [line.rstrip("\r") for line in added]
+    if bare_removed != bare_added:  # line endings are shown only if nothing else changes
+        removed, added = bare_removed, bare_added
     row += start
-    context = source.slice(source.line(row - 1)) if not (gone and come) and row > 1 else None
-    return Hunk(row, new_row + at, gone, come, context)
+    context = source.slice(source.line(row - 1)) if not (removed and added) and row > 1 else None
+    return Hunk(row, new_row + at, removed, added, context)
 
 
 def _lines(text: str) -> list[str]:

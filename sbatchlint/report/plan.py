@@ -1,4 +1,4 @@
-"""A plan as text: whether sbatch takes the script, a table of what it asks for, and the tree of its steps."""
+"""A plan as text: whether sbatch accepts the script, a table of its requests, and the tree of its steps."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,11 +11,11 @@ from sbatchlint.source.numbers import is_number, parse_integer
 
 
 def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> str:
-    """The plan of one script, and below it those of the scripts that it submits."""
+    """The plan of a script, and below it those of the scripts that it submits."""
     request = plan["request"]
     title = terminal.style("bold", escape(plan["path"]))
     width = max(terminal.width - len(indent) - 2, 40)
-    # A script that another one submits stands in the same file.
+    # A submitted script is in the same file.
     lines = [] if indent else [title]
     lines.extend(f"{indent}  {line}" for line in _verdicts(plan, terminal, width))
     components = request["components"]
@@ -32,14 +32,14 @@ def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> s
 
 def _verdicts(plan: Plan, terminal: Terminal, width: int) -> Iterator[str]:
     styles = {"refused": "error", "not known": "warning"}
-    for name, verdict, said in verdicts(plan):
-        first, *more = wrapped(": ".join(part for part in (name, verdict, said) if part), width)
+    for name, verdict, reason in verdicts(plan):
+        first, *more = wrapped(": ".join(part for part in (name, verdict, reason) if part), width)
         yield first.replace(verdict, terminal.style(styles[verdict], verdict), 1) if verdict in styles else first
         yield from (f"    {line}" for line in more)
 
 
 def verdicts(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """By range of releases that say the same: its name, the verdict, and what there is to say of it, escaped."""
+    """For each range of releases with the same verdict: its name, the verdict, and the reason, escaped."""
     request = plan["request"]
     by_version = request.get("by_version") or {plan["slurm_version"]: request}
     groups: list[tuple[tuple[bool | None, str | None], list[str]]] = []
@@ -60,7 +60,7 @@ def verdicts(plan: Plan) -> Iterator[tuple[str, str, str]]:
 
 
 NOTHING = "asks for nothing: the defaults of the site decide"
-# By key of the plan: what to call it, and the options that say it.
+# By key of the plan: its label, and the options for it.
 _ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("nodes", "nodes", ("nodes",)),
     ("tasks", "tasks", ("ntasks",)),
@@ -72,7 +72,7 @@ _ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("exclusive", "exclusive", ("exclusive",)),
     ("mail_type", "mail at", ("mail-type",)),
 )
-# What else decides a count, in the order in which it does: the first group of which one is given.
+# The options that determine a count: the first group with an option that is set.
 _MULTIPLIERS = ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core")
 _DECIDING: tuple[tuple[str, ...], ...] = (
     ("ntasks",),
@@ -84,26 +84,26 @@ _DECIDING: tuple[tuple[str, ...], ...] = (
 
 
 def request_rows(component: Plan) -> list[tuple[str, str, str]]:
-    """What a component asks for: a label, the value as it is written, and the lines that it comes from."""
+    """The requests of a component: the label, the value, and the lines it comes from."""
     options: Mapping[str, Mapping[str, Any]] = component["options"]
     rows: list[tuple[str, str, str]] = []
     shown: set[str] = set()
     for key, label, names in _ROWS:
-        given = [name for name in names if name in options]
+        own = [name for name in names if name in options]
         if key == "gpus":
-            given = [name for name in given if _is_of_gpus(name, options[name]["value"])]
+            own = [name for name in own if _is_of_gpus(name, options[name]["value"])]
         value = _value(key, component)
-        sources = given
-        if value is None and given:
-            value = _as_given(options, given)
-        elif value is not None and not (given and key == "tasks_per_node"):
-            sources = _sources(key, options, given)
-        # What is asked for beside GPUs has a row of its own.
-        shown.update(name for name in given if "," not in (options[name]["value"] or "") or key != "gpus")
+        sources = own
+        if value is None and own:
+            value = _as_written(options, own)
+        elif value is not None and not (own and key == "tasks_per_node"):
+            sources = _sources(key, options, own)
+        # Resources other than GPUs have a row of their own.
+        shown.update(name for name in own if "," not in (options[name]["value"] or "") or key != "gpus")
         if value is not None:
             rows.append((label, value, _lines(options, sources)))
     others = [name for name in options if name not in shown]
-    rows.extend((f"--{name}", _as_given(options, [name]), _lines(options, [name])) for name in others)
+    rows.extend((f"--{name}", _as_written(options, [name]), _lines(options, [name])) for name in others)
     return rows
 
 
@@ -124,7 +124,7 @@ def _table(component: Plan, terminal: Terminal, width: int) -> list[str]:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """A text in lines of at most so many characters, broken at blanks where there are any; at least one line."""
+    """The lines of a text, broken at spaces if possible, of at most `width` characters; at least one line."""
     lines: list[str] = []
     while len(text) > width:
         at = text.rfind(" ", 1, width + 1)
@@ -137,8 +137,8 @@ def _is_of_gpus(name: str, value: str | None) -> bool:
     return name.startswith("gpus") or value is None or "gpu" in value
 
 
-def _as_given(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
-    """What is written for these options, where that is all that is known of them."""
+def _as_written(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
+    """The values of these options as written, if nothing else is known of them."""
     values = [options[name]["value"] for name in names]
     if None in values:
         return "not known"
@@ -147,16 +147,16 @@ def _as_given(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> str
     return " ".join(f"--{name}={value}" if value else f"--{name}" for name, value in zip(names, values, strict=True))
 
 
-def _sources(key: str, options: Mapping[str, Mapping[str, Any]], given: list[str]) -> list[str]:
-    """The options that decide a value of the plan."""
+def _sources(key: str, options: Mapping[str, Mapping[str, Any]], own: list[str]) -> list[str]:
+    """The options that determine a value of the plan; `own`: the options for it that are set."""
     if key not in ("nodes", "tasks", "tasks_per_node"):
-        return given
-    if key == "tasks" and given:
-        return given
+        return own
+    if key == "tasks" and own:
+        return own
     where = [name for name in ("nodes", "nodelist") if name in options][:1]
     deciding = next((group for group in _DECIDING if any(name in options for name in group)), ())
     if key == "nodes" and where:
-        # Fewer tasks than nodes make fewer nodes.
+        # Fewer tasks than nodes reduce the nodes.
         return [*where, *(name for name in ("ntasks",) if name in options and _shrinks(options))]
     return [*where, *(name for name in deciding if name in options)]
 

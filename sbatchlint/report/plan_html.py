@@ -1,4 +1,4 @@
-"""Plans as one page: what each job asks for, the verdict on it, its steps as pictures, and what the checks say."""
+"""Plans as an HTML page: the requests of each job, the verdict, its steps as pictures, and the findings."""
 
 from collections.abc import Iterator, Sequence
 
@@ -67,7 +67,7 @@ a { color: #8ab4ff; }
 
 
 def as_html(found: Sequence[tuple[Plan, Marks, Sequence[Diagnostic]]]) -> str:
-    """A page for one script or several. It holds all that it shows; nothing of a script is markup in it."""
+    """A self-contained page for one or several scripts, whose texts are escaped."""
     titles = ", ".join(plan["path"] for plan, _, _ in found)
     body: list[str] = []
     for plan, marks, diagnostics in found:
@@ -90,9 +90,9 @@ def as_html(found: Sequence[tuple[Plan, Marks, Sequence[Diagnostic]]]) -> str:
 
 def _request(plan: Plan) -> Iterator[str]:
     styles = {"refused": "error", "not known": "warning"}
-    for name, verdict, said in verdicts(plan):
-        # what is said is escaped for lines of text already; that changes nothing the second time
-        more = f": {written(said)}" if said else ""
+    for name, verdict, reason in verdicts(plan):
+        # the reason is already escaped, and escaping it again changes nothing
+        more = f": {written(reason)}" if reason else ""
         yield f'<p>{name}: <strong class="{styles.get(verdict, "accepted")}">{verdict}</strong>{more}</p>'
     components = plan["request"]["components"]
     for index, component in enumerate(components):
@@ -110,9 +110,9 @@ def _request(plan: Plan) -> Iterator[str]:
 
 
 def _steps(plan: Plan, marks: Marks) -> Iterator[str]:
-    said = notes_on(plan)
-    if said is not None:
-        yield f'<p class="stressed {"error" if plan["steps"] else ""}">{written(said)}</p>'
+    note = notes_on(plan)
+    if note is not None:
+        yield f'<p class="stressed {"error" if plan["steps"] else ""}">{written(note)}</p>'
     if plan["steps"]:
         yield "<h2>steps</h2>"
     if is_drawn(plan):
@@ -130,7 +130,7 @@ def _step(step: Plan, plan: Plan, marks: Marks) -> Iterator[str]:
     yield f'<section class="{" ".join(kinds)}">'
     yield f"<h3>{written(heading(found))}</h3>"
     yield from (f"<p>{written(fact)}</p>" for fact in found.facts)
-    yield from (f'<p class="stressed">{written(said)}</p>' for said in found.stressed)
+    yield from (f'<p class="stressed">{written(sentence)}</p>' for sentence in found.stressed)
     if found.refused is not None:
         yield f'<p class="error">! {written(found.refused)}</p>'
     for mark in found.marks:
@@ -142,7 +142,7 @@ def _step(step: Plan, plan: Plan, marks: Marks) -> Iterator[str]:
 
 
 def _nodes(step: Plan, plan: Plan) -> Iterator[str]:
-    """A picture of each node; they stand side by side as far as the page has room."""
+    """A picture of each node, side by side as far as the page has room."""
     found = nodes_of(step, plan, None)
     if found.boxes:
         yield '<div class="nodes">'
@@ -157,7 +157,7 @@ def _nodes(step: Plan, plan: Plan) -> Iterator[str]:
 
 
 def _ranks(step: Plan) -> Iterator[str]:
-    """The rank variables of each task that is drawn, as far as the boxes do not show them."""
+    """A table of the rank variables of the tasks drawn, without those that the boxes show."""
     found = table(step, MOST_TASKS)
     if found is None or all(row[0] == "?" for row in found.rows) and "RANK" not in found.columns:
         return
@@ -171,8 +171,8 @@ def _ranks(step: Plan) -> Iterator[str]:
         if found.left > 0:
             yield f"<p>{written(remaining(step, found.left))}</p>"
     if found.common:
-        said = ", ".join(f"{name}={value}" for name, value in found.common)
-        yield f'<p class="dim">in every task: {written(said)}</p>'
+        pairs = ", ".join(f"{name}={value}" for name, value in found.common)
+        yield f'<p class="dim">in every task: {written(pairs)}</p>'
 
 
 def _findings(plan: Plan, diagnostics: Sequence[Diagnostic]) -> Iterator[str]:
@@ -193,7 +193,7 @@ def _findings(plan: Plan, diagnostics: Sequence[Diagnostic]) -> Iterator[str]:
 
 
 def _coded(message: str) -> str:
-    """A message with what stands in backquotes as code; what is short is not broken."""
+    """A message with backquoted parts as code; short code is not broken."""
     parts = message.split("`")
     if len(parts) % 2 == 0:
         return written(message)

@@ -1,4 +1,4 @@
-"""The nodes of a step as boxes: in them their tasks, in these their processes, and below them their GPUs."""
+"""The nodes of a step as boxes with their tasks, which contain their processes, and with their GPUs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from sbatchlint.report.plan_view import (
 GAP = 12
 MOST_NODES, MOST_TASKS, MOST_PROCESSES, MOST_GPUS = 8, 16, 16, 16
 MOST_BARS = 8
-# The width of a node, of which four or two stand side by side; one with much in it has the larger one.
+# The width of a node, of which four or two are side by side; a node with much in it has the larger one.
 SMALL, LARGE = 213, 438
 SMALL_SHARE, SMALL_GPUS, SMALL_TASKS = 4, 6, 8
 
@@ -34,7 +34,7 @@ class Node(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The boxes of a step in rows of `columns`; `notes`: what is not drawn, in words."""
+    """The boxes of a step in rows of `columns`; `notes`: what is not drawn."""
 
     boxes: list[Node]
     columns: int
@@ -42,7 +42,7 @@ class Nodes(NamedTuple):
 
 
 def is_drawn(plan: Plan) -> bool:
-    """Whether any step of a plan is drawn with its nodes: where nothing is known of them, there is no box."""
+    """Whether the nodes of any step of a plan are drawn, which they are not if nothing is known of them."""
     return any(
         "refused" not in step and "refused" not in (step["launcher"] or {}) and _tasks(step) is not None
         for step in plan["steps"]
@@ -50,9 +50,9 @@ def is_drawn(plan: Plan) -> bool:
 
 
 def nodes_of(step: Plan, plan: Plan, room: float | None) -> Nodes:
-    """The nodes of a step, in so many pixels' width; None: each of the width that it needs.
+    """The nodes of a step; `room`: the width in pixels, None for the width that each needs.
 
-    No box where neither the nodes of the tasks nor their ranks are known: the counts of the step say that.
+    There is no box if neither the nodes of the tasks nor their ranks are known.
     """
     nodes, gpus = step["nodes"], step["gpus_on_node"]
     tasks = _tasks(step)
@@ -93,9 +93,9 @@ def nodes_of(step: Plan, plan: Plan, room: float | None) -> Nodes:
 
 
 def _tasks(step: Plan) -> list[Task] | None:
-    """The tasks that can be drawn; those of which nothing but their number is known have no rank.
+    """The tasks that can be drawn, without ranks if only their number is known.
 
-    None where neither their nodes nor their ranks are known.
+    None if neither their nodes nor their ranks are known.
     """
     if step.get("by_task"):
         tasks = list(step["by_task"])
@@ -103,17 +103,17 @@ def _tasks(step: Plan) -> list[Task] | None:
             value_of(task, process, "RANK") for task in tasks[:MOST_TASKS] for process in task["processes"] or ()
         )
         return tasks if ranked or all(task["node"] is not None for task in tasks[:MOST_TASKS]) else None
-    nodes, each, total = step["nodes"], step["tasks_per_node"], step["processes"]
-    if step["tasks"] is None or nodes is None or not isinstance(each, int):
+    nodes, per_node, total = step["nodes"], step["tasks_per_node"], step["processes"]
+    if step["tasks"] is None or nodes is None or not isinstance(per_node, int):
         return None
     share: list[dict[str, str]] | None = None if total is None else [{}] * (total // (step["tasks"] or 1))
     name = "batch shell" if step["command"] is None else "task ?"
-    places = [node for node in range(min(nodes, MOST_NODES)) for _ in range(min(each, MOST_TASKS))]
+    places = [node for node in range(min(nodes, MOST_NODES)) for _ in range(min(per_node, MOST_TASKS))]
     return [{"name": name, "node": node, "variables": {}, "processes": share} for node in places]
 
 
 def _drawn_nodes(step: Plan, tasks: list[Task]) -> range:
-    """The first nodes, as many as have room with all of their tasks, and the first one in any case."""
+    """The first nodes, as many as fit with all of their tasks, but at least one."""
     counts = [sum(task["node"] == number for task in tasks) for number in range(min(step["nodes"], MOST_NODES))]
     last = 1
     while last < len(counts) and counts[last] > 0 and sum(counts[: last + 1]) <= MOST_TASKS:
@@ -129,7 +129,7 @@ def _node(
     twice: frozenset[str],
     users: Mapping[int, int] | None = None,
 ) -> Drawn:
-    """The inside of a node's box: its name, its tasks in rows, its GPUs, and how many processes use each."""
+    """The content of a node's box: its name, its tasks in rows, its GPUs, and how many processes use each."""
     pen = Pen()
     pen.text(10, 19, fitting(name, width - 20), "strong")
     x, y, tallest = 10.0, 28.0, 0.0
@@ -148,7 +148,7 @@ def _node(
 
 
 def _gpus(pen: Pen, y: float, width: float, gpus: int, users: Mapping[int, int] | None) -> float:
-    """The GPUs with a bar for each process below them, and the number of these where there are too many."""
+    """Draws the GPUs with a bar per process below them, or the number of processes if they are too many."""
     pen.text(10, y + 16, "GPUs", "dim")
     most = max(users.values(), default=0) if users else 0
     bars, more = min(most, MOST_BARS), most > MOST_BARS
@@ -171,10 +171,10 @@ def _gpus(pen: Pen, y: float, width: float, gpus: int, users: Mapping[int, int] 
 
 
 def _task(task: Task, most: float, gpus: int | None, twice: frozenset[str]) -> tuple[float, Drawn]:
-    """The width and the inside of a task's box: a small box for each process, with its RANK.
+    """The width and the content of a task's box: a small box per process, with its RANK.
 
-    A process that is alone and has no known RANK is the task itself. The task's GPUs are named where it sees another
-    part of them than all `gpus` of its node.
+    A single process without a known RANK has no box. The GPUs of the task are named if it does not see all `gpus` of
+    its node.
     """
     name = task.get("name") or f"task {task['task']}"
     seen = task.get("gpus")
@@ -182,27 +182,27 @@ def _task(task: Task, most: float, gpus: int | None, twice: frozenset[str]) -> t
         name += f": GPU{'s' if len(seen) > 1 else ''} {gpus_seen(task)}"
     processes: list[dict[str, str]] | None = task["processes"]
     ranks = [value_of(task, each, "RANK") for each in processes or ()]
-    said = ""
+    note = ""
     if processes is None:
-        said = "processes: ?"
+        note = "processes: ?"
     elif not processes:
-        said = "idle"
+        note = "idle"
     elif len(processes) > 1 and not any(ranks):
-        said = f"{counted(len(processes), 'process')}, RANK ?"
+        note = f"{counted(len(processes), 'process')}, RANK ?"
     labels = [] if len(ranks) == 1 and not ranks[0] else [rank or ("?" if any(ranks) else "") for rank in ranks]
     shown = labels[:MOST_PROCESSES]
     size = max([20.0 if any(ranks) else 14.0, *(len(label) * CHARACTER + 5 for label in shown)])
     tall = 20 if any(ranks) else 10
     across = max(1, min(len(shown), 8, int((most - 11) // (size + 3))))
-    width = max(len(name), len(said)) * CHARACTER + 14
+    width = max(len(name), len(note)) * CHARACTER + 14
     if shown:
         width = max(width, 11 + across * (size + 3))
     width = min(width, most)
     pen = Pen()
     pen.text(7, 16, fitting(name, width - 12), "")
     y = 24.0
-    if said:
-        pen.text(7, y + 11, fitting(said, width - 12), "dim")
+    if note:
+        pen.text(7, y + 11, fitting(note, width - 12), "dim")
         y += 18
     for at, label in enumerate(shown):
         x, top = 7 + at % across * (size + 3), y + at // across * (tall + 4)

@@ -1,4 +1,4 @@
-"""What the pictures of a plan are drawn with: boxes, lines and texts of SVG, and their colours."""
+"""Drawing of plans: SVG boxes, lines and texts, and their styles."""
 
 from html import escape as markup
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from sbatchlint.report.cells import escape
 from sbatchlint.report.cells import wrap as wrap_words
 from sbatchlint.report.plan_view import broken
 
-# The width of a character of 12 pixels' height in fonts of fixed width, rounded up.
+# The width of a character in fixed-width fonts of 12 pixels, rounded up.
 CHARACTER = 7.4
 LINE = 18
 
@@ -58,16 +58,14 @@ svg.plan rect.warning { fill: #ffb14a; }
 
 
 class Drawn(NamedTuple):
-    """A part of a picture, `height` pixels high, drawn from y = 0."""
+    """A part of a picture, drawn from y = 0; `height` in pixels."""
 
     body: str
     height: float
 
 
 class Pen:
-    """Collects elements. Places are pixels; texts are escaped here, and only here."""
-
-    __slots__ = ("parts",)
+    """Collects SVG elements, with coordinates in pixels; texts are escaped here, and only here."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -88,7 +86,7 @@ class Pen:
         self.parts.append(f'<line class="rule" {ends}/>\n')
 
     def paragraph(self, x: float, y: float, text: str, width: float, kind: str) -> float:
-        """Lines from the top y on; where they end."""
+        """Draws lines of text from y on; returns the y after them."""
         for line in lines(text, width):
             self.text(x, y + 13, line, kind)
             y += LINE
@@ -118,5 +116,5 @@ def fitting(text: str, width: float) -> str:
 
 
 def plain(text: str) -> str:
-    """Markup in ASCII, whatever the encoding of the place that it goes to."""
+    """Markup in ASCII, independent of the encoding of the output."""
     return text.encode("ascii", "xmlcharrefreplace").decode()

@@ -1,4 +1,4 @@
-"""The steps of a plan as a tree of text, with a table of the ranks of each task."""
+"""The steps of a plan as a text tree, with a table of the ranks of the tasks."""
 
 from collections.abc import Iterator
 
@@ -28,11 +28,11 @@ COLUMNS = 80
 
 
 def steps_as_text(plan: Plan, marks: Marks, terminal: Terminal, indent: str) -> Iterator[str]:
-    """The lines of the steps; none for a script that starts none on one node."""
+    """The lines of the steps; none for a script without steps on one node."""
     room = min(terminal.width, COLUMNS) - len(indent)
-    said = notes_on(plan)
-    if said is not None:
-        yield from _wrapped(said, room, indent)
+    note = notes_on(plan)
+    if note is not None:
+        yield from _wrapped(note, room, indent)
     if not plan["steps"]:
         return
     yield f"{indent}steps"
@@ -55,8 +55,8 @@ def _step(step: Plan, plan: Plan, marks: Marks, terminal: Terminal, room: int) -
         yield terminal.style("bold", escape(found.title)) + f"  {found.counts}"
     for fact in found.facts:
         yield from _wrapped(fact, room, "  ")
-    for said in found.stressed:
-        yield from _marked(said, "bold", terminal, room)
+    for sentence in found.stressed:
+        yield from _marked(sentence, "bold", terminal, room)
     rows = table(step, MOST_ROWS)
     if rows is not None and rows.left:
         rows = table(step, FIRST_ROWS)
@@ -65,8 +65,8 @@ def _step(step: Plan, plan: Plan, marks: Marks, terminal: Terminal, room: int) -
         if rows.left:
             yield f"  {remaining(step, rows.left)}"
         if rows.common:
-            said = ", ".join(f"{name}={value}" for name, value in rows.common)
-            yield from _wrapped(f"in every task: {said}", room, "  ")
+            pairs = ", ".join(f"{name}={value}" for name, value in rows.common)
+            yield from _wrapped(f"in every task: {pairs}", room, "  ")
     if found.refused is not None:
         yield from _marked(f"! {found.refused}", "error", terminal, room)
     for mark in found.marks:
@@ -74,7 +74,7 @@ def _step(step: Plan, plan: Plan, marks: Marks, terminal: Terminal, room: int) -
 
 
 def _tells(found: Table) -> bool:
-    """Whether the table says more than the counts: ranks, or where each of several tasks runs."""
+    """Whether the table shows more than the counts: ranks, or the nodes of several tasks."""
     return "RANK" in found.columns or len(found.rows) > 1 and found.rows[0][0] != "?"
 
 
@@ -96,7 +96,7 @@ def _wrapped(text: str, room: int, first: str, following: str | None = None) -> 
 
 
 def _table(found: Table, room: int) -> Iterator[str]:
-    """The table with a line of heads; `SLURM_` stands above the names that begin with it."""
+    """The lines of the table; the prefix `SLURM_` is on a line above the names."""
     columns = list(range(len(found.columns)))
     heads = [head.removeprefix("SLURM_") if head in IDENTITIES else head for head in found.columns]
     cells = [[escape(_cut(cell)) for cell in row] for row in found.rows]

@@ -1,6 +1,6 @@
 """The steps of a plan as a picture: nodes with their tasks, processes and GPUs, the ranks of each task, and marks.
 
-The pictures stand alone: no script, no font, no file beside them. All characters beyond ASCII are references.
+The pictures are self-contained: no script, no font, no other file. Characters beyond ASCII are references.
 """
 
 from sbatchlint.report.plan import NOTHING, request_rows, verdicts
@@ -29,12 +29,12 @@ from sbatchlint.report.plan_view import (
 WIDTH = 960
 MARGIN = 20
 LONGEST_CELL = 24
-# The request stands in two columns, each of a label, a value and the lines that it comes from.
+# The requests are in two columns, each with a label, a value and the lines that it comes from.
 COLUMN, LABEL, WHERE = 448, 130, 90
 
 
 def as_svg(plan: Plan, marks: Marks) -> str:
-    """One picture of a script and of those that it submits: what each asks for, and a band for each step."""
+    """A picture of a script and those that it submits: the requests of each, and a band per step."""
     pen = Pen()
     pen.text(MARGIN, 32, plan["path"], "title")
     y = 42.0
@@ -45,14 +45,14 @@ def as_svg(plan: Plan, marks: Marks) -> str:
             y += 14
             pen.text(MARGIN, y + 12, "submits", "strong")
             y += LINE
-        for name, verdict, said in verdicts(inner):
-            text = ": ".join(part for part in (name, verdict, said) if part)
+        for name, verdict, reason in verdicts(inner):
+            text = ": ".join(part for part in (name, verdict, reason) if part)
             style = {"refused": "error", "not known": "warning"}.get(verdict, "dim")
             y = pen.paragraph(MARGIN, y, ("! " if style == "error" else "") + text, room, style)
         y = _request(pen, y + 6, inner)
-        said_here = notes_on(inner)
-        if said_here is not None:
-            y = pen.paragraph(MARGIN, y + 6, said_here, room, "error" if inner["steps"] else "strong")
+        note = notes_on(inner)
+        if note is not None:
+            y = pen.paragraph(MARGIN, y + 6, note, room, "error" if inner["steps"] else "strong")
         if not legend and is_drawn(inner):
             legend = True
             y = pen.paragraph(MARGIN, y + 6, LEGEND, room, "dim")
@@ -63,11 +63,11 @@ def as_svg(plan: Plan, marks: Marks) -> str:
             if more:
                 y = pen.paragraph(MARGIN, y + 4, f"… and {counted(more, 'more step')} like this", 400, "strong")
     count = sum(len(each["steps"]) for each in plans(plan))
-    return svg(f"What {plan['path']} would do", _told(plan, marks, count), Drawn(pen.body(), y + MARGIN))
+    return svg(f"What {plan['path']} would do", _description(plan, marks, count), Drawn(pen.body(), y + MARGIN))
 
 
 def _request(pen: Pen, y: float, plan: Plan) -> float:
-    """The table of what a job asks for; where it ends."""
+    """Draws the table of the requests of a job; returns the y after it."""
     components = plan["request"]["components"]
     for index, component in enumerate(components):
         if len(components) > 1:
@@ -91,19 +91,19 @@ def _request(pen: Pen, y: float, plan: Plan) -> float:
     return y
 
 
-def svg(title: str, told: str, drawn: Drawn) -> str:
-    """A whole picture, with its own styles and its own ground."""
+def svg(title: str, description: str, drawn: Drawn) -> str:
+    """A complete SVG document, with styles and background."""
     height = number(drawn.height)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plan" role="img" viewBox="0 0 {WIDTH} {height}" '
         f'width="{WIDTH}" height="{height}" aria-labelledby="plan-title plan-desc">\n'
-        f'<title id="plan-title">{written(title)}</title>\n<desc id="plan-desc">{written(told)}</desc>\n'
+        f'<title id="plan-title">{written(title)}</title>\n<desc id="plan-desc">{written(description)}</desc>\n'
         f'<style>\n{STYLE}</style>\n<rect class="page" width="{WIDTH}" height="{height}"/>\n'
     )
     return plain(f"{head}{drawn.body}</svg>\n")
 
 
-def _told(plan: Plan, marks: Marks, count: int) -> str:
+def _description(plan: Plan, marks: Marks, count: int) -> str:
     parts = [counted(count, "step")]
     for inner in plans(plan):
         for step in inner["steps"]:
@@ -125,8 +125,8 @@ def draw_step(step: Plan, plan: Plan, marks: Marks) -> Drawn:
     y = pen.paragraph(16, 10, heading(found), inner, "strong")
     for fact in found.facts:
         y = pen.paragraph(16, y, fact, inner, "")
-    for said in found.stressed:
-        y = pen.paragraph(16, y, said, inner, "strong")
+    for sentence in found.stressed:
+        y = pen.paragraph(16, y, sentence, inner, "strong")
     y = _marks(pen, found, y, inner)
     if found.refused is None:
         y = _nodes(pen, step, plan, y + 8, inner)
@@ -169,7 +169,7 @@ def _marks(pen: Pen, found: View, y: float, width: float) -> float:
 
 
 def _ranks(step: Plan, width: float) -> Drawn:
-    """The rank variables of each task that is drawn, as far as the boxes do not show them."""
+    """A table of the rank variables of the tasks drawn, without those that the boxes show."""
     pen = Pen()
     found = table(step, MOST_TASKS)
     if found is None or all(row[0] == "?" for row in found.rows) and "RANK" not in found.columns:

@@ -1,4 +1,4 @@
-"""The steps of a plan as every drawing of it shows them: sentences, the ranks of each task, marks."""
+"""The steps of a plan in the form that all drawings share: sentences, the ranks of the tasks, marks."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from sbatchlint.source.numbers import parse_integer
 
 Plan = Mapping[str, Any]
 Drawing = TypeVar("Drawing")
-# The file where it is not the script's own, and the line at which a step begins.
+# The file, None for the script itself, and the line at which a step begins.
 Place = tuple[str | None, int]
 
 LEGEND = (
@@ -26,7 +26,7 @@ COMPONENTS = "? (depends on the components of the job)"
 
 
 class Mark(NamedTuple):
-    """What does not add up, as a check says it. `line`: where its finding begins."""
+    """A finding on a step; `line`: that of the finding."""
 
     code: str
     severity: str
@@ -38,7 +38,7 @@ Marks = Mapping[Place, Sequence[Mark]]
 
 
 class Table(NamedTuple):
-    """The ranks of the first tasks. `common`: what is the same in all of them; `left`: how many tasks are not shown."""
+    """The ranks of the first tasks. `common`: values equal in all of them; `left`: how many tasks are not shown."""
 
     columns: list[str]
     rows: list[list[str]]
@@ -49,7 +49,7 @@ class Table(NamedTuple):
 class View(NamedTuple):
     """A step in words. `facts`: sentences, the most important first; `stressed`: those on shared ranks and GPUs.
 
-    `refused`: who refuses to start it, and why.
+    `refused`: who refuses to start it, and why; None if nobody does.
     """
 
     title: str
@@ -85,12 +85,12 @@ def view(step: Plan, plan: Plan, marks: Marks) -> View:
         refused = f"{launcher['kind']} refuses this: {launcher['refused']}"
         return View(title, _counts(step, plan), list(_facts(step, plan)), [], refused, found)
     copies, crowded = shared_ranks(step), _crowded(step)
-    stressed = [said for said in (copies and copies.text, crowded) if said]
+    stressed = [sentence for sentence in (copies and copies.text, crowded) if sentence]
     return View(title, _counts(step, plan), list(_facts(step, plan)), stressed, None, found)
 
 
 def severity_of(found: View) -> str | None:
-    """The colour of a step: `error` where something in it fails, `warning` where only warnings are."""
+    """The colour of a step: `error` if something in it fails, `warning` for other marks; None without any."""
     severities = {mark.severity for mark in found.marks}
     if found.refused is not None or "error" in severities:
         return "error"
@@ -104,25 +104,25 @@ def counted(number: int, noun: str) -> str:
 
 
 def heading(found: View) -> str:
-    """The title with the counts, for places where blanks are one."""
+    """The title with the counts, for media that collapse whitespace."""
     return found.title.replace("  ", ": ", 1).replace("  ", " ") + f", {found.counts}"
 
 
 def repeated(drawn: Iterable[Drawing]) -> Iterator[tuple[Drawing, int]]:
-    """Each drawing of a step, and how many more like it follow at once."""
+    """Each drawing of a step, and how many equal ones follow it directly."""
     for drawing, group in groupby(drawn):
         yield drawing, sum(1 for _ in group) - 1
 
 
 def broken(text: str, most: int) -> str:
-    """An escaped text in which blanks break the words that are longer than a line."""
+    """The escaped text, with spaces in words that are longer than a line."""
     return " ".join(
         word[at : at + most] for word in escape(text).split(" ") for at in range(0, max(len(word), 1), most)
     )
 
 
 def first_clause(message: str) -> str:
-    """What a message says will happen, without what to do about it and the details."""
+    """The first part of a message, which says what will happen, without advice and details."""
     quoted = False
     for at, character in enumerate(message):
         if character == "`":
@@ -142,18 +142,19 @@ def nodes_of_job(plan: Plan) -> int | None:
 
 
 def _counts(step: Plan, plan: Plan) -> str:
-    nodes, tasks, each = step["nodes"], step["tasks"], step["tasks_per_node"]
+    nodes, tasks, per_node = step["nodes"], step["tasks"], step["tasks_per_node"]
     if nodes is None and tasks is None:
         return f"nodes and tasks: {_unknown(plan)}"
     if tasks is None:
         return f"{counted(nodes, 'node')}, tasks: {_unknown(plan)}"
     if nodes is None:
         return f"{counted(tasks, 'task')}, nodes: {_unknown_nodes(step, plan)}"
-    if each is None:
+    if per_node is None:
         return f"{counted(nodes, 'node')}, {counted(tasks, 'task')}; on each node {SIZE}"
-    if isinstance(each, list):
-        return f"{counted(nodes, 'node')} with {', '.join(map(str, each))} tasks"
-    return f"{counted(nodes, 'node')} × {counted(each, 'task')}" + (f" = {tasks}" if nodes > 1 and each > 1 else "")
+    if isinstance(per_node, list):
+        return f"{counted(nodes, 'node')} with {', '.join(map(str, per_node))} tasks"
+    total = f" = {tasks}" if nodes > 1 and per_node > 1 else ""
+    return f"{counted(nodes, 'node')} × {counted(per_node, 'task')}{total}"
 
 
 def _unknown(plan: Plan) -> str:
@@ -176,9 +177,9 @@ def _facts(step: Plan, plan: Plan) -> Iterator[str]:
     program = step["program"] or OUTSIDE
     if launcher is not None:
         yield _launched(step, launcher, total)
-        reckoned = [] if "refused" in launcher else list(_reckoned(launcher))
-        if reckoned:
-            yield "; ".join(reckoned)
+        geometry = [] if "refused" in launcher else list(_geometry(launcher))
+        if geometry:
+            yield "; ".join(geometry)
     elif total is None:
         yield f"processes: {_unknown(plan) if step['tasks'] is None else '? (depends on what each task runs)'}"
     elif total != step["tasks"]:
@@ -206,7 +207,7 @@ def _facts(step: Plan, plan: Plan) -> Iterator[str]:
 
 
 def _launched(step: Plan, launcher: Plan, total: int | None) -> str:
-    each = launcher["processes_per_task"]
+    per_task = launcher["processes_per_task"]
     name = launcher["kind"]
     if launcher["line"] != step["line"]:
         name += f" (line {launcher['line']})"
@@ -214,18 +215,18 @@ def _launched(step: Plan, launcher: Plan, total: int | None) -> str:
         return f"{name} starts nothing"
     if launcher["kind"] == "ray":
         return f"{name} starts {'the head' if '--head' in launcher['argv'] else 'a worker'} of a cluster in each task"
-    if each is None and total is not None and step["tasks"] and total % step["tasks"] == 0:
-        each = total // step["tasks"]  # it counts the GPUs
-    if each is None:
-        said = f"{name} starts ? processes in each task (depends on what it finds there)"
+    if per_task is None and total is not None and step["tasks"] and total % step["tasks"] == 0:
+        per_task = total // step["tasks"]  # it counts the GPUs
+    if per_task is None:
+        sentence = f"{name} starts ? processes in each task (depends on what it finds there)"
     elif step["tasks"] == 1:
-        return f"{name} starts {counted(each, 'process')}"
+        return f"{name} starts {counted(per_task, 'process')}"
     else:
-        said = f"{name} starts {counted(each, 'process')} in each task"
-    return said if total is None else f"{said}, {total} in all"
+        sentence = f"{name} starts {counted(per_task, 'process')} in each task"
+    return sentence if total is None else f"{sentence}, {total} in all"
 
 
-def _reckoned(launcher: Plan) -> Iterator[str]:
+def _geometry(launcher: Plan) -> Iterator[str]:
     if launcher["nnodes"] is not None:
         yield f"it expects {counted(launcher['nnodes'], 'node')}"
     if launcher["node_rank"] is not None:
@@ -244,7 +245,7 @@ def _origin(value: str | int) -> str:
 
 
 def asks_for_gpus(plan: Plan) -> bool:
-    """Whether the job asks for GPUs; unknown for the steps of a heterogeneous job, and then False."""
+    """Whether the job requests GPUs; False for a heterogeneous job, for whose steps it is unknown."""
     components = plan["request"]["components"]
     return len(components) == 1 and bool(components[0]["gpus"])
 
@@ -253,14 +254,14 @@ def asks_for_gpus(plan: Plan) -> bool:
 
 
 class SharedRanks(NamedTuple):
-    """The values of RANK that several processes of a step have."""
+    """The values of RANK shared by several processes of a step."""
 
     ranks: frozenset[str]
     text: str
 
 
 def value_of(task: Plan, process: Mapping[str, str], name: str) -> str | None:
-    """A rank variable of a process: what its launcher sets, or what its task has where no launcher sets any."""
+    """A rank variable of a process: that of its launcher, or of its task without a launcher; None if unknown."""
     if process:
         return process.get(name)
     found: str | None = task["variables"].get(name) if len(task["processes"]) == 1 else None
@@ -268,7 +269,7 @@ def value_of(task: Plan, process: Mapping[str, str], name: str) -> str | None:
 
 
 def shared_ranks(step: Plan) -> SharedRanks | None:
-    """None where each RANK is given once, where none is known, and where the tasks run different programs."""
+    """The shared ranks of a step; None if each RANK is unique or unknown, or the tasks run different programs."""
     tasks = step.get("by_task") or ()
     if len({str(task["argv"] and task["argv"][:1]) for task in tasks}) > 1:
         return None
@@ -281,21 +282,21 @@ def shared_ranks(step: Plan) -> SharedRanks | None:
     times = f"{'at least ' if step['tasks'] != len(tasks) else ''}{most} times"
     worlds = {value_of(*each, "WORLD_SIZE") for each in pairs}
     size = worlds.pop() if len(worlds) == 1 else None
-    said = f"RANK {ranges(ranks)} is given {times}"
+    sentence = f"RANK {ranges(ranks)} is given {times}"
     total = step["processes"]
     if size is not None and is_count(size) and total is not None:
         number = parse_integer(size)
         if number == len(counts) and number < total and total % number == 0:
-            said += f": {total // number} worlds of {counted(number, 'process')}, not one of {total}"
+            sentence += f": {total // number} worlds of {counted(number, 'process')}, not one of {total}"
         else:
-            said += f", in a world of {counted(number, 'process')}"
-    return SharedRanks(frozenset(ranks), said)
+            sentence += f", in a world of {counted(number, 'process')}"
+    return SharedRanks(frozenset(ranks), sentence)
 
 
 def gpu_users(tasks: Iterable[Plan], gpus: int) -> Counter[int] | None:
-    """How many processes of one node use each of its GPUs: the one that LOCAL_RANK names, or the only one seen.
+    """The number of processes by GPU of one node, for the GPUs in use; None if that is unknown for a process.
 
-    By the number of the GPU, for those that are used; None where that is not known of every process.
+    A process uses the GPU with its LOCAL_RANK, or the only one that it sees.
     """
     users: Counter[int] = Counter()
     for task in tasks:
@@ -322,18 +323,18 @@ def _crowded(step: Plan) -> str | None:
     if users is None or max(users.values(), default=0) < 2:
         return None
     node = "the node" if step["nodes"] == 1 else "a node"
-    said = f"{users.total()} processes for the {counted(gpus, 'GPU')} of {node}: "
+    sentence = f"{users.total()} processes for the {counted(gpus, 'GPU')} of {node}: "
     unused, most = gpus - len(users), max(users.values())
     if not unused and min(users.values()) == most:
-        return said + f"{most} on each"
-    return said + f"{most} on one" + (f", {unused} unused" if unused else "")
+        return sentence + f"{most} on each"
+    return sentence + f"{most} on one" + (f", {unused} unused" if unused else "")
 
 
 # --- ranks ------------------------------------------------------------------------------------------------
 
 
 def table(step: Plan, most: int) -> Table | None:
-    """The tasks of a step as rows, at most so many; None where there is nothing to tell of them."""
+    """The tasks of a step as rows, at most `most`; None if nothing is known of them."""
     tasks = step.get("by_task")
     if not tasks:
         return None
@@ -367,54 +368,54 @@ def table(step: Plan, most: int) -> Table | None:
     return Table(columns, rows, common, (step["tasks"] or len(tasks)) - len(shown))
 
 
-# What a picture of the tasks shows by itself.
+# The columns that a picture of the tasks shows.
 _DRAWN = ("node", *IDENTITIES, "processes", "GPUs")
 
 
 def says_more(found: Table, step: Plan) -> bool:
-    """Whether a table says what a picture does not: other variables, or a LOCAL_RANK where no GPU shows it."""
+    """Whether a table shows more than a picture: other variables, or a LOCAL_RANK without GPUs."""
     by_hand = "LOCAL_RANK" in found.columns and step["launcher"] is None and not step["gpus_on_node"]
     return by_hand or not {"task", *_DRAWN, *RANKS}.issuperset(found.columns)
 
 
 def in_short(found: Table) -> Table:
-    """A table without what a picture shows."""
+    """The table without the columns that a picture shows."""
     kept = [at for at, name in enumerate(found.columns) if name not in _DRAWN]
     rows = [[row[at] for at in kept] for row in found.rows]
     return found._replace(columns=[found.columns[at] for at in kept], rows=rows)
 
 
 def gpus_seen(task: Plan) -> str | None:
-    """The numbers of the GPUs that a task sees, `none`, or None where they are not known."""
+    """The numbers of the GPUs that a task sees, or `none`; None if they are unknown."""
     gpus = task.get("gpus")
     return None if gpus is None else ranges(map(str, gpus)) if gpus else "none"
 
 
 def _values(task: Plan) -> dict[str, str]:
-    """The rank variables of a task; those that its launcher sets as the range of its processes."""
+    """The rank variables of a task; those set by its launcher as the range of its processes."""
     found: dict[str, str] = dict(task["variables"])
     processes: list[dict[str, str]] = task["processes"] or []
     for name in dict.fromkeys(name for each in processes for name in each):
         found[name] = ranges(each.get(name, "?") for each in processes)
     if processes and processes[0] and "RANK" not in processes[0]:
-        found["RANK"] = "?"  # whatever the task has, the launcher sets it anew
+        found["RANK"] = "?"  # the launcher overwrites that of the task
     return found
 
 
 def ranges(values: Iterable[str]) -> str:
-    """`0-3` for 0 1 2 3; the values themselves where they are not a range."""
-    each = list(values)
-    if all(value == each[0] for value in each):
-        return each[0]
-    if all(value.isdecimal() for value in each):
-        numbers = [parse_integer(value) for value in each]
+    """Values in short: `0-3` for 0 1 2 3; one for equal values; else all of them, separated by commas."""
+    found = list(values)
+    if len(set(found)) == 1:
+        return found[0]
+    if all(value.isdecimal() for value in found):
+        numbers = [parse_integer(value) for value in found]
         if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
             return f"{numbers[0]}-{numbers[-1]}"
-    return ",".join(each)
+    return ",".join(found)
 
 
 def remaining(step: Plan, left: int, noun: str = "task") -> str:
-    """`… and 24 more like these`; without the likeness where the tasks run different things."""
+    """`… and 24 more tasks like these`, without `like these` if the tasks run different programs."""
     programs = {str(task["argv"] and task["argv"][:1]) for task in step.get("by_task") or ()}
     return f"… and {counted(left, f'more {noun}')}" + (" like these" if len(programs) < 2 else "")
 
@@ -427,7 +428,7 @@ def plans(plan: Plan) -> Iterator[Plan]:
 
 
 def notes_on(plan: Plan) -> str | None:
-    """What there is to say of a script without steps, and of steps that are not reached."""
+    """A note on a script without steps, or on steps that are never reached; None for others."""
     if plan["steps"] and plan["request"]["accepted"] is False:
         return "sbatch refuses this script: nothing below starts"
     nodes = nodes_of_job(plan)

@@ -1,4 +1,4 @@
-"""Reviewdog's Diagnostic Format, one JSON object. Columns count bytes of UTF-8, from 1.
+"""Reviewdog Diagnostic Format, one JSON object, with columns in bytes of UTF-8, from 1.
 
 https://github.com/reviewdog/reviewdog/blob/master/proto/rdf/reviewdog.proto
 """
@@ -38,7 +38,7 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
             for span, label in diagnostic.related
         ]
     fix = diagnostic.fix
-    # Each suggestion is taken or left by itself, so a fix of several edits cannot be offered.
+    # Each suggestion is accepted or rejected by itself, so a fix with several edits cannot be offered.
     if fix is not None and len(fix.edits) == 1:
         edit = fix.edits[0]
         value["suggestions"] = [{"range": _range(source, edit.span), "text": clean(edit.content)}]

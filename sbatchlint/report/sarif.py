@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, as GitHub's code scanning and other services take it.
+"""SARIF 2.1.0, for GitHub code scanning and other services.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/
 """

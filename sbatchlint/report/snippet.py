@@ -1,4 +1,4 @@
-"""One line of a script with labels underneath."""
+"""A line of a script with labels below it."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from sbatchlint.report.cells import escape, shown, width, wrap
 from sbatchlint.report.terminal import Terminal
 
 _CUT = "..."
-_CONTEXT = 16  # cells before a label that a cut line keeps
+_CONTEXT = 16  # cells kept before a label in a cut line
 CUT_ROOM = 2 * len(_CUT)
 
 
 class Label(NamedTuple):
-    """A label on characters `start` to `end` of a line; an empty range is the place between two characters."""
+    """A label on characters `start` to `end` of a line; an empty range is a place between two characters."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Label(NamedTuple):
 
 
 class Line:
-    """A line in `room` cells: escaped, and cut around its labels where it is too long."""
+    """A line in `room` cells, escaped, and cut around its labels if it is too long."""
 
     __slots__ = ("_labels", "room", "text")
 
@@ -31,7 +31,7 @@ class Line:
         self.room = room
         string, labels = _around(string, labels, 4 * room)
         is_plain = string.isascii() and string.isprintable()
-        if is_plain and len(string) <= room:  # as most are: all is shown, each character in a cell
+        if is_plain and len(string) <= room:  # most lines: each character is shown in one cell
             self.text = string
             self._labels = [_shown_as(label, label.start, label.end, len(string)) for label in labels]
             return
@@ -42,7 +42,7 @@ class Line:
             drawn, columns = [cell for cell, _ in cells], [0, *accumulate(size for _, size in cells)]
         total = columns[-1]
         self.text = ""
-        # of each part that is shown: its first and last place between characters, and the cell where it begins
+        # for each shown part: its start and end in the line, and its first cell
         parts: list[tuple[int, int, int]] = []
         for left, right in self._windows(labels, columns, total):
             first, last = bisect_left(columns, left), bisect_right(columns, right) - 1
@@ -55,7 +55,7 @@ class Line:
             self.text += _CUT
 
         def cell_of(index: int, begin: int) -> int:
-            """Where the place `index` is drawn, in the part that has the character `begin`."""
+            """The cell of the place `index`, in the part with the character `begin`."""
             first, last, at = next((part for part in reversed(parts) if part[0] <= begin), parts[0])
             return at + columns[min(max(index, first), last)] - columns[first]
 
@@ -66,7 +66,7 @@ class Line:
             self._labels.append(_shown_as(label, left, right, end_of_text))
 
     def _windows(self, labels: list[Label], columns: Sequence[int], total: int) -> list[tuple[int, int]]:
-        """The ranges of cells that are shown: one, or one around each label where they are too far apart."""
+        """The shown ranges of cells: one, or one around each label if they are too far apart."""
         only = self._window(labels, columns, total)
         size = len(columns) - 1
         places = sorted({(columns[min(each.start, size)], columns[min(each.end, size)]) for each in labels})
@@ -84,13 +84,13 @@ class Line:
             if windows and left <= windows[-1][1] + len(_CUT):
                 left, right = windows.pop()[0], max(right, left)
             windows.append((left, right))
-        # what is left over goes to the end of the first part
+        # the first part gets the remaining cells
         spare = self.room - len(_CUT) * (len(windows) + 1) - sum(right - left for left, right in windows)
         (left, right), *more = windows
         return [(left, min(right + spare, more[0][0] if more else total)), *more]
 
     def _window(self, labels: list[Label], columns: Sequence[int], total: int) -> tuple[int, int]:
-        """The range of cells of the line that is shown."""
+        """The shown range of cells, if there is only one."""
         if total <= self.room:
             return 0, total
         size = len(columns) - 1
@@ -121,21 +121,21 @@ class Line:
             marks[label.start : label.end] = ("^" if label.primary else "-") * columns
             styles[label.start : label.end] = ["error" if label.primary else "related"] * columns
         line = _styled(marks, styles, terminal)
-        said = sorted((label for label in self._labels if label.text), key=lambda label: (label.start, label.end))
-        if said and said[-1].end == size and size + 1 + width(said[-1].text) <= self.room:
-            last = said.pop()
+        pending = sorted((label for label in self._labels if label.text), key=lambda label: (label.start, label.end))
+        if pending and pending[-1].end == size and size + 1 + width(pending[-1].text) <= self.room:
+            last = pending.pop()
             line += " " + terminal.style("related", escape(last.text))
         lines = [line]
-        if said:
-            lines.append(self._stems(said, "", terminal))
-        while said:
-            label = said.pop()
+        if pending:
+            lines.append(self._stems(pending, "", terminal))
+        while pending:
+            label = pending.pop()
             texts = wrap(escape(label.text), max(self.room - label.start, 24))
             for number, text in enumerate(texts):
                 padding = label.start
                 if padding + width(text) > self.room:
                     padding = max(self.room - width(text), 0)
-                stems = [other for other in said if other.start < padding] if number or said else []
+                stems = [other for other in pending if other.start < padding] if number or pending else []
                 lines.append(self._stems(stems, text, terminal, padding))
         return lines
 
@@ -152,15 +152,15 @@ class Line:
 
 
 def _shown_as(label: Label, left: int, right: int, most: int) -> Label:
-    """A label in the cells of a line of `most` cells; it has one at least."""
+    """The label in cells of a line of `most` cells, at least one cell wide."""
     left = min(left, most)
     return Label(left, max(min(right, most), left + 1), label.text, label.primary)
 
 
 def _around(text: str, labels: list[Label], more: int) -> tuple[str, list[Label]]:
-    """What stands around the labels of a line, with so many characters more on both sides: some have no width.
+    """The parts of a line around its labels, with `more` characters on both sides, and the labels moved to them.
 
-    What is between labels that are farther apart is not shown, however long it is.
+    The text between labels that are farther apart is never shown.
     """
     if len(text) <= more:
         return text, labels
@@ -173,8 +173,8 @@ def _around(text: str, labels: list[Label], more: int) -> tuple[str, list[Label]
         parts.append((low, high))
     starts = [low for low, _ in parts]
     gaps = [low - high for low, high in zip(starts, (0, *(high for _, high in parts)), strict=False)]
-    gone = list(accumulate(gaps))
-    moved = [(each, gone[bisect_right(starts, each.start) - 1]) for each in labels]
+    removed = list(accumulate(gaps))
+    moved = [(each, removed[bisect_right(starts, each.start) - 1]) for each in labels]
     return "".join([text[low:high] for low, high in parts]), [
         label._replace(start=label.start - before, end=label.end - before) for label, before in moved
     ]

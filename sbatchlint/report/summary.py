@@ -52,7 +52,7 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True) -> str:
 
 
 def statistics(report: Report, terminal: Terminal) -> str:
-    """The number of findings of each check, highest first; `[*]` where some have a safe fix."""
+    """The number of findings by check, highest first; `[*]` if some have a safe fix."""
     safe = {each.code for each in report.diagnostics if each.fix is not None and each.fix.safe}
     rows = _by_check(report)
     room = max((len(str(number)) for _, number in rows), default=0)
@@ -77,7 +77,7 @@ def statistics_json(report: Report) -> str:
 
 
 def _by_check(report: Report) -> list[tuple[Diagnostic, int]]:
-    """The first finding of each check, and how many it has; the check with most of them first."""
+    """The first finding and the number of findings of each check, highest number first."""
     counts = Counter(each.code for each in report.diagnostics)
     first = {each.code: each for each in reversed(report.diagnostics)}
     return sorted(((first[code], number) for code, number in counts.items()), key=lambda row: (-row[1], row[0].code))

@@ -1,4 +1,4 @@
-"""What the output can show: its width, colours and links."""
+"""The abilities of the output: width, colours and links."""
 
 import os
 from typing import TextIO
@@ -19,14 +19,12 @@ _CODES = {
 }
 
 
-# What is said where a patch or a script is shown without its secrets.
+# The note on a patch or a script that is shown without its secrets.
 REDACTED = "secrets are shown as ***; outside of CI, a file or a pipe gets the whole text"
 
 
 class Terminal:
-    """`width` in cells; `colour` and `links` say whether escape sequences may be written."""
-
-    __slots__ = ("colour", "links", "width")
+    """The abilities of an output; `width` in cells, `colour` and `links`: whether escape sequences may be written."""
 
     def __init__(self, width: int = 100, colour: bool = False, links: bool = False) -> None:
         self.width = width
