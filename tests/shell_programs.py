@@ -333,7 +333,6 @@ compound
 guarded
     for e in <few>; do¶<guard>¶<seen>¶done
     for e in <few>; do¶<guard>¶<guarded_step>¶<seen>¶done
-    for e in <few>; do¶for n in <few>; do¶<departure>¶<seen>¶done¶<seen>¶done
     for ((e=0; e<4; e++)); do¶<guard>¶<guarded_step>¶<seen>¶done
     e=0; while (( e < 4 )); do¶(( ++e ))¶<guard>¶<seen>¶done
     for e in <few>; do¶<guard>¶<guard>¶<seen>¶done
