@@ -50,6 +50,7 @@ LINT = VERSION | {
     "sbatchlint.source.files",
     "sbatchlint.source.lookups",
     "sbatchlint.source.numbers",
+    "sbatchlint.source.patterns",
     "sbatchlint.source.regex",
     "sbatchlint.source.secrets",
     "sbatchlint.source.text",
