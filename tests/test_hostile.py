@@ -161,7 +161,7 @@ CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 LOUD = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e\x08\r"
 
 
-@pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.parametrize("name", [STRANGE[0], *(pytest.param(name, marks=pytest.mark.slow) for name in STRANGE[1:])])
 def test_control_characters_reach_no_report(tmp_path: Path, name: str) -> None:
     """Neither from file names nor from any word of a script."""
     lines = [
