@@ -46,7 +46,7 @@ class Expander:
     def fields(self, word: Word, scope: Scope) -> list[FieldChoice]:
         """The fields of a word of a command."""
         parts: Sequence[Part | Piece] = word.parts
-        # Nearly all words are one literal: to look for these first saves 5 % of a run.
+        # Nearly all words are one literal: to look for these first saves 0.7 % of a run.
         if len(parts) == 1 and isinstance(part := parts[0], Literal):
             if part.quoted or "~" not in part.text and "{" not in part.text:
                 return [((self.literal(part, scope),), NO_GUARDS)]
