@@ -4,7 +4,11 @@
 `echo`, which is always 0, and likewise after `export OMP_NUM_THREADS=4` and other assignments. The test that was meant
 to catch a failure never does, and the job goes on, and ends COMPLETED.
 
-Reported where the status of the job's work was meant to be tested or kept.
+An `if` that tests the first status has one of its own: 0 after the `echo` of its branch for a failure, and 0 if it has
+no such branch.
+
+An error where the status decides which commands run; a warning where a message says that all went well, whatever the
+outcome; advice where the status is only printed.
 
 ## Fix
 
@@ -22,14 +26,18 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job
 
 CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", since="0.1.0", batch=True)
 
+_SEVERITY = {"decides": "error", "verdict": "warning", "printed": "info"}
+
 
 def check(job: Job) -> Iterator[Finding]:
     for read in exit_statuses(job).late:
         name = f"`{read.work.name}`" if read.work.name else "the command"
+        test = "print" if read.use == "printed" else "test"
         yield Finding(
             read.read,
             f"`$?` is 0 here even if {name} on line {job.line(read.work.span.start)} fails, as it is the status of "
-            f"line {job.line(read.by.start)}; write `status=$?` right behind {name}, and test that",
+            f"line {job.line(read.by.start)}; write `status=$?` right after {name}, and {test} that",
+            _SEVERITY[read.use],
             related=[(read.work.name_span, "whose status is meant"), (read.by, "this one replaces it")],
         )
 

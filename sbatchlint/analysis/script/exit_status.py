@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from sbatchlint.analysis.script.status_records import (
     Arm,
     Choice,
+    DeadRead,
     EmptyStatus,
     ExitStatuses,
     LateRead,
@@ -71,6 +72,7 @@ class Status(NamedTuple):
 
     `carried`: those commands. `piped`: those whose failure PIPESTATUS shows as well. `started`: the background
     statement whose start set `$?`. `hidden`: the commands whose status was replaced by that of `by`, which cannot fail.
+    `fatal`: the commands whose failure has ended the shell (errexit), so that `$?` cannot show it.
     """
 
     carried: tuple[Invocation, ...] = ()
@@ -78,6 +80,7 @@ class Status(NamedTuple):
     started: Span | None = None
     hidden: tuple[Invocation, ...] = ()
     by: Span | None = None
+    fatal: tuple[Invocation, ...] = ()
 
 
 GOOD = Status()  # after a command that does no work
@@ -143,6 +146,7 @@ class _Walk:
         self.loop: tuple[int, int] | None = None
         self.branches = 0
         self.errexit = False
+        self.surely_errexit = False
         self.tested = False
         self.reporting = False  # whether what is tested only decides which message is printed
         self.statements = 0
@@ -156,17 +160,19 @@ class _Walk:
         self.kept: set[str] = set()  # variables that hold exit statuses
         self.empty: dict[int, EmptyStatus] = {}
         self.late: dict[int, LateRead] = {}
+        self.dead: dict[int, DeadRead] = {}
+        self.live: set[int] = set()  # where a `$?` is read that may show a failure, or that of a command without work
         self.choices: list[Choice] = []
         self.judged = 0  # how many commands had run when something last looked at results
         self.risky = False
         self.last: Invocation | None = None
 
     def result(self) -> ExitStatuses:
-        empty, late = self.empty, self.late
+        empty, late, dead = self.empty, self.late, self.dead
         try:
             status = self.body(self.job.program.statements, GOOD)
         except (_TooLong, RecursionError):
-            return ExitStatuses([], [], [], [], None, [*empty.values()], [*late.values()], True, [], [])
+            return ExitStatuses([], [], [], [], None, [*empty.values()], [*late.values()], [], True, [], [])
         decisive = self.deciding(status)
         # where a job does weightier work, copying and building do not count as work
         least = min(max(self.weights.values(), default=Weight.NONE), Weight.PROGRAM)
@@ -186,6 +192,7 @@ class _Walk:
             last=self.last,
             empty=[*empty.values()],
             late=[*late.values()],
+            dead=[each for start, each in dead.items() if start not in self.live],
             risky=self.risky
             or any(each.context.captured for each in self.job.invocations if has_trait(each.name, "choosy")),
             met=met,
@@ -225,6 +232,7 @@ class _Walk:
         run = self.runs.get(span)
         if run is not None:
             self.errexit = run.errexit is not False
+            self.surely_errexit = run.errexit is True
         return run
 
     def weight(self, command: Invocation) -> Weight:
@@ -260,16 +268,31 @@ class _Walk:
         for at in self.uses.reads(node):
             of_pipe = self.uses.reads_pipe_status(at)
             acted_on = self.uses.is_acted_on(at)
-            place = self.text.span(at, at + 2)
+            if not status.fatal:
+                self.live.add(self.text.offset(at))
+            place = self.text.span(*self.uses.read_at(at))
             if status.started is not None and not of_pipe:
                 self.empty.setdefault(place.start, EmptyStatus(place, status.started, acted_on))
-            if status.by is not None and not of_pipe and not quiet and self.uses.decides(at):
-                self.see(status.hidden)
-                self.late.setdefault(place.start, LateRead(place, status.hidden[-1], status.by))
+            if status.by is not None and not of_pipe and not quiet:
+                use = self.uses.use(at)
+                if use == "decides":
+                    self.see(status.hidden)
+                self.late.setdefault(place.start, LateRead(place, status.hidden[-1], status.by, use))
+            if status.fatal and not quiet:
+                self.note_dead(at, status.fatal[-1], None, [at])
             if acted_on and not quiet:
                 self.see(status.carried)
                 if of_pipe:
                     self.see(status.piped)
+
+    def note_dead(self, at: int, work: Invocation, name: str | None, tests: Sequence[int]) -> None:
+        """Records a `$?` that is always 0. `tests`: where it, or the variable that keeps it, is read."""
+        bodies = [body for test in tests if (body := self.uses.on_failure(test))]
+        serious = [body for body in bodies if not self.uses.only_gives_up(body)]
+        never = (serious or bodies or [()])[0]
+        span = Span(self.span(never[0]).start, self.span(never[-1]).end) if never else None
+        place = self.text.span(*self.uses.read_at(at))
+        self.dead.setdefault(place.start, DeadRead(place, work, name, span, not serious))
 
     def replace(self, node: Statement, status: Status) -> None:
         """Records that another command's status replaces this one."""
@@ -282,13 +305,14 @@ class _Walk:
         carried = status.carried
         if not carried and not status.piped:
             return status
-        return Status((), (), status.started, carried or status.hidden, self.span(node) if carried else status.by)
+        by = self.span(node) if carried else status.by
+        return Status((), (), status.started, carried or status.hidden, by, status.fatal)
 
     def ended(self, commands: Iterable[Invocation]) -> Status:
         """The status after a statement that fails if one of these commands does; errexit may end the shell there."""
         if self.errexit and not self.tested:
             self.process.exits.extend(commands)
-            return GOOD
+            return Status(fatal=tuple(commands)) if self.surely_errexit else GOOD
         return Status(tuple(commands))
 
     def deciding(self, end: Status | None) -> list[Invocation]:
@@ -374,6 +398,10 @@ class _Walk:
         names = [pair.name for pair in pairs]
         self.kept.update(names)
         self.read(node, status, quiet=True)  # for commands in the background
+        if status.fatal and len(names) == 1:
+            at = self.uses.reads(pairs[0])[0]
+            self.note_dead(at, status.fatal[-1], names[0], [each for each in self.uses.places(names[0]) if each > at])
+            return
         if not any(map(self.uses.looked_at, names)):
             self.lose(status.carried, "tested", self.span(node))
             return
@@ -455,13 +483,15 @@ class _Walk:
         before = tuple(each for commands in others for each in commands)
         run = self.note_options(self.span(node))
         last = run.elements[-1][0] if run is not None and run.elements[-1] else None
+        fatal = self.ended(end).fatal
         if run is None or run.pipefail is not False or self.pipefail:
             end = [*before, *end]
+            fatal = self.ended(end).fatal if run is not None and run.pipefail is True else fatal
         elif last is None or self.tested and not has_trait(last.name, "patient") or last.name == "head":
             self.see(before)  # a test looks at what the pipeline prints
         else:
             self.lose(before, "pipeline", self.span(node), last)
-        return Status(self.ended(end).carried, before)
+        return Status(self.ended(end).carried, before, fatal=fatal)
 
     def on_andor(self, node: AndOr, status: Status) -> Status | None:
         judging = self.uses.fails((node.right,)) and self.uses.looks_at_results(node.left)
@@ -525,6 +555,8 @@ class _Walk:
         ends: list[Status | None] = []
         arms: list[Arm] = []
         judging = False
+        reads = self.uses.reads(node.branches[0][0][-1]) if node.branches[0][0] and status.carried else ()
+        hiding = self.hiding(node, self.uses.on_failure(reads[0])) if reads else None
         before = self.so_far(status)
         current: Status | None = status
         otherwise = node.otherwise or ()
@@ -549,7 +581,17 @@ class _Walk:
             self.choose(node, arms)
         if judging:
             self.judge(*before)
-        return _joined(ends)
+        joined = _joined(ends)
+        return joined._replace(hidden=status.carried, by=hiding) if joined and hiding else joined
+
+    def hiding(self, node: If, failing: Sequence[Statement] | None) -> Span | None:
+        """What hides a status that an `if` tests: the end of the branch for a failure, if that cannot fail."""
+        if failing is None:
+            return None
+        last = failing[-1] if failing else node
+        if isinstance(last, Simple) and self.uses.name(last) not in _SURE or not isinstance(last, (Simple, If)):
+            return None
+        return self.span(last)
 
     def on_case(self, node: Case, status: Status) -> Status | None:
         if self.uses.reads(node.word):

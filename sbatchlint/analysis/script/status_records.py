@@ -37,11 +37,29 @@ class EmptyStatus(NamedTuple):
 
 
 class LateRead(NamedTuple):
-    """A `$?` that is 0 even if `work` failed, as the command in between, `by`, cannot fail."""
+    """A `$?` that is 0 even if `work` failed, as the command in between, `by`, cannot fail.
+
+    `use`: `decides` (which commands run), `verdict` (which message is printed), or `printed`.
+    """
 
     read: Span
     work: Invocation
     by: Span
+    use: str
+
+
+class DeadRead(NamedTuple):
+    """A `$?` that is always 0, as errexit ends the shell where `work` fails.
+
+    `name`: the variable that keeps it, None where it is tested at once. `never`: what is written for a failure and so
+    never runs, None without a test. `gives_up`: whether that only prints, and ends the script.
+    """
+
+    read: Span
+    work: Invocation
+    name: str | None
+    never: Span | None
+    gives_up: bool
 
 
 class Arm(NamedTuple):
@@ -73,7 +91,7 @@ class ExitStatuses(NamedTuple):
 
     `lost`: in the order in which the commands run; `awaited`: those that a `wait` loses. `decisive`: the work whose
     failure makes the job fail, or a shell that it starts. `work`: all of the work. `last`: the last command of the
-    script itself. `empty`, `late`: see `EmptyStatus` and `LateRead`. `risky`: whether errexit could end the job though
+    script itself. `empty`, `late`, `dead`: see `EmptyStatus`, `LateRead` and `DeadRead`. `risky`: whether errexit could end the job though
     nothing is wrong. `met`: every command in order, with its weight. `choices`: the statements with arms, inner ones
     first, after which nothing looks at results.
     """
@@ -85,6 +103,7 @@ class ExitStatuses(NamedTuple):
     last: Invocation | None
     empty: list[EmptyStatus]
     late: list[LateRead]
+    dead: list[DeadRead]
     risky: bool
     met: list[tuple[Invocation, Weight]]
     choices: list[Choice]

@@ -29,11 +29,12 @@ from sbatchlint.source.regex import Regex
 
 STATUS = frozenset({"?", "PIPESTATUS"})
 _NOTHING = frozenset({"true", ":"})
-_SUCCESS = Regex(r"-eq\s+[\"']?0\b|==?\s*[\"']?0\b|-lt\s+1\b|\(\(\s*!")
+_SUCCESS = Regex(r"-eq\s+[\"']?0\b|(?<![!<>=])==?\s*[\"']?0\b|-lt\s+1\b|\(\(\s*!")
 _FAILURE = Regex(r"-ne\s+[\"']?0\b|!=\s*[\"']?0\b|-g[te]\s|>\s*0|\(\(\s*\$?\w+\s*\)\)")
 # Tests of what a failed command may have changed: files, and the output of commands.
 _LOOKS_AT_RESULTS = Regex(r"\[\s.*-[efsdrwxL]\s|\$\(|`|\b(?:grep|cmp|diff|test\s+-[efsdrwxL]|python3?)\b")
 _PREPARES = Regex(r"\s*(?:!\s*)?(?:cd|pushd|mkdir|module|ml|source|\.|export|command|type|which|hash)\s")
+_READ = Regex(r"\$\{?(?:\?|PIPESTATUS)(?:\[[^]\n]*\])?\}?")
 _NAMES = Regex(r"[A-Za-z_]\w*|\$\?")
 _TESTS = (Simple, TestCommand, ArithmeticCommand)
 
@@ -48,7 +49,9 @@ class StatusUses:
         self.functions = {node.name: node for node in nodes_of(program, Function)} if has_functions else {}
         self._quiet: set[int] = set()  # reads without consequences
         self._choosing: list[tuple[int, int]] = []
+        self._failing: list[tuple[int, int, Sequence[Statement]]] = []  # tests, and what runs where they show a failure
         self._reads: list[int] = []
+        self._places: dict[str, list[int]] = {}  # also reads without consequences
         self._named: dict[str, list[int]] = {}
         if "?" in string and ("$?" in string or "${?" in string) or "PIPESTATUS" in string:
             self._search(program)
@@ -68,7 +71,9 @@ class StatusUses:
         for at, name in found:
             if name in STATUS:
                 self._reads.append(at)
-            elif at not in self._quiet:
+                continue
+            self._places.setdefault(name, []).append(at)
+            if at not in self._quiet:
                 self._named.setdefault(name, []).append(at)
 
     def name(self, node: Simple) -> str | None:
@@ -85,13 +90,20 @@ class StatusUses:
     def reads_pipe_status(self, at: int) -> bool:
         return self.string.startswith(("PIPESTATUS", "${PIPESTATUS", "$PIPESTATUS"), at)
 
+    def read_at(self, at: int) -> tuple[int, int]:
+        """The range of the expansion that reads a status there: `$?`, `${PIPESTATUS[0]}`."""
+        found = _READ.match(self.string, at)
+        return found.span() if found is not None else (at, at + 2)
+
     def is_acted_on(self, at: int) -> bool:
         """Whether something is done about the status that is read there, or it is stored."""
         return at not in self._quiet
 
-    def decides(self, at: int) -> bool:
-        """Whether the status that is read there decides which commands run, other than messages."""
-        return self.is_acted_on(at) or any(start <= at < end for start, end in self._choosing)
+    def use(self, at: int) -> str:
+        """What the status that is read there does: see `LateRead.use`."""
+        if self.is_acted_on(at) or any(start <= at < end for start, end in self._choosing):
+            return "decides"
+        return "printed" if self.on_failure(at) is None else "verdict"
 
     def looked_at(self, name: str, within: tuple[int, int] | None = None) -> bool:
         """Whether something acts on a variable, anywhere or in a range."""
@@ -99,6 +111,21 @@ class StatusUses:
         if within is None:
             return bool(found)
         return bisect_left(found, within[0]) < bisect_left(found, within[1])
+
+    def on_failure(self, at: int) -> Sequence[Statement] | None:
+        """The statements that run where the test around a place shows a failure; None without such a test."""
+        return next((body for start, end, body in self._failing if start <= at < end), None)
+
+    def places(self, name: str) -> list[int]:
+        """Where a variable is read, with consequences or without."""
+        return self._places.get(name, [])
+
+    def only_gives_up(self, body: Iterable[Statement]) -> bool:
+        """Whether statements do nothing but print, look, and end the script or the function."""
+        return all(
+            isinstance(each, Simple) and self.name(each) in ("exit", "return") or self._only_reports(each)
+            for each in body
+        )
 
     # --- what is done about a failure ----------------------------------------------------------------
 
@@ -173,7 +200,11 @@ class StatusUses:
         """Whether a condition tests a number, and nothing is done about a failure after it."""
         condition = self.string[test.start : test.end]
         succeeds = _SUCCESS.search(condition) is not None
-        if not succeeds and _FAILURE.search(condition) is None or not self.only_reports(rest if succeeds else body):
+        if not succeeds and _FAILURE.search(condition) is None:
+            return False
+        failing = rest if succeeds else body
+        self._failing.append((test.start, test.end, failing))
+        if not self.only_reports(failing):
             return False
         if not self.only_reports(body if succeeds else rest):
             self._choosing.append((test.start, test.end))

@@ -1,0 +1,109 @@
+"""The script tests a status that is always 0, as `set -e` has ended it where the command failed.
+
+After `set -e`, a failed command ends the script at once. In `srun ./solver; status=$?; if [ $status -ne 0 ]; then …` the
+branch for a failure never runs: results are not copied back, the job is not requeued, nobody is told. A status that is
+kept for `exit $status` at the end has the same fault if something is to happen in between whatever the outcome: where
+the work fails, none of that happens.
+
+Advice where only a message is lost: the job fails all the same.
+
+## Fix
+
+None: `status=0; srun … || status=$?` keeps the status, and the script goes on. So does `set +e` before the command.
+
+## References
+
+bash(1), `set -e`: not for commands tested by `if`, `&&` or `||`; live runs of Slurm 22.05.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.status_records import DeadRead
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.programs import has_trait
+
+CARD = Card(
+    "SB721", "dead-status-test", severity="warning", fix="never", since="0.1.0", batch=True,
+    seen="a review of public scripts",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for read in exit_statuses(job).dead:
+        if read.name is not None and not _has_only_this_value(job, read):
+            continue
+        work = f"`{read.work.name}`" if read.work.name else "the command"
+        keep = f"{read.name or 'status'}=0; {read.work.name or '…'} … || {read.name or 'status'}=$?"
+        happens = f"`$?` is always 0 here, as `set -e` ends the script where {work} fails"
+        if read.never is not None:
+            line = job.line(read.never.start)
+            severity = "info" if read.gives_up else "warning"
+            related = [(read.never, "never runs")]
+            yield Finding(read.read, f"{happens}, and line {line} never runs; write `{keep}`", severity, related=related)
+            continue
+        skipped = _before_exit(job, read)
+        if skipped is not None:
+            message = f"{happens}, and then `{skipped.name}` on line {job.line(skipped.span.start)} does not run"
+            related = [(skipped.name_span, "does not run after a failure")]
+            yield Finding(read.read, f"{message}; write `{keep}`", related=related)
+
+
+def _has_only_this_value(job: Job, read: DeadRead) -> bool:
+    """Whether no other assignment of the variable can store the status of a failure."""
+    others = [each for each in job.assignments if each.name == read.name and not each.span.contains(read.read)]
+    return all(job.source.slice(each.span).partition("=")[2].strip("\"'") in ("0", "") for each in others)
+
+
+def _before_exit(job: Job, read: DeadRead) -> Invocation | None:
+    """What runs between the work and the `exit` that ends the script with its status, other than messages."""
+    if read.name is None or read.work.context.depth:
+        return None
+    first: Invocation | None = None
+    for command in job.invocations[read.work.index + 1 :]:
+        if command.context.parent is not None or command.context.handler or command.context.captured:
+            continue
+        if command.name == "exit":
+            written = job.source.slice(command.span)
+            return first if written.strip("\"'").endswith((f"${read.name}", f"${{{read.name}}}")) else None
+        if first is None and command.name and not has_trait(command.name, "tells", "looks", "answers"):
+            first = command
+    return None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        set -e
+        srun ./solver
+        status=«$?»
+        if [ $status -ne 0 ]; then
+            scontrol requeue "$SLURM_JOB_ID"
+        fi
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        set -euo pipefail
+        srun ./solver | tee solver.log
+        status=«$?»
+        cp -r "$TMPDIR/out" results/
+        exit $status
+        """,
+        title="kept for the end",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH -N2\nset -e\nstatus=0\nsrun ./solver || status=$?\nif [ $status -ne 0 ]; then\n"
+        "    scontrol requeue $SLURM_JOB_ID\nfi\n"
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH -N2\nset -e\nset +e\nsrun ./solver\nif [ $? -ne 0 ]; then cp -r out failed; fi\n",
+        title="turned off",
+    ),
+    Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./solver\nstatus=$?\necho done\nexit $status\n", title="nothing is lost"),
+]
