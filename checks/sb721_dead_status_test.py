@@ -37,17 +37,15 @@ def check(job: Job) -> Iterator[Finding]:
         work = f"`{read.work.name}`" if read.work.name else "the command"
         keep = f"{read.name or 'status'}=0; {read.work.name or '…'} … || {read.name or 'status'}=$?"
         happens = f"`$?` is always 0 here, as `set -e` ends the script where {work} fails"
-        if read.never is not None:
-            line = job.line(read.never.start)
-            severity = "info" if read.gives_up else "warning"
-            related = [(read.never, "never runs")]
-            yield Finding(read.read, f"{happens}, and line {line} never runs; write `{keep}`", severity, related=related)
-            continue
-        skipped = _before_exit(job, read)
+        skipped = _before_exit(job, read) if read.gives_up else None
         if skipped is not None:
             message = f"{happens}, and then `{skipped.name}` on line {job.line(skipped.span.start)} does not run"
             related = [(skipped.name_span, "does not run after a failure")]
             yield Finding(read.read, f"{message}; write `{keep}`", related=related)
+        elif read.never is not None:
+            message = f"{happens}, and line {job.line(read.never.start)} never runs; write `{keep}`"
+            severity = "info" if read.gives_up else "warning"
+            yield Finding(read.read, message, severity, related=[(read.never, "never runs")])
 
 
 def _has_only_this_value(job: Job, read: DeadRead) -> bool:
@@ -62,7 +60,8 @@ def _before_exit(job: Job, read: DeadRead) -> Invocation | None:
         return None
     first: Invocation | None = None
     for command in job.invocations[read.work.index + 1 :]:
-        if command.context.parent is not None or command.context.handler or command.context.captured:
+        context = command.context
+        if context.parent is not None or context.handler or context.captured or command.calls_function:
             continue
         if command.name == "exit":
             written = job.source.slice(command.span)
