@@ -165,6 +165,7 @@ class _Walk:
         self.choices: list[Choice] = []
         self.judged = 0  # how many commands had run when something last looked at results
         self.risky = False
+        self.arithmetic: list[Span] = []
         self.last: Invocation | None = None
 
     def result(self) -> ExitStatuses:
@@ -172,7 +173,7 @@ class _Walk:
         try:
             status = self.body(self.job.program.statements, GOOD)
         except (_TooLong, RecursionError):
-            return ExitStatuses([], [], [], [], None, [*empty.values()], [*late.values()], [], True, [], [])
+            return ExitStatuses([], [], [], [], None, [*empty.values()], [*late.values()], [], True, [], [], [])
         decisive = self.deciding(status)
         # where a job does weightier work, copying and building do not count as work
         least = min(max(self.weights.values(), default=Weight.NONE), Weight.PROGRAM)
@@ -197,6 +198,7 @@ class _Walk:
             or any(each.context.captured for each in self.job.invocations if has_trait(each.name, "choosy")),
             met=met,
             choices=[choice for choice in self.choices if choice.last > self.judged],
+            arithmetic=self.arithmetic,
         )
 
     # --- the position of the walk ---------------------------------------------------------------------
@@ -463,7 +465,10 @@ class _Walk:
     def on_test(self, node: Statement, status: Status) -> Status:
         self.read(node, status)
         self.replace(node, status)
-        self.risky = self.risky or isinstance(node, ArithmeticCommand) and not self.tested
+        if isinstance(node, ArithmeticCommand) and not self.tested:
+            self.risky = True
+            if self.surely_errexit:
+                self.arithmetic.append(self.span(node))
         return GOOD
 
     def on_pipeline(self, node: Pipeline, status: Status) -> Status | None:

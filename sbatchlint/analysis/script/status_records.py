@@ -93,7 +93,7 @@ class ExitStatuses(NamedTuple):
     failure makes the job fail, or a shell that it starts. `work`: all of the work. `last`: the last command of the
     script itself. `empty`, `late`, `dead`: see `EmptyStatus`, `LateRead` and `DeadRead`. `risky`: whether errexit could end the job though
     nothing is wrong. `met`: every command in order, with its weight. `choices`: the statements with arms, inner ones
-    first, after which nothing looks at results.
+    first, after which nothing looks at results. `arithmetic`: every `((…))` that ends its shell, by errexit, if it is 0.
     """
 
     lost: list[Loss]
@@ -107,3 +107,4 @@ class ExitStatuses(NamedTuple):
     risky: bool
     met: list[tuple[Invocation, Weight]]
     choices: list[Choice]
+    arithmetic: list[Span]

@@ -1,0 +1,172 @@
+"""A job whose work succeeded ends as FAILED, as a command that found nothing ends the script.
+
+Some commands return 1 although nothing is wrong: `grep` that finds no line (`grep -c` prints 0 then), `((i++))` while i
+is 0, `read -d ''` at the end of its input, a test that is false. Under `set -e` each of them ends the script, in an
+assignment too (`n=$(grep -c ERROR log)`), and with `pipefail` also inside a pipeline; `… | head` then ends what still
+writes to it, which counts as a failure. Without `set -e` the last command decides: `[ $status -ne 0 ] && exit $status` at
+the end makes a job fail just when all went well.
+
+Reported are commands after the job's work that only print something, and those that fail for certain. A `grep -q`, or
+one whose output is stored, may be a check of the results.
+
+## Fix
+
+None: `|| true` after the command, `i=$((i + 1))`, or `if [ … ]; then …; fi`.
+
+## References
+
+bash(1), `set -e`, `let`, `read`; grep(1), EXIT STATUS
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.work import Weight
+from sbatchlint.bash.syntax.tree import AndOr, Simple, TestCommand
+from sbatchlint.bash.trace import Invocation, PipelineRun
+from sbatchlint.bash.values import text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.source.regex import Regex
+
+CARD = Card(
+    "SB722", "good-job-fails", severity="error", fix="never", since="0.1.0", batch=True, whole_script=True,
+    seen="bash(1)",
+)  # fmt: skip
+
+_GREPS = frozenset({"grep", "egrep", "fgrep", "rg", "zgrep"})
+_QUIET = Regex(r"-[A-Za-z]*q[A-Za-z]*|--quiet|--silent")
+_COUNTS = Regex(r"-[A-Za-z]*c[A-Za-z]*|--count")
+_COUNTING = Regex(r"\(\(\s*(\w+)\+\+\s*\)\)")
+_STATUS_TEST = Regex(r"\s*(?:\[\[?|test)\s+\"?\$\{?(\w+|\?)\}?\"?\s+(?:-ne|!=|-gt)\s+\"?0\"?")
+_STORING = Regex(r"(?:^|[;\n]|\bdo\b|\bthen\b)\s*\w+=\"?\$\(\s*$")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    found = exit_statuses(job)
+    work = max((command.index for command, weight in found.met if weight >= Weight.PROGRAM), default=-1)
+    yield from _counters(job, found.arithmetic)
+    for run in job.pipelines:
+        if run.errexit and not run.tested and not run.context.handler:
+            yield from _under_errexit(job, run, work)
+    if work >= 0:
+        yield from _last_test(job)
+
+
+def _counters(job: Job, commands: list[Span]) -> Iterator[Finding]:
+    """Findings on `((i++))` while i is 0."""
+    for span in dict.fromkeys(commands):
+        match = _COUNTING.fullmatch(job.source.slice(span))
+        if match is None:
+            continue
+        name, before = match[1], job.source.text[: span.start]
+        values = [each for each in job.assignments if each.name == name]
+        zero = all(len(each.alternatives) == 1 and _text(each.alternatives[0].fields) == "0" for each in values)
+        changed = Regex(rf"\b{name}(?:\+\+|--|\s*[-+*/%]=)|(?:let|\(\()\s*\"?{name}\s*=").search(before)
+        if values and zero and not changed and values[0].span.start < span.start:
+            yield Finding(
+                span,
+                f"`{match[0]}` returns 1 while {name} is 0, and `set -e` ends the job at the first one; write "
+                f"`{name}=$(({name} + 1))`",
+                related=[(values[0].span, "set to 0")],
+            )
+
+
+def _text(fields: object) -> str | None:
+    return text_of(fields[0]) if isinstance(fields, tuple) and len(fields) == 1 else None
+
+
+def _under_errexit(job: Job, run: PipelineRun, work: int) -> Iterator[Finding]:
+    first = run.elements[0][0] if run.elements and run.elements[0] else None
+    if first is None:
+        return
+    if first.name == "read" and len(run.elements) == 1:
+        words = [text_of(field) for field in first.argv]
+        if "-d" in words and words[words.index("-d") + 1 : words.index("-d") + 2] == [""] and not first.context.loops:
+            yield Finding(
+                first.span, "`read -d ''` returns 1 at the end of its input, and `set -e` ends the job; add `|| true`"
+            )
+        return
+    deciding = [each[0] for each in (run.elements if run.pipefail else run.elements[-1:]) if each]
+    grep = next((each for each in deciding if each.name in _GREPS), None)
+    if grep is None or any(_QUIET.fullmatch(word) for word in grep.words[1:]):
+        return
+    if first.context.shell.kind == "substitution" or first.context.captured:
+        stored = _STORING.search(job.source.text[max(run.span.start - 80, 0) : run.span.start])
+        if stored and any(_COUNTS.fullmatch(word) for word in grep.words[1:]):
+            yield _finding(grep, "`grep -c` returns 1 where it counts 0")
+        return
+    last = run.elements[-1][0] if run.elements[-1] else grep
+    if 0 <= work < grep.index and grep.context.parent is None and _prints(last):
+        head = run.pipefail and last.name == "head"
+        yield _finding(grep, "`grep` returns 1 if it finds no line" + (", or `head` ends it" if head else ""))
+
+
+def _finding(grep: Invocation, reason: str) -> Finding:
+    return Finding(
+        grep.name_span, f"{reason}, and `set -e` then fails a job whose work is done; add `|| true`", "warning"
+    )
+
+
+def _prints(command: Invocation) -> bool:
+    """Whether a command's output goes to the log of the job."""
+    return not any(redirect.operator in (">", ">>", "&>", ">|") and redirect.fd != "2" for redirect in command.redirects)
+
+
+def _last_test(job: Job) -> Iterator[Finding]:
+    """The finding on a `[ … ] &&` at the end of the script."""
+    statements = job.program.statements
+    last = statements[-1] if statements else None
+    if not isinstance(last, AndOr) or last.operator != "&&" or job.program.errors:
+        return
+    written = job.text.string[last.left.start : last.left.end]
+    is_test = isinstance(last.left, TestCommand) or isinstance(last.left, Simple) and written.startswith(("[ ", "test "))
+    if not is_test:
+        return
+    span = job.span(last.start, last.end)
+    tested = _STATUS_TEST.match(written)
+    if tested and (tested[1] == "?" or Regex(rf"\b{tested[1]}=\"?\$(?:\?|\{{PIPEST)").search(job.text.string)):
+        happens = f"`{written}` returns 1 if the status is 0, so the job FAILED just when all went well"
+        yield Finding(span, f"{happens}; write `if {written}; then …; fi`")
+    else:
+        happens = f"where `{written}` is false, this ends the script with 1 and the job is FAILED"
+        yield Finding(span, f"{happens}; write `if {written}; then …; fi`", "warning")
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        set -euo pipefail
+        srun ./train > train.log
+        «grep» "iteration" train.log | tail -n 25
+        """,
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        set -e
+        i=0
+        for input in *.inp; do
+            srun ./solver "$input"
+            «((i++))»
+        done
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun ./solver
+        status=$?
+        cp -r out results
+        «[ $status -ne 0 ] && echo "solver failed"»
+        """,
+        title="a test at the end",
+    ),
+    Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./train > log\ngrep iteration log || true\n"),
+    Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./solver > log\ngrep -q converged log\n", title="a check of the results"),
+    Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./train > log\ngrep loss log | tail -n 3\n", title="without pipefail"),
+]
