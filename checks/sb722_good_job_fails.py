@@ -167,6 +167,8 @@ CASES = [
         title="a test at the end",
     ),
     Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./train > log\ngrep iteration log || true\n"),
-    Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./solver > log\ngrep -q converged log\n", title="a check of the results"),
+    Good(
+        "#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./solver > log\ngrep -q converged log\n", title="a check of the results"
+    ),
     Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./train > log\ngrep loss log | tail -n 3\n", title="without pipefail"),
 ]

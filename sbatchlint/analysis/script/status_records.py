@@ -91,9 +91,10 @@ class ExitStatuses(NamedTuple):
 
     `lost`: in the order in which the commands run; `awaited`: those that a `wait` loses. `decisive`: the work whose
     failure makes the job fail, or a shell that it starts. `work`: all of the work. `last`: the last command of the
-    script itself. `empty`, `late`, `dead`: see `EmptyStatus`, `LateRead` and `DeadRead`. `risky`: whether errexit could end the job though
-    nothing is wrong. `met`: every command in order, with its weight. `choices`: the statements with arms, inner ones
-    first, after which nothing looks at results. `arithmetic`: every `((…))` that ends its shell, by errexit, if it is 0.
+    script itself. `empty`, `late`, `dead`: see `EmptyStatus`, `LateRead` and `DeadRead`. `risky`: whether errexit could
+    end the job though nothing is wrong. `met`: every command in order, with its weight. `choices`: the statements with
+    arms, inner ones first, after which nothing looks at results. `arithmetic`: every `((…))` that ends its shell, by
+    errexit, if it is 0.
     """
 
     lost: list[Loss]
