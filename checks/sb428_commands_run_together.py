@@ -81,5 +81,5 @@ CASES = [
     ),
     Bad("#!/bin/bash\n#SBATCH --nodes=2\nsource env.sh \\\n«srun» ./solver\n", title="an srun that never starts"),
     Good("#!/bin/bash\n#SBATCH --nodes=2\ncd /opt/app && \\\nsrun ./solver\n"),
-    Good("#!/bin/bash\n#SBATCH --nodes=2\nmodule load gcc \\\n    python \\\n    cuda\nsrun ./solver\n", title="modules"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2\nmodule load gcc \\\n  python \\\n  cuda\nsrun ./solver\n", title="modules"),
 ]

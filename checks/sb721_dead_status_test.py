@@ -1,8 +1,8 @@
 """The script tests a status that is always 0, as `set -e` has ended it where the command failed.
 
-After `set -e`, a failed command ends the script at once. In `srun ./solver; status=$?; if [ $status -ne 0 ]; then …` the
-branch for a failure never runs: results are not copied back, the job is not requeued, nobody is told. A status that is
-kept for `exit $status` at the end has the same fault if something is to happen in between whatever the outcome: where
+After `set -e`, a failed command ends the script at once. In `srun ./solver; status=$?; if [ $status -ne 0 ]; then …`
+the branch for a failure never runs: results are not copied back, the job is not requeued, nobody is told. A status that
+is kept for `exit $status` at the end has the same fault if something is to happen in between whatever the outcome: where
 the work fails, none of that happens.
 
 Advice where only a message is lost: the job fails all the same.
@@ -104,5 +104,5 @@ CASES = [
         "#!/bin/bash\n#SBATCH -N2\nset -e\nset +e\nsrun ./solver\nif [ $? -ne 0 ]; then cp -r out failed; fi\n",
         title="turned off",
     ),
-    Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./solver\nstatus=$?\necho done\nexit $status\n", title="nothing is lost"),
+    Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./solver\nstatus=$?\necho done\nexit $status\n", title="no loss"),
 ]

@@ -3,8 +3,8 @@
 Some commands return 1 although nothing is wrong: `grep` that finds no line (`grep -c` prints 0 then), `((i++))` while i
 is 0, `read -d ''` at the end of its input, a test that is false. Under `set -e` each of them ends the script, in an
 assignment too (`n=$(grep -c ERROR log)`), and with `pipefail` also inside a pipeline; `… | head` then ends what still
-writes to it, which counts as a failure. Without `set -e` the last command decides: `[ $status -ne 0 ] && exit $status` at
-the end makes a job fail just when all went well.
+writes to it, which counts as a failure. Without `set -e` the last command decides: `[ $status -ne 0 ] && exit $status`
+at the end makes a job fail just when all went well.
 
 Reported are commands after the job's work that only print something, and those that fail for certain. A `grep -q`, or
 one whose output is stored, may be a check of the results.
@@ -109,7 +109,7 @@ def _finding(grep: Invocation, reason: str) -> Finding:
 
 def _prints(command: Invocation) -> bool:
     """Whether a command's output goes to the log of the job."""
-    return not any(redirect.operator in (">", ">>", "&>", ">|") and redirect.fd != "2" for redirect in command.redirects)
+    return not any(each.operator in (">", ">>", "&>", ">|") and each.fd != "2" for each in command.redirects)
 
 
 def _last_test(job: Job) -> Iterator[Finding]:
@@ -119,8 +119,7 @@ def _last_test(job: Job) -> Iterator[Finding]:
     if not isinstance(last, AndOr) or last.operator != "&&" or job.program.errors:
         return
     written = job.text.string[last.left.start : last.left.end]
-    is_test = isinstance(last.left, TestCommand) or isinstance(last.left, Simple) and written.startswith(("[ ", "test "))
-    if not is_test:
+    if not (isinstance(last.left, TestCommand) or isinstance(last.left, Simple) and written.startswith(("[ ", "test "))):
         return
     span = job.span(last.start, last.end)
     tested = _STATUS_TEST.match(written)
