@@ -2,8 +2,8 @@
 
 After `set -e`, a failed command ends the script at once. In `srun ./solver; status=$?; if [ $status -ne 0 ]; then …`
 the branch for a failure never runs: results are not copied back, the job is not requeued, nobody is told. A status that
-is kept for `exit $status` at the end has the same fault if something is to happen in between whatever the outcome: where
-the work fails, none of that happens.
+is kept for `exit $status` at the end has the same fault if something is to happen in between whatever the outcome: that
+does not happen where the work fails.
 
 Advice where only a message is lost: the job fails all the same.
 

@@ -119,7 +119,8 @@ def _last_test(job: Job) -> Iterator[Finding]:
     if not isinstance(last, AndOr) or last.operator != "&&" or job.program.errors:
         return
     written = job.text.string[last.left.start : last.left.end]
-    if not (isinstance(last.left, TestCommand) or isinstance(last.left, Simple) and written.startswith(("[ ", "test "))):
+    is_test = isinstance(last.left, Simple) and written.startswith(("[ ", "test "))
+    if not is_test and not isinstance(last.left, TestCommand):
         return
     span = job.span(last.start, last.end)
     tested = _STATUS_TEST.match(written)
