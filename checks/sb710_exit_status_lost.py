@@ -6,16 +6,20 @@ ends with the status of `tee`, and `srun …` followed by `echo done` with that 
 
 Reported is the first of the most important commands of the job's work whose failure does not show in the script's exit
 status: another command follows, a pipeline ends with a filter, or a test of the status does nothing about a failure.
-Commands that only print, inspect, prepare or clean up do not count as work. Only advice where later work still decides
-how the job ends, where the last command needs a file that the work should have written (`./solver -o result.h5; ls
-result.h5`), and where the status is ignored on purpose (`|| true`).
+Commands that only print, inspect, prepare or clean up do not count as work. Without such a command it is a script that
+gives up with a message before its work, and ends with 0 (`echo "no input"; exit`), or a branch that prints an error, or
+is missing where each machine has one, when nothing runs after it (`else echo "unknown machine"; fi`).
+
+A warning where somebody is deceived: a filter at the end of a pipeline hides the work, so that the script itself cannot
+see the failure; a loop or trap keeps the status of something else; or something takes the job for a success: the mail
+that `--mail-type=FAIL` names, a job that depends on it or that it submits after the work, `--requeue`, a file that
+marks the work as done. Otherwise only advice, and likewise where later work decides how the job ends or reads the
+output of this one (`align | sort`), where the last command needs a file that the work should have written (`./solver -o
+result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`).
 
 Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap for ERR), where the script keeps the
-status and uses it, or where it checks the results and ends with a status of its own.
-
-Also reported is a script that gives up with a message before its work, and ends with 0: `echo "no input"; exit`. The
-same goes for a branch that prints an error, or is missing where each machine has one, when nothing runs after it: `else
-echo "unknown machine"; fi`.
+status and uses it, or where it checks the results and ends with a status of its own. What runs in the background is the
+matter of [SB711](wait-discards-failure.md).
 
 ## Fix
 
@@ -31,8 +35,9 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 """
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 
+from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO, dead_ends
 from sbatchlint.analysis.script.exit_status import exit_statuses, exit_statuses_with_pipefail
 from sbatchlint.analysis.script.needed_files import needed_producers
@@ -57,10 +62,13 @@ CARD = Card(
 
 # Ways to lose a status that may be intended, or after which the job may still fail.
 _MINOR = frozenset({"ignored", "iterations"})
+# Ways in which the script itself looks at the status of something else.
+_DECEIVING = frozenset({"pipeline", "overwritten", "trap"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
 _SHOWING = frozenset({"cat", "grep", "head", "tail"})
 # Wrappers that start many commands, and return a status of their own.
 _REPEATERS = programs_with("repeats")
+_VARIABLE = Regex(r"\$\{?(\w+)")
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
 
@@ -77,11 +85,20 @@ def check(job: Job) -> Iterator[Finding]:
     last = found.last
     if last is not None and last.name == "wait" and len(last.argv) == 2 and is_number(text_of(last.argv[1]) or ""):
         return  # this fails in any case (SB820)
+    lost = [each for each in lost if each.command.context.background is None and not _is_secondary(job, found, each)]
     if lost:
         yield _worst(job, found, lost)
-    if trap is None:
-        yield from _giving_up(job, found)
-        yield from _doing_nothing(found)
+    elif trap is None:
+        yield from islice(chain(_giving_up(job, found), _doing_nothing(job, found)), 1)
+
+
+def _is_secondary(job: Job, found: ExitStatuses, loss: Loss) -> bool:
+    """Whether the script ends with the kept status of weightier or equal work, beside or after which this runs."""
+    if found.last is None or found.last.name != "exit":
+        return False
+    names = _VARIABLE.findall(job.source.slice(found.last.span))
+    kept = [each for name in names for each in found.kept.get(name, ())]
+    return any(each.index < loss.command.index and weight(job, each) >= loss.weight for each in kept)
 
 
 def _error_lines(job: Job) -> Iterator[str]:
@@ -102,13 +119,22 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     place = _place(job, main)
     others = dict.fromkeys(_place(job, each) for rank, each in ranked if rank[0] == best[0] and each is not main)
     others.pop(place, None)
-    message, fix = _advice(job, found, main, len(others))
+    message, fix = _advice(job, found, main, len(others), _outcome(job, main, best[0]))
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
     if found.last is not None and main.how == "replaced" and _cancels_itself(found):
         place, by, label = found.last.name_span, place, "this status is lost"
     related = [(by, label), *((each, "this status is lost, too") for each in others)]
+    reader = state_reader(job, main.command) if best[0] and main.how not in _DECEIVING else None
+    if reader is not None and reader.place is not None:
+        related.insert(1, (reader.place, "takes the job for a success"))
     return Finding(place, message, severity="warning" if best[0] else "info", related=related[:4], fix=fix)
+
+
+def _outcome(job: Job, loss: Loss, loud: bool) -> str:
+    """What happens though the work fails, as a clause."""
+    reader = state_reader(job, loss.command) if loud and loss.how not in _DECEIVING else None
+    return "the job is COMPLETED" if reader is None else reader.outcome
 
 
 _LABELS = {
@@ -137,8 +163,14 @@ def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
     later = _decides_later(job, loss)
     decided = later is not None and not loss.errexit and loss.how != "overwritten"
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
-    minor = minor or id(loss.command) in needed_producers(job)
+    minor = minor or id(loss.command) in needed_producers(job) or _is_consumed(job, loss)
+    minor = minor or loss.how not in _DECEIVING and state_reader(job, loss.command) is None
     return not minor, loss.weight
+
+
+def _is_consumed(job: Job, loss: Loss) -> bool:
+    """Whether the work's output is the input of other work, which mostly fails without it: `align | sort -o x.bam`."""
+    return loss.filter is not None and weight(job, loss.filter) >= Weight.PROGRAM
 
 
 def _is_shown(job: Job, loss: Loss) -> bool:
@@ -233,6 +265,7 @@ def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     yield Finding(
         first.span,
         f"the job gives up here, but ends with {status}, so it is COMPLETED; write `exit 1`",
+        "warning" if state_reader(job, first) is not None else "info",
         related=[(message.span, "the message"), *((each, "here, too") for each in [*places][1:])][:4],
         fix=Fix("exit 1", [replace(each, "exit 1") for each in plain], safe=False) if plain else None,
     )
@@ -251,23 +284,25 @@ def _gives_up(message: Invocation, command: Invocation) -> bool:
     return ERROR.search(text) is not None and not NOTHING_TO_DO.search(text)
 
 
-def _doing_nothing(found: ExitStatuses) -> Iterator[Finding]:
+def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     """Findings on branches without any work."""
+    read = bool(found.work) and state_reader(job, found.work[0]) is not None
     for end in dead_ends(found):
         if end.message:
             message = "where this is printed, nothing runs and the job is COMPLETED; write `exit 1` behind it"
-            severity = "info" if end.chosen else "warning"
+            severity = "warning" if read and not end.chosen else "info"
             yield Finding(end.span, message, severity, related=[(end.test, "the work runs only in other branches")])
         else:
             branch = "`*)` with `exit 1`" if end.kind == "Case" else "`else` with `exit 1`"
-            yield Finding(end.span, f"where no branch fits, nothing runs and the job is COMPLETED; add {branch}")
+            message = f"where no branch fits, nothing runs and the job is COMPLETED; add {branch}"
+            yield Finding(end.span, message, "warning" if read else "info")
 
 
 # --- advice --------------------------------------------------------------------------------------------
 
 
-def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int) -> tuple[str, Fix | None]:
-    """The message on a loss, and its fix."""
+def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str) -> tuple[str, Fix | None]:
+    """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
     name = f"`{job.source.slice(_word(job, loss))}`"
     many = f" (and {others} more)" if others else ""
     leave = "`set -e` near the top" if not found.risky else "`|| exit` behind each" if others else "`|| exit` behind it"
@@ -284,25 +319,25 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int) -> tuple[str
     if loss.how == "iterations":
         return f"only the last turn's status counts, so an earlier failure of {name} goes unseen; write {leave}", None
     if loss.how == "ignored":
-        return f"the job is COMPLETED even if {name}{many} fails; write `|| exit` where that is not meant", None
+        return f"{outcome} even if {name}{many} fails; write `|| exit` where that is not meant", None
     if loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
         ends = "the trap ends the script with 0" if before is None else f"`exit $?` gives the status of `{before.name}`"
         message = (
-            f"{ends}, so the job is COMPLETED even if {name}{many} fails; begin the trap with "
+            f"{ends}, so {outcome} even if {name}{many} fails; begin the trap with "
             "`status=$?` and end it with `exit $status`"
         )
         return message, None
     if loss.how == "tested":
         message = (
-            f"the status of {name}{many} is tested, but a failure has no consequence and the job is COMPLETED; "
+            f"the status of {name}{many} is tested, but a failure has no consequence and {outcome}; "
             "end with `exit 1` where it failed"
         )
         return message, None
     if loss.command.context.parent is not None:
         after = "each" if others else "it"
-        begin = f"another command of this shell follows, so the job is COMPLETED even if {name}{many} fails"
+        begin = f"another command of this shell follows, so {outcome} even if {name}{many} fails"
         return f"{begin}; write `|| exit` behind {after}", None
     if _cancels_itself(found):
         begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails"
@@ -318,7 +353,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int) -> tuple[str
     fails = "fails"
     if found.last is not None and id(loss.command) in needed_producers(job):
         fails = f"fails after writing what `{found.last.name}` needs"
-    return f"{_last_line(job, found, loss)}, so the job is COMPLETED even if {name}{many} {fails}; {advice}", fix
+    return f"{_last_line(job, found, loss)}, so {outcome} even if {name}{many} {fails}; {advice}", fix
 
 
 def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> str:
@@ -497,6 +532,7 @@ CASES = [
         echo done
         exit "$status"
         """,
+        severity="info",
     ),
     Bad(
         """\
@@ -515,6 +551,26 @@ CASES = [
         exit "$status"
         """,
         title="nothing but messages follow",
+        severity="info",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --mail-type=END,FAIL
+        «srun» ./solver
+        echo "finished at $(date)"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --mail-type=END,FAIL
+        srun ./solver
+        status=$?
+        echo "finished at $(date)"
+        exit "$status"
+        """,
+        title="mail would tell of it",
     ),
     Good("#!/bin/bash\n#SBATCH -N2\nset -o pipefail\nsrun ./solver | tee log\n"),
     Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver | tee log\nexit ${PIPESTATUS[0]}\n"),

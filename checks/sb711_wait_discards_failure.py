@@ -1,7 +1,11 @@
 """A `wait` discards the failure of what it waits for: the job ends COMPLETED.
 
 `wait` without an operand returns 0, whether or not the commands in the background failed; `set -e` does not help, as no
-command has failed. `wait $a $b` returns only the status of the last one.
+command has failed. `wait $a $b` returns only the status of the last one, and that of `wait $a` is lost where another
+command follows.
+
+Reported once for a script. A warning where something takes the job for a success, as for [SB710](exit-status-lost.md);
+otherwise only advice.
 
 Nothing is reported where work in the foreground follows and decides how the job ends: what runs in the background is
 then often a server or a monitor.
@@ -18,6 +22,7 @@ bash(1), wait; live runs on Slurm 22.05 to 26.05; https://github.com/espnet/espn
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.bash.values import Phase
@@ -34,31 +39,43 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or job.program.errors:
         return
     found = exit_statuses(job)
-    if not found.awaited:
+    replaced = [each for each in found.lost if each.command.context.background is not None and not each.errexit]
+    if not found.awaited and not replaced:
         return
-    last = max((each.index for each in found.decisive if each.context.parent is None), default=-1)
-    # a process that is killed is a server or a monitor
-    last = max([last, *(each.index for each in job.invocations if each.name in ("kill", "pkill", "killall"))])
-    places: dict[int, list[Loss]] = {}
-    for loss in found.awaited:
-        if loss.command.index > last or loss.how == "waits":
-            places.setdefault(loss.by.start, []).append(loss)
     if any(each.name == "trap" and len(each.argv) > 2 for each in job.invocations):
         return  # a trap may check the processes
-    for losses in places.values():
-        first = losses[0]
-        name = f"`{first.command.name}`" if first.command.name else "a command"
-        if first.how == "wait":
-            happens = f"`wait` returns 0 even if {name} fails"
-        else:
-            happens = f"this `wait` returns the status of the last process, so an earlier failure of {name} is lost"
-        started = dict.fromkeys(each.command.name_span for each in losses)
-        yield Finding(
-            first.by,
-            f"{happens}; keep the ids (`pids+=($!)`) and write `wait \"$pid\" || status=1` for each",
-            severity="info" if _in_task(first) else "warning",
-            related=[(each, "in the background") for each in started][:3],
-        )
+    last = max((each.index for each in found.decisive if each.context.parent is None), default=-1)
+    # a process that is killed is a server or a monitor
+    killed = max([last, *(each.index for each in job.invocations if each.name in ("kill", "pkill", "killall"))])
+    places: dict[int, list[Loss]] = {}
+    for loss in found.awaited:
+        if loss.command.index > killed or loss.how == "waits":
+            places.setdefault(loss.by.start, []).append(loss)
+    for loss in replaced:
+        if loss.command.index > last:
+            places.setdefault(loss.by.start, []).append(loss)
+    if not places:
+        return
+    losses = places[min(places)]
+    first = losses[0]
+    name = f"`{first.command.name}`" if first.command.name else "a command"
+    advice = "keep the ids (`pids+=($!)`) and write `wait \"$pid\" || status=1` for each"
+    if first.how == "wait":
+        happens = f"`wait` returns 0 even if {name} fails"
+    elif first.how == "waits":
+        happens = f"this `wait` returns the status of the last process, so an earlier failure of {name} is lost"
+    else:
+        happens = f"this status replaces that of the `wait` for {name}, so a failure of it is lost"
+        advice = "write `wait \"$pid\" || status=1`, and end with `exit ${status:-0}`"
+    reader = None if _in_task(first) else state_reader(job, first.command)
+    so = "" if reader is None else f", and {reader.outcome}"
+    started = dict.fromkeys(each.command.name_span for each in losses)
+    yield Finding(
+        first.by,
+        f"{happens}{so}; {advice}",
+        severity="info" if reader is None else "warning",
+        related=[(each, "in the background") for each in started][:3],
+    )
 
 
 def _in_task(loss: Loss) -> bool:
@@ -76,7 +93,19 @@ CASES = [
             srun -N1 python train.py --seed $seed &
         done
         «wait»
-        """
+        """,
+        severity="info",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --mail-type=END,FAIL
+        srun -N1 ./left &
+        srun -N1 ./right &
+        «wait»
+        """,
+        title="mail would tell of it",
     ),
     Bad(
         """\
@@ -87,6 +116,7 @@ CASES = [
         «wait $left $right»
         """,
         title="several ids",
+        severity="info",
     ),
     Good(
         """\

@@ -21,9 +21,9 @@ bash(1), "trap"; a live run of Slurm 22.05. https://github.com/BSC-ES/autosubmit
 from collections.abc import Iterator
 from functools import partial
 
+from sbatchlint.analysis.outcome.markers import marks_success
 from sbatchlint.analysis.script.traps import traps_of
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.analysis.storage.written_paths import made_paths, redirected_paths, words
 from sbatchlint.bash.syntax.tree import Function
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
@@ -37,18 +37,9 @@ CARD = Card(
     seen="BSC-ES/autosubmit#2806 and a live run of Slurm 22.05",
 )  # fmt: skip
 
-_STATE = r"(?:completed?|done|finished|ok|passed|success(?:ful(?:ly)?)?|succeeded)"
-_MARKER = Regex(rf"(?i)(?:.*[^a-z])?{_STATE}(?:[^a-z].{{0,20}})?")
-# Text that is only such a state, or says that something has it; "job done" only says that the job ended.
-_CLAIM = Regex(
-    rf"(?i)(?:-\w+ )*\W*{_STATE}\W*\Z|.*\b(?:state|status|result)\W{{1,4}}{_STATE}\b|.*\b(?:success|succeeded\b)"
-)
-_NOT_YET = Regex(r"(?i)\b(?:not|un|in|if)[ _-]?(?:success|complete|done|ok)|\bfail|\berror")
 _READS_STATUS = Regex(r"\$\{?(?:\?|PIPESTATUS)")
 _TESTS_SUCCESS = Regex(r"(?:-eq|==?)\s*[\"']?0\b|\(\(\s*!")
 _NAME = Regex(r"\$\{?(\w+)")
-_PRINTING = frozenset({"echo", "printf", "cat", "log", "date"})
-_MOVING = frozenset({"rm", "cp", "rsync", "tar", "grep", "touch", "mv", "ln"})
 _LEAVING = frozenset({"exit", "return"})
 
 
@@ -72,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
     for invocation in handler:
         if invocation.name in _LEAVING and invocation.guards != command.guards:
             return  # it tests something after all
-        if invocation.guards != command.guards or invocation.name in functions or not _marks(job, invocation):
+        if invocation.guards != command.guards or invocation.name in functions or not marks_success(job, invocation):
             continue
         if not _changes_later(job, command, invocation):
             row = job.line(invocation.span.start)
@@ -96,7 +87,7 @@ def _at_time_limit(job: Job, trap: Invocation, handler: list[Invocation], progra
         return
     for command in handler:
         tests = [str(guard) for guard, branch in command.guards - trap.guards if branch == 0]
-        if all(map(_TESTS_SUCCESS.search, tests or [program])) and _marks(job, command):
+        if all(map(_TESTS_SUCCESS.search, tests or [program])) and marks_success(job, command):
             row = job.line(command.span.start)
             yield Finding(
                 trap.span,
@@ -133,30 +124,10 @@ def _is_followed_by_work(job: Job, trap: Invocation) -> bool:
     return heaviest > Weight.NONE and heaviest >= max(map(weigh, job.invocations[: trap.index]), default=Weight.NONE)
 
 
-def _marks(job: Job, command: Invocation) -> bool:
-    """Whether a command of the handler creates a file with such a name, or reports success."""
-    made = redirected_paths(command)
-    if command.name in ("touch", "mv", "ln"):
-        made += made_paths(command)
-    files = [path for path in made if not path.startswith("/dev/")]
-    if any(_MARKER.fullmatch(path.rpartition("/")[2]) and not _is_awaited(job, path) for path in files):
-        return not _NOT_YET.search(" ".join(path.rpartition("/")[2] for path in files))
-    if command.name in _PRINTING and not files or command.name in _MOVING:
-        return False
-    written = " ".join(command.words[1:])
-    return _CLAIM.match(written) is not None and not _NOT_YET.search(written)
-
-
 def _changes_later(job: Job, trap: Invocation, command: Invocation) -> bool:
     """Whether a variable of the command is set again after the trap: then it may hold the outcome of the work."""
     names = set(_NAME.findall(job.source.slice(command.span)))
     return any(each.name in names and each.span.start > trap.span.end for each in job.assignments)
-
-
-def _is_awaited(job: Job, path: str) -> bool:
-    """Whether the script itself waits for a file in a loop: then the file only tells a helper process to end."""
-    loops = (each for each in job.invocations if each.context.loops and not each.context.handler)
-    return any(path in words(each) for each in loops)
 
 
 CASES = [

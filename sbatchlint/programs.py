@@ -87,13 +87,14 @@ PROGRAMS = {
     "scontrol": "minor quick repeatable tells slurm asks-slurm",
     "sinfo sprio": "minor slurm asks-slurm",
     # Software and environments
-    "apt apt-get pip pip3 pipx yum": "stages installs",
+    "apt apt-get dnf pip pip3 pipx virtualenv yum": "stages installs",
     "conda mamba micromamba": "minor installs conda software answers",
-    "dnf uv virtualenv": "installs",
     "eb guix nix pyenv uenv workon": "software",
     "ml": "minor quick module loads software answers",
     "module": "minor quick repeatable module loads software answers",
     "spack": "stages loads software answers",
+    "uv": "installs",
+    "vpkg_require": "minor quick loads software answers",
     # Containers and shells
     "apptainer buildah docker enroot nerdctl nvidia-docker podman podman-hpc shifterimg singularity": "container",
     "bash sh": "shell opens",
@@ -197,13 +198,13 @@ PROGRAMS = {
     "sort": "minor quick repeatable patient opens files",
     "tee": "minor quick repeatable patient files",
     "uniq": "minor quick patient opens files",
-    "zcat": "opens files",
+    "zcat": "minor opens files",
     # Compilers, builders and other clients
     "aria2c az cargo cmake g++ gcc gfortran hsi htar icc icpc ifort make mcopy meson mpic++ mpicc mpicxx": "stages",
     "mpif77 mpif90 ninja npm nvfortran svn unpigz": "stages",
     # All other minor programs: shell builtins, inspection of a node, clean-up
     "ack activate mountpoint umount": "answers",
-    "alias declare exit jobs readonly return seff shift shopt times trap typeset": "minor quick",
+    "alias declare exit jobinfo jobs jobstats readonly return seff shift shopt times trap typeset": "minor quick",
     "arch arp bind builtin cal clear clinfo command compgen complete compopt dig dirs dmesg dot du enable": "minor",
     "bc fuser lsof pgrep pidof wait": "minor answers",
     "deactivate let type": "minor quick answers",

@@ -157,7 +157,7 @@ class _Walk:
         self.lost: dict[int, Loss] = {}
         self.awaited: dict[int, Loss] = {}
         self.seen: set[int] = set()
-        self.kept: set[str] = set()  # variables that hold exit statuses
+        self.kept: dict[str, list[Invocation]] = {}  # variables that hold exit statuses, and whose
         self.empty: dict[int, EmptyStatus] = {}
         self.late: dict[int, LateRead] = {}
         self.dead: dict[int, DeadRead] = {}
@@ -173,7 +173,7 @@ class _Walk:
         try:
             status = self.body(self.job.program.statements, GOOD)
         except (_TooLong, RecursionError):
-            return ExitStatuses([], [], [], [], None, [*empty.values()], [*late.values()], [], True, [], [], [])
+            return ExitStatuses([], [], [], [], None, [*empty.values()], [*late.values()], [], True, {}, [], [], [])
         decisive = self.deciding(status)
         # where a job does weightier work, copying and building do not count as work
         least = min(max(self.weights.values(), default=Weight.NONE), Weight.PROGRAM)
@@ -196,6 +196,7 @@ class _Walk:
             dead=[each for start, each in dead.items() if start not in self.live],
             risky=self.risky
             or any(each.context.captured for each in self.job.invocations if has_trait(each.name, "choosy")),
+            kept=self.kept,
             met=met,
             choices=[choice for choice in self.choices if choice.last > self.judged],
             arithmetic=self.arithmetic,
@@ -398,7 +399,8 @@ class _Walk:
     def keep(self, node: Simple, pairs: Sequence[Assignment], status: Status) -> None:
         """Records that variables hold the status from now on."""
         names = [pair.name for pair in pairs]
-        self.kept.update(names)
+        for name in names:
+            self.kept.setdefault(name, []).extend(status.carried)
         self.read(node, status, quiet=True)  # for commands in the background
         if status.fatal and len(names) == 1:
             at = self.uses.reads(pairs[0])[0]
@@ -429,7 +431,7 @@ class _Walk:
         else:
             self.see(status.carried)
             names = {parameter.name for parameter in nodes_of(node, Parameter)}
-            if not self.branches and not (names and names <= self.kept):
+            if not self.branches and not (names and names <= self.kept.keys()):
                 self.judge((*self.lost, *self.awaited), len(self.met))
         if not self.branches and command.name == "exit":
             self.last = command

@@ -92,9 +92,9 @@ class ExitStatuses(NamedTuple):
     `lost`: in the order in which the commands run; `awaited`: those that a `wait` loses. `decisive`: the work whose
     failure makes the job fail, or a shell that it starts. `work`: all of the work. `last`: the last command of the
     script itself. `empty`, `late`, `dead`: see `EmptyStatus`, `LateRead` and `DeadRead`. `risky`: whether errexit could
-    end the job though nothing is wrong. `met`: every command in order, with its weight. `choices`: the statements with
-    arms, inner ones first, after which nothing looks at results. `arithmetic`: every `((…))` that ends its shell, by
-    errexit, if it is 0.
+    end the job though nothing is wrong. `kept`: by variable, the work whose status it holds. `met`: every command in
+    order, with its weight. `choices`: the statements with arms, inner ones first, after which nothing looks at results.
+    `arithmetic`: every `((…))` that ends its shell, by errexit, if it is 0.
     """
 
     lost: list[Loss]
@@ -106,6 +106,7 @@ class ExitStatuses(NamedTuple):
     late: list[LateRead]
     dead: list[DeadRead]
     risky: bool
+    kept: dict[str, list[Invocation]]
     met: list[tuple[Invocation, Weight]]
     choices: list[Choice]
     arithmetic: list[Span]

@@ -55,6 +55,17 @@ def _shows_gpus(text: str) -> bool:
 @once
 def _is_shown_beside(job: Job, option: str) -> bool:
     """Whether a file in the script's folder submits the script with an option that matches the pattern `option`."""
+    return _is_submitted_beside(job, rf"{_SBATCH}{option}(?:[^\n]|\\\n)*%s")
+
+
+@once
+def names_dependent(job: Job) -> bool:
+    """Whether a file in the script's folder keeps the ID of the job, and submits another that starts if it succeeds."""
+    return _is_submitted_beside(job, rf"(?s)(?:\$\(|`|=)[^\n]*{_SBATCH}%s.*\bafter(?:ok|notok|corr)\b")
+
+
+def _is_submitted_beside(job: Job, pattern: str) -> bool:
+    """Whether a file in the script's folder matches a pattern, in which `%s` stands for the script's name."""
     if not lookups.exists(job.source.path):
         return False
     folder, name = os.path.split(os.path.abspath(job.source.path))
@@ -63,7 +74,7 @@ def _is_shown_beside(job: Job, option: str) -> bool:
     for other in islice(others, _MOST_FILES):
         data = lookups.read(os.path.join(folder, other), _MOST_BYTES)
         if data is not None and b"sbatch" in data and sought in data:
-            if re.search(rf"{_SBATCH}{option}(?:[^\n]|\\\n)*{re.escape(name)}", data.decode("utf-8", "replace")):
+            if re.search(pattern % re.escape(name), data.decode("utf-8", "replace")):
                 return True
     return False
 

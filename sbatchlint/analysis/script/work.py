@@ -31,10 +31,11 @@ _ASKING = frozenset({"--version", "-version", "-V", "--help", "-h", "-help", "ve
 _ENDING = Regex(r"-*(?:stop|kill|shutdown|terminate|teardown|tear-down|cleanup|clean-up|clean|logout|disconnect)\w*")
 _STARTING = frozenset({"start", "--start", "init", "login", "activate", "status", "info", "list", "query", "logs"})
 _PULLING = frozenset({"pull", "build", "load", "import", "create", "save", "tag", "push"})
-_FETCHING = frozenset({"pull", "download", "install", "fetch", "clone", "build"})
+_FETCHING = frozenset({"pull", "download", "install", "fetch", "clone", "build", "sync", "venv", "pip"})
 # Scripts and functions that prepare the shell or its software: `setup_env`, `./install.sh`.
 _SETTING_UP = Regex(
-    r"(?i)(?:.*[-_.])?(?:set[-_]?up|install|env|environment|activate|modules?|configure|bootstrap)(?:[-_.].*)?"
+    r"(?i)(?:.*[-_.])?(?:set[-_]?up|install|env|environment|activate|modules?|configure|bootstrap|(?:pro|epi)log(?:ue)?)"
+    r"(?:[-_.].*)?"
 )
 _ENDS_CONTAINER = frozenset(
     {"rm", "rmi", "stop", "kill", "logs", "remove", "prune", "ps", "images", "inspect", "instance"}

@@ -1,0 +1,1 @@
+"""How the job ends, and what relies on it."""

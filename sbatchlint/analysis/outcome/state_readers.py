@@ -1,0 +1,95 @@
+"""What reads the state in which a job ends: mail, jobs that depend on it, the next job of a chain, a marker of success.
+
+Where nothing does, a job that ends COMPLETED although its work failed deceives only those who look at its state.
+"""
+
+import re
+from bisect import bisect_right
+from typing import NamedTuple
+
+from sbatchlint.analysis.outcome.markers import marks_success
+from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.submit_lines import names_dependent
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.slurm.grammar import mail
+from sbatchlint.source.text import Span
+
+_DEPENDENCY = re.compile(r"\bafter(?:ok|notok|corr)\b")
+_FAR = 20  # how many commands that continue after the work are looked at
+_OWN_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
+
+
+class Reader(NamedTuple):
+    """Something that takes a job that ends COMPLETED for a success.
+
+    `outcome`: what it makes of that, as a clause that "even if … fails" completes. `place`: where it is written, None
+    for another file.
+    """
+
+    outcome: str
+    place: Span | None
+
+
+def state_reader(job: Job, work: Invocation) -> Reader | None:
+    """What takes the job for a success though this work failed; None if nothing does that the script shows."""
+    return _of_whole_job(job) or _after(job, work)
+
+
+@once
+def _of_whole_job(job: Job) -> Reader | None:
+    """What reads the state of the job, whichever of its work failed."""
+    request = job.request
+    value = (request.value("mail-type") or "").strip("\"'")
+    events = mail.events(value).events
+    # Who names FAIL waits for that mail. END and ALL are habits, and bring mail in any case.
+    if "FAIL" in events and "FAIL" in value.upper().split(","):
+        setting = request.setting("mail-type")
+        outcome = "the mail says COMPLETED" if "END" in events else "no mail tells of it"
+        return Reader(outcome, setting.span if setting is not None else None)
+    if request.has_option("requeue"):
+        setting = request.setting("requeue")
+        return Reader("the job is COMPLETED and not requeued", setting.span if setting is not None else None)
+    for command in job.invocations:
+        if command.name == "sbatch" and _depends_on(command, _OWN_IDS):
+            return Reader(f"the job of line {job.line(command.span.start)} starts", command.span)
+    outer, submission = job.outer, job.submission
+    if outer is not None and submission is not None and submission.command is not None:
+        for command in outer.invocations[submission.command.index + 1 :]:
+            if command.name == "sbatch" and _DEPENDENCY.search(" ".join(command.words)):
+                return Reader(f"the job of line {job.line(command.span.start)} starts", command.span)
+    if names_dependent(job):
+        return Reader("the jobs that depend on it start", None)
+    return None
+
+
+def _depends_on(command: Invocation, names: frozenset[str]) -> bool:
+    """Whether a command names a dependency on the success of a job whose ID one of these variables holds."""
+    return any(
+        _DEPENDENCY.search(word) and any(each.name in names for each in expansions(field))
+        for field, word in zip(command.argv, command.words, strict=True)
+    )
+
+
+def _after(job: Job, work: Invocation) -> Reader | None:
+    """A command after the work that goes on as if it had succeeded: it submits the next job, or marks it as done."""
+    continuing = _continuing(job)
+    first = bisect_right(continuing, work.index, key=lambda each: each.index)
+    for command in continuing[first : first + _FAR]:
+        if not depends_on_test(command, work):
+            does = "submits the next job" if command.name == "sbatch" else "marks it as done"
+            return Reader(f"line {job.line(command.span.start)} {does}", command.span)
+    return None
+
+
+@once
+def _continuing(job: Job) -> list[Invocation]:
+    """The commands of the batch script that submit jobs, or mark work as done."""
+    return [
+        command
+        for command in job.invocations
+        if command.phase is Phase.BATCH
+        and (command.name == "sbatch" and not command.context.handler or marks_success(job, command))
+    ]
