@@ -5,6 +5,7 @@ run, maybe after hours; sbatch does not look at the commands, and accepts the sc
 
 An error is reported where both the parser of sbatchlint and `bash -n`, which reads without running anything, find one.
 On a machine without bash nothing is reported. Templates (`{{ … }}`, `<% … %>`) are not scripts yet, and are ignored.
+So is what stands behind a line with `exit` or `exec PROGRAM`: bash never reads it.
 
 ## Fix
 
@@ -58,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if TEMPLATE.search(job.directives.text.string):  # job.text no longer has the markers
         return
-    if AT_END.match(string, min(job.program.errors)[0]):
+    if AT_END.match(string, min(job.program.errors)[0]) or _is_behind_the_end(job):
         return
     found = _first_error(string.replace("\r\n", "\n"))
     if found is None:
@@ -77,6 +78,15 @@ def check(job: Job) -> Iterator[Finding]:
         end -= 1
     problem = _describe(string[start:end], words, opening is not None)
     yield Finding(job.span(start, end), f"bash runs the lines above, then stops here with a syntax error: {problem}")
+
+
+def _is_behind_the_end(job: Job) -> bool:
+    """Whether the shell leaves on a line before the first error, which it then never reads."""
+    string = job.text.string
+    if job.ended is None:
+        return False
+    line_end = _line_end(string, job.ended)
+    return line_end <= min(job.program.errors)[0] and not parse(string[:line_end]).errors
 
 
 def _first_error(string: str) -> tuple[int, str] | None:
@@ -188,4 +198,5 @@ CASES = [
         title="bash blames the last quote of the file",
     ),
     Good("#!/bin/bash\n#SBATCH -N1\nif true; then\n  srun ./a.out\nfi\n"),
+    Good("#!/bin/bash\n#SBATCH -N1\nsrun ./a.out\nexit\nnotes (of the last run)\n", title="never read"),
 ]

@@ -66,6 +66,7 @@ SYNONYMS = {
     "gpu-per-node": "gpus-per-node",
     "gpu-per-task": "gpus-per-task",
     "hosts": "nodelist",
+    "include": "nodelist",
     "jobname": "job-name",
     "licence": "licenses",
     "licences": "licenses",
@@ -126,6 +127,9 @@ SYNONYMS = {
     "working-dir": "chdir",
     "working-directory": "chdir",
 }
+
+# Parts of names that say the opposite of each other: `--time-max` is not a misspelled `--time-min`.
+OPPOSITES = (("min", "max"), ("in", "ex"), ("in", "out"), ("no-", ""))
 
 # First words of options in many plugins.
 COMMON = ("no", "disable", "enable", "add", "auto", "power")
@@ -220,7 +224,17 @@ def _nearest(name: str, names: tuple[str, ...]) -> str | None:
         if distance < limit:
             limit, best = distance, []
         best.append(known)
-    return best[0] if len(best) == 1 else None
+    return best[0] if len(best) == 1 and not _is_nearer_to_an_opposite(name, best[0], limit) else None
+
+
+def _is_nearer_to_an_opposite(name: str, known: str, distance: int) -> bool:
+    """Whether a name resembles the opposite of an option more than the option itself."""
+    for pair in OPPOSITES:
+        for part, other in (pair, pair[::-1]):
+            opposite = known.replace(part, other, 1) if part else other + known
+            if opposite != known and edit_distance(name, opposite) < distance:
+                return True
+    return False
 
 
 def _fits_value(job: Job, command: str, problem: Problem, instead: str) -> bool:

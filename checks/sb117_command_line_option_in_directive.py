@@ -3,11 +3,12 @@
 `--wrap`, `--help`, `--version`, `--quiet` and `--verbose` are accepted in a directive and do nothing. `--test-only`
 means that the script can never be submitted: sbatch prints an estimate and stops. `--uid` and `--gid` are for root, and
 refused for everybody else. `--parsable` and `--wait` do take effect, for whoever submits the script: that is reported
-as info.
+as info, or not at all where a comment behind the option says so.
 
 ## Fix
 
-Deletes the option. Unsafe: with `--test-only`, `--parsable` and `--wait` sbatch then behaves differently.
+Deletes the option. Unsafe: with `--test-only` and `--parsable` sbatch then behaves differently. None for `--wait`,
+which may well be wanted.
 
 ## References
 
@@ -34,7 +35,7 @@ EFFECTS = {
 HARMLESS = ("parsable", "wait")
 
 CARD = Card(
-    "SB117", "command-line-option-in-directive", severity="warning", fix="always",
+    "SB117", "command-line-option-in-directive", severity="warning", fix="sometimes",
     since="0.1.0", when=Options(*EFFECTS, "help", "quiet", "usage", "verbose", "version"),
 )  # fmt: skip
 
@@ -47,12 +48,15 @@ def check(job: Job) -> Iterator[Finding]:
         if index and found[index - 1].token is setting.token and found[index - 1].name == setting.name:
             continue
         harmless = setting.name in HARMLESS
+        if harmless and setting.line.comment is not None:
+            continue
         instead = "give it on the command line" if setting.name in ("quiet", "verbose") else "remove it"
         effect, instead = EFFECTS.get(setting.name, ("does nothing in a directive", instead))
         # The fix removes all of a line at once, so that the line is removed with them.
         same = [each for each in found if each.line is setting.line and (each.name in HARMLESS) == harmless]
+        same = [each for each in same if each.name != "wait"]
         title = "remove " + ", ".join(each.written for each in same)
-        fix = Fix(title, removal(directives, same))
+        fix = Fix(title, removal(directives, same)) if setting in same else None
         severity = "info" if harmless else None
         last = setting
         for other in found[index + 1 :]:
@@ -111,13 +115,10 @@ CASES = [
         #SBATCH «--wait»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        srun ./a.out
-        """,
         severity="info",
         title="takes effect",
     ),
+    Good("#!/bin/bash\n#SBATCH -W  # return when it is done\nsrun ./a.out\n", title="on purpose"),
     Good("#!/bin/bash\n#SBATCH --wait-all-nodes=1\nsrun ./a.out\n", title="other options"),
     Good("#!/bin/bash\n#SBATCH --requeue --export=NONE\nsbatch --wait --parsable next.sh\n", title="a command line"),
 ]

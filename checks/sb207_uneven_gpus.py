@@ -2,9 +2,10 @@
 
 `--gpus=8` on two nodes does not say how many each node has: Slurm gave seven to one and one to the other. torchrun with
 `--nproc_per_node=4` then finds one GPU on the second node, and fails with `invalid device ordinal`. `--ntasks=16` on
-two nodes of eight GPUs likewise put fifteen tasks on one node and one on the other, two ranks to a GPU. Both work by
-luck where nodes are so small that the even split is the only one; eight GPUs for each node are assumed to be such a
-case.
+two nodes of eight GPUs likewise put fifteen tasks on one node and one on the other, two ranks to a GPU.
+
+This works by luck only if the nodes are so small that no uneven split exists. Eight GPUs for each node are assumed to
+be such a case, and so are tasks with so many CPUs (`--cpus-per-task`) that one more would need over 64 on a node.
 
 ## Fix
 
@@ -37,6 +38,8 @@ CARD = Card(
 
 # Nodes with more GPUs than this are rare: a job with so many on each node has all of them.
 MOST_ON_A_NODE = 8
+# Nodes of 64 CPUs are common: tasks that need no more than that may share one.
+COMMON_CPUS = 64
 # Other options that set how many GPUs each node has, or how tasks are distributed over nodes.
 OF_GPUS = ("gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task", "ntasks-per-gpu")
 OF_TASKS = ("ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "distribution", "spread-job",
@@ -118,6 +121,9 @@ def _uneven_tasks(job: Job) -> Iterator[Finding]:
     per_node = tasks // nodes
     if request.has_any_option(OF_TASKS) or request.gpus_per_node() != per_node:
         return
+    fitting = COMMON_CPUS // (request.cpus_per_task or 1)
+    if fitting <= per_node:
+        return
     for step in job.steps:
         if step.geometry.reason is None or step.geometry.reason[0] != setting.span or not step.certain:
             continue
@@ -130,7 +136,7 @@ def _uneven_tasks(job: Job) -> Iterator[Finding]:
             fix = Fix("ask for the tasks by node", [insertion(job.directives, option)], safe=not steps_set_tasks)
         yield Finding(
             setting.span,
-            f"Slurm may put {tasks - nodes + 1} of these {tasks} tasks on one node, where ranks of line "
+            f"Slurm may put {min(tasks - nodes + 1, fitting)} of these {tasks} tasks on one node, where ranks of line "
             f"{job.line(place.start)} then share {per_node} GPUs; write {option} too",
             related=[(place, "starts a task for each GPU")],
             fix=fix,
@@ -205,5 +211,13 @@ CASES = [
         srun python train.py
         """,
         title="tasks of an exclusive job are split evenly",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks=8 --gpus-per-node=4 --cpus-per-task=24
+        srun python train.py
+        """,
+        title="few nodes have CPUs for a fifth task",
     ),
 ]

@@ -1,10 +1,11 @@
 """The name of a container image does not have the form that the program reading it expects.
 
-pyxis knows three forms: a squashfs file, whose name must begin with `/` or `.`; `docker://` or `dockerd://`; anything
-else is an image on Docker Hub, unless the registry is written before a `#`. So `nvcr.io/nvidia/pytorch:24.05-py3` is
-looked up on Docker Hub (`registry-1.docker.io/v2/nvcr.io/nvidia/pytorch ... 401 Unauthorized`) by an enroot before 4.0
-without credentials for nvcr.io, and `train.sqsh` by every release. As the slash fails only with both an old enroot and
-no credentials, it is only worth advice. Docker and Apptainer, on the other hand, need the slash and refuse the `#`.
+pyxis knows three forms: a squashfs file, whose name must begin with `/` or `.`; `docker://` or `dockerd://` (from pyxis
+0.15 on); anything else is an image on Docker Hub, unless the registry is written before a `#`. So
+`nvcr.io/nvidia/pytorch:24.05-py3` is looked up on Docker Hub (`registry-1.docker.io/v2/nvcr.io/nvidia/pytorch ... 401
+Unauthorized`) by an enroot before 4.0 without credentials for nvcr.io, and `train.sqsh` by every release. The slash
+fails only with enroot before 4.0 without credentials, so it is info. Docker and Apptainer, on the other hand, need the
+slash and refuse the `#`. Without `docker://` Apptainer takes the whole name for that of a file.
 
 ## Fix
 
@@ -14,10 +15,10 @@ be in the working directory.
 
 ## References
 
-pyxis_slurmstepd.c of pyxis, 0.1 to 0.24 (a value that begins with `/` or `.` is a file, `docker://` is put before all
-others); `docker::_parse_uri()` and docker.sh of enroot, 3.2 to 4.1 (`docker://[USER@][REGISTRY#]IMAGE[:TAG]`, the slash
-since 4.0); https://github.com/NVIDIA/pyxis/issues/39, https://github.com/NVIDIA/pyxis/issues/78,
-https://github.com/NVIDIA/pyxis/issues/168
+pyxis_slurmstepd.c of pyxis, 0.7 to 0.24 (a value that begins with `/` or `.` is a file, `docker://` is put before all
+others; from 0.15 on not before one that has it, or `dockerd://`); `docker::_parse_uri()` and docker.sh of enroot, 3.2
+to 4.1 (`docker://[USER@][REGISTRY#]IMAGE[:TAG]`, the slash since 4.0); https://github.com/NVIDIA/pyxis/issues/39,
+https://github.com/NVIDIA/pyxis/issues/78, https://github.com/NVIDIA/pyxis/issues/168
 """
 
 from collections.abc import Callable, Iterator
@@ -107,6 +108,11 @@ def _of_others(job: Job, image: Image) -> Finding | None:
     if match is None or prefix.startswith(("/", ".", "~")) or image.reader == "charliecloud":
         return None
     instead, fix = _separated(job, image, match.end() - 1, "/")
+    if image.reader == "apptainer" and not prefix.startswith("docker://"):
+        if (text_of(image.reference) or FILE_ENDINGS[0]).endswith(FILE_ENDINGS):
+            return None  # perhaps a file with that name
+        message = f"apptainer takes this for the name of a file; write `docker://{instead}`, or the path of the file"
+        return Finding(image.span, message)
     return Finding(image.span, f"{image.reader} refuses the `#` that enroot knows; write `{instead}`", fix=fix)
 
 

@@ -3,8 +3,8 @@
 pyxis passes the environment of the job into the container, except for variables that the image defines: `export
 NCCL_SOCKET_IFNAME=eth0` in the batch script has no effect where the image's Dockerfile sets another value. Training
 images define many variables of CUDA, NCCL, Triton and uv. `--container-env=NAME` lets the job's value win, and so does
-an export inside the container (`bash -c 'export NAME=...; ...'`). LANG, LANGUAGE and LC_ALL are never passed unless
-they are named there.
+an export inside the container (`bash -c 'export NAME=...; ...'`). From pyxis 0.14 on, LANG, LANGUAGE and LC_ALL are
+never passed unless they are named there.
 
 This is advice: the job does not show what an image defines.
 
@@ -14,7 +14,7 @@ Names the variables in `--container-env` (pyxis 0.15 or newer). Unsafe: the imag
 
 ## References
 
-README of pyxis; pyxis_slurmstepd.c of pyxis 0.24; https://github.com/NVIDIA/pyxis/issues/124;
+README of pyxis; pyxis_slurmstepd.c of pyxis, 0.13 to 0.24; https://github.com/NVIDIA/pyxis/issues/124;
 https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/1464
 """
 

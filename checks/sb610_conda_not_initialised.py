@@ -2,13 +2,14 @@
 
 `conda activate` is a shell function, which `conda init` puts into `~/.bashrc`. A batch script does not read that file,
 and a program that a script starts (`srun bash -c "…"`) does not inherit functions. conda then prints `CondaError: Run
-'conda init' before 'conda activate'`, and what follows runs with the Python that happens to be in PATH.
+'conda init' before 'conda activate'` (before 23.11.0 `CommandNotFoundError: Your shell has not been properly configured
+to use 'conda activate'.`), and what follows runs with the Python that happens to be in PATH.
 
 `source ~/.bashrc` does not help everywhere: on Debian and Ubuntu the file returns at once in a shell that is not
 interactive, before what `conda init` wrote.
 
-Nothing is reported where a module of Python or conda is loaded, an unknown file is sourced, or the shell is a login
-shell.
+Nothing is reported where a module of Python or conda is loaded, an unknown file is sourced, the shell is a login shell,
+or the script goes on and activates an environment by `source activate`, which needs no function.
 
 ## Fix
 
@@ -16,10 +17,9 @@ Adds `eval "$(conda shell.bash hook)"` before it. Unsafe: conda must be in PATH.
 
 ## References
 
-conda/conda#8536, #13002; `conda.cli.main_mock_activate` of conda 4.6 to 24; /etc/skel/.bashrc of Debian 12
+conda/conda#8536, #13191 (`conda.cli.main_mock_activate`, in 23.11.0); /etc/skel/.bashrc of Debian 12
 """
 
-import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
@@ -29,6 +29,7 @@ from sbatchlint.analysis.script.activations import (
     sources_activate,
     sources_personal_file,
 )
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, Shell
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
@@ -42,6 +43,8 @@ CARD = Card(
     when=Commands("conda", "mamba", "micromamba"), whole_script=True, batch=True,
 )  # fmt: skip
 
+# Options of a shell that reads the startup files of the user.
+LOGIN = Regex(r"--login\b|-\w*[li]")
 PROVIDERS = Regex(r"(?i)conda|mamba|forge|python|pytorch|torch|tensorflow|jupyter|\bR\b|/r\b")
 DEFINING = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)")
 
@@ -49,7 +52,7 @@ DEFINING = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)
 def check(job: Job) -> Iterator[Finding]:
     if job.interpreter_line[0] not in ("bash", "sh") or "BASH_ENV" in job.source.text:
         return
-    if re.search(r"(?:^|\s)-\w*[li]", " ".join(job.interpreter_line[1:])):
+    if any(map(LOGIN.match, job.interpreter_line[1].split())):
         return
     for command in job.invocations:
         if not is_activation(command) or text_of(command.argv[1]) != "activate":
@@ -57,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
         if command.context.handler or container_of(command) is not None or command.calls_function:
             continue
         personal, may_be_defined = _history(job, command)
-        if may_be_defined:
+        if may_be_defined or _is_activated_after(job, command):
             continue
         name = command.name
         hook = 'eval "$(conda shell.bash hook)"' if name == "conda" else f'eval "$({name} shell hook --shell bash)"'
@@ -84,7 +87,7 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, bool]:
     """The user's start file that the shell of a command sourced before, and whether the function may be defined."""
     process = _process(command.context.shell)
     enclosing = [each for each in command.ancestors() if each.text is not None]
-    if enclosing and any(re.match(r"-\w*[li]", shown_text(field)) for field in enclosing[0].argv[1:]):
+    if enclosing and any(LOGIN.match(shown_text(field)) for field in enclosing[0].argv[1:]):
         return None, True
     personal = None
     for invocation in job.invocations[: command.index]:
@@ -95,6 +98,8 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, bool]:
         if _process(invocation.context.shell) is not process:
             continue
         if sources_personal_file(invocation):
+            if not shown_text(invocation.argv[1]).endswith("bashrc"):
+                return None, True  # a profile does not return early
             personal = invocation
         elif (
             is_hook(invocation)
@@ -104,6 +109,18 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, bool]:
         ):
             return None, True
     return personal, False
+
+
+def _is_activated_after(job: Job, command: Invocation) -> bool:
+    """Whether the same shell goes on, and activates an environment in another way before it does any work."""
+    process = _process(command.context.shell)
+    for after in job.invocations[command.index + 1 :] if not command.state.option("errexit") else ():
+        if _process(after.context.shell) is process:
+            if sources_activate(after):
+                return True
+            if weight(job, after) is not Weight.NONE:
+                return False
+    return False
 
 
 def _is_module(command: Invocation) -> bool:
@@ -191,5 +208,6 @@ CASES = [
         """,
         title="a module may do it",
     ),
+    Good("#!/bin/bash --login\n#SBATCH --nodes=1\nconda activate train\n", title="a login shell, by its long name"),
     Good("#!/bin/bash -l\n#SBATCH --nodes=1\nconda activate train\n", title="a login shell"),
 ]

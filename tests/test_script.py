@@ -135,6 +135,18 @@ def test_a_script_in_utf_16_is_found_and_told(encoding: str) -> None:
     assert [each.name for each in lint_source(source, DEFAULTS)] == ["byte-order-mark"]
 
 
+@pytest.mark.parametrize(
+    ("name", "is_script"),
+    [
+        ("train.out", False), ("logs/train.LOG", False), ("job.err.2", False), ("job.o1234", False),
+        ("job.e1234-7", False), ("slurm-1234.txt", False), ("slurm-1234_7", False),
+        ("slurm-train", True), ("slurm-2nodes.sh", True), ("log.sh", True), ("outlog", True), ("run.out.sh", True),
+    ],
+)  # fmt: skip
+def test_logs_are_no_scripts(name: str, is_script: bool) -> None:
+    assert is_batch_script(b"#!/bin/bash\n#SBATCH --nodes=2\nsrun ./a.out\n", name) is is_script
+
+
 @pytest.mark.parametrize("data", [b"\x7fELF\0", b"\0", b"\xff\xfe\0\0", b"PK\0#SBATCH\n", b"\0#SBATCH -N1\n"])
 def test_what_is_no_text_is_not_read(data: bytes) -> None:
     assert not is_batch_script(data, "job.sbatch")

@@ -46,6 +46,10 @@ def found(text: str) -> list[tuple[str, int]]:
         ("#SBATCH -n __N__\nrun __ARGS__ $__a__\n", "#SBATCH -n ‹__N__›\nrun ‹__ARGS__› $__a__\n"),
         ("#SBATCH -n %%n%% -t %WALL%\n%NPROC% %%x%%\n", "#SBATCH -n ‹%%n%%› -t ‹%WALL%›\n‹%NPROC%› ‹%%x%%›\n"),
         ("#SBATCH -n %(n)s\nrun %(a)s\n", "#SBATCH -n ‹%(n)s›\nrun ‹%(a)s›\n"),
+        ("#SBATCH -n %(n)02d\nrun %(a).3f\n", "#SBATCH -n ‹%(n)02d›\nrun ‹%(a).3f›\n"),
+        ("#SBATCH -n @N\nrun @ARGS a@B.c x@D\n", "#SBATCH -n ‹@N›\nrun ‹@ARGS› a@B.c x@D\n"),
+        ("#SBATCH -n XXXnXXX\nrun aXXXbXXX XXXX $XXX\n", "#SBATCH -n ‹XXXnXXX›\nrun a‹XXXbXXX› XXXX $XXX\n"),
+        ("#SBATCH -n N_PLACEHOLDER\nPLACEHOLDER_A\n", "#SBATCH -n ‹N_PLACEHOLDER›\n‹PLACEHOLDER_A›\n"),
         # of no template
         ("#SBATCH -n 4\n{a} @B@ __C__ %%d%% {{1..3},9}\n", "#SBATCH -n 4\n{a} @B@ __C__ %%d%% {{1..3},9}\n"),
         ("docker ps -f '{{.Id}}'\n", "docker ps -f '{{.Id}}'\n"),
@@ -140,6 +144,11 @@ srun -n {tasks} ./solver --input=${{INPUT}}
 #SBATCH --mem=%%memory%%
 #SBATCH --cpus-per-task=%CPUS%
 #SBATCH @EXTRA@
+#SBATCH --ntasks=XXXtasksXXX --hint=XXXhintXXX
+#SBATCH --gres=@GRES --partition=PARTITION_PLACEHOLDER
+#SBATCH XXXmoreXXX
+%(maybe)s
+DIRECTIVES_PLACEHOLDER
 @DIRECTIVES@
 FAULT
 srun -n @NODES@ -c %CPUS% @EXE@ __ARGS__

@@ -50,7 +50,8 @@ class Job:
     settings. `is_shell`: whether the commands are known at all; `interpreter_line`: the interpreter and its words.
     `is_embedded`: whether it is part of `outer`, which submits it by `submission`; `is_wrapped`: as the text of --wrap.
     `directives_expand`: whether the outer shell expands the directives too. `trace`: all that was recorded; `reached`:
-    the number of commands before each statement of the program that was reached. `ignores`: the comments that switch
+    the number of commands before each statement of the program that was reached; `ended`: the end of the statement that
+    leaves the shell for certain, None without one. `ignores`: the comments that switch
     checks off; `unused_ignores`: the parts of these that had no effect.
     """
 
@@ -89,7 +90,7 @@ class Job:
             self.limits.note("files", hooks.files.left_out)
         if self.directives.cut is not None:
             self.limits.note("options", self.directives.cut)
-        self.reached = interpreter.reached
+        self.reached, self.ended = interpreter.reached, interpreter.ended
         self.proved = 0  # how many characters were reevaluated to prove repairs
         self.steps: list[Step] = hooks.steps
         self.answers: dict[Hashable, Any] = {}  # the cache of `once`

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.templates import PLAIN_SLOTS
 from sbatchlint.source.text import Span
 
 MAGIC = ("#SBATCH", "#SLURM")
@@ -19,7 +20,7 @@ TEMPLATED = Regex(r"\{\{.{0,500}?\}\}+|\{%.{0,500}?%\}|\{#.{0,500}?#\}|<%.{0,500
 # A placeholder on its own line, which may become directives; control lines of Mako.
 _ALONE = Regex(
     r"@@?[A-Za-z_]\w*@@?|__[A-Z][A-Z0-9_]*__|%%[\w-]+%%|\{[A-Za-z_]\w*\}|\$\{?[A-Za-z_]\w*\}?"
-    r"|%[ \t]*(?:(?:if|elif|for)\b.*:|else:|endif|endfor)"
+    r"|%[ \t]*(?:(?:if|elif|for)\b.*:|else:|endif|endfor)|" + "|".join(PLAIN_SLOTS.values())
 )
 # `{% if x %}#SBATCH --time={{ x }}{% endif %}`
 _INLINE = Regex(r"[ \t]*(?:(?:\{%.{0,500}?%\}|<%.{0,500}?%>)[ \t]*)+(?=#SBATCH\b)")
@@ -239,9 +240,9 @@ def template_end(string: str, first: int, end: int) -> int | None:
     `first`, `end`: the line from its first non-whitespace character. A template comment or statement may span several
     lines.
     """
-    if string[first] not in "{<@_%$" + UNKNOWN:
-        return None
     stripped = string[first:end].rstrip(BLANKS)
+    if string[first] not in "{<@_%$" + UNKNOWN and not stripped.startswith("XXX") and "PLACEHOLDER" not in stripped:
+        return None
     if _ALONE.fullmatch(stripped) or not TEMPLATED.sub("", stripped).replace(UNKNOWN, "").strip(BLANKS):
         return end
     for opening, closing in (("{#", "#}"), ("{%", "%}"), ("<%", "%>"), ("{{/*", "*/}}")):

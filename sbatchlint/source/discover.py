@@ -42,6 +42,8 @@ DEFAULT_EXCLUDE = (
     "venv",
 )
 
+# Output of jobs, in which a script may be shown: `train.log`, `job.o1234`, `slurm-1234_5`.
+_LOG = Regex(r"(?i).*\.(?:out|log|err|[oe]\d+(?:[-.]\d+)?)(?:\.\d+)?\Z|slurm-\d+(?:[-_.]\w+)*\Z")
 _DIRECTIVE = Regex(rb"^(?:\xef\xbb\xbf)?[ \t]*#SBATCH\b", re.MULTILINE)
 _WRAPPED = Regex(rb"\bsbatch\b.*--wrap\b")
 _SHELL = Regex(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:\S*/)?(?:ba|z|k|da|a|tc|c|fi)?sh\b")
@@ -69,13 +71,13 @@ def is_document(path: str, data: bytes) -> bool:
 
 
 def is_batch_script(data: bytes, path: str = "") -> bool:
-    """Whether the content is that of a batch script, or of a shell script that submits one inside it."""
+    """Whether the content is that of a batch script, or of a shell script that submits one inside it; never a log's."""
     if b"\0" in data:
         if not begins_as_script(data):
             return False
         data = (utf_16(data) or "").encode() or data
     marked = b"#SBATCH" in data
-    if not marked and b"--wrap" not in data:
+    if not marked and b"--wrap" not in data or _LOG.match(os.path.basename(path)):
         return False
     shebang = data[:2] == b"#!" or data[:5] == b"\xef\xbb\xbf#!"
     if shebang:

@@ -1,4 +1,5 @@
-"""Files that a program fills in: Jinja, Go, Handlebars, Mako, ERB, brew, `str.format`, and slots such as `@NODES@`.
+"""Files that a program fills in: Jinja, Go, Handlebars, Mako, ERB, brew, `str.format`, and slots such as `@NODES@` or
+`XXXnodesXXX`.
 
 A shell reads what rendering leaves: nothing of a line with only statements and comments, an unknown text for a value.
 Of `if` and `else` only the first branch is kept; of a macro nothing, as it is written where it is called.
@@ -40,14 +41,20 @@ _BRACE = Regex(r"<%-?\s*\}")
 _ALTERNATIVES = frozenset({"else", "elif", "elsif", "when"})
 _NEVER_HERE = frozenset({"macro", "define"})
 
-# Slots of simpler engines, which count where a directive has one of the same kind.
-_SLOTS = {
-    "format": r"(?<![$\\{\w])\{(?:[A-Za-z_][\w.]*|\d)(?:\[\w+\])?(?:![rsa])?(?::[^{}\s]*)?\}(?!\})",
-    "at": r"(?<![\w\\@])@@?[A-Za-z_]\w*@@?(?!\w)",
+# Slots of simpler engines, which count where a directive has one of the same kind. First those that nothing resembles.
+PLAIN_SLOTS = {
     "lines": r"(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])",
     "percents": r"%%[A-Za-z][\w-]*%%",
     "percent": r"%[A-Z][A-Z0-9_]{3,}%",
-    "printf": r"%\([A-Za-z_]\w*\)[sd]",
+    "printf": r"%\([A-Za-z_]\w*\)[-+0 #]*\d*(?:\.\d+)?[sdifgr]",
+    "at_name": r"(?<![\w\\@./:])@[A-Z][A-Z0-9_]*(?![\w@.])",
+    "crosses": r"XXX(?!X)[A-Za-z]\w*?(?<!X)XXX(?!X)",
+    "word": r"(?<![\w$])(?:(?:[A-Z][A-Z0-9]*_)+PLACEHOLDER|PLACEHOLDER(?:_[A-Z0-9]+)+)(?!\w)",
+}
+_SLOTS = {
+    "format": r"(?<![$\\{\w])\{(?:[A-Za-z_][\w.]*|\d)(?:\[\w+\])?(?:![rsa])?(?::[^{}\s]*)?\}(?!\})",
+    "at": r"(?<![\w\\@])@@?[A-Za-z_]\w*@@?(?!\w)",
+    **PLAIN_SLOTS,
 }
 _SLOT = Regex("|".join(f"(?P<{name}>{pattern})" for name, pattern in _SLOTS.items()))
 _DIRECTIVE = Regex(r"(?m)^#SBATCH\b(.*)$")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.templates import PLAIN_SLOTS
 
 # Options by what their values are: names of things at a site, and paths.
 _NAMES = frozenset(("account", "partition", "qos", "reservation", "constraint"))
@@ -33,10 +34,8 @@ _SQUARE = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&]*\]")
 _SQUARE_WITH_BLANK = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&\s]*(?:\s+[^\[\]<>{}|,*&\s]+)+\]")
 _SQUARED = frozenset(("account", "partition", "qos", "reservation", "mail-user", "time"))
 _BRACED = Regex(
-    r"(?<![$\\])\{\s*[A-Za-z_][\w.\[\]\"'() -]*\}|(?<![\w\\])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@"
-    r"|(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])|%%[A-Za-z][\w-]*%%|%\([A-Za-z_]\w*\)[sd]|%\{[A-Za-z_]\w*\}"
-    # autosubmit's; in a path `%J_%A` are patterns
-    r"|%[A-Z][A-Z0-9_]{3,}%"
+    r"(?<![$\\])\{\s*[A-Za-z_][\w.\[\]\"'() -]*\}|(?<![\w\\])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@|%\{[A-Za-z_]\w*\}|"
+    + "|".join(PLAIN_SLOTS.values())
 )
 _SEPARATORS = Regex(r"[/,&|\[\]()\s\"']+")
 
@@ -116,7 +115,7 @@ def find_placeholder(option: str, raw: str) -> Placeholder | None:
     """The first placeholder in a value of an option; None without one."""
     if option in _FREE_TEXT:
         return None
-    signs = "__" in raw or not set(raw).isdisjoint("<>{}[]@%")
+    signs = "__" in raw or "XXX" in raw or "PLACEHOLDER" in raw or not set(raw).isdisjoint("<>{}[]@%")
     if not signs and option not in _OTHER_PATHS and not may_be_words(option, raw):
         return None  # most values end here, before any pattern is compiled
     found = _ANGLED.search(raw)

@@ -127,6 +127,8 @@ def typo(directives: Directives, setting: Setting) -> str | None:
         token.positions is None
         and value.isascii()
         and _SUSPICIOUS.isdisjoint(value)
+        and "XXX" not in value
+        and "PLACEHOLDER" not in value
         and not may_be_words(setting.name, value)
     ):
         return HASH if string[token.end : token.end + 1] == "#" else None

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
-from sbatchlint.bash.values import Phase, expansions, text_of
+from sbatchlint.bash.values import Phase, Pieces, expansions, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
@@ -75,9 +75,21 @@ def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
 
 
 def _asks_whether_set(test: Invocation) -> bool:
-    """Whether `[ … ]` tests if a variable is set: by `-z`, `-n`, a comparison with "", or with one word alone."""
+    """Whether `[ … ]` tests if a variable is set: by `-z`, `-n`, with one word alone, or by a comparison with "".
+
+    `[ "x$NAME" = x ]` is such a comparison: the other word is what stands beside the variable.
+    """
     words = test.words
-    return not {"-z", "-n", ""}.isdisjoint(words) or len(words) - words.count("]") < 3
+    if not {"-z", "-n", ""}.isdisjoint(words) or len(words) - words.count("]") < 3:
+        return True
+    compared = (at for at, word in enumerate(words) if word in ("=", "==", "!="))
+    return any(_differ_by_a_variable(*test.argv[at - 1 : at + 2 : 2]) for at in compared if 1 < at < len(words) - 1)
+
+
+def _differ_by_a_variable(left: Pieces, right: Pieces) -> bool:
+    """Whether two words are the same but for what a variable may add to one of them."""
+    written = ["".join(piece.text or "" for piece in word if piece.expansion is None) for word in (left, right)]
+    return written[0] == written[1] != "" and not (expansions(left) and expansions(right))
 
 
 @once

@@ -10,6 +10,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import TEMPLATED
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.templates import PLAIN_SLOTS
 
 # Words of a path that say what the script is.
 FIXTURE = frozenset(("fixture", "fixtures", "testdata", "mock", "mocks"))
@@ -22,8 +23,8 @@ _TEST_DATA = Regex(r"(?i)test_?-?data")
 _ENDING = Regex(r"\.(?:in|IN)(?:_\w+)?\Z")
 # Slots that a program fills in, in an option block.
 _SLOT = Regex(
-    r"(?<![\w\\@])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@|\$\$\{?[A-Z]|%\([A-Za-z_]\w*\)[sd]|(?<![$\\])\{[A-Za-z_][\w.]*\}"
-    r"|(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])|%%[A-Za-z][\w-]*%%|%[A-Z][A-Z0-9_]{3,}%|%\{[A-Za-z_]\w*\}"
+    r"(?<![\w\\@])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@|\$\$\{?[A-Z]|(?<![$\\])\{[A-Za-z_][\w.]*\}|%\{[A-Za-z_]\w*\}|"
+    + "|".join(PLAIN_SLOTS.values())
 )
 # Lines with a statement of a template engine.
 _STATEMENT = Regex(

@@ -44,13 +44,15 @@ from sbatchlint.source.text import Span
 class ScriptInterpreter(Interpreter):
     """Evaluates one script.
 
-    `reached`: how many commands were recorded before each top-level statement that was reached. `states`: the state
+    `reached`: how many commands were recorded before each top-level statement that was reached. `ended`: the end of the
+    one that leaves the shell for certain (`exit`), after which nothing is read; None without one. `states`: the state
     before each of them, if a list is put there before `run`: copies, for which few scripts have any use.
     """
 
     def __init__(self, hooks: Hooks, programs: dict[str, Program] | None = None) -> None:
         super().__init__(hooks, programs)
         self.reached: list[int] = []
+        self.ended: int | None = None
         self.states: list[State] | None = None
 
     # --- whole programs ----------------------------------------------------------------------
@@ -70,6 +72,7 @@ class ScriptInterpreter(Interpreter):
                 self.states.append(current.copy())
             try:
                 current = self.statement(statement, scope)
+                self.ended = statement.end if current is None else None
             except WorkBudgetExceeded:
                 break  # noted in `limits`
             except RecursionError:  # brackets in brackets, thousands deep
