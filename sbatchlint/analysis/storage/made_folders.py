@@ -43,7 +43,7 @@ def log_folders(request: Request, folder: str) -> set[str]:
     return found | {posixpath.normpath(posixpath.join(start, each)) for each in found if start.startswith("/")}
 
 
-def _folder_of_shell(job: Job, command: Invocation) -> str | None:
+def folder_of_shell(job: Job, command: Invocation) -> str | None:
     """The folder in which a command runs: '' for the one in which the job starts, None where it is not known."""
     moves = _moves(job)
     if not moves:
@@ -71,7 +71,7 @@ def resolved(job: Job, command: Invocation, path: str) -> str | None:
     """A path of a command, relative to the folder in which the job starts if it is there; None where not known."""
     if not path or _UNKNOWN.search(path):
         return None
-    start = _folder_of_shell(job, command)
+    start = folder_of_shell(job, command)
     if not path.startswith(("/", "${")):
         return None if start is None else posixpath.normpath(posixpath.join(start, path))
     for here in _HERE:

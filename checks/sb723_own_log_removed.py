@@ -1,0 +1,127 @@
+"""The job removes its own log: what it prints from then on is lost.
+
+Slurm has opened the files of `--output` and `--error` before the script begins. `rm -f *.out *.err`, meant for the logs
+of earlier runs, removes them too: the job goes on writing into a file without a name, and when it fails there is
+nothing to read. In an array, a task removes the logs of all others that run.
+
+An error where the removed files are certainly in the folder of the log, and work follows; a warning where that is a
+question of a test; advice where the script has changed to a fixed folder before, from which the job may be submitted.
+
+## Fix
+
+None: `find . -name '*.out' ! -name "*$SLURM_JOB_ID*" -delete` keeps the log of this job if its name has `%j`.
+
+## References
+
+sbatch(1), --output; unlink(2); live runs of Slurm 22.05.
+"""
+
+import posixpath
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from sbatchlint.analysis.directives.log_paths import plain_paths
+from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.storage.made_folders import folder_of_shell
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces, shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.paths import key
+from sbatchlint.slurm.grammar import patterns
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB723", "own-log-removed", severity="error", fix="never", since="0.1.0", when=Commands("rm"), batch=True,
+    certain=True, seen="a review of public scripts",
+)  # fmt: skip
+
+_RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
+# What a log's name may have for a pattern of Slurm: values that no script writes.
+_SAMPLES = {"j": "9182736", "A": "9182736", "J": "9182736", "a": "83", "N": "n0417", "n": "0", "t": "0", "s": "batch"}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.request.has_option("chdir"):
+        return
+    for command in job.invocations:
+        if command.name != "rm" or container_of(command) is not None or command.context.handler:
+            continue
+        for field in command.argv[1:]:
+            log = _log_among(job, command, field)
+            if log is not None:
+                yield from _finding(job, command, field, log)
+                break
+
+
+def _finding(job: Job, command: Invocation, field: Pieces, log: str) -> Iterator[Finding]:
+    written = shown_text(field)
+    if not any(weight(job, each) >= Weight.PROGRAM for each in job.invocations[command.index + 1 :]):
+        return  # to leave no log may be the purpose
+    folder = folder_of_shell(job, command)
+    removes = f"`{written}` is also the job's own log (`{log}`)"
+    advice = "name the files of earlier runs, or give the log another name"
+    if folder:
+        message = f"{removes} where the job is submitted from this folder, and what it prints is lost then; {advice}"
+        yield Finding(span_of(field), message, "info")
+    else:
+        severity = "warning" if depends_on_test(command) else "error"
+        yield Finding(span_of(field), f"{removes}, so what the job prints is lost; {advice}", severity)
+
+
+def _log_among(job: Job, command: Invocation, field: Pieces) -> str | None:
+    """The log that a word of a removal names, as written in its directive; None where it names none."""
+    if not field or any(piece.text is None for piece in field) or shown_text(field).startswith("-"):
+        return None
+    folder = folder_of_shell(job, command)
+    path = posixpath.normpath(key(field))
+    if folder is None or set(path) <= set("./*") and not _is_recursive(command):
+        return None
+    for log, sample in _logs(job):
+        if folder and (not folder.startswith("/") or path.startswith("/") or sample.startswith("/") or path == "*"):
+            continue
+        parts = sample.split("/")
+        depth = path.count("/") + 1
+        whole = depth == len(parts) or _is_recursive(command) and depth < len(parts)
+        if whole and all(map(fnmatchcase, parts, path.split("/"))):
+            return log
+    return None
+
+
+def _is_recursive(command: Invocation) -> bool:
+    return any(_RECURSIVE.fullmatch(word) for word in command.words[1:])
+
+
+def _logs(job: Job) -> Iterator[tuple[str, str]]:
+    """The logs of the job as written, and as their names may be."""
+    found = [path for _, path in plain_paths(job, "output", "error")]
+    if not job.request.has_option("output"):
+        found.append("slurm-%A_%a.out" if job.request.has_option("array") else "slurm-%j.out")
+    for path in found:
+        sample = path
+        for use in reversed(patterns.found(path)):
+            value = job.request.value("job-name") or "qz" if use.letter == "x" else _SAMPLES.get(use.letter, "qz")
+            sample = sample[: use.start] + value + sample[use.end :]
+        yield path, posixpath.normpath(sample)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --output=model.out
+        #SBATCH --error=model.err
+        rm -f core.* «*.out» *.err
+        srun ./model
+        """
+    ),
+    Bad("#!/bin/bash\n#SBATCH --nodes=2\nrm -f «slurm-*.out»\nsrun ./model\n", title="the default name"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --output=logs/%j.log\nrm -f *.out *.err\nsrun ./model\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2\nsrun ./model\nrm -f slurm-*.out\n", title="at the end, on purpose"),
+    Good(
+        "#!/bin/bash\n#SBATCH --nodes=2\ncd $TMPDIR || exit 1\nrm -f *.out\nsrun ./model\n", title="in another folder"
+    ),
+]
