@@ -1,0 +1,158 @@
+"""A loop counts further than the list that it walks: its last iterations get an empty entry.
+
+`${CKPTS[$i]}` counts from 0. In `for i in {0..5}` over a list of four, the fifth and sixth iterations have an empty
+name, and `cp -r $OUT/$CKPT` means the whole folder; under `set -e` the first failure ends the job. Lists grow and
+shrink, and the numbers of the loop are forgotten. `for i in {1..4}` leaves out the first entry as well.
+
+Nothing is reported where the script reads the length of the list, tests the entry, or leaves the loop early.
+
+## Fix
+
+None: `for i in "${!CKPTS[@]}"` has the right numbers, and `for ckpt in "${CKPTS[@]}"` needs none.
+
+## References
+
+bash(1), "Arrays"; a review of public scripts.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.reads import enclosing_assignment, guarded_names
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import ArithmeticFor, Assignment, For, Parameter
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import VariableRead
+from sbatchlint.bash.values import Text
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
+
+CARD = Card(
+    "SB429", "loop-beyond-list", severity="error", fix="never", since="0.1.0", seen="a review of public scripts",
+)  # fmt: skip
+
+_BRACES = Regex(r"\{(\d{1,6})\.\.(\d{1,6})\}")
+_SEQ = Regex(r"(?:\$\(|`)\s*seq\s+(?:(\d{1,6})\s+)?(\d{1,6})\s*[)`]")
+_HEADER = Regex(r"\s*(\w+)\s*=\s*(\d{1,6})\s*;\s*\1\s*(<=?)\s*(\d{1,6})\s*;\s*(?:\1\+\+|\+\+\1|\1\s*\+=\s*1)\s*")
+_INDEX = Regex(r"(?:\$\(\(|\(\()?\s*\$?\{?([A-Za-z_]\w*)\}?\s*(?:([-+])\s*(\d{1,6}))?\s*(?:\)\))?")
+_LEAVES = Regex(r"\b(?:break|continue|exit|return)\b")
+_GLOB = Regex(r"[*?[]")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for text, program in programs(job):
+        loops = [*nodes_of(program, For), *nodes_of(program, ArithmeticFor)]
+        counted = [(loop, found) for loop in loops if (found := _numbers(text, loop)) is not None]
+        if not counted:
+            continue
+        parameters = nodes_of(program, Parameter)
+        measured = {each.name for each in parameters if each.operator in ("length", "indirect")}
+        for loop, (name, first, last, place) in counted:
+            body = text.string[loop.start : loop.end]
+            assigned = (each.start for each in nodes_of(program, Assignment) if each.name == name)
+            if any(loop.start < start < loop.end for start in assigned) or _LEAVES.search(body):
+                continue
+            inside = [each for each in parameters if each.index and loop.start < each.start < loop.end]
+            for parameter in inside:
+                if not parameter.operator and parameter.name not in measured:
+                    finding = _beyond(job, text, parameter, name, first, last, place)
+                    if finding is not None:
+                        yield finding
+                        break
+
+
+def _numbers(text: Text, loop: For | ArithmeticFor) -> tuple[str, int, int, Span] | None:
+    """The variable of a loop that counts, its first and last number, and where these are written."""
+    if isinstance(loop, ArithmeticFor):
+        match = _HEADER.fullmatch(text.string[loop.header_start : loop.header_end])
+        if match is None:
+            return None
+        last = parse_integer(match[4]) - (match[3] == "<")
+        return match[1], parse_integer(match[2]), last, text.span(loop.header_start, loop.header_end)
+    if loop.words is None or len(loop.words) != 1:
+        return None
+    word = loop.words[0]
+    written = text.string[word.start : word.end]
+    match = _BRACES.fullmatch(written) or _SEQ.fullmatch(written)
+    if match is None:
+        return None
+    return loop.name, parse_integer(match[1] or "1"), parse_integer(match[2]), text.span(word.start, word.end)
+
+
+def _beyond(
+    job: Job, text: Text, parameter: Parameter, name: str, first: int, last: int, place: Span
+) -> Finding | None:
+    assert parameter.index is not None
+    match = _INDEX.fullmatch(text.string[parameter.index.start : parameter.index.end])
+    if match is None or match[1] != name:
+        return None
+    shift = parse_integer(match[3] or "0") * (-1 if match[2] == "-" else 1)
+    span = text.span(parameter.start, parameter.end)
+    length = _length(job, parameter.name, span)
+    if length is None or first + shift < 0 or last < first or last + shift < length:
+        return None
+    assigned = enclosing_assignment(job, span)
+    if assigned is not None and assigned.name in guarded_names(job):
+        return None
+    empty = max(length - shift, first)
+    which = f"{empty} to {last}" if last > empty else f"{empty}"
+    entries = f"{length} entries, counted from 0" if length != 1 else "one entry, number 0"
+    return Finding(
+        place,
+        f"`{parameter.name}` has {entries}, so {name} = {which} gets an empty one on line {job.line(span.start)}; "
+        f'write `for {name} in "${{!{parameter.name}[@]}}"`, or complete the list',
+        related=[(span, "takes an entry")],
+    )
+
+
+def _length(job: Job, name: str, span: Span) -> int | None:
+    """The number of entries of a list where one of them is read; None where it is not known."""
+    read = next((each for each in job.trace.reads if each.name == name and each.span == span), None)
+    if read is None or read.variable is None or not _always_runs(read):
+        return None
+    known = read.variable.alternatives
+    if len(known) != 1 or not read.variable.array or "A" in read.variable.flags or known[0].keys is not None:
+        return None
+    fields = known[0].fields
+    pieces = [piece for field in fields or () for piece in field]
+    if not fields or any(each.open or each.text is None or _GLOB.search(each.text) for each in pieces):
+        return None
+    return len(fields)
+
+
+def _always_runs(read: VariableRead) -> bool:
+    """Whether no test decides if a variable is read, in the iterations of its loop."""
+    return not any(isinstance(key, tuple) and key[:1] in (("if",), ("case",)) for key, _ in read.context.guards)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        CKPTS=(
+            iter_1000
+            iter_2000
+        )
+        for i in «{0..2}»; do
+            srun ./convert "in/${CKPTS[$i]}"
+        done
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        seeds=(11 22 33)
+        for ((«i = 1; i <= 3; i++»)); do
+            srun ./train --seed=${seeds[i]}
+        done
+        """,
+        title="counted from 1",
+    ),
+    Good("#!/bin/bash\n#SBATCH -N1\nseeds=(11 22)\nfor i in {0..1}; do\n    srun ./train ${seeds[$i]}\ndone\n"),
+    Good(
+        "#!/bin/bash\n#SBATCH -N1\nseeds=(11 22)\nfor i in {1..2}; do\n    srun ./train ${seeds[$((i - 1))]}\ndone\n",
+        title="the number less one",
+    ),
+]
