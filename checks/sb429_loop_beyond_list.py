@@ -41,7 +41,7 @@ _GLOB = Regex(r"[*?[]")
 
 def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
-        loops = [*nodes_of(program, For), *nodes_of(program, ArithmeticFor)]
+        loops: list[For | ArithmeticFor] = [*nodes_of(program, For), *nodes_of(program, ArithmeticFor)]
         counted = [(loop, found) for loop in loops if (found := _numbers(text, loop)) is not None]
         if not counted:
             continue

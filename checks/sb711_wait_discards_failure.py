@@ -7,8 +7,9 @@ command follows.
 Reported once for a script. A warning where something takes the job for a success, as for [SB710](exit-status-lost.md);
 otherwise only advice.
 
-Nothing is reported where work in the foreground follows and decides how the job ends: what runs in the background is
-then often a server or a monitor.
+Nothing is reported where work in the foreground runs beside it and decides how the job ends: what runs in the
+background is then often a server or a monitor. Advice where that work follows the `wait`: it may work on what a failed
+command has left.
 
 ## Fix
 
@@ -44,12 +45,16 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if any(each.name == "trap" and len(each.argv) > 2 for each in job.invocations):
         return  # a trap may check the processes
-    last = max((each.index for each in found.decisive if each.context.parent is None), default=-1)
+    decisive = [each.index for each in found.decisive if each.context.parent is None]
+    last = max(decisive, default=-1)
     # a process that is killed is a server or a monitor
-    killed = max([last, *(each.index for each in job.invocations if each.name in ("kill", "pkill", "killall"))])
+    killed = max((each.index for each in job.invocations if each.name in ("kill", "pkill", "killall")), default=-1)
+    waits = {each.span: each.index for each in job.invocations if each.name == "wait"}
     places: dict[int, list[Loss]] = {}
     for loss in found.awaited:
-        if loss.command.index > killed or loss.how == "waits":
+        begin, end = loss.command.index, waits.get(loss.by, -1)
+        beside = end < 0 or any(begin < index < end for index in decisive)
+        if loss.how == "waits" or begin > killed and (begin > last or not beside):
             places.setdefault(loss.by.start, []).append(loss)
     for loss in replaced:
         if loss.command.index > last:
@@ -67,7 +72,8 @@ def check(job: Job) -> Iterator[Finding]:
     else:
         happens = f"this status replaces that of the `wait` for {name}, so a failure of it is lost"
         advice = "write `wait \"$pid\" || status=1`, and end with `exit ${status:-0}`"
-    reader = None if _in_task(first) else state_reader(job, first.command)
+    follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
+    reader = None if _in_task(first) or follows else state_reader(job, first.command)
     so = "" if reader is None else f", and {reader.outcome}"
     started = dict.fromkeys(each.command.name_span for each in losses)
     yield Finding(

@@ -24,7 +24,6 @@ from sbatchlint.bash.syntax.tree import (
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.source.regex import Regex
 
-_WILD = re.compile(r"[*?]|\[[^]]+\]")
 # Code that may change what another iteration sees, or leave the loop.
 CHANGING = Regex(
     r"(?:^|[\s;&|({`])\w+(?:\[[^]\n]*\])?\+?=|\(\(|=~|\$\{\w+(?:\[[^]\n]*\])?:?=|\$\[|(?:^|[\s;&|({`])(?:\.|break|continue|declare|eval|exec|exit|export|"
@@ -38,12 +37,6 @@ BRANCHING = (AndOr, ArithmeticFor, Case, For, Function, If, While)
 LEADING = frozenset({
     ".", "break", "builtin", "command", "continue", "eval", "exec", "exit", "return", "source", "trap",
 })  # fmt: skip
-
-
-def is_pattern(word: Word) -> bool:
-    """Whether a word may stand for any number of files."""
-    literals = [part for part in word.parts if isinstance(part, Literal) and not part.quoted]
-    return any(_WILD.search(each.text) for each in literals if len(each.text) == each.end - each.start)
 
 
 def is_plain(body: Sequence[Statement], scope: Scope) -> bool:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from sbatchlint.bash.expansion.arrays import is_open
+from sbatchlint.bash.expansion.arrays import is_open, is_pattern
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter, LoopFrame
 from sbatchlint.bash.interpreter.decisions import Decisions
-from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_pattern, is_plain, is_straight
+from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_plain, is_straight
 from sbatchlint.bash.state import LOOP, State, join
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
