@@ -27,6 +27,7 @@ from sbatchlint.analysis.launch.repeatable import is_repeatable, is_repeatable_s
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span, insert
 from sbatchlint.job.gpus import step_gpus
+from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.regex import Regex
@@ -94,10 +95,10 @@ def _consequence(step: Step, launch: Launch) -> str:
 
 def _advice(job: Job, step: Step, reason: Span) -> str:
     option = task_option_at(step, reason)
-    settings = [each for each in map(job.request.setting, ("ntasks-per-node", "ntasks")) if each is not None]
+    settings = [each for each in map(step.request.setting, ("ntasks-per-node", "ntasks")) if each is not None]
     names = [option.name] if option else [each.name for each in settings]
     if not option and reason not in [each.span for each in settings] or "ntasks" in names and step.nodes is None:
-        return "give srun `--ntasks=$SLURM_NNODES --ntasks-per-node=1`"
+        return f"give srun `--ntasks={step.nodes if job.request.heterogeneous else '$SLURM_NNODES'} --ntasks-per-node=1`"
     options = {"ntasks-per-node": "`--ntasks-per-node=1`", "ntasks": f"`--ntasks={step.nodes}`"}
     return "set " + " and ".join(options[name] for name in names)
 
@@ -119,7 +120,7 @@ def _fix(job: Job, launches: list[tuple[Step, Launch]], reason: Span) -> Fix | N
     steps = list(by_place.values())
     if any(task_option_at(step, reason) is not None for step in steps):
         return _change_option(job, steps[0]) if len(steps) == 1 else None
-    return _change_directive(job, reason) or _add_options(job, steps)
+    return _change_directive(job, steps[0].request, reason) or _add_options(job, steps)
 
 
 def _change_option(job: Job, step: Step) -> Fix | None:
@@ -147,15 +148,14 @@ def _runs_only_launchers(job: Job, step: Step) -> bool:
     return bool(launchers) and all(each in related or is_repeatable(each) for each in step.program)
 
 
-def _change_directive(job: Job, reason: Span) -> Fix | None:
-    """The fix in the directives: `--ntasks-per-node=8` becomes 1, where nothing else in the job needs the tasks."""
-    request = job.request
+def _change_directive(job: Job, request: Request, reason: Span) -> Fix | None:
+    """The fix in the directives: `--ntasks-per-node=8` becomes 1, where nothing else in the component needs the tasks."""
     if not request.directives.certain or request.has_any_option(OTHER_COUNTS):
         return None
     if READS_TASKS.search(job.source.text) or any(each.launcher.kind == "mpi" for each in job.launches):
         return None
     for step in job.steps:
-        if step.geometry.several is False:
+        if step.geometry.several is False or step.has_known_component and step.request.component != request.component:
             continue
         if step.geometry.several is None or not (_runs_only_launchers(job, step) or is_repeatable_step(step)):
             return None
@@ -196,7 +196,7 @@ def _change_directive(job: Job, reason: Span) -> Fix | None:
 
 def _add_options(job: Job, steps: list[Step]) -> Fix | None:
     """The fix that gives only these steps one task per node."""
-    if any(job.request.has_option(name) for name in ("gpus-per-task", "tres-per-task")):
+    if job.request.heterogeneous or any(map(job.request.has_option, ("gpus-per-task", "tres-per-task"))):
         return None
     edits = []
     for step in steps:

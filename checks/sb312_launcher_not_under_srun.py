@@ -65,7 +65,7 @@ def _other_nodes(nodes: int) -> str:
 
 # --- launchers ---------------------------------------------------------------------------------------
 
-KINDS = ("torchrun", "torch.distributed.launch", "accelerate", "swift", "fabric")
+KINDS = ("torchrun", "torch.distributed.launch", "accelerate", "swift", "llamafactory", "fabric")
 
 
 def _is_in_batch_shell(world: LaunchWorld) -> bool:

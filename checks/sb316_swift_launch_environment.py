@@ -1,9 +1,9 @@
-"""The launch variables of ms-swift do not give one training on all nodes and GPUs.
+"""The launch variables of ms-swift or LLaMA-Factory do not give one training on all nodes and GPUs.
 
-`swift sft` and `megatron sft` pass NNODES, NPROC_PER_NODE, NODE_RANK, MASTER_ADDR and MASTER_PORT to torchrun, if they
-are set; torchrun's defaults are one node, one process, node 0 and 127.0.0.1. Without NNODES each node trains on its
+`swift sft`, `megatron sft` and `llamafactory-cli train` pass NNODES, NPROC_PER_NODE, NODE_RANK, MASTER_ADDR and
+MASTER_PORT to torchrun, if they are set; torchrun's defaults are one node, one process, node 0 and 127.0.0.1. Without NNODES each node trains on its
 own, and all of them end with exit status 0. Where every node has rank 0, or waits at 127.0.0.1, all hang until the
-timeout. Without NPROC_PER_NODE only one GPU of each node works.
+timeout. Without NPROC_PER_NODE swift uses only one GPU of each node, LLaMA-Factory all.
 
 early-rank-export reports a rank that the batch shell expands too early (`export NODE_RANK=$SLURM_NODEID`).
 
@@ -15,7 +15,7 @@ may set them, and nodes that train alone may be intended.
 
 ## References
 
-swift/cli/main.py, ms-swift 3.0 to 4.6; torch/distributed/run.py, torch 2.13; runs of torch 2.6 on two hosts;
+swift/cli/main.py, ms-swift 3.0 to 4.6; src/llamafactory/cli.py, LLaMA-Factory 0.9; torch/distributed/run.py, torch 2.13; runs of torch 2.6 on two hosts;
 https://github.com/modelscope/ms-swift/issues/4448
 """
 
@@ -27,19 +27,19 @@ from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert, replace
-from sbatchlint.job.launchers import Setting, Swift
+from sbatchlint.job.launchers import Setting, Swift, TorchrunByVariables
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.worlds import World, by_place, find_worlds
+from sbatchlint.programs import programs_with
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
     "SB316", "swift-launch-environment", severity="error", fix="sometimes", since="0.1.0",
-    when=Launchers("swift"), seen="swift/cli/main.py of 3.0 to 4.6; modelscope/ms-swift#4448",
+    when=Launchers(*programs_with("by-variables")), seen="swift/cli/main.py of 3.0 to 4.6; modelscope/ms-swift#4448",
 )  # fmt: skip
 
-TRAINING = frozenset({"pt", "sft", "rlhf", "dpo", "orpo", "simpo"})
 LOCAL = Regex(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1")
 CHOOSING_GPUS = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
 HEAD_NODE = 'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _faults(job: Job, world: World) -> Iterator[tuple[str, Finding]]:
     """The findings on a launch of swift, each with its kind."""
     launcher, launch = world.launcher, world.launch
-    if not isinstance(launcher, Swift) or launch is None or launcher.method not in TRAINING or not launcher.certain:
+    if not isinstance(launcher, TorchrunByVariables) or launch is None or not launcher.trains or not launcher.certain:
         return
     container = container_of(launch.invocation)
     if container is not None and container.hidden_environment:
@@ -74,7 +74,7 @@ def _faults(job: Job, world: World) -> Iterator[tuple[str, Finding]]:
 
 
 def _node_faults(
-    job: Job, world: World, launch: Launch, launcher: Swift, reaches: bool
+    job: Job, world: World, launch: Launch, launcher: TorchrunByVariables, reaches: bool
 ) -> Iterator[tuple[str, Finding]]:
     expected, started = world.nodes_setting, world.nodes
     nodes = "several nodes" if started is None else f"{started} nodes"
@@ -97,7 +97,7 @@ def _node_faults(
         yield from _rendezvous_faults(job, launch, launcher, reaches)
 
 
-def _rendezvous_faults(job: Job, launch: Launch, launcher: Swift, reaches: bool) -> Iterator[tuple[str, Finding]]:
+def _rendezvous_faults(job: Job, launch: Launch, launcher: TorchrunByVariables, reaches: bool) -> Iterator[tuple[str, Finding]]:
     """The finding on nodes that do not find each other: a static rendezvous needs one address, and node ranks."""
     rendezvous = launcher.rendezvous
     if rendezvous.backend != "static" or launcher.standalone:
@@ -135,15 +135,15 @@ def _is_constant(rank: Setting) -> bool:
 
 
 def _process_faults(
-    job: Job, world: World, launch: Launch, launcher: Swift, reaches: bool
+    job: Job, world: World, launch: Launch, launcher: TorchrunByVariables, reaches: bool
 ) -> Iterator[tuple[str, Finding]]:
     gpus, setting = world.gpus, launcher.setting("nproc_per_node")
     if gpus is None or any(is_set(launch.invocation, name) for name in CHOOSING_GPUS):
         return
-    megatron = launcher.name.startswith("megatron") or "_megatron" in launcher.name
     if setting is None:
         # unless it starts torchrun, swift spreads the model over all GPUs of its single process
-        if reaches and gpus > 1 and (megatron or launcher.setting("nnodes") is not None):
+        alone = isinstance(launcher, Swift) and (launcher.is_megatron or launcher.setting("nnodes") is not None)
+        if reaches and gpus > 1 and alone:
             message = f"`NPROC_PER_NODE` is not set, so `{launcher.name}` uses one of {gpus} GPUs on each node; "
             message += f"write `export NPROC_PER_NODE={gpus}`"
             fix = partial(_fix, job, launch, ["NPROC_PER_NODE"], gpus)
@@ -154,13 +154,13 @@ def _process_faults(
         message = f"`NPROC_PER_NODE` is {number} and a node has {gpus} GPU{'s' if gpus != 1 else ''}: the other "
         message += f"processes fail with `invalid device ordinal`; write {gpus}, or request {number} GPUs"
         yield "processes", _finding(launcher, setting.span, message)
-    elif number is not None and number < gpus and megatron:
+    elif number is not None and number < gpus and (not isinstance(launcher, Swift) or launcher.is_megatron):
         message = f"`NPROC_PER_NODE` is {number}, so the other GPUs of {gpus} on each node stay idle; write {gpus}"
         yield "processes", _finding(launcher, setting.span, message, "warning")
 
 
 def _finding(
-    launcher: Swift, place: Span, message: str, severity: str | None = None, fix: partial[Fix | None] | None = None
+    launcher: TorchrunByVariables, place: Span, message: str, severity: str | None = None, fix: partial[Fix | None] | None = None
 ) -> Finding:
     related = [] if place == launcher.span else [(launcher.span, "started here")]
     return Finding(place, message, severity, related, fix)
@@ -205,7 +205,7 @@ def _fix(job: Job, launch: Launch, names: list[str], processes: int | None = Non
 def _has_all(names: list[str], processes: int | None, changed: Launch) -> bool:
     """Whether a launch has these variables after an edit."""
     launcher = changed.launcher
-    if not isinstance(launcher, Swift) or not launcher.spawns:
+    if not isinstance(launcher, TorchrunByVariables) or not launcher.spawns:
         return False
     if "NPROC_PER_NODE" in names and launcher.processes_per_task != processes:
         return False

@@ -97,7 +97,7 @@ def _finding(job: Job, world: LaunchWorld, port: Port, found: str, other: Launch
         fix = _standalone(job, world.launch)
     elif kind == "accelerate":
         advice = "write `--main_process_port 0`, which takes a free one"
-    elif kind == "swift":
+    elif world.launcher.is_a("by-variables"):
         advice = "give each a MASTER_PORT of its own"
     tested = depends_on_test(world.invocation) or other is not None and depends_on_test(other.invocation)
     return Finding(

@@ -124,7 +124,7 @@ class Lost:
             sign = rank_sign(job, command) if several and python is not None else None
             if launcher is not None:
                 wanted += [name for name in launcher.variables.values() if name in own]
-                if launcher.kind == "swift":
+                if launcher.is_a("by-variables"):
                     wanted += [name for name in ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR") if name in own]
             elif sign is not None and sign.kind in ("slurm-launcher", "lightning"):
                 wanted += RANKS

@@ -82,15 +82,14 @@ def spread(string: str | None) -> str | None:
 def _is_complete(step: SrunWords, request: Request, versions: Range) -> bool:
     """Whether the number of tasks is not inherited from the first component.
 
-    srun reads SLURM_NTASKS if there is no SLURM_NTASKS_HET_GROUP_1. Since 23.02, --ntasks-per-node sets neither (live
-    runs of 23.11, 24.11 and 26.05).
+    srun reads SLURM_NTASKS if there is no SLURM_NTASKS_HET_GROUP_1. --ntasks-per-node sets both (a live run of 22.05),
+    since 23.02 neither (of 23.11, 24.11 and 26.05).
     """
     if "ntasks" in step.options or request.has_option("ntasks") or versions.all_before("23.02"):
         return True
     directives = request.directives
     options = {each.name for number in range(directives.components) for each in directives.settings_for(number)}
-    counting = set(COUNTING_OPTIONS) - ({"ntasks-per-node"} if versions.all_since("23.02") else set())
-    return directives.certain and counting.isdisjoint(options)
+    return directives.certain and (set(COUNTING_OPTIONS) - {"ntasks-per-node"}).isdisjoint(options)
 
 
 UNKNOWN = Geometry(None, None, None, None, None)

@@ -377,6 +377,6 @@ def _variable_consumer(name: str, launcher: Launcher | None, question: Question,
         return "text"
     if name not in RANK_VARIABLES:
         return "rank"
-    if launcher is not None and launcher.spawns and launcher.kind != "swift" and not name.endswith("DEVICES"):
+    if launcher is not None and launcher.spawns and not launcher.is_a("by-variables") and not name.endswith("DEVICES"):
         return "rank" if name == "PET_NODE_RANK" else "ignored"
     return "rank"

@@ -51,7 +51,13 @@ _TOOLS: dict[str, tuple[str, str | None]] = {
     "rocprofv3": (STRONG, "amd"),
     "omniperf": (STRONG, "amd"),
     "vllm": (STRONG, None),
+    "lmdeploy": (STRONG, None),
+    "ns-train": (STRONG, "nvidia"),
+    "pbrun": (STRONG, "nvidia"),
+    "sglang": (STRONG, None),
+    "text-generation-launcher": (STRONG, None),
     "trtllm-serve": (STRONG, "nvidia"),
+    "xtuner": (STRONG, None),
     "trtllm-llmapi-launch": (STRONG, "nvidia"),
     "nvcc": (WEAK, "nvidia"),
     "hipcc": (WEAK, "amd"),
@@ -68,6 +74,12 @@ _FLAG = Regex(r"--(?:use[_-])?(?:cuda|gpu)")
 _COUNT = Regex(r"--(?:num[_-]|n[_-]?)?gpus?")
 _GPU_WORD = Regex(r"(?:cuda|gpu|hip)(?::\d+)?")
 
+# Images that are made for GPUs, and what they are also used for without one.
+GPU_IMAGE = Regex(r"(?:docker:)?(?://)?(?:[^/@]*@)?nvcr\.io[#/]")
+PREPARING = Regex(r"(?i)pre-?proc|prepare|download|tokeni[sz]|convert|dataset|install|import|export|upload|merge")
+# Modules of shifter that bring GPUs or their software into a container.
+_SHIFTER_MODULE = Regex(r"(?:^|,)(?:gpu|cuda\w*|nccl|rocm)(?:[-,].*)?$")
+
 _ENGINES = frozenset({"gmx", "gmx_mpi", "lmp", "lmp_mpi", "namd2", "namd3"})
 _CUDA_MODULE = Regex(r"(?:.*[/_-])?(cuda|cudatoolkit|cudnn|nccl|nvhpc|cudacore)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
 _ROCM_MODULE = Regex(r"(?:.*[/_-])?(rocm|rccl|amdgpu)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
@@ -78,6 +90,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
     signs: list[Sign] = []
     if container is not None:
         signs.extend(_of_container(container))
+        signs.extend(_of_image(container, argv))
     if launcher is not None:
         signs.extend(_of_launcher(launcher))
     name = basename(argv[0]) if argv else None
@@ -114,7 +127,7 @@ def may_be_sign(name: str) -> bool:
 
 
 def _of_launcher(launcher: Launcher) -> Iterable[Sign]:
-    if not launcher.is_a("per-gpu") and launcher.kind != "swift":
+    if not launcher.is_a("per-gpu", "by-variables"):
         return
     setting = launcher.setting("nproc_per_node")
     if launcher.cpu:
@@ -131,6 +144,8 @@ def _of_container(container: Container) -> Iterable[Sign]:
             yield Sign(STRONG, f"--{option.name} brings NVIDIA GPUs into the container", option.span, "nvidia")
         elif container.kind == "apptainer" and option.name == "rocm" and option.text != "false":
             yield Sign(STRONG, "--rocm brings AMD GPUs into the container", option.span, "amd")
+        elif container.kind == "shifter" and option.name == "module" and _SHIFTER_MODULE.search(option.text or ""):
+            yield Sign(STRONG, f"--module={option.text} brings GPUs into the container", option.span)
         elif container.kind in ("docker", "podman"):
             text = option.text or ""
             if option.name == "gpus" and text not in ("0", "none"):
@@ -142,6 +157,17 @@ def _of_container(container: Container) -> Iterable[Sign]:
             elif option.name == "device" and ("nvidia" in text or text.startswith("/dev/kfd")):
                 vendor = "nvidia" if "nvidia" in text else "amd"
                 yield Sign(STRONG, f"{text} is a GPU device", option.span, vendor)
+
+
+def _of_image(container: Container, argv: Argv) -> Iterable[Sign]:
+    """The sign in an image that is made for GPUs, where it runs a Python program that does more than prepare."""
+    if container.image is None or not GPU_IMAGE.match(shown_text(container.image)):
+        return
+    python = python_command(argv)
+    if python is None or python.kind not in ("script", "module"):
+        return
+    if not any(PREPARING.search(shown_text(word)) for word in argv[python.at : python.after + 2]):
+        yield Sign(STRONG, "a program in an image of NVIDIA's registry", span_of(container.image), "nvidia")
 
 
 def _of_modules(argv: Argv) -> Iterable[Sign]:

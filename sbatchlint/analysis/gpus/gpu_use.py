@@ -8,7 +8,17 @@ from sbatchlint.analysis.directives.continuations import continuations
 from sbatchlint.analysis.directives.invisible_characters import invisible_characters
 from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import swallowed, typo
-from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs, may_be_sign
+from sbatchlint.analysis.gpus.gpu_signs import (
+    GPU_IMAGE,
+    PREPARING,
+    PROCESSORS,
+    STRONG,
+    WEAK,
+    Sign,
+    environment_sign,
+    gpu_signs,
+    may_be_sign,
+)
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
 from sbatchlint.analysis.script.work import Weight, weight
@@ -40,13 +50,10 @@ _GPU_PARTITION = Regex(
 # What a line that sbatch does not read may have requested.
 _ASKING = Regex(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
 _ASKING_GPUS = Regex(r"gres|gpu|[ \t]-G", re.IGNORECASE)
-# Variables that count GPUs, and images that are made for GPUs.
+# Variables that count GPUs.
 _COUNT_NAME = Regex(
     r"(?i)(?:(?:num|n|nb|max|total)_?)?(?:gpus|gpus?_(?:per|on|a)_\w+|gpu_?(?:count|num))|(?:num|n|nb)_?gpu|devices_per_node"
 )
-_GPU_IMAGE = Regex(r"(?:docker://)?nvcr\.io[#/]")
-# What such an image is also used for without a GPU.
-_PREPARING = Regex(r"(?i)pre-?proc|prepare|download|tokeni[sz]|convert|dataset|install")
 # Commands that inspect GPUs or prepare for them, but do not use them.
 LOOKING = frozenset(
     ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
@@ -200,14 +207,14 @@ def _hints_of_step(step: Step) -> Iterator[Sign]:
                     yield Sign(_HINT, f"{expansion.name} counts GPUs", span_of(field))
         container = container_of(command)
         if container is not None and container.image is not None:
-            if _GPU_IMAGE.match(shown_text(container.image)) and not _only_prepares(step):
+            if GPU_IMAGE.match(shown_text(container.image)) and not _only_prepares(step):
                 yield Sign(_HINT, "an image of NVIDIA's registry", span_of(container.image))
 
 
 def _only_prepares(step: Step) -> bool:
     programs = step_programs(step)
     words = [" ".join(map(shown_text, each.argv[:3])) for each in programs]
-    return bool(words) and all(map(_PREPARING.search, words))
+    return bool(words) and all(map(PREPARING.search, words))
 
 
 def _counts_gpus(each: VariableAssignment) -> bool:

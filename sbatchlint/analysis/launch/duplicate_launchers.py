@@ -59,7 +59,7 @@ def _is_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
 def _fills_node(launch: Launch, step: Step) -> bool:
     """Whether a launcher with an unknown number of workers is meant to be alone on its node."""
     launcher = launch.launcher
-    if not launcher.is_a("joins") and launcher.kind != "swift":
+    if not launcher.is_a("joins", "by-variables"):
         return True
     setting = launcher.setting("nproc_per_node", "num_processes")
     if setting is None or setting.value is None:

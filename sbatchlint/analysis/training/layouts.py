@@ -244,7 +244,7 @@ def _of_launch(job: Job, launch: Launch) -> Layout | None:
     launcher = launch.launcher
     words = launcher.program_words
     if isinstance(launcher, Swift):
-        if not launcher.name.split()[0].startswith("megatron") and "_megatron" not in launcher.name:
+        if not launcher.is_megatron:
             return None
         layout = _read(job, launch.invocation, len(words) - 1, "swift") if launcher.certain else None
         if layout is not None and launcher.method == "export":

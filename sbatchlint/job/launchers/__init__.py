@@ -11,7 +11,7 @@ from sbatchlint.job.launchers.deepspeed import DeepSpeed
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting
 from sbatchlint.job.launchers.mpi import Mpi
 from sbatchlint.job.launchers.python import Python, is_interpreter, is_python, python_command, python_of
-from sbatchlint.job.launchers.swift import Swift
+from sbatchlint.job.launchers.swift import Swift, TorchrunByVariables
 from sbatchlint.job.launchers.torchrun import Torchrun
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.text import Span
@@ -26,6 +26,7 @@ __all__ = [
     "Setting",
     "Swift",
     "Torchrun",
+    "TorchrunByVariables",
     "is_interpreter",
     "is_python",
     "may_launch",
@@ -46,13 +47,16 @@ _FILES = {
 _FILE_NAMES = frozenset(path.rpartition("/")[2] for path in _FILES)
 
 # The modules of rare launchers, by command. A module is imported only if a script calls its command, which saves the
-# time for six modules; the function in it has the name of the command.
+# time for six modules; the function in it has the name of the command, with `_` for `-`.
 _RARE = {
+    "axolotl": "axolotl",
     "colossalai": "colossalai",
     "composer": "composer",
     "fabric": "fabric",
     "ft_launcher": "ft_launcher",
     "horovodrun": "horovod",
+    "llamafactory-cli": "swift",
+    "lmf": "swift",
     "ray": "ray",
     "torchpack": "horovod",
     "tune": "fabric",
@@ -62,12 +66,14 @@ _NAMES = programs_with("mpi").union(
     _RARE, ("accelerate", "accelerate-launch", "deepspeed", "deepspeed.pt", "ds", "megatron", "swift", "torchrun")
 )
 _RARE_MODULES = {
+    "axolotl.cli.main": "axolotl",
     "colossalai.cli": "colossalai",
     "composer": "composer",
     "composer.cli.launcher": "composer",
     "horovod.run": "horovodrun",
     "horovod.runner.launch": "horovodrun",
     "lightning.fabric.cli": "fabric",
+    "llamafactory.cli": "llamafactory-cli",
     "nvidia_resiliency_ext.fault_tolerance.launcher": "ft_launcher",
     "ray.scripts.scripts": "ray",
 }
@@ -164,7 +170,7 @@ def _named(
 
 def _rare(base: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
     """A rare launcher, whose module is imported only now."""
-    read = getattr(import_module(f"{__name__}.{_RARE[base]}"), base)
+    read = getattr(import_module(f"{__name__}.{_RARE[base]}"), base.replace("-", "_"))
     found: Launcher | None = read(name, argv, index, after, span, environment)
     return found
 
