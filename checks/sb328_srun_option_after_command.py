@@ -166,11 +166,11 @@ def _unread(job: Job, step: Step, start: int, shell: Invocation, of_string: bool
 
 def _custom_program(job: Job, step: Step, last: Invocation, after: int, first: int) -> Finding | None:
     """The finding on options after a program that hardly any program has."""
-    names = " ".join(last.words[after : after + 3])
-    if SUBMITTING.search(names.lower()):
+    at_options = _option_words(last, after + 1, len(last.argv), OF_SRUN)
+    if not at_options or SUBMITTING.search(" ".join(last.words[after : min(after + 3, at_options[0])]).lower()):
         return None
     found = []
-    for at in _option_words(last, after + 1, len(last.argv), OF_SRUN):
+    for at in at_options:
         name, equals, _ = shown_text(last.argv[at])[2:].partition("=")
         value = last.argv[at] if equals else last.argv[at + 1] if at + 1 < len(last.argv) else ()
         from_job = any(each.name.startswith(("SLURM_", "$((")) for each in expansions(value))

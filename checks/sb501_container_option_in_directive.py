@@ -1,9 +1,11 @@
-"""A pyxis option such as `--no-container-mount-home` in a directive is refused by sbatch, or applied to every step.
+"""A pyxis option such as `--no-container-mount-home` for sbatch or salloc is refused, or applied to every step.
 
 pyxis adds `--container-…` to srun. sbatch accepts these options only where pyxis 0.12 or newer is installed with its
 sbatch support enabled: elsewhere it prints `sbatch: unrecognized option '--no-container-mount-home'`, and nothing is
 submitted. Where it accepts the option, pyxis complains that it ignores it (the batch script does not run in a
 container), complains again at each srun without a container, and then applies it to all the others.
+
+The same holds for options on the command line of sbatch and salloc, whether in a script for the login node or in a job.
 
 Tell sbatchlint which of the two applies to your site with `pyxis-in-sbatch`: false makes this an error, true advice.
 With `--container-image` in a directive the batch script itself runs in a container, which batch-script-in-container
@@ -12,7 +14,8 @@ reports.
 ## Fix
 
 Moves the option from the directive to each srun with a container that has neither it nor its opposite. Safe where all
-of these are written out in the file. Unsafe where an srun may have unknown options, or none has a container.
+of these are written out in the file. Unsafe where an srun may have unknown options, or none has a container. There is
+no fix for a command line.
 `--container-save` is never moved to several steps: each would write the same file.
 
 ## References
@@ -25,25 +28,28 @@ from collections.abc import Collection, Iterator, Sequence
 from sbatchlint.analysis.editing.options import add_step_option, knows_all_steps
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, quoted, remove
 from sbatchlint.job.containers import PYXIS_OPTIONS, opposite
+from sbatchlint.job.programs import commands_named
+from sbatchlint.job.srun import options_of
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal
-from sbatchlint.triggers import Options
+from sbatchlint.triggers import Commands, Options
 
 CARD = Card(
     "SB501", "container-option-in-directive", severity="warning", fix="sometimes", since="0.1.0",
-    when=Options("container-*", "no-container-*"), seen="runs of pyxis 0.24 on Slurm 22.05; Azure/az-hop#1023",
+    when=Options("container-*", "no-container-*") | Commands("sbatch", "salloc"), seen="runs of pyxis 0.24 on Slurm 22.05; Azure/az-hop#1023",
 )  # fmt: skip
 
 # By the setting `pyxis-in-sbatch`: whether sbatch accepts the options of pyxis.
 EFFECTS = {
-    None: ("belongs to srun: sbatch refuses it or gives it to every step", "warning"),
-    False: ("belongs to srun, and sbatch refuses the script", "error"),
-    True: ("in a directive goes to every step, and those without a container complain", "info"),
+    None: ("belongs to srun: {} refuses it or gives it to every step", "warning"),
+    False: ("belongs to srun, and {} refuses it, so that nothing starts", "error"),
+    True: ("given to {} goes to every step, and those without a container complain", "info"),
 }
 
 
 def check(job: Job) -> Iterator[Finding]:
+    yield from _on_command_lines(job)
     settings = [each for each in job.directives.settings if each.name in PYXIS_OPTIONS]
     if any(each.name in ("container-image", "container-name") for each in settings):
         return
@@ -53,11 +59,26 @@ def check(job: Job) -> Iterator[Finding]:
     for setting in settings:
         yield Finding(
             setting.span,
-            f"--{setting.name} {effect}; give it to {_listed(places.values())}",
+            f"--{setting.name} {effect.format('sbatch')}; give it to {_listed(places.values())}",
             severity=severity,
             related=[(span, "this srun starts a container") for span in list(places)[:3]],
             fix=_fix(job, setting, targets),
         )
+
+
+def _on_command_lines(job: Job) -> Iterator[Finding]:
+    """The findings on the options of each sbatch and salloc, also where these stand in an array or a variable."""
+    effect, severity = EFFECTS[job.site.pyxis_in_sbatch]
+    for command in commands_named(job, "sbatch", "salloc"):
+        if not any("container" in word for word in command.words):
+            continue
+        options = options_of(command, command.name or "", job.versions, job.site)
+        if "container-image" in options or "container-name" in options:
+            continue
+        for option in options.values():
+            if option.name in PYXIS_OPTIONS:
+                message = f"--{option.name} {effect.format(command.name)}; give it to {_listed(())}"
+                yield Finding(option.span, message, severity=severity)
 
 
 def _listed(line_numbers: Collection[int]) -> str:
