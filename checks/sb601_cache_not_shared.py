@@ -6,7 +6,8 @@ iterator`). /tmp and the local disks belong to one node each, and a path inside 
 to one container. Other caches are only filled again on every node.
 
 The severity follows the variable: an error for NEMO_HOME and NEMO_DATASETS_CACHE, a warning for MODELSCOPE_CACHE and
-HF_DATASETS_CACHE, advice for those that only cost time (HF_HOME, UV_CACHE_DIR …). Program options count like variables:
+HF_DATASETS_CACHE, advice for those that only cost time (HF_HOME, UV_CACHE_DIR …), a warning where these lie in a
+container, which is thrown away with all that was downloaded or built. Program options count like variables:
 an error for Megatron's `--data-cache-path`, a warning for `--packing_cache`, advice for any other `--cache-dir`. A
 value that is only the default of `${NAME:-…}` is at most a warning. The settings `shared-paths` and `local-paths` say
 which folders are shared.
@@ -74,13 +75,14 @@ def check(job: Job) -> Iterator[Finding]:
             if cache.name == "NEMO_HOME" and "NEMO_DATASETS_CACHE" in shared or _is_filled_on_nodes(job, cache):
                 continue
             severity, consequence = CACHES.get(cache.name) or OPTIONS.get(cache.name, _OTHERS)
-            if cache.default and severity == "error":
+            in_container = cache.location.kind != NODE_LOCAL
+            if cache.default and severity == "error" or in_container and cache.name in CACHES and severity == "info":
                 severity = "warning"
             path, neighbour = job.source.slice(cache.span), _near_shared_cache(job, cache)
             fix = None
             if cache.name in CACHES and neighbour is not None and not cache.default and not set("$ ") & set(path):
                 fix = Fix("keep it beside the other cache", [replace(cache.span, neighbour)])
-            own = "is private to" if cache.location.kind == NODE_LOCAL else "lies in the container of"
+            own = "lies in the container of" if in_container else "is private to"
             yield Finding(
                 cache.span,
                 f"`{cache.name}` {own} each of the {step.nodes} nodes ({cache.location.reason}): {consequence}; use a "

@@ -3,7 +3,8 @@
 Without NEMO_HOME (or NEMO_DATASETS_CACHE) NeMo and Megatron Bridge prepare datasets below the home folder, which inside
 a container is the container's own on every node: what one node packs is missing on the others. Without MODELSCOPE_CACHE
 each node of a swift job downloads its own copy, and uv without UV_CACHE_DIR rebuilds its packages in every container
-and fills the container's root file system; these two only cost time, and are advice.
+and fills the container's root file system; these two only cost time, and are advice. uv on several nodes is a warning
+where the home folder is certainly not mounted.
 
 The variable may also come from the environment of the submitting shell, which the script does not show.
 
@@ -60,6 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
                 if program is not None and program.complete and not _is_nemo(program):
                     continue
                 severe = name == "NEMO_HOME" and not (container is not None and container.home_mounted)
+                severe = severe or name == "UV_CACHE_DIR" and _builds_on_nodes(step, command, container)
                 yield Finding(
                     command.name_span,
                     f"`{name}` is not set: {CONSEQUENCE[name]}; export `{name}` with a folder that all nodes see",
@@ -83,6 +85,13 @@ def _unset_caches(job: Job, step: Step, command: Invocation, container: Containe
     if container is not None and shown_text(command.argv[0]).rpartition("/")[2] == "uv":
         if not _is_named(command, container, "UV_CACHE_DIR", "UV_NO_CACHE") and "--cache-dir" not in line:
             yield "UV_CACHE_DIR"
+
+
+def _builds_on_nodes(step: Step, uv: Invocation, container: Container | None) -> bool:
+    """Whether uv installs packages in a new container on each of several nodes, where no home folder is mounted."""
+    if step.several_nodes is not True or container is None or container.home_mounted is not False:
+        return False
+    return container.name is None and "--no-sync" not in uv.words and bool({"sync", "pip", "run"} & set(uv.words[1:]))
 
 
 def _names(line: str, *parts: str) -> bool:
