@@ -220,6 +220,10 @@ _WORD = Regex(
     2,  # re.IGNORECASE
 )
 _CROSSES = Regex(r"(?:[a-z]{2,6}[-_])?(?:X{3,}|x{4,})")
+# In East Asian languages: "your …", "replace …", "fill in …"; and any word of them in place of an address.
+_EASTERN = Regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_EASTERN_WORD = Regex(r"(?:你的|您的|請?替[换換]|请?替换|填[写寫入]|请填|あなたの|여기에).*")
+_ADDRESS = Regex(r"(?i)-*(?:.*[-_])?(?:addr(?:ess)?|host(?:name)?|endpoint|ip|server|url)")
 _PARTS = Regex(r"[^/:=,@\s\"']+")
 
 _USES = {"source": "source", ".": "source", "cd": "folder", "pushd": "folder"}
@@ -276,7 +280,9 @@ def _code(job: Job) -> str:
 @lru_cache(maxsize=1)  # for all jobs in a file
 def _may_have_signs(text: str) -> bool:
     small = text.lower()
-    return any(map(small.__contains__, _SIGN_STRINGS)) or _ANGLED.search(text) is not None
+    if any(map(small.__contains__, _SIGN_STRINGS)) or _ANGLED.search(text) is not None:
+        return True
+    return not text.isascii() and _EASTERN.search(text) is not None
 
 
 _ORDER = ("environment", "argument", "login", "image", "folder", "source", "run")
@@ -332,13 +338,17 @@ def _in_field(field: Pieces, owner: str) -> list[tuple[str, Span, str]]:
         size = 1 if text is None else len(text)
         if text and not any_text:
             found.extend(_in_piece(piece, text, whole, at))
+            if not text.isascii() and _EASTERN.search(text):
+                found.extend(_in_eastern(piece, text, owner))
         at += size
     return found
 
 
 @lru_cache(maxsize=4096)  # most scripts have the same words
 def _has_signs(word: str) -> bool:
-    return "\n" not in word and _SIGNS.search(word) is not None  # several lines are prose, or a program
+    if "\n" in word:
+        return False  # several lines are prose, or a program
+    return _SIGNS.search(word) is not None or not word.isascii() and _EASTERN.search(word) is not None
 
 
 def _in_piece(piece: Piece, text: str, whole: str, at: int) -> list[tuple[str, Span, str]]:
@@ -360,6 +370,15 @@ def _in_piece(piece: Piece, text: str, whole: str, at: int) -> list[tuple[str, S
         if (_WORD.fullmatch(word) or _CROSSES.fullmatch(word)) and "path/to" not in text:
             found.append(("blank", _place(piece, *match.span()), word))
     return found
+
+
+def _in_eastern(piece: Piece, text: str, owner: str) -> list[tuple[str, Span, str]]:
+    """The placeholders in an East Asian language."""
+    return [
+        ("blank", _place(piece, *match.span()), match.group())
+        for match in _PARTS.finditer(text)
+        if _EASTERN_WORD.fullmatch(match.group()) or _ADDRESS.fullmatch(owner) and _EASTERN.search(match.group())
+    ]
 
 
 def _place(piece: Piece, start: int, end: int) -> Span:

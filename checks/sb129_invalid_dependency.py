@@ -5,7 +5,7 @@ The controller answers `Batch job submission failed: Job dependency problem`, an
 expand; several are joined by `,` (all) or `?` (any), which from 25.11 on cannot be mixed.
 
 A job id alone is the old form, and means afterany: `afterok:1,2` is `afterok:1,afterany:2`, and the job starts even if
-job 2 failed.
+job 2 failed. A dependency without any type (`--dependency=$JOB`) is only advice: perhaps that is meant.
 
 ## Fix
 
@@ -21,15 +21,22 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_values
+from sbatchlint.bash.values import Pieces, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.programs import commands_named
+from sbatchlint.job.srun import options_of
 from sbatchlint.slurm.grammar.dependencies import DependencyFault, parse
 from sbatchlint.slurm.rewriting import replacement
-from sbatchlint.triggers import Options, Refused
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands, Options, Refused
 
 CARD = Card(
     "SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0", alone=True,
-    when=Options("dependency") | Refused("dependency"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
+    when=Options("dependency") | Refused("dependency") | Commands("sbatch"),
+    seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
+
+_JOB = Regex(r"[1-9]\d*")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -40,6 +47,26 @@ def check(job: Job) -> Iterator[Finding]:
             advice = "use only `,` or only `?`"
         yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix)
     yield from _bare_jobs(job)
+    for setting in job.directives.settings:
+        if setting.name == "dependency" and _JOB.fullmatch(setting.text or ""):
+            yield Finding(setting.value_span or setting.span, *_untyped(setting.text))
+    for command in commands_named(job, "sbatch"):
+        option = options_of(command, "sbatch", job.versions, job.site).get("dependency")
+        if option is not None and option.value and (_is_job(option.value) or _JOB.fullmatch(option.text or "")):
+            yield Finding(span_of(command.argv[option.word]), *_untyped(option.text))
+
+
+def _untyped(text: str | None) -> tuple[str, str]:
+    """The message and the severity for a dependency that is only the id of a job."""
+    named = text or "a job id"
+    return f"{named} alone means afterany: the job starts even if that one failed; write `afterok:`, if not", "info"
+
+
+def _is_job(value: Pieces) -> bool:
+    """Whether a value is only what an sbatch printed: the id of a job."""
+    if len(value) != 1 or value[0].expansion is None:
+        return False
+    return any(words and words[0] == "sbatch" for words in value[0].expansion.commands)
 
 
 def _bare_jobs(job: Job) -> Iterator[Finding]:

@@ -7,6 +7,8 @@ two nodes of eight GPUs likewise put fifteen tasks on one node and one on the ot
 This works by luck only if the nodes are so small that no uneven split exists. Eight GPUs for each node are assumed to
 be such a case, and so are tasks with so many CPUs (`--cpus-per-task`) that one more would need over 64 on a node.
 
+Only advice where the total cannot be divided by the number of nodes, and nothing shows what each needs.
+
 ## Fix
 
 Asks for the same number per node: `--gpus-per-node=4` in place of `--gpus=8`, `--ntasks-per-node=8` in addition to
@@ -66,6 +68,9 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
         return
     found = _gpus_needed_per_node(job, nodes, per_node)
     if found is None:
+        if per_node is None and any(step.nodes == nodes and _inherits_gpus(step) for step in job.steps):
+            message = f"{total} GPUs do not divide evenly by {nodes} nodes, so that some get more than others"
+            yield Finding(setting.span, f"{message}; ask for the same number on each with --gpus-per-node", "info")
         return
     place, wanted = found
     advice, fix = "ask for them with --gpus-per-node", None

@@ -4,7 +4,8 @@ The GPUs are idle for the whole job, other jobs wait for them, and the work runs
 is copied, and in PyTorch when the model is never moved to the GPU.
 
 Reported where all programs of the job are next to the script and were read, with their own modules: nothing in them
-mentions CUDA, a GPU or a device, and none of the packages that they import uses GPUs by itself.
+mentions CUDA, a GPU or a device, and none of the packages that they import uses GPUs by itself. A job that only copies,
+or packs files is advice.
 
 ## Fix
 
@@ -20,11 +21,13 @@ from collections.abc import Iterator
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.analysis.launch.serial_programs import SERIAL
 from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job import Phase
+from sbatchlint.job.programs import by_program
 from sbatchlint.job.python.program import PythonProgram, python_program
-from sbatchlint.programs import programs_with
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -34,6 +37,9 @@ CARD = Card(
 
 # Packages that find GPUs without an option.
 _USING_GPUS = frozenset({"cupy", "numba", "xgboost", "lightgbm", "spacy", "timm", "gensim", "sklearn"})
+# What keeps a job alive for somebody who logs in.
+_COPYING = ("copies", "packs", "stores", "files")
+_PATIENT = programs_with("screen", "serves") | {"sleep", "tail", "read", "wait"}
 _WORDS = ("cuda", "gpu", "device", "rocm", "xpu", "nvidia", "nvml", "backend", "subprocess", "ctypes", "system")
 # Commands that prepare a program's environment.
 _PREPARING = UTILITIES | programs_with("installs") | {"activate", "if"}
@@ -42,6 +48,12 @@ _PREPARING = UTILITIES | programs_with("installs") | {"activate", "if"}
 def check(job: Job) -> Iterator[Finding]:
     settings = job.request.gpu_settings()
     if job.request.asks_for_gpus is not True or not settings:
+        return
+    copying = _copying(job)
+    if copying is not None:
+        message = f"{copying.name} uses no GPU, and nothing else here does: what the job asks for is idle"
+        work = [(copying.name_span, "the work of this job")]
+        yield Finding(settings[0].span, f"{message}; remove the request", "info", work)
         return
     programs: list[PythonProgram] = []
     others: list[Invocation] = []
@@ -61,6 +73,17 @@ def check(job: Job) -> Iterator[Finding]:
             settings[0].span,
             f"nothing in {name} uses a GPU: what the job asks for is idle; remove the request, or move the work to it",
         )
+
+
+def _copying(job: Job) -> Invocation | None:
+    """The command that copies or packs files, in a job that does nothing else; None for other jobs."""
+    if _PATIENT & by_program(job).keys():
+        return None
+    works = [each for each in job.invocations if each.parent is None and weight(job, each) is not Weight.NONE]
+    if not all(weight(job, each) is Weight.STAGING and has_trait(each.name, *_COPYING) for each in works):
+        return None
+    unclear = any(each.state.sourced or _shows_gpu_use(each) for each in job.invocations)
+    return None if unclear or not works else works[0]
 
 
 def _shows_gpu_use(command: Invocation) -> bool:

@@ -98,7 +98,8 @@ def _advice(job: Job, step: Step, reason: Span) -> str:
     settings = [each for each in map(step.request.setting, ("ntasks-per-node", "ntasks")) if each is not None]
     names = [option.name] if option else [each.name for each in settings]
     if not option and reason not in [each.span for each in settings] or "ntasks" in names and step.nodes is None:
-        return f"give srun `--ntasks={step.nodes if job.request.heterogeneous else '$SLURM_NNODES'} --ntasks-per-node=1`"
+        nodes = step.nodes if job.request.heterogeneous else "$SLURM_NNODES"
+        return f"give srun `--ntasks={nodes} --ntasks-per-node=1`"
     options = {"ntasks-per-node": "`--ntasks-per-node=1`", "ntasks": f"`--ntasks={step.nodes}`"}
     return "set " + " and ".join(options[name] for name in names)
 
@@ -149,7 +150,7 @@ def _runs_only_launchers(job: Job, step: Step) -> bool:
 
 
 def _change_directive(job: Job, request: Request, reason: Span) -> Fix | None:
-    """The fix in the directives: `--ntasks-per-node=8` becomes 1, where nothing else in the component needs the tasks."""
+    """The fix in the directives: `--ntasks-per-node=8` becomes 1, where nothing else in the component needs 8."""
     if not request.directives.certain or request.has_any_option(OTHER_COUNTS):
         return None
     if READS_TASKS.search(job.source.text) or any(each.launcher.kind == "mpi" for each in job.launches):

@@ -1,9 +1,9 @@
 """The launch variables of ms-swift or LLaMA-Factory do not give one training on all nodes and GPUs.
 
 `swift sft`, `megatron sft` and `llamafactory-cli train` pass NNODES, NPROC_PER_NODE, NODE_RANK, MASTER_ADDR and
-MASTER_PORT to torchrun, if they are set; torchrun's defaults are one node, one process, node 0 and 127.0.0.1. Without NNODES each node trains on its
-own, and all of them end with exit status 0. Where every node has rank 0, or waits at 127.0.0.1, all hang until the
-timeout. Without NPROC_PER_NODE swift uses only one GPU of each node, LLaMA-Factory all.
+MASTER_PORT to torchrun, if they are set; torchrun's defaults are one node, one process, node 0 and 127.0.0.1. Without
+NNODES each node trains on its own, and all of them end with exit status 0. Where every node has rank 0, or waits at
+127.0.0.1, all hang until the timeout. Without NPROC_PER_NODE swift uses only one GPU of each node, LLaMA-Factory all.
 
 early-rank-export reports a rank that the batch shell expands too early (`export NODE_RANK=$SLURM_NODEID`).
 
@@ -15,8 +15,8 @@ may set them, and nodes that train alone may be intended.
 
 ## References
 
-swift/cli/main.py, ms-swift 3.0 to 4.6; src/llamafactory/cli.py, LLaMA-Factory 0.9; torch/distributed/run.py, torch 2.13; runs of torch 2.6 on two hosts;
-https://github.com/modelscope/ms-swift/issues/4448
+swift/cli/main.py, ms-swift 3.0 to 4.6; src/llamafactory/cli.py, LLaMA-Factory 0.9; torch/distributed/run.py, torch
+2.13; runs of torch 2.6 on two hosts; https://github.com/modelscope/ms-swift/issues/4448
 """
 
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ from functools import partial
 
 from sbatchlint.analysis.editing.options import is_proven, lines_before
 from sbatchlint.analysis.expansion.sourced import may_set_variables
-from sbatchlint.bash.trace import is_set
+from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert, replace
 from sbatchlint.job.launchers import Setting, Swift, TorchrunByVariables
-from sbatchlint.job.launches import container_of
+from sbatchlint.job.launches import container_of, entered
 from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.programs import programs_with
 from sbatchlint.source.numbers import is_number
@@ -66,23 +66,35 @@ def _faults(job: Job, world: World) -> Iterator[tuple[str, Finding]]:
         return
     if job.request.heterogeneous or world.isolation or world.starts_per_node != 1:
         return
-    # container-env-not-passed reports variables that are set outside of a container and not passed to it
-    reaches = container is None or container.inherits
     if world.step is not None:
-        yield from _node_faults(job, world, launch, launcher, reaches)
-    yield from _process_faults(job, world, launch, launcher, reaches)
+        yield from _node_faults(job, world, launch, launcher)
+    yield from _process_faults(job, world, launch, launcher)
+
+
+def _stays_outside(launch: Launch, *names: str) -> bool:
+    """Whether one of these variables is set outside of a container that does not get it.
+
+    container-env-not-passed reports those.
+    """
+    container = container_of(launch.invocation)
+    if container is None or container.inherits:
+        return False
+    start = next(each for each in launch.invocation.ancestors() if entered(each) is container)
+    return any(exported(start, name) is not None for name in names)
 
 
 def _node_faults(
-    job: Job, world: World, launch: Launch, launcher: TorchrunByVariables, reaches: bool
+    job: Job, world: World, launch: Launch, launcher: TorchrunByVariables
 ) -> Iterator[tuple[str, Finding]]:
     expected, started = world.nodes_setting, world.nodes
     nodes = "several nodes" if started is None else f"{started} nodes"
     if world.several_nodes and (expected.setting is None or expected.number == 1) and not expected.of_job:
-        effect = f"so each of {nodes} trains a separate copy; write `export NNODES=$SLURM_JOB_NUM_NODES`"
+        container = container_of(launch.invocation)
+        how = "write `export" if container is None or container.inherits else "pass `-e"
+        effect = f"so each of {nodes} trains a separate copy; {how} NNODES=$SLURM_JOB_NUM_NODES`"
         if expected.setting is not None:
             yield "alone", _finding(launcher, expected.setting.span, f"`NNODES` is 1, {effect}")
-        elif reaches:
+        elif not _stays_outside(launch, "NNODES"):
             message = f"`NNODES` is not set, {effect}, and set `NODE_RANK` and `MASTER_ADDR`"
             yield "alone", _finding(launcher, launcher.span, message, fix=partial(_fix, job, launch, ["NNODES"]))
     elif expected.setting is None or not (expected.several or expected.of_job and world.several_nodes):
@@ -94,10 +106,10 @@ def _node_faults(
         message = f"`NNODES` is {expected.number}, but {nodes} start `{launcher.name}`: {effect}"
         yield "count", _finding(launcher, expected.setting.span, f"{message}; write `$SLURM_JOB_NUM_NODES`")
     else:
-        yield from _rendezvous_faults(job, launch, launcher, reaches)
+        yield from _rendezvous_faults(job, launch, launcher)
 
 
-def _rendezvous_faults(job: Job, launch: Launch, launcher: TorchrunByVariables, reaches: bool) -> Iterator[tuple[str, Finding]]:
+def _rendezvous_faults(job: Job, launch: Launch, launcher: TorchrunByVariables) -> Iterator[tuple[str, Finding]]:
     """The finding on nodes that do not find each other: a static rendezvous needs one address, and node ranks."""
     rendezvous = launcher.rendezvous
     if rendezvous.backend != "static" or launcher.standalone:
@@ -115,7 +127,7 @@ def _rendezvous_faults(job: Job, launch: Launch, launcher: TorchrunByVariables, 
         else:
             states.append(f"`{name}` is {setting.text or 0} on every node")
             wrong.append(setting.span)
-    if not names or not reaches and len(wrong) < len(names):
+    if not names or len(wrong) < len(names) and _stays_outside(launch, *names):
         return
     instead = {"NODE_RANK": "`NODE_RANK=$SLURM_NODEID` in the task", "MASTER_ADDR": "`MASTER_ADDR` to the first node"}
     message = f"{' and '.join(states)}, so the rendezvous hangs; set {' and '.join(instead[name] for name in names)}"
@@ -135,7 +147,7 @@ def _is_constant(rank: Setting) -> bool:
 
 
 def _process_faults(
-    job: Job, world: World, launch: Launch, launcher: TorchrunByVariables, reaches: bool
+    job: Job, world: World, launch: Launch, launcher: TorchrunByVariables
 ) -> Iterator[tuple[str, Finding]]:
     gpus, setting = world.gpus, launcher.setting("nproc_per_node")
     if gpus is None or any(is_set(launch.invocation, name) for name in CHOOSING_GPUS):
@@ -143,7 +155,7 @@ def _process_faults(
     if setting is None:
         # unless it starts torchrun, swift spreads the model over all GPUs of its single process
         alone = isinstance(launcher, Swift) and (launcher.is_megatron or launcher.setting("nnodes") is not None)
-        if reaches and gpus > 1 and alone:
+        if gpus > 1 and alone and not _stays_outside(launch, "NPROC_PER_NODE"):
             message = f"`NPROC_PER_NODE` is not set, so `{launcher.name}` uses one of {gpus} GPUs on each node; "
             message += f"write `export NPROC_PER_NODE={gpus}`"
             fix = partial(_fix, job, launch, ["NPROC_PER_NODE"], gpus)
@@ -160,8 +172,9 @@ def _process_faults(
 
 
 def _finding(
-    launcher: TorchrunByVariables, place: Span, message: str, severity: str | None = None, fix: partial[Fix | None] | None = None
-) -> Finding:
+    launcher: TorchrunByVariables, place: Span, message: str, severity: str | None = None,
+    fix: partial[Fix | None] | None = None,
+) -> Finding:  # fmt: skip
     related = [] if place == launcher.span else [(launcher.span, "started here")]
     return Finding(place, message, severity, related, fix)
 

@@ -43,7 +43,7 @@ _ENVIRONMENT_READ = Regex(r"(?:\bENV\{\s*|\benviron\[\s*|\bENVIRON\[\s*|\bENV\[\
 # A default right after the read; the variable that gets the value; and a test of that variable.
 _DEFAULT = Regex(r"\s*\)?\s*(?:\|\||//|or\b|\?)")
 _TARGET = Regex(r"[$@]?\b([A-Za-z_]\w*)\s*=(?![=~])[^=;\n]*\Z")
-_TEST = r"(?:\b(?:if|unless|while|until)\b|\?)[^;\n]{{0,40}}\b{name}\b|\b{name}\s*(?:\|\||//|or\b|\?)"
+_TEST = r"(?:\b(?:if|unless|while|until)\b|\?)[^;{{}}\n]{{0,40}}\b{name}\b|\b{name}\s*(?:\|\||//|or\b|\?)"
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -37,7 +37,8 @@ from sbatchlint.triggers import Commands, Options
 
 CARD = Card(
     "SB501", "container-option-in-directive", severity="warning", fix="sometimes", since="0.1.0",
-    when=Options("container-*", "no-container-*") | Commands("sbatch", "salloc"), seen="runs of pyxis 0.24 on Slurm 22.05; Azure/az-hop#1023",
+    when=Options("container-*", "no-container-*") | Commands("sbatch", "salloc"),
+    seen="runs of pyxis 0.24 on Slurm 22.05; Azure/az-hop#1023",
 )  # fmt: skip
 
 # By the setting `pyxis-in-sbatch`: whether sbatch accepts the options of pyxis.

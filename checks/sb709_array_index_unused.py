@@ -4,8 +4,8 @@ Each task of an array runs the whole script. Where neither the script nor its pr
 tasks do the same at the same time, and usually write the same files.
 
 A warning where the job's programs are known: Python programs of the project whose modules could all be read, and which
-read neither their environment nor anything else that differs. Advice for unknown programs, which may read the index
-themselves.
+read neither their environment nor anything else that differs. So is an array whose tasks all load and save the same
+checkpoint. Advice for other unknown programs, which may read the index themselves.
 
 Not reported: an array whose tasks run one after the other (`%1`), as long runs are continued this way from checkpoints;
 a script that passes its programs anything else that differs between tasks, such as the job's id, a random number or the
@@ -27,8 +27,9 @@ from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.serial_programs import is_serial
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import expansions, shown_text
+from sbatchlint.bash.values import expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.argv import program_options
 from sbatchlint.job.python.program import python_program
 from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
@@ -48,6 +49,10 @@ _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "RANDOM", "SRANDOM", "$", "BASH
 _VARYING = frozenset({"date", "mktemp", "uuidgen", "shuf", "hostname", "squeue", "scontrol", "ls", "find"})
 _QUEUE = Regex(
     r"(?i)(?:^|[\W_])(?:agents?|workers?|clients?|runners?|celery|dask\w*|optuna|queue|consumer|engine)(?:[\W_]|$)"
+)
+# Options that name a checkpoint to save or to load.
+_CHECKPOINT = Regex(
+    r"(?:^|[-_.+])(?:(?P<save>save|output)|load|resume|restore|init)(?:[-_](?:from|dir|path|folder|checkpoint|ckpt))*$"
 )
 _FILE = Regex(r"[\w./-]*\w\.[A-Za-z]\w{0,3}")
 # Names in Python programs that may make tasks differ.
@@ -72,7 +77,11 @@ def check(job: Job) -> Iterator[Finding]:
         return
     span = setting.value_span or setting.span
     related = [(works[0].name_span, "every task runs it")]
-    if None in known:
+    path = next(filter(None, map(_continued, works)), None)
+    if path is not None:
+        message = f"all {array.tasks} tasks of this array load and save {path} at once; to run one after another"
+        yield Finding(span, f"{message}, write `--array={setting.text}%1`", related=related)
+    elif None in known:
         yield Finding(
             span,
             f"all {array.tasks} tasks of this array do the same, unless {_name(works[known.index(None)])} asks for "
@@ -87,6 +96,16 @@ def check(job: Job) -> Iterator[Finding]:
             "take --array away",
             related=related,
         )
+
+
+def _continued(command: Invocation) -> str | None:
+    """The path from which a program loads a checkpoint and to which it saves the next; None without one."""
+    named: dict[str, set[str]] = {}
+    for option, value, _ in program_options(command.argv[1:], _CHECKPOINT.search):
+        text, found = None if value is None else text_of(value), _CHECKPOINT.search(option)
+        if text is not None and "/" in text and found is not None:
+            named.setdefault(text, set()).add("save" if found["save"] else "load")
+    return next((path for path, kinds in named.items() if len(kinds) == 2), None)
 
 
 def _names_index(text: str) -> bool:

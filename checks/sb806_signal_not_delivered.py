@@ -36,6 +36,8 @@ CARD = Card(
 
 # Signals that a process without a handler ignores; see signal(7).
 _HARMLESS = frozenset({"CHLD", "URG", "CONT", "WINCH", "28"})
+# Signals that the batch shell gets too when the time is over.
+_AT_THE_END = frozenset({"TERM", "CONT"})
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -51,6 +53,9 @@ def check(job: Job) -> Iterator[Finding]:
             yield _kills_shell(job, setting, signal)
     elif _starts_no_step(job):
         yield _goes_nowhere(job, setting, signal, waiting)
+    elif job.steps and signal.name not in _AT_THE_END:
+        handling = [each for each in waiting if text_of(each.command.argv[1]) not in ("", "-")]
+        yield from _misses_trap(setting, signal, handling)
 
 
 def _kills_shell(job: Job, setting: Setting, signal: EarlySignal) -> Finding:
@@ -104,6 +109,17 @@ def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list
         fix=None if written[:1] in "rR" else fix,
     )
 
+def _misses_trap(setting: Setting, signal: EarlySignal, waiting: list[Trap]) -> Iterator[Finding]:
+    """The finding on a trap of the batch shell, where only the programs of the steps get the signal."""
+    if waiting:
+        trap = waiting[0].command
+        yield Finding(
+            setting.span,
+            f"without `B:` {signal.name} goes to the programs of the steps, and ends those that do not handle it, but "
+            f"not to the batch shell, whose trap never runs; write `B:{signal.name}@{signal.seconds}`",
+            "warning",
+            related=[(trap.span, "waits for the signal")],
+        )
 
 
 CASES = [

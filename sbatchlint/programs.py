@@ -135,6 +135,7 @@ PROGRAMS = {
     "sftp": "stages copies",
     "tar": "stages repeatable copies packs opens files",
     "unzip": "stages copies opens files",
+    "updatedb": "stages files",
     "zip": "stages packs files",
     # Programs that print, inspect and wait
     ": free true": "minor quick repeatable looks tells",

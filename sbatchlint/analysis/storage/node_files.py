@@ -77,7 +77,8 @@ def _makers(job: Job) -> list[_Maker]:
         elsewhere = words(command) if command.name in ELSEWHERE else []
         if command.phase is Phase.TASK:
             made = made_paths(command)
-            named = [] if command.name in UTILITIES or command.text is not None else named_paths(command)
+            is_program = command.name not in UTILITIES and command.text is None and not command.children
+            named = named_paths(command) if is_program else []
             found.append(_Maker(command.index, elsewhere, [*redirected_paths(command), *made], made, named))
         elif elsewhere:
             found.append(_Maker(command.index, elsewhere, [], [], []))

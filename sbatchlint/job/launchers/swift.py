@@ -5,8 +5,8 @@ simpo) and every `megatron` command run `python -m torch.distributed.run` with N
 MASTER_ADDR and MASTER_PORT as options; a variable that is not exported leaves torchrun's default (or PET_ variable).
 Without NPROC_PER_NODE and NNODES, swift starts one process, and recent releases of megatron refuse to start.
 
-src/llamafactory/cli.py, LLaMA-Factory 0.8 to 0.9: `train` runs torchrun with the same variables if FORCE_TORCHRUN is set
-or there are several GPUs, with as many processes as there are GPUs unless NPROC_PER_NODE is set.
+src/llamafactory/cli.py, LLaMA-Factory 0.8 to 0.9: `train` runs torchrun with the same variables if FORCE_TORCHRUN is
+set or there are several GPUs, with as many processes as there are GPUs unless NPROC_PER_NODE is set.
 """
 
 from sbatchlint.bash.values import shown_text, span_of, text_of
