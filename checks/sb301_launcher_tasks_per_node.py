@@ -21,7 +21,7 @@ https://github.com/NVIDIA/Megatron-LM/issues/1371
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.duplicate_launchers import PER_TASK_GPUS, is_duplicated
+from sbatchlint.analysis.launch.duplicate_launchers import PER_TASK_GPUS, counts_tasks, is_duplicated
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
 from sbatchlint.analysis.launch.repeatable import is_repeatable, is_repeatable_step
 from sbatchlint.bash.values import Phase, expansions
@@ -85,6 +85,8 @@ def _consequence(step: Step, launch: Launch) -> str:
         return "each trains a copy on the same GPUs (torch 2.13), or fails to bind port 29500 (older releases)"
     if rendezvous is None or rendezvous.backend is None:
         return "they compete for the same GPUs and ports"
+    if counts_tasks(launch, step):
+        return "several ranks share each GPU, and NCCL fails with `Duplicate GPU detected`"
     if rendezvous.backend != "static":
         return "ranks share GPUs, or the surplus launchers hang"
     node_rank = [] if launcher.node_rank is None else expansions(launcher.node_rank.value or ())

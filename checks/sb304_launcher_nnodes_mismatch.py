@@ -20,6 +20,7 @@ from functools import lru_cache
 
 from sbatchlint.analysis.editing.options import replace_words
 from sbatchlint.analysis.editing.words import commands_with
+from sbatchlint.analysis.launch.duplicate_launchers import counts_tasks
 from sbatchlint.analysis.launch.literal_counts import literal_digits
 from sbatchlint.analysis.launch.lone_ranks import sign_of_rank
 from sbatchlint.analysis.launch.node_counts import (
@@ -74,7 +75,9 @@ def _is_mismatch(job: Job, world: LaunchWorld) -> bool:
         return False
     if world.isolation == "part" and (expected.least > nodes or world.step.invocation.context.background):
         return False  # the step is smaller than the job, or one of several that may form one world
-    return fills_node(job, world)  # otherwise each task may count as a node
+    if counts_tasks(world.launch, world.step):
+        return False  # each task counts as a node
+    return fills_node(job, world)
 
 
 def _has_one_node(job: Job, world: LaunchWorld) -> bool:

@@ -18,7 +18,7 @@ torch/distributed/run.py; runs of torch 2.6 with several agents on two hosts
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import replace_words
-from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
+from sbatchlint.analysis.launch.duplicate_launchers import counts_tasks, is_duplicated
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import joins_other_nodes, passes_node_id
 from sbatchlint.bash.values import Phase, expansions
@@ -62,7 +62,7 @@ def _wrong_source(job: Job, world: LaunchWorld) -> tuple[str, Span] | None:
     if name == "SLURM_LOCALID" and world.several_nodes is True:
         return name, span
     if name == "SLURM_PROCID" and step.geometry.several is True and is_duplicated(job, world.launch):
-        return name, span
+        return None if counts_tasks(world.launch, step) else (name, span)  # then each task counts as a node
     return None
 
 

@@ -20,6 +20,7 @@ None: the script does not show whether the path or the mount is wrong.
 README of pyxis; enroot's conf/mounts; docker run, `--volume`
 """
 
+import posixpath
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -28,7 +29,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.storage.written_paths import names_output
 from sbatchlint.bash.interpreter.programs import file_name
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, cut, known_prefix, shown_text, span_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, cut, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.containers import Container, Mount
 from sbatchlint.job.launches import container_of, entered
@@ -314,17 +315,20 @@ def _may_hold(sides: _Sides, path: str) -> bool:
 
 
 def _written_elsewhere(job: Job) -> Iterator[Finding]:
-    """Files that the script writes in the folder of submission, and a container reads in another folder of the host."""
-    written: set[str] = set()
+    """Files that the script writes in its folder, and a container reads in another folder of the host."""
+    written: dict[str, str] = {}
+    folder = ""
     for command in job.invocations:
         container = container_of(command)
         if container is None:
-            if command.phase is Phase.BATCH and command.name in ("cd", "pushd"):
-                return
+            if command.phase is Phase.BATCH and command.name in ("cd", "pushd") and not command.context.shell.depth:
+                folder = text_of(command.argv[1]) or "" if len(command.argv) == 2 else ""
+                if folder[:1] != "/" or command.alternatives > 1 or command.context.conditional:
+                    return
             for redirect in command.redirects:
                 name = file_name(redirect.target) if redirect.target and ">" in redirect.operator else None
                 if name is not None and command.stdin is not None and not name.startswith(("/", "\0", "~")):
-                    written.add(name)
+                    written[name] = f"in {posixpath.normpath(folder)}" if folder else "where sbatch runs"
             continue
         if not written or not container.certain or container.workdir is None or command.context.calls:
             continue
@@ -336,12 +340,13 @@ def _written_elsewhere(job: Job) -> Iterator[Finding]:
         if parent is not None and any(each.name == "cd" and each.index < command.index for each in parent.children):
             continue
         for field in command.argv:
-            if file_name(field) in written:
+            place = written.get(file_name(field) or "")
+            if place is not None and place != f"in {posixpath.normpath(source)}":
                 name = shown_text(field).removeprefix("./")
                 yield Finding(
                     span_of(field),
-                    f"`{name}` is written where sbatch runs, but the container on line {job.line(container.span.start)}"
-                    f" sees {_shown(source)} as {_shown(key(container.workdir))}; write {_shown(f'{source}/{name}')}",
+                    f"`{name}` is written {place}, but the container on line {job.line(container.span.start)} sees "
+                    f"{_shown(source)} as {_shown(key(container.workdir))}; write {_shown(f'{source}/{name}')}",
                     related=[(mount.span, "what is mounted")],
                 )
 

@@ -63,9 +63,9 @@ PROGRAMS = {
     "deepspeed.launch fabric": "per-gpu",
     "ft_launcher": "collective",
     "horovod torchpack": "reaches per-gpu",
-    "llamafactory": "ranks per-gpu by-variables collective",
+    "llamafactory": "by-variables ranks per-gpu collective",
     "mpi": "reaches",
-    "swift": "ranks by-variables collective",
+    "swift": "by-variables ranks collective",
     "torch.distributed.launch torchrun": "torch joins ranks per-gpu collective",
     # Programs that start others: on other nodes, as ranks, one after another
     "aprun ibrun jsrun orterun prun": "spreads mpi",

@@ -44,10 +44,12 @@ def _is_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
         return not (isinstance(launcher.nnodes, int) and 1 < launcher.nnodes == step.nodes)
     bound = any(name in step.options or job.request.has_option(name) for name in PER_TASK_GPUS)
     bound = bound or any(is_set(launch.invocation, name) for name in DEVICE_VARIABLES)  # each task chooses its GPUs
-    counts_tasks = _counts_tasks(launch, step)
+    each_task = counts_tasks(launch, step)
+    if workers == "auto":
+        return bound  # even where each task counts as a node: it starts a worker for every GPU of the node
     if not isinstance(workers, int):
-        return bound or counts_tasks or workers is None and not _fills_node(launch, step)
-    if counts_tasks:
+        return bound or each_task or not _fills_node(launch, step)
+    if each_task:
         gpus, starts = job.request.gpus_per_node(), step.tasks_per_node
         return bound or gpus is None or starts is None or workers * starts <= gpus
     if not bound:
@@ -69,7 +71,7 @@ def _fills_node(launch: Launch, step: Step) -> bool:
     return launcher.nnodes is not None and launcher.nnodes == step.nodes
 
 
-def _counts_tasks(launch: Launch, step: Step) -> bool:
+def counts_tasks(launch: Launch, step: Step) -> bool:
     """Whether the launcher's number of nodes is the number of tasks."""
     machines = launch.launcher.machines
     if machines is None or machines.value is None:

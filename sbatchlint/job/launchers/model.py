@@ -7,7 +7,10 @@ from sbatchlint.bash.values import Pieces, cut, text_of
 from sbatchlint.job.argv import Argv, CommandOption, Lookup, Reading, integer, partition
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+
+_COUNTS_GPUS = Regex(r"\$\(\s*(?:(?:nvidia|rocm|amd)-smi\b.*(?:wc -l|grep -\w*c\b)|python.*\bdevice_count\(\))")
 
 
 class Setting(NamedTuple):
@@ -207,14 +210,22 @@ class Launcher:
 
 
 def count(setting: Setting | None) -> int | str | None:
-    """A number of processes, `auto` for the words that mean one per device, None where it is not known."""
+    """A number of processes, `auto` for one per device, None where it is not known."""
     text = None if setting is None else setting.text
     if text is None:
-        return None
+        return "auto" if setting is not None and counts_gpus(setting.value) else None
     if text in ("auto", "gpu", "cpu", "xpu"):
         return "auto"
     number = integer(setting.value if setting else None)
     return number if number is not None and number >= 0 else None
+
+
+def counts_gpus(value: Pieces | None) -> bool:
+    """Whether a value is the number of GPUs that a node, or the job on it, has: `$(nvidia-smi -L | wc -l)`."""
+    if value is None or len(value) != 1 or value[0].expansion is None:
+        return False
+    name = value[0].expansion.name
+    return name == "SLURM_GPUS_ON_NODE" or _COUNTS_GPUS.match(name) is not None
 
 
 def nodes(setting: Setting | None) -> int | tuple[int, int] | Pieces | None:
