@@ -4,8 +4,9 @@
 quoted (`--job-name=My Job`), a list has spaces (`BEGIN, END`), a comment has no `#` (`--time=5 (minutes)`), or an
 optional value has no `=` (`--exclusive user`). No shell reads a directive, so `#SBATCH $OPTIONS` is a stray word too.
 
-Words after an empty word (`--comment ""`), or after `hetjob` on its line, are not even refused: sbatch drops them
-without any message.
+Words after an empty word (`--comment "" --nodes=2`), or after `hetjob` on its line, are not even refused: sbatch drops
+them without any message. The option before the empty word takes the next directive's first word as its value, or is
+refused if none follows.
 
 ## Fix
 

@@ -2,8 +2,8 @@
 
 A script that worked before an upgrade is refused after it: `sbatch: unrecognized option '--workdir=/tmp'`. `--workdir`
 became `--chdir`, `--share` became `--oversubscribe`; `--power` was removed in 24.05, the value of `--get-user-env` in
-25.05, and srun's `--uid` and `--gid` in 23.02. Names that still work for now (`packjob`, `--pack-group`) are only
-pointed out.
+25.05, and srun's `--uid` and `--gid` in 23.02.5. Counts of several features (`--constraint="a*2&b*4"`) need brackets
+from 23.02 on. Names that still work for now (`packjob`, `--pack-group`) are only pointed out.
 
 `slurm-version` says which releases count.
 
@@ -15,19 +15,22 @@ means the same. An option that was removed for good has no fix.
 ## References
 
 sbatch(1), srun(1); release notes of Slurm 19.05 to 25.05; `common_options[]` in src/common/slurm_opt.c, 20.11 to
-26.05; `slurm_verify_cpu_bind()` in src/common/slurm_resource_info.c, 24.11.
+26.05; `slurm_verify_cpu_bind()` in src/common/slurm_resource_info.c, 24.11; `_feature_string2list()` in
+src/slurmctld/job_scheduler.c, 23.02.
 """
 
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.missing_options import MissingOption, missing_options, missing_step_options
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.triggers import Problems, StepOptions, Written
+from sbatchlint.triggers import Problems, Refused, StepOptions, Written
 
 CARD = Card(
     "SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0", alone=True,
-    when=Problems("unknown-option", "unexpected-value") | StepOptions("cpu-bind", "het-group") | Written("dropped"),
+    when=Problems("unknown-option", "unexpected-value") | StepOptions("cpu-bind", "het-group") | Written("dropped")
+    | Refused("constraint"),
 )  # fmt: skip
 
 
@@ -43,10 +46,17 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"--get-user-env takes no value any more, so sbatch refuses the script{when}; drop the value"
             fix = Fix("drop the value", [remove(span)], safe=True) if exact else None
             yield Finding(problem.span, message, job.versions.worst(problem.versions), fix=fix)
+    for setting, refusal in job.directives.refused:
+        if refusal.kind == "constraint" and typo(job.directives, setting) is None:
+            instead = f"; write {refusal.instead}" if refusal.instead else ""
+            when, worst = job.versions.suffix(refusal.versions), job.versions.worst(refusal.versions)
+            message = f"counts of several features need brackets, and slurmctld refuses the job{when}{instead}"
+            yield Finding(setting.value_span or setting.span, message, worst)
     yield from _separators(job)
     for span, missing in missing_step_options(job):
         if missing.kind != "new":
-            message = f"srun has no `{missing.written}` from Slurm {missing.since} on, so the step fails; remove it"
+            since = "23.02.5" if missing.written in ("--uid", "--gid") else missing.since
+            message = f"srun has no `{missing.written}` from Slurm {since} on, so the step fails; remove it"
             yield Finding(span, message, job.versions.worst(missing.absent))
     yield from _steps(job)
 
@@ -141,6 +151,11 @@ CASES = [
         srun ./a.out
         """,
         severity="info",
+    ),
+    Bad(
+        '#!/bin/bash\n#SBATCH --nodes=6\n#SBATCH --constraint=«"a*2&b*4"»\nsrun ./a.out\n',
+        severity="warning",
+        title="counts without brackets",
     ),
     Good("#!/bin/bash\n#SBATCH --chdir=/tmp --oversubscribe --get-user-env\nsrun ./a.out\n"),
     Good(

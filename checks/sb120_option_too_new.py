@@ -1,8 +1,8 @@
 """An option, or a value of one, that the oldest Slurm of the site does not know yet.
 
 `sbatch: unrecognized option '--tres-per-task=cpu:4'`: nothing is submitted, although the script is right for a newer
-release. `--requeue` takes a value, `expedite`, from 25.11 on; counts of several features (`--constraint="a*2&b*4"`)
-need brackets from 23.02 on. Other values that are too new are reported with the values that no release takes.
+release. `--requeue` takes a value, `expedite`, from 25.11 on. Other values that are too new are reported with the
+values that no release takes.
 
 `slurm-version` says which releases the script has to run on; without it those from 22.05 to 26.05 count.
 
@@ -13,13 +13,12 @@ None: an older Slurm has no way to express what a newer option asks for.
 ## References
 
 sbatch(1), srun(1); release notes of Slurm 22.05 to 26.05; `common_options[]` in src/common/slurm_opt.c, 20.11 to
-26.05; `_feature_string2list()` in src/slurmctld/job_scheduler.c, 23.02.
+26.05.
 """
 
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.missing_options import missing_options, missing_step_options
-from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.slurm.versions import DEFAULT
@@ -27,7 +26,7 @@ from sbatchlint.triggers import Problems, Refused
 
 CARD = Card(
     "SB120", "option-too-new", severity="warning", fix="never", since="0.1.0", alone=True,
-    when=Problems("unknown-option", "unexpected-value") | Refused("constraint", "release"),
+    when=Problems("unknown-option", "unexpected-value") | Refused("release"),
     seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
@@ -49,12 +48,6 @@ def check(job: Job) -> Iterator[Finding]:
                 yield _new(job, problem.span, f"`--requeue={value}` came with Slurm 25.11: {refused}")
     for wrong in wrong_values(job, "release"):
         yield _new(job, wrong.span, f"{wrong.fault}; remove it, or set slurm-version if yours is new enough")
-    for setting, refusal in job.directives.refused:
-        if refusal.kind == "constraint" and typo(job.directives, setting) is None:
-            instead = f"; write {refusal.instead}" if refusal.instead else ""
-            when = job.versions.suffix(refusal.versions)
-            message = f"counts of several features need brackets, and slurmctld refuses the job{when}{instead}"
-            yield _new(job, setting.value_span or setting.span, message)
 
 
 def _new(job: Job, span: Span, message: str) -> Finding:
@@ -80,10 +73,6 @@ CASES = [
     ),
     Bad("#!/bin/bash\n#SBATCH -n 8\nsrun «--async» ./a.out\n", title="on srun"),
     Bad("#!/bin/bash\n#SBATCH «--requeue=expedite»\nsrun ./a.out\n", title="a value"),
-    Bad(
-        '#!/bin/bash\n#SBATCH --nodes=6\n#SBATCH --constraint=«"a*2&b*4"»\nsrun ./a.out\n',
-        title="counts without brackets",
-    ),
     Bad(
         "#!/bin/bash\n#SBATCH -n 8 --gpus=4\nsrun --gres-flags=«allow-task-sharing» ./a.out\n",
         title="a value of srun's option",

@@ -3,6 +3,7 @@
 `Invalid --signal specification`: nothing is submitted. The form is `[R|B:]SIGNAL[@SECONDS]`: the name of a signal, with
 SIG or without, or its number; then, after an `@`, how many seconds before the end of the job it is sent, 0 to 65535,
 without a unit. Signals whose names Slurm does not know (SEGV; before 23.11 also CHLD and PIPE) are written as numbers.
+`R:` depends on the site, and is not reported: from 24.11 on the job is refused where PreemptMode is OFF.
 
 ## Fix
 
@@ -10,7 +11,8 @@ Writes the signal that was probably meant: `USR1:60` becomes `USR1@60`, `@5m` be
 
 ## References
 
-sbatch(1); `get_signal_opts()` in src/common/proc_args.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
+sbatch(1); `get_signal_opts()` in src/common/proc_args.c, Slurm 20.11 to 26.05; `_validate_job_desc()` in
+src/slurmctld/job_mgr.c, 24.11 and 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
 from collections.abc import Iterator

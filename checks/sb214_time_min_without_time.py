@@ -1,8 +1,8 @@
-"""`--time-min` without `--time`: the limit stays that of the partition.
+"""`--time-min` without `--time`: the job may get no more than that, or the partition's default.
 
-`--time-min` is the shortest limit that Slurm may set to start the job earlier than with its full `--time`. It is not a
-limit by itself: without `--time` the job gets the partition's default, often its maximum, and waits for a gap of that
-length, or a default that is shorter than it needs ends the job.
+`--time-min` is the shortest limit that Slurm may set to start the job earlier than with its full `--time`. Without
+`--time` the full limit is the partition's default. A job that starts at once gets it; one that waits is started by the
+backfill scheduler with as little as `--time-min`, and ended then.
 
 ## Fix
 
@@ -10,7 +10,8 @@ Writes `--time` in its place. Unsafe: perhaps a longer limit is wanted, in addit
 
 ## References
 
-sbatch(1), --time-min; `_valid_job_part()` and `job_limits_check()` in src/slurmctld/job_mgr.c, Slurm 22.05 to 26.05
+sbatch(1), --time-min; `_valid_job_part()` and `job_limits_check()` in src/slurmctld/job_mgr.c, Slurm 22.05 to 26.05;
+`_attempt_backfill()` in src/plugins/sched/backfill/backfill.c of 24.11; live runs
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ def check(job: Job) -> Iterator[Finding]:
     fix = None
     if setting.written == "--time-min" and job.source.slice(setting.option_span) == setting.written:
         fix = Fix("write --time", [replace(setting.option_span, "--time")])
-    message = "without --time, --time-min leaves the limit at the partition's default"
+    message = "without --time, a job that waits may start with no more than --time-min, and is ended then"
     yield Finding(setting.span, f"{message}; write --time, with --time-min as the least that will do", fix=fix)
 
 

@@ -4,8 +4,8 @@
 node each of the eight tasks starts eight workers: 64 processes compete for eight GPUs. The symptoms depend on the
 rendezvous. Static: one copy binds the port, the others fail with EADDRINUSE, and the remaining ones may train in a
 smaller world than intended. c10d: arbitrary copies form the world, with two ranks on one GPU, and the rest hang.
-`--standalone`: as many identical trainings as tasks, and the job exits with 0; so does torchrun of torch 2.13 without
-`--nnodes` and `--master_port`, as it picks a free port.
+`--standalone`: as many identical trainings as tasks, and the job exits with 0; so does torchrun from torch 2.12 on
+without `--master_port` and with no `--nnodes` but 1, as it picks a free port.
 
 ## Fix
 
@@ -15,7 +15,7 @@ steps need the tasks, the srun itself gets one task per node, which is unsafe to
 
 ## References
 
-torch/distributed/run.py; `initialize_and_process_args()` in src/srun/opt.c, Slurm 22.05 to 26.05;
+torch/distributed/run.py of torch 2.11 to 2.13; `initialize_and_process_args()` in src/srun/opt.c, Slurm 22.05 to 26.05;
 https://github.com/NVIDIA/Megatron-LM/issues/1371
 """
 
@@ -82,7 +82,7 @@ def _consequence(step: Step, launch: Launch) -> str:
         # it takes another port where its own is in use; two that check at the same time clash
         return "each trains a copy on the same GPUs, or fails to bind its port (EADDRINUSE)"
     if launcher.takes_free_port:
-        return "each trains a copy on the same GPUs (torch 2.13), or fails to bind port 29500 (older releases)"
+        return "each trains a copy on the same GPUs (torch 2.12 on), or fails to bind port 29500 (older releases)"
     if rendezvous is None or rendezvous.backend is None:
         return "they compete for the same GPUs and ports"
     if counts_tasks(launch, step):

@@ -3,7 +3,7 @@
 A job with `--ntasks-per-node=8` on 8 nodes has SLURM_NTASKS=64 in its environment, and each srun reads that as `-n 64`.
 An srun with `--ntasks-per-node=1`, meant for a launcher, warns "can't honor --ntasks-per-node set to 1 which doesn't
 match the requested tasks 64", and starts 64 tasks all the same. With an additional `-N`, srun drops the inherited
-number since 23.02, and honours the option. Before that, a step on fewer nodes than the job has, such as one for the
+number since 23.02.5, and honours the option. Before that, a step on fewer nodes than the job has, such as one for the
 workers of Ray next to its head, starts all tasks of the job on these, or is refused for lack of CPUs.
 
 ## Fix
@@ -12,7 +12,7 @@ Adds `--ntasks`, the number of nodes times the tasks on each. Safe: it is what t
 
 ## References
 
-`initialize_and_process_args()` in src/srun/opt.c, Slurm 22.05 to 26.05; live runs of 22.05
+`initialize_and_process_args()` in src/srun/opt.c, Slurm 22.05 to 26.05 (23.02.4 and 23.02.5); live runs of 22.05
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     if requested is None or crowded is None and (inherited is None or requested >= inherited):
         return
     always = step.geometry.ignored is True
-    ignores = "srun ignores" if always else "before 23.02, srun ignores"
+    ignores = "srun ignores" if always else "before 23.02.5, srun ignores"
     setting = step.request.setting("ntasks-per-node") or step.request.setting("ntasks")
     reason, related = "SLURM_NTASKS", []
     if setting is not None:
@@ -124,7 +124,7 @@ CASES = [
         srun -N 2 --ntasks-per-node=2 --ntasks=4 ./setup.sh
         """,
         severity="warning",
-        title="with -N, before 23.02",
+        title="with -N, before 23.02.5",
     ),
     Bad(
         """\

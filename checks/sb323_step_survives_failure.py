@@ -2,8 +2,8 @@
 
 A distributed program hangs in its next collective operation when a rank is gone. srun waits until the other tasks end
 too, at the timeout of NCCL (ten minutes, or never) or the job's time limit. With `--kill-on-bad-exit=1` the first task
-that fails ends the step at once, and the nodes are free. `--no-kill` does the opposite, and disables
-`--kill-on-bad-exit` and `--wait`.
+that fails ends the step at once, and the nodes are free. `--no-kill` keeps the step where a whole node fails; what
+`--kill-on-bad-exit` and `--wait` do about tasks stays the same.
 
 ## Fix
 
@@ -11,7 +11,7 @@ Adds `--kill-on-bad-exit=1`. Safe: it changes nothing unless a task fails. There
 
 ## References
 
-srun(1), --kill-on-bad-exit and --no-kill; live runs on 22.05 to 26.05;
+srun(1), --kill-on-bad-exit and --no-kill; src/srun/launch.c of 26.05; live runs on 22.05 to 26.05;
 https://github.com/PrimeIntellect-ai/prime-rl/pull/2577
 """
 

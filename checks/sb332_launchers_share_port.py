@@ -4,7 +4,7 @@ A launcher for one node makes its workers meet at a port of this node: 29500, un
 launcher there ends with `EADDRINUSE: address already in use`, or joins the rendezvous of the first and disturbs it. So
 several trainings on the GPUs of one node (`&`, a loop, several tasks of a step) need a port each.
 
-From torch 2.13 on, torchrun chooses a free port itself if none is set, and newer releases of accelerate do so if they
+From torch 2.12 on, torchrun chooses a free port itself if none is set, and newer releases of accelerate do so if they
 find their port in use, which two that start together do not; deepspeed never does. `torchrun --standalone` has always
 chosen a free one.
 
@@ -16,7 +16,7 @@ Adds `--standalone` to torchrun. Unsafe: something outside may rely on the port.
 
 ## References
 
-torch/distributed/run.py and static_tcp_rendezvous.py of torch 2.6 and 2.13; commands/launch.py and utils/launch.py of
+torch/distributed/run.py and static_tcp_rendezvous.py of torch 2.6 to 2.13; commands/launch.py and utils/launch.py of
 accelerate 1.15; launcher/runner.py of deepspeed
 """
 
@@ -89,7 +89,7 @@ def _finding(job: Job, world: LaunchWorld, port: Port, found: str, other: Launch
     if kind == "accelerate":
         ends, certain = ends.replace(" fails", " may fail").replace("first fail", "first may fail"), False
     elif not certain:
-        ends = "before torch 2.13 " + ends
+        ends = "before torch 2.12 " + ends
     advice = "give each a `--master_port` of its own"
     fix = None
     if world.launcher.is_a("torch"):

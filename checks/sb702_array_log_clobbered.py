@@ -5,7 +5,8 @@ task truncates the file to which others are writing, and their output ends up an
 left to show why they failed. With `--open-mode=append` nothing is lost, but the lines of all tasks are mixed.
 
 `%a` is the index of a task, `%A` the job id of the array that squeue shows. `%j` makes the names differ too, but its
-number is the job id of each task, which is shown nowhere else: that is advice. `%b`, the index modulo 10, exists from
+number is the job id of each task, which squeue and sacct do not show (`scontrol show job` and `sacct -o JobIDRaw` do):
+that is advice. `%b`, the index modulo 10, exists from
 24.11 on, and gives ten logs at most.
 
 ## Fix

@@ -1,8 +1,11 @@
-"""The folder of `--chdir` does not exist when the job starts, so the job runs in /tmp.
+"""The folder of `--chdir` does not exist when the job starts, so the job runs in /tmp, or does not start.
 
-Slurm does not check the folder when the job is submitted. On the node it tries to change to it, and if that fails, it
-says so in the log, changes to /tmp and starts the script anyway. What the script reads by a relative path is not found,
-and what it writes is left on one node's local disk; the job may well end as COMPLETED.
+Slurm does not check the folder when the job is submitted. With an absolute `--output` it says in the log that it cannot
+change to the folder, changes to /tmp and starts the script anyway. What the script reads by a relative path is not
+found, and what it writes is left on one node's local disk; the job may well end as COMPLETED.
+
+A log with a relative path, or without `--output`, is opened in the folder first. Before 23.02 the job then fails at
+once, with exit code 0:53 and no log. From 23.02 on Slurm makes the folder of the log, and so usually that of the job.
 
 `--chdir` has no patterns: `%j` and `%x` stay unchanged, and a folder with that name is unlikely to exist. A `mkdir` in
 the script comes too late. A folder that is only missing next to the script, and in the project's folders above it, is
@@ -14,7 +17,8 @@ None: create the folder before you call sbatch, or in the script: `mkdir -p DIR 
 
 ## References
 
-sbatch(1), "--chdir"; src/slurmd/slurmstepd/mgr.c, 20.11 to 26.05; live runs of Slurm 22.05 (tests/slurm).
+sbatch(1), "--chdir"; src/slurmd/slurmstepd/mgr.c, 20.11 to 26.05, which sets up the logs before it changes the folder;
+live runs of Slurm 22.05 (tests/slurm).
 """
 
 import os.path

@@ -2,8 +2,8 @@
 
 Arrays that run one task at a time (`--array=0-31%1`) are chains of restarts, and a `scancel` at the end is meant to
 stop the rest once training is done. SLURM_JOB_ID is the task's own id: `scancel $SLURM_JOB_ID` kills the task that has
-just succeeded, and the next ones start anyway. SLURM_ARRAY_JOB_ID is the array's; without a test of the exit status,
-the first crash stops the chain as well.
+just succeeded, and the next ones start anyway. Only in the last task is it the id of the array: that one cancels all
+tasks. SLURM_ARRAY_JOB_ID is the array's; without a test of the exit status, the first crash stops the chain as well.
 
 ## Fix
 
@@ -12,7 +12,7 @@ a test.
 
 ## References
 
-scancel(1); Slurm's guide to job arrays: each task has its own job id.
+scancel(1); Slurm's guide to job arrays; live runs of Slurm 22.05, where the last of three tasks cancelled all three.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def _itself(command: Invocation, name: str) -> Finding:
     word = command.argv[1][0]
     return Finding(
         word.span,
-        f"{name} is this task alone, so it cancels itself and the rest of the array goes on; write "
+        f"{name} is this task alone (but for the last), so it cancels itself and the array goes on; write "
         "`$SLURM_ARRAY_JOB_ID`",
         fix=Fix("cancel the array", [replace(word.span, "$SLURM_ARRAY_JOB_ID")], safe=False),
     )

@@ -1,6 +1,6 @@
 """An srun in a loop over lines reads the remaining lines, and the loop ends after one iteration.
 
-srun passes its standard input on to its first task, whether the program there reads it or not, and so reads it to the
+srun passes its standard input on to all of its tasks, whether their programs read it or not, and so reads it to the
 end. In `while read x; do srun ./work "$x"; done < list` that is the list: the job works on the first line and ends
 COMPLETED.
 

@@ -2,8 +2,9 @@
 
 Standard input of a batch script is /dev/null. `srun --pty bash` runs a shell that reads nothing and ends at once, and
 so do `bash`, `python` and `apptainer shell IMAGE` without a program; `read` returns 1 with an empty value; `salloc`
-waits in the queue for a second allocation, while that of the job is idle; `watch` and `vim` draw a screen into a log
-file; `top` ends with an error; `clear` fails where TERM is not set, which ends a script with `set -e`.
+asks for a second allocation, at once or after a time in the queue, while that of the job is idle; `watch` and `vim`
+draw a screen into a log file; `top` ends with an error; `clear` fails where TERM is not set, which ends a script with
+`set -e`.
 
 Nothing is reported where a test decides whether it runs (`[ -t 0 ]`, `[ -z "$SLURM_JOB_ID" ]`), or where the command
 has its own input.
@@ -128,7 +129,7 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
     name = command.name or ""
     happens, severity = "", "warning"
     if name == "salloc":
-        happens = "salloc waits for a second allocation, while that of the job is idle; start the program with srun"
+        happens = "salloc asks for a second allocation, while that of the job is idle; start the program with srun"
     elif name in ("clear", "reset") and len(words) == 1:
         severity = "info"
         happens = f"`{name}` writes control characters into the log, and fails where TERM is not set; leave it out"

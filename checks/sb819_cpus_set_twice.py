@@ -2,7 +2,8 @@
 
 From 23.11 on sbatch sets both for `--cpus-per-task`, and srun reads both as its own options. Where they differ, it ends
 with `cpus-per-task set by two different environment variables SLURM_CPUS_PER_TASK=8 != SLURM_TRES_PER_TASK=cpu=4`
-before it creates the step. 22.05 and 23.02 do not read them. An srun with its own `--cpus-per-task` ignores both.
+before it creates the step. srun of 22.05 reads neither, and that of 23.02 only SLURM_TRES_PER_TASK. An srun with its
+own `--cpus-per-task` ignores both.
 
 ## Fix
 
@@ -10,8 +11,8 @@ None: `srun --cpus-per-task=8` works the same in every release, but the variable
 
 ## References
 
-`_set_tres_per_task_from_sibling_opt()` of src/common/slurm_opt.c, 23.11 to 26.05;
-https://github.com/scalableminds/webknossos-libs/issues/1483
+`_set_tres_per_task_from_sibling_opt()` of src/common/slurm_opt.c, 23.11 to 26.05; `env_vars[]` of src/srun/opt.c,
+23.02; https://github.com/scalableminds/webknossos-libs/issues/1483
 """
 
 from collections.abc import Iterator

@@ -52,8 +52,8 @@ class Torchrun(Launcher):
     def takes_free_port(self) -> bool:
         """Whether it may meet at a free port of its own node without an option for that.
 
-        It does with one node, the static backend, and neither port nor endpoint, in torch 2.13 (run.py, `run`). Before
-        pytorch/pytorch#175699 the port was 29500.
+        It does with one node, the static backend, and neither port nor endpoint, from torch 2.12 on (run.py, `run`;
+        pytorch/pytorch#175699). Before, the port was 29500.
         """
         rendezvous = self.rendezvous
         if not self.certain or self.standalone or rendezvous.backend != "static" or rendezvous.endpoint is not None:
