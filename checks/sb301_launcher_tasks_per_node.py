@@ -100,7 +100,7 @@ def _advice(job: Job, step: Step, reason: Span) -> str:
     settings = [each for each in map(step.request.setting, ("ntasks-per-node", "ntasks")) if each is not None]
     names = [option.name] if option else [each.name for each in settings]
     if not option and reason not in [each.span for each in settings] or "ntasks" in names and step.nodes is None:
-        nodes = step.nodes if job.request.heterogeneous else "$SLURM_NNODES"
+        nodes = step.nodes if job.request.heterogeneous else "$SLURM_JOB_NUM_NODES"
         return f"give srun `--ntasks={nodes} --ntasks-per-node=1`"
     options = {"ntasks-per-node": "`--ntasks-per-node=1`", "ntasks": f"`--ntasks={step.nodes}`"}
     return "set " + " and ".join(options[name] for name in names)
@@ -223,7 +223,7 @@ def _options_for(job: Job, step: Step) -> str | None:
             return None
         options = f" --ntasks={step.nodes} --ntasks-per-node=1"
     else:
-        options = " --ntasks=$SLURM_NNODES --ntasks-per-node=1"
+        options = " --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
     cpus = job.request.cpus_per_task
     if cpus is not None and step.tasks_per_node is not None:
         options += f" --cpus-per-task={cpus * step.tasks_per_node}"
@@ -273,7 +273,7 @@ CASES = [
         #!/bin/bash
         #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8
         srun ./preprocess
-        srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 torchrun --nnodes=2 --nproc_per_node=8 \
+        srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 torchrun --nnodes=2 --nproc_per_node=8 \
 --rdzv_backend=c10d --rdzv_endpoint=n1:29500 train.py
         """,
         title="another step needs the tasks",

@@ -82,7 +82,7 @@ def _totals(step: Step, per_node: int) -> list[str]:
         # an expression of the job's nodes would also be right for another job, a number is not
         number = None if expansions(nodes.value or ()) else whole(nodes.text)
         return [] if number is None else [str(number * per_node)]
-    expression = "$SLURM_NNODES" if per_node == 1 else f"$((SLURM_NNODES * {per_node}))"
+    expression = "$SLURM_JOB_NUM_NODES" if per_node == 1 else f"$((SLURM_JOB_NUM_NODES * {per_node}))"
     number = step.request.exact_nodes()
     return [expression] if number is None else [expression, str(number * per_node)]
 
@@ -108,8 +108,8 @@ CASES = [
         #!/bin/bash
         #SBATCH --nodes=8
         #SBATCH --ntasks-per-node=8
-        srun --ntasks-per-node=1 --ntasks=$SLURM_NNODES torchrun --nnodes=8 --nproc_per_node=8 --rdzv_backend=c10d \
---rdzv_endpoint=$(hostname):29500 train.py
+        srun --ntasks-per-node=1 --ntasks=$SLURM_JOB_NUM_NODES torchrun --nnodes=8 --nproc_per_node=8 \
+--rdzv_backend=c10d --rdzv_endpoint=$(hostname):29500 train.py
         """,
     ),
     Bad(

@@ -138,7 +138,7 @@ CASES = [
         #SBATCH --nodes=4 --ntasks-per-node=1 --gpus-per-node=8
         export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
         srun torchrun --nnodes=$SLURM_JOB_NUM_NODES --rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID \
---rdzv_endpoint=$MASTER_ADDR:29500 --nproc_per_node=8 train.py
+--rdzv_endpoint=$MASTER_ADDR:$((20000 + SLURM_JOB_ID % 20000)) --nproc_per_node=8 train.py
         """,
     ),
     Bad(

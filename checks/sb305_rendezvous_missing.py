@@ -120,8 +120,8 @@ CASES = [
         #!/bin/bash
         #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
         export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun torchrun --rdzv_endpoint=$MASTER_ADDR:29500 --nnodes=$SLURM_NNODES --nproc_per_node=8 \
---rdzv_backend=c10d train.py
+        srun torchrun --rdzv_endpoint=$MASTER_ADDR:$((20000 + SLURM_JOB_ID % 20000)) --nnodes=$SLURM_NNODES \
+--nproc_per_node=8 --rdzv_backend=c10d train.py
         """,
         title="c10d without an endpoint",
     ),
@@ -159,8 +159,8 @@ CASES = [
         #!/bin/bash
         #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
         export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun torchrun --nnodes=1:2 --rdzv_endpoint=$MASTER_ADDR:29500 --nproc_per_node=8 --rdzv_backend=c10d \
---rdzv_id=$SLURM_JOB_ID train.py
+        srun torchrun --nnodes=1:2 --rdzv_endpoint=$MASTER_ADDR:$((20000 + SLURM_JOB_ID % 20000)) --nproc_per_node=8 \
+--rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID train.py
         """,
         title="elastic: each node is content with itself",
     ),

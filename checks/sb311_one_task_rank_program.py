@@ -3,7 +3,8 @@
 Lightning, Megatron without torchrun, programs with `--launcher slurm` and JAX start no processes themselves under srun:
 each task is a rank, and uses one GPU. With one task per node the other GPUs are idle, or the program waits for ranks
 that nothing starts. Lightning refuses to start where SLURM_NTASKS_PER_NODE differs from `devices`, or is missing with
-several tasks, and hangs with one.
+several tasks. With a single task, and no `--ntasks-per-node`, it neither stops nor waits: one process trains on its
+part of the data (with `devices=2` on 32 of 64 samples), and ends with 0.
 
 ## Fix
 
@@ -13,8 +14,8 @@ them; `--ntasks` becomes `--ntasks-per-node`. Unsafe: the job does not show what
 ## References
 
 https://lightning.ai/docs/pytorch/stable/clouds/cluster_advanced.html;
-https://github.com/Lightning-AI/pytorch-lightning/issues/17252; lightning/fabric/plugins/environments/slurm.py (2.5);
-jax/_src/clusters/slurm_cluster.py
+https://github.com/Lightning-AI/pytorch-lightning/issues/17252; lightning/fabric/plugins/environments/slurm.py (2.6),
+and runs of it; jax/_src/clusters/slurm_cluster.py
 """
 
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB311", "one-task-rank-program", severity="warning", fix="sometimes", since="0.1.0",
+    "SB311", "one-task-rank-program", severity="error", fix="sometimes", since="0.1.0",
     when=Commands("python*", "ipython*", "pypy*", "litgpt"),
 )  # fmt: skip
 
@@ -43,7 +44,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             span,
             _message(job, ranks[0]),
-            "info" if all(each.sign.kind == "jax" for each in ranks) else None,
+            _severity(ranks),
             related=[(each.sign.span, each.sign.words) for each in ranks],
             fix=None if fix is None else Fix(*fix),
         )
@@ -61,14 +62,23 @@ def check(job: Job) -> Iterator[Finding]:
                 yield found
 
 
+def _severity(ranks: list[LoneRank]) -> str:
+    if all(each.sign.kind == "jax" for each in ranks):
+        return "info"
+    told = any(each.sign.kind == "lightning" and each.sign.devices is not None for each in ranks)
+    return "error" if told else "warning"
+
+
 def _message(job: Job, lone: LoneRank) -> str:
     """The message on one task per node, with its consequence."""
     reason, nodes = lone.step.geometry.reason, lone.step.nodes
     starts = "srun" if reason is None else f"`{reason[1]}`"
     one = f"one {lone.invocation.name or 'program'} (line {job.line(lone.invocation.span.start)})"
-    ranks = "rank" if lone.expected == 2 else f"{lone.expected - 1} ranks"
+    alone = lone.step.tasks == 1 and not lone.step.request.has_option("ntasks-per-node")
+    alone = alone and "ntasks-per-node" not in lone.step.options
+    part = "half" if lone.expected == 2 else f"1/{lone.expected}"
     consequence = {
-        "lightning": f"Lightning refuses to start, or waits for the other {ranks}",
+        "lightning": f"it trains on {part} of the data, and ends with 0" if alone else "Lightning refuses to start",
         "jax": "JAX takes one of them for each task, unless it is told otherwise",
     }.get(lone.sign.kind, "the other GPUs stay idle")
     write = f"--ntasks-per-node={lone.expected}"
@@ -145,6 +155,7 @@ CASES = [
         #SBATCH --ntasks-per-node=8
         srun python tools/train.py configs/net.py --launcher slurm
         """,
+        severity="warning",
         title="no number of tasks at all",
     ),
     Bad(
@@ -154,6 +165,7 @@ CASES = [
         srun ./prepare
         srun bash -c 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID python pretrain_gpt.py --bf16'
         """,
+        severity="warning",
         title="another step runs once a node: no fix",
     ),
     Bad(

@@ -8,8 +8,8 @@ node compete for its GPUs and for port 29500. With `--num_nodes=4` and no hostfi
 ## Fix
 
 Starts one runner, where it has a hostfile or the step has one node. Unsafe: the runner must be able to reach the other
-nodes by ssh. On several nodes without a hostfile a person has to choose: a hostfile and one runner, or torchrun, or
-`--no_ssh --node_rank=$SLURM_NODEID` with a hostfile in each task.
+nodes by ssh, which many sites forbid. On several nodes without a hostfile a person has to choose: a hostfile and one
+runner, or torchrun, or `--no_ssh --node_rank=$SLURM_NODEID` with a hostfile in each task.
 
 ## References
 

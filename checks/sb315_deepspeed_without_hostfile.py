@@ -7,7 +7,8 @@ slurm`. The other nodes are allocated and stay idle. With `--num_nodes=4` it sto
 ## Fix
 
 Writes a hostfile of the job's nodes, and passes it to the runner. Unsafe: deepspeed must be able to reach the nodes by
-ssh, or with the launcher that is set.
+ssh, which many sites forbid, or with the launcher that is set. There `srun torchrun` starts the same workers, with one
+task on each node.
 
 ## References
 
@@ -26,7 +27,7 @@ from sbatchlint.programs import has_trait
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
-    "SB315", "deepspeed-without-hostfile", severity="warning", fix="sometimes", since="0.1.0",
+    "SB315", "deepspeed-without-hostfile", severity="error", fix="sometimes", since="0.1.0",
     when=Launchers("deepspeed"), seen="deepspeed/launcher/runner.py of 0.19; deepspeedai/DeepSpeed#2958 and #5221",
 )  # fmt: skip
 
@@ -53,8 +54,8 @@ def check(job: Job) -> Iterator[Finding]:
             effect = "`--num_nodes` above 1 stops it with an error"
         yield Finding(
             runner.span,
-            f"`{runner.name}` has no hostfile, so {effect}; "
-            "write one from `scontrol show hostnames`, and add `--hostfile`",
+            f"`{runner.name}` has no hostfile, so {effect}; run `srun torchrun` on each node, or write a hostfile "
+            "where ssh is allowed",
             fix=_with_hostfile(world, runner),
         )
 

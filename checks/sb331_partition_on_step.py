@@ -2,8 +2,8 @@
 
 Inside a batch job srun starts a step on the nodes of the job. `srun --partition=gpu` does not use another partition,
 `srun --dependency=afterok:7` waits for nothing, and `srun --mail-type=END` sends no mail: srun accepts these options
-and silently ignores them. `--time` is different: it limits the step. Where the value is the job's own, this is only
-advice.
+and silently ignores them, but for `--begin`, of which it prints that it is ignored. `--time` is different: it limits
+the step. Where the value is the job's own, this is only advice.
 
 ## Fix
 
@@ -13,7 +13,7 @@ of its sbatch.
 ## References
 
 srun(1), options that apply to job allocations; `create_job_step()` in src/srun/libsrun/launch.c of 22.05 and
-src/srun/launch.c of 26.05, which do not send them
+src/srun/launch.c of 26.05, which do not send them; live runs of 22.05
 """
 
 from collections.abc import Iterator
@@ -72,10 +72,17 @@ def _finding(job: Job, step: Step, option: StepOption) -> Finding:
     edit = remove_step_option(job, step, option) if plugin is None else None
     return Finding(
         option.span,
-        f"inside a job, srun ignores `{option.as_written}`: {EFFECTS[option.name]}; {advice}",
+        f"inside a job, srun ignores `{_as_written(job, option)}`: {EFFECTS[option.name]}; {advice}",
         "info" if same or unknown else None,
         fix=None if edit is None else Fix(f"remove {option.written}", [edit], safe=True),
     )
+
+
+def _as_written(job: Job, option: StepOption) -> str:
+    """The option as the script has it; as one would write it where its text comes from elsewhere."""
+    written = job.source.slice(option.span)
+    closed = all(written.count(quote) % 2 == 0 for quote in "\"'")
+    return written if written.startswith(option.written) and closed and "\n" not in written else option.as_written
 
 
 def _is_own(option: StepOption) -> bool:

@@ -14,7 +14,8 @@ from the container: all tasks take the first GPU, unless the site restricts each
 ## Fix
 
 `--gpus "\"device=$SLURM_JOB_GPUS\""`: Slurm's numbers for the job's GPUs, in the quotes that docker needs around a
-list. Unsafe: sites may number them differently from docker.
+list. Unsafe: sites may number them differently from docker. None in a step of several nodes: the variable holds the
+numbers of the first node (0,1, where a live job had 2,3 on the second), and each task has to read SLURM_STEP_GPUS.
 
 ## References
 
@@ -58,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         edits = _own_gpus(job, start, option)
         yield Finding(
             option.span,
-            rf'docker gives the container {what}; write `--gpus "\"device=$SLURM_JOB_GPUS\""`',
+            rf'docker gives the container {what}; write `--gpus "\"device={_variable(start)}\""`',
             fix=Fix("name the job's GPUs", edits) if edits else None,
         )
     for ways in container_starts(job):
@@ -108,6 +109,12 @@ def _gpus_of_shared_node(job: Job, start: ContainerStart) -> int | None:
     # Nodes usually have 4 or 8 GPUs; a node with a single GPU has many processors for it.
     processors = (request.cpus_per_task or 1) * (request.tasks_on_each_node() or 1)
     return gpus if gpus not in (4, 8, 16) and processors < 48 * gpus else None
+
+
+def _variable(start: ContainerStart) -> str:
+    """The variable with the GPUs of a node: that of the job holds those of the first node."""
+    several = start.step is not None and start.step.several_nodes is not False
+    return "$SLURM_STEP_GPUS" if several else "$SLURM_JOB_GPUS"
 
 
 def _own_gpus(job: Job, start: ContainerStart, option: CommandOption) -> list[Edit]:

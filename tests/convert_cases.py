@@ -47,8 +47,8 @@ CASES = {
 #SBATCH --cpus-per-task=4
 #SBATCH --time=5
 {MEETING}srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec torchrun --node_rank="$SLURM_NODEID" "$@"' \\
-    torchrun --nnodes="$SLURM_NNODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" --nproc_per_node=2 \
-train.py --config base.yaml --tag 'run 1'
+    torchrun --nnodes="$SLURM_JOB_NUM_NODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" \
+--nproc_per_node=2 train.py --config base.yaml --tag 'run 1'
 """,
         "torch",
     ),
@@ -69,7 +69,7 @@ done
 #SBATCH --gres=gpu:2 -c 4 --time=5
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
-{MEETING}ARGS=(--nproc_per_node=2 --nnodes "$SLURM_NNODES" --master_addr "$MASTER_ADDR")
+{MEETING}ARGS=(--nproc_per_node=2 --nnodes "$SLURM_JOB_NUM_NODES" --master_addr "$MASTER_ADDR")
 srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec torchrun --node_rank="$SLURM_NODEID" "$@"' \\
     torchrun --master_port="$MASTER_PORT" "${{ARGS[@]}}" train.py --lr 1
 for part in 1 2; do
@@ -94,7 +94,7 @@ torchrun --rdzv-backend=c10d --rdzv-endpoint=localhost:0 --nnodes=1:4 --nproc-pe
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
 {MEETING}srun --kill-on-bad-exit=1 torchrun --rdzv-backend=c10d --rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT" \
---rdzv-id="$SLURM_JOB_ID" --nnodes="$SLURM_NNODES" --nproc-per-node=2 train.py
+--rdzv-id="$SLURM_JOB_ID" --nnodes="$SLURM_JOB_NUM_NODES" --nproc-per-node=2 train.py
 """,
         "torch",
     ),
@@ -123,7 +123,7 @@ echo trained once
 GPUS_PER_NODE=2
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 MASTER_PORT=6000
-NUM_NODES="$SLURM_NNODES"
+NUM_NODES="$SLURM_JOB_NUM_NODES"
 NODE_RANK=0
 DISTRIBUTED_ARGS=(--nproc_per_node $GPUS_PER_NODE --nnodes $NUM_NODES --master_addr $MASTER_ADDR --master_port \
 $MASTER_PORT)
@@ -162,8 +162,8 @@ if [ -n "${{RESUME:-}}" ]; then EXTRA="--resume"; fi
 {MEETING}srun {CPUS} bash -c 'exec accelerate launch --machine_rank="$SLURM_NODEID" "$@"' \\
     accelerate --main_process_ip="$MASTER_ADDR" --main_process_port="$MASTER_PORT" \\
     --multi_gpu \\
-    --num_processes "$((SLURM_NNODES * 2))" \\
-    --num_machines "$SLURM_NNODES" \\
+    --num_processes "$((SLURM_JOB_NUM_NODES * 2))" \\
+    --num_machines "$SLURM_JOB_NUM_NODES" \\
     train.py --lr 1e-4 ${{EXTRA:-}}
 """,
         "accelerate",
@@ -194,8 +194,8 @@ if [ -n "${{RESUME:-}}" ]; then EXTRA="--resume"; fi
 #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=2 --cpus-per-task=4
 #SBATCH --time=5
 {MEETING}srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec torchrun --node_rank="$SLURM_NODEID" "$@"' \
-torchrun --nnodes="$SLURM_NNODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" --nproc_per_node=2 \
-train.py --amp
+torchrun --nnodes="$SLURM_JOB_NUM_NODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" \
+--nproc_per_node=2 train.py --amp
 """,
         "torch",
     ),
@@ -213,8 +213,9 @@ deepspeed --include localhost:0,1 --master_port 29511 train.py --deepspeed ds.js
 #SBATCH --ntasks-per-node=1
 {MEETING.replace("$((20000 + SLURM_JOB_ID % 10000))", "29511")}\
 srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec torchrun --node_rank="$SLURM_NODEID" "$@"' \\
-    torchrun --nnodes="$SLURM_NNODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" --nproc_per_node=2 \
---no_python bash -c 'exec python -u "$0" --local_rank="$LOCAL_RANK" "$@"' train.py --deepspeed ds.json
+    torchrun --nnodes="$SLURM_JOB_NUM_NODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" \
+--nproc_per_node=2 --no_python bash -c 'exec python -u "$0" --local_rank="$LOCAL_RANK" "$@"' \
+train.py --deepspeed ds.json
 """,
         "torch",
     ),
@@ -241,8 +242,8 @@ srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec torchrun --node_rank="$SLURM_NODE
 #SBATCH --gpus-per-node=2
 {MEETING}scontrol show hostnames "$SLURM_JOB_NODELIST" | sed 's/$/ slots=2/' > "hostfile.$SLURM_JOB_ID"
 srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec deepspeed --node_rank="$SLURM_NODEID" "$@"' \\
-    deepspeed --hostfile="hostfile.$SLURM_JOB_ID" --no_ssh --no_local_rank --num_nodes="$SLURM_NNODES" --num_gpus=2 \
---master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" train.py --lr 1
+    deepspeed --hostfile="hostfile.$SLURM_JOB_ID" --no_ssh --no_local_rank --num_nodes="$SLURM_JOB_NUM_NODES" \
+--num_gpus=2 --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" train.py --lr 1
 """,
         "deepspeed",
         code=1,
@@ -258,7 +259,7 @@ srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec deepspeed --node_rank="$SLURM_NOD
 #SBATCH --gpus-per-node=2
 {MEETING}srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec python -m accelerate.commands.launch \
 --machine_rank="$SLURM_NODEID" "$@"' \\
-    accelerate --multi_gpu --num_machines="$SLURM_NNODES" --num_processes="$((SLURM_NNODES * 2))" \
+    accelerate --multi_gpu --num_machines="$SLURM_JOB_NUM_NODES" --num_processes="$((SLURM_JOB_NUM_NODES * 2))" \
 --main_process_ip="$MASTER_ADDR" --main_process_port="$MASTER_PORT" train.py --lr 1
 """,
         "accelerate",
@@ -276,7 +277,7 @@ $LAUNCHER train.py --tag 'run 1'
 #SBATCH --gres=gpu:2 -c 4 --time=5
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
-{MEETING}LAUNCHER="python -m torch.distributed.run --nproc_per_node=2 --nnodes=$SLURM_NNODES"
+{MEETING}LAUNCHER="python -m torch.distributed.run --nproc_per_node=2 --nnodes=$SLURM_JOB_NUM_NODES"
 srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec "${{@:1:3}}" --node_rank="$SLURM_NODEID" \
 --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" "${{@:4}}"' bash $LAUNCHER train.py --tag 'run 1'
 """,
@@ -298,7 +299,7 @@ eval "$CMD"
 """
         + MEETING
         + r"""CMD="srun --kill-on-bad-exit=1 --cpus-per-task=\"\$SLURM_CPUS_PER_TASK\" bash -c 'exec torchrun \
---node_rank=\"\$SLURM_NODEID\" --nnodes=\"\$SLURM_NNODES\" --master_addr=\"\$MASTER_ADDR\" \
+--node_rank=\"\$SLURM_NODEID\" --nnodes=\"\$SLURM_JOB_NUM_NODES\" --master_addr=\"\$MASTER_ADDR\" \
 --master_port=\"\$MASTER_PORT\" \"\$@\"' torchrun --nproc_per_node=2 train.py --tag \"run 1\" --lr 3"
 eval "$CMD"
 """.replace("\\\n", ""),
@@ -321,7 +322,7 @@ train --lr 1
 #SBATCH --gres=gpu:2 -c 4 --time=5
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
-NNODES=${{NNODES:-"$SLURM_NNODES"}}
+NNODES=${{NNODES:-"$SLURM_JOB_NUM_NODES"}}
 train() {{
     srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec torchrun --node-rank="$SLURM_NODEID" "$@"' \\
         torchrun --nnodes=$NNODES --master_addr=${{MASTER_ADDR:-$(scontrol show hostnames "$SLURM_JOB_NODELIST" \
@@ -346,7 +347,7 @@ swift sft --model a
 #SBATCH --gres=gpu:2 -c 4 --time=5
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
-export NNODES=$SLURM_NNODES
+export NNODES=$SLURM_JOB_NUM_NODES
 {MEETING}NPROC_PER_NODE=2 \\
 CUDA_VISIBLE_DEVICES=0,1 \\
 srun --kill-on-bad-exit=1 {CPUS} bash -c 'export NODE_RANK="$SLURM_NODEID"; exec swift sft "$@"' \\
@@ -366,7 +367,8 @@ python train_lightning.py --trainer.devices 2 --trainer.num_nodes 1
 #SBATCH --gres=gpu:2 -c 2 --time=5
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=2
-srun --kill-on-bad-exit=1 {CPUS} python train_lightning.py --trainer.devices 2 --trainer.num_nodes "$SLURM_NNODES"
+srun --kill-on-bad-exit=1 {CPUS} python train_lightning.py --trainer.devices 2 \
+--trainer.num_nodes "$SLURM_JOB_NUM_NODES"
 """,
         "lightning",
     ),
@@ -402,11 +404,11 @@ rm -r /dev/shm/sbatchlint-staged
 #SBATCH --gres=gpu:2 -c 4 --time=5
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
-srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 {CPUS} mkdir -p /dev/shm/sbatchlint-staged
-srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 {CPUS} cp train.py /dev/shm/sbatchlint-staged/words
+srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 {CPUS} mkdir -p /dev/shm/sbatchlint-staged
+srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 {CPUS} cp train.py /dev/shm/sbatchlint-staged/words
 {MEETING}srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec torchrun --node_rank="$SLURM_NODEID" "$@"' \\
-    torchrun --nnodes="$SLURM_NNODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" --nproc_per_node=2 \
-train.py --data /dev/shm/sbatchlint-staged/words
+    torchrun --nnodes="$SLURM_JOB_NUM_NODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" \
+--nproc_per_node=2 train.py --data /dev/shm/sbatchlint-staged/words
 rm -r /dev/shm/sbatchlint-staged
 """,
         "torch",

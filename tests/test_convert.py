@@ -215,7 +215,7 @@ def test_what_prints_the_command_as_it_was_is_told(command: Command, start: str,
     ],
 )
 def test_a_number_that_the_job_reckons_is_written_out(command: Command, option: str, made: str) -> None:
-    header = "#!/bin/bash\n#SBATCH -t5 -c4 -N1 -n2 --gpus-per-node=2\nN=$(($SLURM_NTASKS / $SLURM_NNODES))\n"
+    header = "#!/bin/bash\n#SBATCH -t5 -c4 -N1 -n2 --gpus-per-node=2\nN=$(($SLURM_NTASKS / $SLURM_JOB_NUM_NODES))\n"
     command.write("job.sh", f"{header}torchrun --nnodes 1 {option} a.py\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and made in result.out, result.out + result.err
@@ -281,7 +281,7 @@ def test_a_variable_that_counts_the_gpus_of_a_node_goes_on_counting_them(command
     command.write("job.sh", text)
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and "\nGPUS_PER_NODE=4\n" in result.out, result.err
-    assert '--num_processes "$((SLURM_NNODES * GPUS_PER_NODE))" a.py' in result.out
+    assert '--num_processes "$((SLURM_JOB_NUM_NODES * GPUS_PER_NODE))" a.py' in result.out
     command.write("done.sh", result.out)
     assert command("convert", "--nodes", "2", "done.sh").out == result.out
 
@@ -409,7 +409,7 @@ def test_a_number_of_nodes_in_a_script_for_many_becomes_that_of_slurm(command: C
     command.write("job.sh", STRINGS)
     result = command("convert", "--nodes", "8", "job.sh")
     assert result.code == 0 and "32 processes" in result.err, result.err
-    assert result.out == STRINGS.replace("--nodes=4", "--nodes=8").replace("NNODES=4", "NNODES=$SLURM_NNODES")
+    assert result.out == STRINGS.replace("--nodes=4", "--nodes=8").replace("NNODES=4", "NNODES=$SLURM_JOB_NUM_NODES")
     command.write("done.sh", result.out)
     assert command("convert", "--nodes", "8", "done.sh").out == result.out
 
@@ -417,7 +417,7 @@ def test_a_number_of_nodes_in_a_script_for_many_becomes_that_of_slurm(command: C
 def test_what_the_new_number_of_nodes_makes_wrong_is_left_to_do(command: Command) -> None:
     command.write("job.sh", STRINGS.replace("size 2", "size 4"))
     result = command("convert", "--nodes", "2", "job.sh")
-    assert result.code == 1 and "NNODES=$SLURM_NNODES\n" in result.out
+    assert result.code == 1 and "NNODES=$SLURM_JOB_NUM_NODES\n" in result.out
     assert "SB325 world-size-not-divisible: the 8 processes" in result.err, result.err
 
 

@@ -12,7 +12,7 @@ from convert_cases import CPUS, MEETING, Case
 
 HEADER = "#!/bin/bash\n#SBATCH --gpus-per-node=2 --cpus-per-task=4 --time=5\n"
 NODES = "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n"
-PET = 'export PET_NNODES="$SLURM_NNODES"\n' + MEETING.replace("MASTER", "PET_MASTER")
+PET = 'export PET_NNODES="$SLURM_JOB_NUM_NODES"\n' + MEETING.replace("MASTER", "PET_MASTER")
 TOLD = 'bash -c \'export {}="$SLURM_NODEID"; exec "$@"\' bash'
 PLAIN = "#!/bin/bash\nexport TAG=1\ntorchrun --nproc_per_node=2 train.py --tag 'run 1'\n"
 OPEN = """\
@@ -34,7 +34,7 @@ CASES = {
     "beside-told": Case(
         f"{HEADER}export NNODES=1 NODE_RANK=0 MASTER_ADDR=localhost\nsrun -n1 bash open.sh  # train.py --lr 1\n",
         "--nodes 2",
-        f'{HEADER}{NODES}export NNODES="$SLURM_NNODES" NODE_RANK=0 '
+        f'{HEADER}{NODES}export NNODES="$SLURM_JOB_NUM_NODES" NODE_RANK=0 '
         f"{MEETING.splitlines()[0].removeprefix('export ')}\n"
         f"srun {CPUS} {TOLD.format('NODE_RANK')} bash open.sh  # train.py --lr 1\n",
         "torch",
@@ -80,7 +80,7 @@ def test_a_script_without_directives_reads_its_files_too(command: Command) -> No
     command.write("job.sh", "#!/bin/bash\nbash open.sh\n")
     result = command("convert", "--nodes", "2", "--set", "time=5", "--cpus-per-node", "4", "job.sh")
     assert result.code == 0 and "2 processes become 4" in result.err, result.err
-    assert f'export NNODES="$SLURM_NNODES"\n{MEETING.splitlines()[0]}\nsrun ' in result.out
+    assert f'export NNODES="$SLURM_JOB_NUM_NODES"\n{MEETING.splitlines()[0]}\nsrun ' in result.out
 
 
 def test_what_else_the_file_runs_is_told(command: Command) -> None:
@@ -119,7 +119,7 @@ def test_what_the_reason_says_to_write_is_enough(command: Command) -> None:
     command.write("train.sh", f"accelerate launch --multi_gpu {options} train.py\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and "2 processes become 4" in result.err, result.err
-    assert "export NUM_PROCESSES=$((SLURM_NNODES * 2))\n" in result.out
+    assert "export NUM_PROCESSES=$((SLURM_JOB_NUM_NODES * 2))\n" in result.out
 
 
 @pytest.mark.parametrize(

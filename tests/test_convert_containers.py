@@ -15,7 +15,7 @@ HEADER = """\
 #SBATCH --gpus-per-node=2 --cpus-per-task=4 --time=5
 """
 NODES = "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n"
-WORDS = '--nnodes="$SLURM_NNODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" --nproc_per_node=2'
+WORDS = '--nnodes="$SLURM_JOB_NUM_NODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" --nproc_per_node=2'
 ENTERING = (
     "--container-image=/images/train.sqsh --container-mounts=/shared:/shared,/shared/app:/opt/app "
     "--container-workdir=/opt/app --no-container-mount-home"
@@ -85,7 +85,7 @@ docker run --rm --gpus all -v $PWD:/w -w /w nvcr.io/nvidia/pytorch:24.05-py3 bas
 srun {CPUS} --kill-on-bad-exit=1 --container-image=nvcr.io#nvidia/pytorch:24.05-py3 --container-mounts=$PWD:/w \
 --container-workdir=/w --no-container-mount-home bash -c "
     export TAG=1
-    torchrun --node_rank=\\$SLURM_NODEID --nnodes=$SLURM_NNODES --nproc_per_node=2 --master_addr=$MASTER_ADDR \
+    torchrun --node_rank=\\$SLURM_NODEID --nnodes=$SLURM_JOB_NUM_NODES --nproc_per_node=2 --master_addr=$MASTER_ADDR \
 --master_port=6000 train.py --lr 1
 "
 """,
@@ -103,7 +103,7 @@ docker run --gpus all -v /d:/d -e NODE_RANK=1 -e NNODES=2 -e MASTER_ADDR=10.0.0.
 """,
         "--nodes 2 --container pyxis",
         f"""\
-{HEADER}{NODES}export NNODES="$SLURM_NNODES" {MEETING.splitlines()[0].removeprefix("export ")}
+{HEADER}{NODES}export NNODES="$SLURM_JOB_NUM_NODES" {MEETING.splitlines()[0].removeprefix("export ")}
 {MEETING.splitlines()[1]}
 srun {CPUS} --kill-on-bad-exit=1 --container-image=nvcr.io#nvidia/pytorch:24.05-py3 --container-mounts=/d:/d \
 --no-container-mount-home --container-env=NNODES,MASTER_ADDR \

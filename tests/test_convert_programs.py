@@ -54,8 +54,8 @@ CASES = {
         f"{HEADER}accelerate launch --config_file options.yaml train.py --tag 'run 1'\n",
         "--nodes 2",
         f"{HEADER}{NODES.format(1)}{MEETING}srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec accelerate launch "
-        '--machine_rank="$SLURM_NODEID" "$@"\' \\\n    accelerate --num_machines="$SLURM_NNODES" '
-        '--num_processes="$((SLURM_NNODES * 2))" --deepspeed_multinode_launcher=standard --rdzv_backend=static '
+        '--machine_rank="$SLURM_NODEID" "$@"\' \\\n    accelerate --num_machines="$SLURM_JOB_NUM_NODES" '
+        '--num_processes="$((SLURM_JOB_NUM_NODES * 2))" --deepspeed_multinode_launcher=standard --rdzv_backend=static '
         '--main_process_ip="$MASTER_ADDR" --main_process_port="$MASTER_PORT" --config_file options.yaml '
         "train.py --tag 'run 1'\n",
         "accelerate",

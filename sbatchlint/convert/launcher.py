@@ -93,8 +93,8 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
     def option(name: str, value: str) -> str:
         return f'--{name.replace("_", style)}="{value}"'
 
-    nodes = "$SLURM_NNODES"
-    total = f"$((SLURM_NNODES * {gpus}))" if launcher.kind == "accelerate" else gpus
+    nodes = "$SLURM_JOB_NUM_NODES"
+    total = f"$((SLURM_JOB_NUM_NODES * {gpus}))" if launcher.kind == "accelerate" else gpus
     for name, value in ((names.nodes, nodes), (names.workers, str(total))):
         setting = setting_of(launcher, name)
         if setting is None:
@@ -143,7 +143,12 @@ def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
     """
     words, launcher = CommandWords(job, launch), launch.launcher
     edits, lines = list(without_geometry(job, launch.step)), []
-    wanted = {"nnodes": "$SLURM_NNODES", "nproc_per_node": str(gpus), "master_addr": ADDRESS, "master_port": PORT}
+    wanted = {
+        "nnodes": "$SLURM_JOB_NUM_NODES",
+        "nproc_per_node": str(gpus),
+        "master_addr": ADDRESS,
+        "master_port": PORT,
+    }
     for option, value in wanted.items():
         setting = launcher.setting(option)
         if setting is None:

@@ -60,8 +60,8 @@ class LauncherInFile:
         ]
         if others:
             raise self._refuse(f"has --{others[0]}, with which it is one of one node: leave that out there")
-        workers = f"$((SLURM_NNODES * {gpus}))" if launcher.kind == "accelerate" else str(gpus)
-        values = Names("$SLURM_NNODES", "$SLURM_NODEID", ADDRESS, PORT, workers)
+        workers = f"$((SLURM_JOB_NUM_NODES * {gpus}))" if launcher.kind == "accelerate" else str(gpus)
+        values = Names("$SLURM_JOB_NUM_NODES", "$SLURM_NODEID", ADDRESS, PORT, workers)
         missing = []
         for name, suggestion, value in zip(names, _VARIABLES, values, strict=True):
             setting = setting_of(launcher, name)

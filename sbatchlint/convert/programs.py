@@ -149,7 +149,7 @@ def _counts(job: Job, command: Invocation, goal: Goal, gpus: int) -> Iterator[Ed
             has_nodes = True
             counted = any(each.name in ("SLURM_NNODES", "SLURM_JOB_NUM_NODES") for each in expansions(value))
             if not counted and text_of(value) != str(goal.nodes):
-                yield _changed(job, value, '"$SLURM_NNODES"')
+                yield _changed(job, value, '"$SLURM_JOB_NUM_NODES"')
     if last is not None and not has_nodes and LIGHTNING_DEVICES.fullmatch(last[0]):
         name = last[0].rpartition("devices")[0] or last[0].rpartition("gpus")[0]
         end = span_of(last[1]).end
@@ -159,7 +159,7 @@ def _counts(job: Job, command: Invocation, goal: Goal, gpus: int) -> Iterator[Ed
             )
         end += job.source.text[end : end + 1] in ('"', "'")
         between = "=" if "=" in (text_of(last[2]) or "=") else " "
-        yield insert(end, f' {name}num_nodes{between}"$SLURM_NNODES"')
+        yield insert(end, f' {name}num_nodes{between}"$SLURM_JOB_NUM_NODES"')
 
 
 def _changed(job: Job, value: Pieces, content: str) -> Edit:

@@ -21,7 +21,7 @@ from sbatchlint.source.text import Source, Span
 
 _STAGED = "SB817"
 _MOST = 12
-_ON_EACH_NODE = "srun --ntasks=$SLURM_NNODES --ntasks-per-node=1"
+_ON_EACH_NODE = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
 # Commands that prepare a folder, or work on files in it.
 _PREPARING = frozenset({
     "cp", "curl", "chmod", "git", "gunzip", "gzip", "install", "ln", "mkdir", "mv", "pigz", "rm", "rsync", "tar",

@@ -35,21 +35,21 @@ TARGETS = {
         "torchrun",
         "torch.distributed.run",
         "--node_rank",
-        f'--nnodes="$SLURM_NNODES" {_MEETING} --nproc_per_node={{gpus}}',
+        f'--nnodes="$SLURM_JOB_NUM_NODES" {_MEETING} --nproc_per_node={{gpus}}',
     ),
     "accelerate": Target(
         "accelerate launch",
         "accelerate.commands.launch",
         "--machine_rank",
-        '--multi_gpu --num_machines="$SLURM_NNODES" --num_processes="$((SLURM_NNODES * {gpus}))" '
+        '--multi_gpu --num_machines="$SLURM_JOB_NUM_NODES" --num_processes="$((SLURM_JOB_NUM_NODES * {gpus}))" '
         '--main_process_ip="$MASTER_ADDR" --main_process_port="$MASTER_PORT"',
     ),
     "deepspeed": Target(
         "deepspeed",
         "deepspeed.launcher.runner",
         "--node_rank",
-        '--hostfile="hostfile.$SLURM_JOB_ID" --no_ssh --no_local_rank --num_nodes="$SLURM_NNODES" --num_gpus={gpus} '
-        + _MEETING,
+        '--hostfile="hostfile.$SLURM_JOB_ID" --no_ssh --no_local_rank --num_nodes="$SLURM_JOB_NUM_NODES" '
+        "--num_gpus={gpus} " + _MEETING,
         "--module",
     ),
 }

@@ -187,7 +187,7 @@ def count_by_slurm(job: Job) -> set[Edit]:
         setting = setting_of(launcher, NAMES[launcher.kind].nodes) if launcher.kind in NAMES else None
         span = span_of(setting.value) if setting is not None and setting.value else Span(0, 0)
         if setting is not None and setting.number is not None and text[span.start : span.end] == setting.text:
-            found.add(Edit(span, "$SLURM_NNODES"))
+            found.add(Edit(span, "$SLURM_JOB_NUM_NODES"))
     return found
 
 

@@ -231,7 +231,7 @@ class CommandWords:
         name = None if span is None else _VARIABLE.fullmatch(self.written(span))
         if span is None or name is None:
             return None
-        return self._replaced(span, f"$((SLURM_NNODES * {name.group(1) or name.group(2)}))")
+        return self._replaced(span, f"$((SLURM_JOB_NUM_NODES * {name.group(1) or name.group(2)}))")
 
     def _expanded(self, setting: Setting) -> Span | None:
         """The span of a variable or an arithmetic expansion that is the whole value of an option; None without one."""

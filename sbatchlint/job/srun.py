@@ -49,6 +49,8 @@ class StepOption:
     def as_written(self) -> str:
         """Option and value as one would write them: `--ntasks=4`, `-n $COUNT`."""
         value = self.text
+        if self.value is None:
+            return self.written
         if value is None:
             names = [each.name for each in expansions(self.value or ())]
             value = f"${names[0]}" if names else "…"

@@ -98,7 +98,7 @@ class Address(NamedTuple):
 
     @property
     def endpoint(self) -> str:
-        return f"{self.host}:{self.port or 29500}"
+        return f"{self.host}:{self.port or PORT}"
 
     def is_met(self, launch: Launch) -> bool:
         """Whether a launcher already has this address."""
