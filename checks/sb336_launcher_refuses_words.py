@@ -18,6 +18,7 @@ composer/cli/launcher.py; ray/scripts/scripts.py
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reads import unprepared_reads
 from sbatchlint.analysis.launch.launcher_refusals import launcher_refusal
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.job.worlds import by_place, find_worlds
@@ -42,6 +43,8 @@ def check(job: Job) -> Iterator[Finding]:
         if not refusals or len(refusals) < len(found):
             continue  # one of its alternatives is right
         refusal, name = refusals[0], place[0].name
+        if any(refusal.span.start <= each.span.start <= refusal.span.end + 1 for each in unprepared_reads(job)):
+            continue  # a variable that Slurm does not set is the fault
         message = f"`{name}` ends with an error and starts nothing: {refusal.reason}; {refusal.advice}"
         slots = [_empty_slot(job, world.launch) for world in place] if refusal.kind == "program" else []
         slot = next((each for each in slots if each is not None), None)

@@ -13,8 +13,10 @@ reported. The option may still come from the command line of sbatch.
 ## Fix
 
 The correct name for a misspelled one; `${SLURM_CPUS_PER_TASK:-1}` and `${SLURM_NTASKS_PER_NODE:-1}`, which is what
-Slurm does without the option; SLURM_GPUS_ON_NODE in place of SLURM_GPUS_PER_NODE. These are safe. The fix for
-SLURM_NTASKS is unsafe: one task per node is only what srun without options would start.
+Slurm does without the option; SLURM_GPUS_ON_NODE in place of SLURM_GPUS_PER_NODE. These are safe. The fixes for
+SLURM_NTASKS and for the number of a launcher's workers are unsafe: one task per node is only what srun without options
+would start. There is none for SLURM_CPUS_PER_TASK with `--cpus-per-gpu` or `--exclusive`: each task then has more CPUs
+(live jobs had 8 and 64), and programs take an empty OMP_NUM_THREADS for all of them.
 
 ## References
 
@@ -30,7 +32,7 @@ from sbatchlint.bash.trace import VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.shell_environment import JobEnvironment
-from sbatchlint.slurm.environment import Entry, find, glued_to, is_plain_misspelling, misspelling_of
+from sbatchlint.slurm.environment import CURRENT_NAMES, Entry, find, glued_to, is_plain_misspelling, misspelling_of
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -63,13 +65,14 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
     if misspelling is None or unclear_sources(job) and not is_plain_misspelling(read.name, misspelling):
         return  # a sourced file that cannot be read may set it
     # no fix if the correct name would not be set either
-    renamed = misspelling.certain and environment.lookup(misspelling.meant, read.context) is not False
-    instead = _renamed(job, read, misspelling.meant) if renamed else None
+    meant = CURRENT_NAMES.get(misspelling.meant, misspelling.meant)
+    renamed = misspelling.certain and environment.lookup(meant, read.context) is not False
+    instead = _renamed(job, read, meant) if renamed else None
     fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=misspelling.certain)
     yield Finding(
         read.span,
         f"Slurm never sets {read.name}, so it is {_result(read)} here; "
-        + (f"write `{instead}`" if instead else f"did you mean {misspelling.meant}?"),
+        + (f"write `{instead}`" if instead else f"did you mean {meant}?"),
         "error" if misspelling.certain and use_of(job, read).kind != "print" else "warning",
         fix=fix,
     )
@@ -78,6 +81,7 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
 def _input_of_sbatch(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
     """An input variable of sbatch, read where the variable that sbatch sets was meant."""
     meant = "SLURM_" + read.name.partition("_")[2]
+    meant = CURRENT_NAMES.get(meant, meant)
     if find(meant) is None or environment.lookup(meant, read.context) is False or unclear_sources(job):
         return
     instead = _renamed(job, read, meant)
@@ -157,15 +161,17 @@ def _instead(job: Job, read: VariableRead, entry: Entry) -> tuple[str | None, bo
     if job.source.slice(read.span) not in (f"${name}", f"${{{name}}}", name):
         return None, False
     if name == "SLURM_CPUS_PER_TASK":
-        return f"${{{name}:-1}}", True
+        return (None, False) if request.has_any_option(("cpus-per-gpu", "exclusive")) else (f"${{{name}:-1}}", True)
+    if name == "SLURM_NTASKS_PER_NODE" and _is_in_launcher(job, read.span) and request.gpus_per_node() is not None:
+        return _renamed(job, read, "SLURM_GPUS_ON_NODE"), False
     if name == "SLURM_NTASKS_PER_NODE" and not request.has_option("ntasks") and not request.has_option("gpus"):
-        return f"${{{name}:-1}}", True
-    nodes = request.exact_nodes()
+        return f"${{{name}:-1}}", not _is_in_launcher(job, read.span)
+    nodes, name = request.exact_nodes(), CURRENT_NAMES.get(name, name)
     if name in ("SLURM_GPUS_PER_NODE", "SLURM_GPUS") and request.asks_for_gpus:
         if name == "SLURM_GPUS" and nodes != 1 or request.gpus_per_node() is None:
             return None, False
         return _renamed(job, read, "SLURM_GPUS_ON_NODE"), True
-    if name in ("SLURM_NTASKS", "SLURM_NPROCS") and not request.has_option("gpus"):
+    if name == "SLURM_NTASKS" and not request.has_option("gpus"):
         return f"${{{name}:-{1 if nodes == 1 else '$SLURM_JOB_NUM_NODES'}}}", False
     return None, False
 

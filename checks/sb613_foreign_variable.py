@@ -8,8 +8,9 @@ meant for several systems.
 
 ## Fix
 
-The Slurm variable with the same content. Safe: the other one is empty. None for node files, which Slurm does not
-provide.
+The Slurm variable with the same content. Safe: the other one is empty. Unsafe for a number of slots (NSLOTS, PBS_NP),
+which counts threads as well as tasks: for a program with threads it is SLURM_CPUS_PER_TASK. None for node files, which
+Slurm does not provide.
 
 ## References
 
@@ -48,6 +49,10 @@ COUNTERPART_OF = {name: counterpart for counterpart, names in COUNTERPARTS.items
 SYSTEMS = {"LSB": "LSF", "LS": "LSF", "SGE": "Grid Engine", "NSLOTS": "Grid Engine", "PE": "Grid Engine"}
 
 
+# They count slots: with `--ntasks=1 --cpus-per-task=8` a job of Grid Engine had 8, and SLURM_NTASKS is 1.
+SLOTS = frozenset({"NSLOTS", "PBS_NP", "LSB_DJOB_NUMPROC"})
+
+
 def check(job: Job) -> Iterator[Finding]:
     if not job.directives.settings:
         return
@@ -65,13 +70,24 @@ def _system(name: str) -> str:
     return SYSTEMS.get(first, first)
 
 
+def _counterpart(job: Job, name: str) -> str:
+    """The Slurm variable with the same content; '' for none."""
+    tasks, cpus = job.request.effective_tasks(), job.request.cpus_per_task
+    if name in SLOTS and tasks == 1 and cpus is not None and cpus > 1:
+        return "SLURM_CPUS_PER_TASK"
+    return COUNTERPART_OF[name]
+
+
 def _finding(job: Job, read: VariableRead) -> Finding:
-    counterpart, printed = COUNTERPART_OF[read.name], use_of(job, read).kind == "print"
+    counterpart, printed = _counterpart(job, read.name), use_of(job, read).kind == "print"
     fix = None
     written = job.source.slice(read.span)
     if counterpart and written in (f"${read.name}", f"${{{read.name}}}"):
-        fix = Fix(f"write ${counterpart}", [replace(read.span, written.replace(read.name, counterpart))], safe=True)
+        edit = replace(read.span, written.replace(read.name, counterpart))
+        fix = Fix(f"write ${counterpart}", [edit], safe=read.name not in SLOTS)
     instead = f"write `${counterpart}`" if counterpart else 'Slurm has `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
+    if counterpart == "SLURM_CPUS_PER_TASK":
+        instead += ", as one task has all of them"
     return Finding(
         read.span,
         f"{read.name} is a variable of {_system(read.name)}, and empty in a job of Slurm; {instead}",

@@ -25,16 +25,11 @@ from sbatchlint.analysis.expansion.reads import assigned_names, guarded_names, u
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.slurm.environment import CURRENT_NAMES
 from sbatchlint.triggers import Variables
 
-CURRENT = {
-    "SLURM_JOBID": "SLURM_JOB_ID",
-    "SLURM_NODELIST": "SLURM_JOB_NODELIST",
-    "SLURM_NNODES": "SLURM_JOB_NUM_NODES",
-    "SLURM_NPROCS": "SLURM_NTASKS",
-}
 CARD = Card(
-    "SB614", "legacy-slurm-variable", severity="info", fix="always", since="0.1.0", when=Variables(*CURRENT),
+    "SB614", "legacy-slurm-variable", severity="info", fix="always", since="0.1.0", when=Variables(*CURRENT_NAMES),
     batch=True,
 )  # fmt: skip
 
@@ -43,7 +38,7 @@ def check(job: Job) -> Iterator[Finding]:
     known = assigned_names(job) | guarded_names(job)
     seen: set[Span] = set()
     for read in job.trace.reads:
-        new = CURRENT.get(read.name)
+        new = CURRENT_NAMES.get(read.name)
         if new is None or read.context.phase is not Phase.BATCH or read.variable is not None or read.span in seen:
             continue
         if not known.isdisjoint((read.name, new)):

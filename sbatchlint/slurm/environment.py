@@ -21,6 +21,15 @@ _GROUPS = ("_HET_GROUP_", "_PACK_GROUP_")
 _PREFIXES = ("SLURM_", "SLURMD_")
 
 
+# Older names that are kept for old scripts, and the current ones.
+CURRENT_NAMES = {
+    "SLURM_JOBID": "SLURM_JOB_ID",
+    "SLURM_NODELIST": "SLURM_JOB_NODELIST",
+    "SLURM_NNODES": "SLURM_JOB_NUM_NODES",
+    "SLURM_NPROCS": "SLURM_NTASKS",
+}
+
+
 class Entry(NamedTuple):
     """A variable that Slurm sets.
 
