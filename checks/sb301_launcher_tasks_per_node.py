@@ -290,7 +290,7 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8
-        srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 torchrun --nnodes=2 --nproc_per_node=8 \
+        srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 torchrun --nnodes=2 --nproc_per_node=8 \
 --rdzv_backend=c10d --rdzv_endpoint=n1:29500 train.py
         """,
         title="the srun itself asks for one task per node",

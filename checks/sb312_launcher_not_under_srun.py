@@ -122,7 +122,7 @@ def _under_srun(job: Job, launch: Launch, nodes: int) -> Fix | None:
         # a rank that the batch shell expands is the same on all nodes
         return any(each.phase is Phase.TASK for each in expansions(rank.value or ()))
 
-    for options in ("", "--ntasks=$SLURM_NNODES --ntasks-per-node=1 ", f"--ntasks={nodes} --ntasks-per-node=1 "):
+    for options in ("", "--ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 ", f"--ntasks={nodes} --ntasks-per-node=1 "):
         edits = [insert(outer.name_span.start, f"srun {options}")]
         if is_proven(job, launch, edits, is_step):
             return Fix("start it with srun, once on each node", edits)
@@ -307,7 +307,7 @@ CASES = [
         #!/bin/bash
         #SBATCH --nodes=2 --ntasks-per-node=4 --gres=gpu:4
         ARGS=(--nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=$(hostname):29500)
-        OMP_NUM_THREADS=8 srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 apptainer exec --nv image.sif \
+        OMP_NUM_THREADS=8 srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 apptainer exec --nv image.sif \
 torchrun --nnodes=$SLURM_NNODES "${ARGS[@]}" train.py
         """,
         title="in a container",

@@ -11,8 +11,8 @@ settings `local-paths` and `shared-paths` say which folders are local.
 
 ## Fix
 
-Starts the command on each node: `srun --ntasks=$SLURM_NNODES --ntasks-per-node=1`. Unsafe: the data may be meant only
-for the first node. A single file can also be sent by `sbcast`.
+Starts the command on each node: `srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1`. Unsafe: the data may be meant
+only for the first node. A single file can also be sent by `sbcast`.
 
 ## References
 
@@ -273,7 +273,7 @@ def _is_there(job: Job, staged: Staged, path: str, user: Invocation) -> bool:
 
 def _finding(job: Job, staged: Staged, use: Use, nodes: int | None) -> Finding:
     command, user = staged.command, use.by
-    how = "srun --ntasks=$SLURM_NNODES --ntasks-per-node=1"
+    how = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
     start = command.span.start
     line = job.source.line_of(start)
     name = f"{command.name} -m venv" if is_python(command.argv[0]) else command.name
@@ -306,7 +306,7 @@ CASES = [
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --nodes=2 --ntasks-per-node=4
-        srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 cp -r /shared/imagenet $TMPDIR/
+        srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 cp -r /shared/imagenet $TMPDIR/
         srun python train.py --data $TMPDIR/imagenet
         """,
     ),
@@ -321,7 +321,7 @@ CASES = [
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --nodes=4
-        srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 tar -xf data.tar -C /tmp
+        srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 tar -xf data.tar -C /tmp
         srun torchrun --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
             train.py --data-dir=/tmp/data
         """,
@@ -331,7 +331,7 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodes=2 --ntasks-per-node=4
-        srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 cp -r /shared/imagenet $TMPDIR/
+        srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 cp -r /shared/imagenet $TMPDIR/
         srun python train.py --data $TMPDIR/imagenet
         """,
         title="on each node",
