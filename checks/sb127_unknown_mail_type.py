@@ -58,12 +58,12 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
             predicate = "is no mail event" if len(read.unknown) == 1 else "are no mail events"
             message = f"{_quoted(read.unknown)} {predicate}, and sbatch drops such words without an error"
             message = f"{message}; {EVENTS if instead is None else f'write {instead}'}"
-            yield Finding(span_of_words(job.directives, setting, read.unknown), message, fix=fix)
+            yield Finding(span_of_words(job.directives, setting, read.unknown), message, "warning", fix=fix)
         elif read.none:
             others = tuple(word for word in text.split(",") if word and word.upper() != "NONE")
             if others:
                 message = f"`NONE` turns all mail off, so none is sent for {_quoted(others)}; remove `NONE`"
-                yield Finding(span_of_words(job.directives, setting, others), message)
+                yield Finding(span_of_words(job.directives, setting, others), message, "warning")
 
 
 def _quoted(words: tuple[str, ...]) -> str:
@@ -82,6 +82,7 @@ CASES = [
         #SBATCH --mail-type=BEGIN,END,REQUEUE
         srun ./a.out
         """,
+        severity="warning",
     ),
     Bad(
         """\
@@ -121,8 +122,9 @@ CASES = [
         srun ./a.out
         """,
         title="a state of sacct, and no event",
+        severity="warning",
     ),
-    Bad("#!/bin/bash\n#SBATCH --mail-type=NONE,«FAIL»\nsrun ./a.out\n", title="behind NONE"),
+    Bad("#!/bin/bash\n#SBATCH --mail-type=NONE,«FAIL»\nsrun ./a.out\n", title="behind NONE", severity="warning"),
     Good("#!/bin/bash\n#SBATCH --mail-type=end,Fail,TIME_LIMIT_80\nsrun ./a.out\n", title="any case"),
     Good("#!/bin/bash\n#SBATCH --mail-type=ALL,ARRAY_TASKS,\nsrun ./a.out\n", title="an empty word is none"),
     Good("#!/bin/bash\n#SBATCH --mail-type=NONE\nsrun ./a.out\n"),

@@ -5,6 +5,8 @@ machine starts the total divided by `--num_machines`. Eight on four nodes with e
 runs with a quarter of its GPUs and a quarter of its batch, and prints no warning. The remainder of the division is
 dropped silently: 3 processes on 2 machines make a world of 2. With less than one process for a machine, nothing starts.
 
+An error where the job shows how many GPUs stay idle, or that nothing starts; otherwise a warning.
+
 ## Fix
 
 Writes the number for all machines where the option's value is a literal number. Unsafe: the program may be intended to
@@ -27,7 +29,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
-    "SB313", "accelerate-total-processes", severity="warning", fix="sometimes", since="0.1.0",
+    "SB313", "accelerate-total-processes", severity="error", fix="sometimes", since="0.1.0",
     when=Launchers("accelerate"), seen="a run of accelerate 1.15 on two machines; huggingface/accelerate#1239",
 )  # fmt: skip
 
@@ -48,9 +50,10 @@ def check(job: Job) -> Iterator[Finding]:
         effect = _effect(job, total, machines, gpus)
         if effect is None:
             continue
+        certain = total.number is not None and (gpus is not None or total.number < machines)
         instead = "the number of all GPUs" if gpus is None else machines * gpus
         fix = _fix(job, total, setting, machines, gpus or total.number)
-        yield Finding(total.span, f"{effect}; write {instead}", fix=fix)
+        yield Finding(total.span, f"{effect}; write {instead}", None if certain else "warning", fix=fix)
 
 
 def _effect(job: Job, total: Setting, machines: int, gpus: int | None) -> str | None:
@@ -147,6 +150,7 @@ CASES = [
         srun bash -c "$LAUNCHER --machine_rank \\$SLURM_NODEID train.py"
         """,
         title="by its name the number of one node",
+        severity="warning",
     ),
     Good(
         """\

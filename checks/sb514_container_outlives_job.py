@@ -28,7 +28,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
 
 CARD = Card(
-    "SB514", "container-outlives-job", severity="info", fix="never", since="0.1.0", when=Containers("docker"),
+    "SB514", "container-outlives-job", severity="warning", fix="never", since="0.1.0", when=Containers("docker"),
     whole_script=True,
 )  # fmt: skip
 
@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
                 "docker's daemon runs this container, which can keep its GPUs after scancel or the time limit; add "
                 "`--init`, or a `--name` and a trap that stops it"
             )
-        yield Finding(start.place, message)
+        yield Finding(start.place, message, None if start.flag("detach") else "info")
 
 
 def _is_stopped_by_trap(job: Job) -> bool:
@@ -75,6 +75,7 @@ CASES = [
         #SBATCH --gres=gpu:1
         srun «docker run» --rm --gpus all train:1 python train.py
         """,
+        severity="info",
     ),
     Bad(
         """\

@@ -37,7 +37,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options, Variables
 
 CARD = Card(
-    "SB702", "array-log-clobbered", severity="error", fix="always", since="0.1.0",
+    "SB702", "array-log-clobbered", severity="warning", fix="always", since="0.1.0",
     when=Options("array") | Variables("SLURM_ARRAY_TASK_ID"), seen="live runs of Slurm 22.05",
     batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
@@ -88,16 +88,14 @@ def _clobbered(
     instead = _with_index(path)
     when = job.versions.suffix(shared)
     mode = (job.request.value("open-mode") or "").lower()
-    if mode.startswith("a"):
-        severity, happens = "info", f"the lines of all tasks of the array are mixed in `{path}`{when}"
+    severity = "info" if mode.startswith("a") else None
+    if severity is not None:
+        happens = f"the lines of all tasks of the array are mixed in `{path}`{when}"
     elif array is None:
-        severity = "warning"
         happens = f"submitted with --array, all tasks write `{path}`{when}, and each empties it at its start"
     elif array.throttle == 1:
-        severity = "warning"
         happens = f"each task of the array empties `{path}`{when}, so only the log of the last one is left"
     else:
-        severity = job.versions.worst(shared)
         happens = f"all {array.tasks} tasks of the array write `{path}`{when}, and each empties it at its start"
     message = f"{happens}; write `{instead}`"
     span = settings[0].value_span or settings[0].span

@@ -20,7 +20,7 @@ from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
 CARD = Card(
-    "SB712", "status-of-background-start", severity="warning", fix="never", since="0.1.0", batch=True,
+    "SB712", "status-of-background-start", severity="error", fix="never", since="0.1.0", batch=True,
 )  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def check(job: Job) -> Iterator[Finding]:
             status.read,
             f"`$?` is 0 here, as the command on line {job.line(status.started.end - 1)} was only started; "
             "`wait $!` gives the status that it ends with",
-            severity="warning" if status.acted_on else "info",
+            severity="error" if status.acted_on else "info",
             related=[(status.started, "started in the background")],
         )
 

@@ -40,7 +40,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
 CARD = Card(
-    "SB713", "output-shared-by-array", severity="warning", fix="sometimes", since="0.1.0", when=Variables(INDEX),
+    "SB713", "output-shared-by-array", severity="error", fix="sometimes", since="0.1.0", when=Variables(INDEX),
     seen="bash(1), \"Redirections\"", batch=True,
 )  # fmt: skip
 

@@ -6,8 +6,8 @@ end such loops. Every half minute is often enough; better, let Slurm wait: `--de
 An `sbatch` in each iteration of a loop submits one job each: an array (`--array=1-100`) is submitted with one request,
 is one line in the queue, and can be throttled and cancelled as a whole.
 
-Nothing is reported for loops with few iterations, with a pause of 30 seconds or of unknown length, and for jobs that
-depend on the one before.
+A warning where the pause is shorter than ten seconds; otherwise it is advice. Nothing is reported for loops with few
+iterations, with a pause of 30 seconds or of unknown length, and for jobs that depend on the one before.
 
 ## Fix
 
@@ -32,11 +32,12 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB810", "clients-in-loop", severity="info", fix="never", since="0.1.0",
+    "SB810", "clients-in-loop", severity="warning", fix="never", since="0.1.0",
     when=Commands("sbatch", *programs_with("asks-slurm")), seen="public scripts",
 )  # fmt: skip
 
 SHORT = 30  # seconds
+HASTY = 10
 FEW = 3  # iterations
 _POLLING = Regex(r"while|until|for\s*\(\(\s*;")
 _SECONDS = Regex(r"\d+(?:\.\d+)?s?")
@@ -55,32 +56,39 @@ def check(job: Job) -> Iterator[Finding]:
             or not seen.isdisjoint(loops)
         ):
             continue
-        what = _submits(job, command, loops) if command.name == "sbatch" else _polls(job, command, loops[-1])
+        if command.name == "sbatch":
+            what, hasty = _submits(job, command, loops), False
+        else:
+            what, hasty = _polls(job, command, loops[-1])
         if what:
             seen.update(loops)
-            yield Finding(command.name_span, what)
+            yield Finding(command.name_span, what, None if hasty else "info")
 
 
-def _polls(job: Job, command: Invocation, loop: Span) -> str:
-    """The message on a command that queries the controller in each iteration of a polling loop; '' for others."""
+def _polls(job: Job, command: Invocation, loop: Span) -> tuple[str, bool]:
+    """The message on a command that queries the controller in each iteration of a polling loop; '' for others.
+
+    And whether the pause is shorter than `HASTY`.
+    """
     if command.name == "scontrol":
         words = [text_of(field) for field in command.argv[1:3]]
         if words[:1] != ["show"] or words[1:] and words[1] in _LOCAL:
-            return ""
+            return "", False
     if not _POLLING.match(job.source.text, loop.start):
-        return ""
+        return "", False
     pause = 0
     inside = _by_loop(job)[loop]
     for invocation in inside:
         if invocation.name in ("sleep", "read", "wait", "inotifywait", "timeout"):
             text = text_of(invocation.argv[1]) if invocation.name == "sleep" and len(invocation.argv) == 2 else None
             if text is None or not _SECONDS.fullmatch(text):
-                return ""
+                return "", False
             pause += parse_integer(text.rstrip("s").partition(".")[0])
     if any(each.context.loops[-1:] == (loop,) and _works(each) for each in inside) or pause >= SHORT:
-        return ""
+        return "", False
     often = f"every {pause} seconds" if pause else "as fast as it can"
-    return f"this loop asks Slurm's controller {often}; wait 30 seconds or more, or let --dependency wait"
+    message = f"this loop asks Slurm's controller {often}; wait 30 seconds or more, or let --dependency wait"
+    return message, pause < HASTY
 
 
 @once
@@ -134,7 +142,8 @@ CASES = [
         for seed in {1..100}; do
             «sbatch» train.sbatch $seed
         done
-        """
+        """,
+        severity="info",
     ),
     Good(
         """\

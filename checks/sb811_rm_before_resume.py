@@ -33,7 +33,7 @@ from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
-CARD = Card("SB811", "rm-before-resume", severity="warning", fix="never", since="0.1.0", when=Commands("rm"))
+CARD = Card("SB811", "rm-before-resume", severity="error", fix="never", since="0.1.0", when=Commands("rm"))
 
 # Options that name the folder in which a program keeps its checkpoints, or from which it resumes.
 KEEPING = Regex(
@@ -138,7 +138,7 @@ def _before_restart(job: Job, command: Invocation, field: Pieces, restarts: list
         _place(command, field),
         f"each start of the job (`{restart.words}`, line {job.line(restart.span.start)}) removes the checkpoints of "
         f"line {job.line(user.span.start)}, so training begins anew; remove them only {first}",
-        "info" if restart.habit else "warning",
+        "info" if restart.habit else "error",
         related=[(restart.span, "starts it again"), (user.name_span, "keeps its checkpoints there")],
     )
 
@@ -272,6 +272,7 @@ CASES = [
         srun bash -c "rm -rf «/lustre/run/cache» && mkdir -p /lustre/run/cache && python train.py"
         """,
         title="eight tasks on each node",
+        severity="warning",
     ),
     Good(
         """\
