@@ -2,8 +2,9 @@
 
 `rm -rf $SCRATCH/*` is `rm -rf /*` if SCRATCH is empty: it removes all that the user may remove, the home folder first.
 What a login shell sets is often missing in a batch job (SCRATCH, TMPDIR, a variable of a module), and so is an argument
-that was forgotten after `sbatch job.sh`. `cd $WORK; rm -rf *` removes the files of the folder in which the job was
-submitted if WORK is not a folder, and those of the home folder if WORK is empty.
+that was forgotten after `sbatch job.sh`. `rm -rf /project/runs/$OLD` removes all runs where OLD comes from a command
+that failed, and `[ -d /project/runs/$OLD ]` is true then. `cd $WORK; rm -rf *` removes the files of the folder in which
+the job was submitted if WORK is not a folder, and those of the home folder if WORK is empty.
 
 Only removals of whole folders are reported; for the rest see ShellCheck (SC2115, SC2164).
 
@@ -19,12 +20,13 @@ bash(1), "Parameter Expansion"; cd in bash(1); https://www.shellcheck.net/wiki/S
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.storage.written_paths import operands
 from sbatchlint.bash.trace import Invocation, PipelineRun
-from sbatchlint.bash.values import Expansion, Pieces, shown_text, span_of, text_of
+from sbatchlint.bash.values import Expansion, Phase, Pieces, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
@@ -49,6 +51,14 @@ _HERE = Regex(r"(?:\./)?\*|\./?|\.\*")
 _TEST_LINE = Regex(r"(?:\[|\btest|\bcase)\s[^\n]*")
 _NAME = Regex(r"(?:\$\{?|-v\s+)(\w+)")
 _REQUIRED = Regex(r"\$\{(\w+):?[?=]")
+_RUNNING_RM = frozenset((option, rm) for option in ("-exec", "-execdir") for rm in ("rm", "/bin/rm"))
+# Commands that print something whatever happens, and filters of what they print.
+_SURE = frozenset(
+    {"date", "basename", "dirname", "hostname", "whoami", "id", "pwd", "echo", "printf", "mktemp", "uname", "seq"}
+)
+_FILTERS = frozenset({"cut", "tr", "sed", "awk", "head", "tail", "bc", "rev", "xargs", "sort"})
+_LAST_NAME = Regex(r"\$\{?(\w+)\}?[\"']?/*\*?[\"']?$")
+_EXISTENCE = Regex(r"(?:!\s*)?-[defrwx]\s")
 _RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
 
 
@@ -57,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     for command in job.invocations:
         for field in _removed(command):
-            finding = _of_empty(job, command, field)
+            finding = _of_empty(job, command, field) or _of_failed_command(job, command, field)
             if finding is None and _HERE.fullmatch(text_of(field) or ""):
                 finding = _of_folder(job, command)
             if finding is not None:
@@ -67,7 +77,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _removed(command: Invocation) -> list[Pieces]:
     """The folders that a command removes with everything in them."""
-    if command.name == "find" and any(text_of(field) == "-delete" for field in command.argv):
+    words = command.words
+    deletes = "-delete" in words or any(pair in _RUNNING_RM for pair in pairwise(words))
+    if command.name == "find" and deletes:
         return [field for field in command.argv[1:2] if not shown_text(field).startswith("-")]
     if command.name != "rm" or not any(_RECURSIVE.fullmatch(word) for word in command.words[1:]):
         return []
@@ -82,6 +94,10 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if command.guards if command.context.handler else depends_on_test(command):
         return None
     rest = "".join(piece.text or "" for piece in field)
+    if not found and _EVERYTHING.fullmatch(rest) and "home" not in rest and rest.strip("/*.") == "":
+        if command.alternatives > 1 or command.phase is Phase.SUBMIT:
+            return None
+        return Finding(command.span, f"this is `{command.name} … {rest}`, and removes all it can; name the folder")
     if not found or field[0].text is not None or not _EVERYTHING.fullmatch(rest):
         return None
     names = [_unset(job, command, piece.expansion) for piece in found]
@@ -97,6 +113,48 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
         None if name is not None and _is_certain(job, name, command) else "warning",
         fix=Fix("end the script where it is empty", edits, safe=True),
     )
+
+
+def _of_failed_command(job: Job, command: Invocation, field: Pieces) -> Finding | None:
+    """The finding on a removal of a whole folder where the command that prints the name of one in it has failed."""
+    pieces = [piece for piece in field if piece.text != ""]
+    while pieces and pieces[-1].text is not None and not pieces[-1].text.strip("/*"):
+        pieces.pop()
+    if len(pieces) < 2 or pieces[-1].text is not None or not (pieces[-2].text or "").endswith("/"):
+        return None
+    expansion = pieces[-1].expansion
+    if expansion is None or not expansion.commands or command.alternatives > 1 or command.context.loops:
+        return None  # a loop over the output of a command has no iteration where there is none
+    programs = [words[0].rpartition("/")[2] for words in expansion.commands if words]
+    risky = next((each for each in programs if each not in _SURE and each not in _FILTERS), None)
+    if risky is None and programs[0] in _SURE or command.state.option("errexit") is not False:
+        return None
+    name = _LAST_NAME.search(_written(job, command, field))
+    is_direct = command.span.contains(expansion.span)
+    if not is_direct and (name is None or name[1] in _tested_for_text(job)):
+        return None
+    return Finding(
+        command.span,
+        f"where `{risky or programs[0]}` on line {job.line(expansion.span.start)} fails, "
+        f"{name[1] if name else 'its output'} is empty and this removes the whole folder above; "
+        f"{f'write `${{{name[1]}:?}}`' if name else 'keep it in a variable X, and write `${X:?}`'}",
+        "warning",
+        related=[(expansion.span, "prints the name")],
+    )
+
+
+def _written(job: Job, command: Invocation, field: Pieces) -> str:
+    """A word of a command as it is written there; "" where that is not clear."""
+    words = job.source.slice(command.span).split()
+    return words[command.argv.index(field)] if len(words) == len(command.argv) else ""
+
+
+@once
+def _tested_for_text(job: Job) -> frozenset[str]:
+    """The variables that the script tests other than for being the name of a file, or that must be set."""
+    string = job.text.string
+    lines = [line for line in _TEST_LINE.findall(string) if not _EXISTENCE.search(line)]
+    return frozenset(name for line in lines for name in _NAME.findall(line)).union(_REQUIRED.findall(string))
 
 
 def _unset(job: Job, command: Invocation, expansion: Expansion | None) -> str | None:
