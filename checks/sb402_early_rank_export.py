@@ -57,6 +57,12 @@ CARD = Card(
 
 # A copy of the variable, with or without quotes.
 _COPY = Regex(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROCID|LOCALID|NODEID)(?::?-\w*)?\}))\2")
+# Variables of the tasks that number the same: all processes, those of a node, the nodes.
+_SAME_RANK = (
+    frozenset({"SLURM_PROCID", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"}),
+    frozenset({"SLURM_LOCALID", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK"}),
+    frozenset({"SLURM_NODEID", "OMPI_COMM_WORLD_NODE_RANK"}),
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -98,10 +104,16 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _has_own_rank(use: EarlyUse) -> bool:
-    """Whether the program also gets its rank from an argument or a variable that its own shell expands."""
+    """Whether the program also gets this rank from an argument or a variable that its own shell expands."""
     fields = [*use.command.argv, *(field for _, field in use.command.variables)]
     fields.extend(exported(use.command, name) or () for name in RANK_VARIABLES)
-    return any(each.phase is Phase.TASK and of_task(each) for field in fields for each in expansions(field))
+    wanted = next((names for names in _SAME_RANK if use.expansion.name in names), None)
+    for field in fields:
+        names = {each.name for each in expansions(field) if each.phase is Phase.TASK and of_task(each)}
+        others = frozenset().union(*(same for same in _SAME_RANK if same is not wanted))
+        if names and (wanted is None or len(names) > 1 or not names <= others):
+            return True
+    return False
 
 
 def _rank(job: Job, use: EarlyUse) -> str:
