@@ -4,11 +4,12 @@ In `LD_LIBRARY_PATH=/opt/x/lib:usr/local/lib` the second folder is looked up in 
 run. Its libraries and programs are not found, or others are used.
 
 Reported only for a relative folder that begins like one of the root (`usr/`, `opt/`, or the first folder of another in
-the list), and comes after others.
+the list), and comes after others. A `~` within quotes is such a folder, too: bash puts the home folder in its place
+only outside of quotes. So is `$HOME` in single quotes.
 
 ## Fix
 
-Adds the slash. Unsafe: the folder is then searched.
+Adds the slash, or writes `$HOME` within double quotes. Unsafe: the folder is then searched.
 
 ## References
 
@@ -18,12 +19,13 @@ ld.so(8), "LD_LIBRARY_PATH"; bash(1), "PATH".
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.syntax.tree import Assignment, Heredoc, Word
+from sbatchlint.bash.syntax.tree import Assignment, Heredoc, Literal, Word
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.bash.values import Text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, replace
 from sbatchlint.source.regex import Regex
 
-CARD = Card("SB618", "relative-search-path", severity="warning", fix="always", since="0.1.0", seen="a public script")
+CARD = Card("SB618", "relative-search-path", severity="warning", fix="sometimes", since="0.1.0", seen="a public script")
 
 # Names of search paths; other names that end in PATH hold one path or an address.
 _NAME = Regex(
@@ -31,6 +33,7 @@ _NAME = Regex(
     r"|C(?:PLUS)?(?:_INCLUDE_)?PATH|PYTHONPATH|MANPATH|INFOPATH|MODULEPATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH|CLASSPATH)"
 )
 _LINE = Regex(r"(?m)^\s*(?:-\s*)?[\"']?(?P<name>\w*PATH)[\"']?\s*[:=]\s*[\"']?(?P<value>[^\s\"'#]*:[^\s\"'#]*)")
+_HOME = Regex(r"(?:^|:)(~|\$HOME|\$\{HOME\})(?=/)")
 _PART = Regex(r"[^:\"']+")
 _ROOT_NAMES = "usr opt etc bin sbin lib lib64 home mnt scratch gpfs lustre var"
 _ROOTS = frozenset(_ROOT_NAMES.split())
@@ -40,6 +43,10 @@ def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         if "PATH" not in text.string:
             continue
+        for word, name in _words(program):
+            for literal in word.parts:
+                if isinstance(literal, Literal) and literal.quoted:
+                    yield from _unexpanded(text, literal, name)
         for start, end, name in _lists(text.string, program):
             for part in _relative(text.string, start, end):
                 place = text.span(*part)
@@ -51,11 +58,34 @@ def check(job: Job) -> Iterator[Finding]:
                 )
 
 
-def _lists(string: str, program: object) -> Iterator[tuple[int, int, str]]:
-    """The values of search paths: start, end, and the variable's name."""
+def _words(program: object) -> Iterator[tuple[Word, str]]:
+    """The values that search paths get, with the variable's name."""
     for assigned in nodes_of(program, Assignment):
         if assigned.name.endswith("PATH") and isinstance(assigned.value, Word) and _NAME.fullmatch(assigned.name):
-            yield assigned.value.start, assigned.value.end, assigned.name
+            yield assigned.value, assigned.name
+
+
+def _unexpanded(text: Text, part: Literal, name: str) -> Iterator[Finding]:
+    """Findings on `~` and `$HOME` in quotes, where the shell leaves them as they are."""
+    written = text.string[part.start : part.end]
+    for found in _HOME.finditer(written):
+        if written != part.text or text.string[: part.start].endswith("$"):
+            continue
+        place = text.span(part.start + found.start(1), part.start + found.end(1))
+        double = text.string[part.start - 1 : part.start] != "'"
+        fix = Fix("write $HOME", [replace(place, "$HOME")], safe=False) if double else None
+        yield Finding(
+            place,
+            f"within quotes `{found[1]}` stays as it is, so this folder of {name} does not exist; write `$HOME` within "
+            "double quotes",
+            fix=fix,
+        )
+
+
+def _lists(string: str, program: object) -> Iterator[tuple[int, int, str]]:
+    """The values of search paths: start, end, and the variable's name."""
+    for word, name in _words(program):
+        yield word.start, word.end, name
     for heredoc in nodes_of(program, Heredoc):
         for found in _LINE.finditer(string, heredoc.body.start, heredoc.body.end):
             if _NAME.fullmatch(found["name"]):

@@ -1,0 +1,139 @@
+"""A search path is replaced instead of extended: what was on it before is no longer found.
+
+`export PATH=$HOME/bin` leaves no folder with the commands of the system: every command after it, `srun` included, is
+"command not found". With LD_LIBRARY_PATH or PYTHONPATH, what modules have put there before is lost, which is only
+advice, as the new folders may be all that the program needs.
+
+## Fix
+
+Appends the old value. Safe for PATH: no command would be found otherwise. Unsafe for the others: some leave out the old
+value on purpose.
+
+## References
+
+bash(1), "PATH"; ld.so(8); https://github.com/ArjunaCluster/ArjunaUsers/issues/223
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.sourced import may_set_variables
+from sbatchlint.bash.trace import Invocation, VariableAssignment
+from sbatchlint.bash.values import expansions, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.job.launches import container_of
+from sbatchlint.programs import has_trait
+from sbatchlint.triggers import Variables
+
+_LATER_ONES = frozenset({"LD_LIBRARY_PATH", "PYTHONPATH"})
+
+CARD = Card(
+    "SB619", "search-path-replaced", severity="error", fix="sometimes", since="0.1.0",
+    when=Variables("PATH", *sorted(_LATER_ONES)), seen="ArjunaCluster/ArjunaUsers#223",
+)  # fmt: skip
+
+_SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
+_BUILTINS = frozenset({"cd", "echo", "export", "set", "unset", "[", "[[", "test", "read", "exit", "eval", "trap"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for assignment in job.assignments:
+        if assignment.name == "PATH":
+            yield from _of_commands(job, assignment)
+        elif assignment.name in _LATER_ONES:
+            yield from _of_modules(job, assignment)
+
+
+def _folders(assignment: VariableAssignment) -> list[str] | None:
+    """The folders of the new value; None where it is unknown, or has the old one in it."""
+    only = assignment.alternatives[0] if len(assignment.alternatives) == 1 else None
+    if only is None or not only.fields or only.guards or assignment.context.conditional:
+        return None
+    field = only.fields[0]
+    if any(each.name == assignment.name or each.name[:1] in "$`" for each in expansions(field)):
+        return None
+    if any(piece.text is None and (piece.expansion is None or piece.start == field[0].start) for piece in field):
+        if not (field[0].expansion is not None and field[0].expansion.name == "HOME"):
+            return None
+    return [part.rstrip("/") for part in shown_text(field).split(":")]
+
+
+def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
+    folders = _folders(assignment)
+    if folders is None or not _SYSTEM.isdisjoint(folders) or not any(folders):
+        return
+    later = job.invocations[assignment.order :]
+    lost = next((each for each in later if _is_external(each) and _runs_after(each, assignment)), None)
+    again = any(each.name == "PATH" and each.span > assignment.span for each in job.assignments)
+    if lost is None or again or any(each.name in ("module", "source", ".") for each in later[: lost.index]):
+        return
+    written = job.source.slice(assignment.span)
+    quote = written[-1] if written[-1:] in "\"'" else ""
+    at = assignment.span.end - len(quote)
+    fix = None if quote == "'" else Fix("append the old value", [insert(at, ":$PATH")], safe=True)
+    yield Finding(
+        assignment.span,
+        f"PATH loses the folders of the system, so `{lost.name}` on line {job.line(lost.span.start)} is not found; "
+        "append `:$PATH`",
+        related=[(lost.name_span, "not found")],
+        fix=fix,
+    )
+
+
+def _is_external(command: Invocation) -> bool:
+    """Whether a command is looked for on PATH."""
+    if command.name is None or command.calls_function or command.name in _BUILTINS or container_of(command) is not None:
+        return False
+    return "/" not in command.words[0] and (has_trait(command.name, "slurm", "files", "shell", "mpi"))
+
+
+def _runs_after(command: Invocation, assignment: VariableAssignment) -> bool:
+    """Whether a command gets its environment from the shell of an assignment."""
+    shells = command.context.shell.enclosing_shells()
+    return assignment.context.shell in shells and command.context.phase is assignment.context.phase
+
+
+def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
+    folders = _folders(assignment)
+    before = job.invocations[: assignment.order]
+    modules = [each for each in before if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])]
+    if not folders or not modules or not assignment.exported or may_set_variables(job):
+        return
+    yield Finding(
+        assignment.span,
+        f"{assignment.name} loses what modules have put there (line {job.line(modules[0].span.start)}); if the program "
+        f"needs it, append `:${assignment.name}`",
+        "info",
+        related=[(modules[0].span, "a module")],
+    )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        export «PATH="$HOME/apps/bin"»
+        srun ./relax
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        export PATH="$HOME/apps/bin:$PATH"
+        srun ./relax
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        module load fftw
+        export «LD_LIBRARY_PATH=/opt/relax/lib»
+        srun ./relax
+        """,
+        severity="info",
+        title="after a module",
+    ),
+    Good("#!/bin/bash\n#SBATCH -n4\nexport PATH=$HOME/apps/bin:$PATH\nsrun ./relax\n"),
+    Good("#!/bin/bash\n#SBATCH -n4\nexport PATH=/opt/relax/bin:/usr/bin:/bin\nsrun ./relax\n", title="all of it"),
+    Good("#!/bin/bash\n#SBATCH -n4\nPATH=/opt/relax/bin\n/usr/bin/srun ./relax\n", title="nothing is looked for"),
+]
