@@ -38,6 +38,7 @@ _LOGIN = frozenset({"USER", "HOSTNAME", "HOME", "PWD", "RANDOM", "LOGNAME", "TMP
 _BREAK = Regex(r"_|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])|(?<=[0-9])(?=[a-zA-Z])")
 # A script that reads more unset names than this gets them from elsewhere.
 MOST_STRANGERS = 100
+_OPTIONS = Regex(r"args|opts|options|flags|params")
 _SHORTEST_NAME = 4  # a shorter name is similar to too many others
 
 
@@ -231,10 +232,13 @@ def _is_read(job: Job, name: str) -> bool:
 
 
 def _is_alike(one: str, other: str) -> bool:
-    """Whether two names differ only in case, underscores, the order of words, or one letter."""
+    """Whether two names differ only in case, underscores, the order of words, one letter, or the kind of options."""
     if one == other:
         return False
     first, second = one.lower(), other.lower()
+    short, long = sorted((first, second), key=len)
+    if _OPTIONS.fullmatch(short) and long.endswith(f"_{short}"):
+        return True
     if first.replace("_", "") == second.replace("_", "") or sorted(first.split("_")) == sorted(second.split("_")):
         return True
     return min(len(one), len(other)) > _SHORTEST_NAME and _one_letter_apart(first, second)
