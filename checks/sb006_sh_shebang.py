@@ -3,8 +3,9 @@
 `/bin/sh` is dash on Debian and Ubuntu. There `[[` and `source` are not found, an array ends the script with `Syntax
 error: "(" unexpected`, and `module` and `conda activate`, which are functions of bash, do not exist. Most of this is
 only a line in the log, and the job runs on without its modules or its environment. On Red Hat, SUSE and most others
-`/bin/sh` is bash in its POSIX mode, and the script works until it is moved elsewhere: a warning, and an error only for
-what dash cannot even parse, or where the script asks for dash itself.
+`/bin/sh` is bash in its POSIX mode, and the script works until it is moved elsewhere: a warning, an error where the
+script asks for dash itself and dash cannot even parse it, and only advice where nothing but `module` or `conda` needs
+bash, as sites also define these for `sh`.
 
 Reported once, with the places. Not checked: strings for another shell (`bash -c '…'`), and scripts that test
 `BASH_VERSION` or start bash themselves.
@@ -59,6 +60,8 @@ MOST = 3
 NOT_FOUND = "not found"
 SYNTAX = "a syntax error"
 BAD_SUBSTITUTION = "a bad substitution, which ends the script"
+# Commands that are functions of bash, if nothing else defines them.
+FUNCTIONS = ("module", "ml", "conda activate", "conda deactivate")
 # Severities: dash stops at the construct, or goes on and does something else.
 FATAL, WRONG = "error", "warning"
 
@@ -120,6 +123,7 @@ def check(job: Job) -> Iterator[Finding]:
             "warning" if fatal else "info",
         )
         return
+    foreign = all(what in FUNCTIONS for _, _, what, _, _ in found)
     line = job.text.string.partition("\n")[0].rstrip()
     where = "dash" if shell == "dash" else "dash, which is sh on Debian and Ubuntu,"
     at = line.rindex("sh", 0, _shell_name_end(line))
@@ -129,7 +133,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield Finding(
         job.span(0, len(line)),
         f"{where} does not understand {listed}; write {instead}",
-        "error" if fatal and shell == "dash" else "warning",  # sh is bash on most clusters
+        "info" if foreign else "error" if fatal and shell == "dash" else "warning",  # sh is bash on most clusters
         [(spans[at], f"{_quoted(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
         Fix(f"write {instead}", [edit]),
     )

@@ -4,6 +4,9 @@
 assignment. Every `#SBATCH` line below it is a comment. The job runs without those options, with the defaults of the
 site, and without any message: too little memory, the wrong partition, one hour instead of a day.
 
+Only advice below the last command of the script, where nothing follows but comments: lines that were put there are
+usually kept for another time.
+
 Where the command is what a `\\` at the end of a directive was meant to continue, directive-continuation reports it.
 
 ## Fix
@@ -72,7 +75,8 @@ def check(job: Job) -> Iterator[Finding]:
             consequence = f"these {len(lines)} directives are only comments; move them above that line"
         message = f"sbatch stops reading options at line {row}, so {consequence}"
         related = [(stop.span, "the first command, where sbatch stops reading")]
-        yield Finding(span, message, related=related, fix=_fix(job, lines))
+        kept = _has_no_command(job.source.own.text[lines[-1].full.end :]) and not job.is_embedded
+        yield Finding(span, message, "info" if kept else None, related, None if kept else _fix(job, lines))
 
 
 def _has_other_cause(job: Job, stop: StopLine) -> bool:

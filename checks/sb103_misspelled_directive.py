@@ -5,7 +5,9 @@ sbatch reads lines that begin with `#SBATCH`, in capitals and in the first colum
 command that does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch still obeys, but
 with an error message; a banner such as `#SLURM options` makes it refuse the script.
 
-`##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a directive off, and are not reported.
+`##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a directive off, and are not reported, nor is `# SBATCH`
+for an option that another directive sets. Among directives that count, `# SBATCH` and `#sbatch` are only advice for an
+option that the job can do without, and in a row of several such lines, which are kept for another time.
 
 ## Fix
 
@@ -37,14 +39,22 @@ DISPENSABLE = frozenset(_OPTIONAL.split())
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for miss in near_misses(job.directives):
+    misses = near_misses(job.directives)
+    for number, miss in enumerate(misses):
         if miss.kind in ("old-word", "banner", "bare"):
             yield _read(job, miss)
         else:
-            yield _unread(job, miss)
+            beside = [each for each in misses[max(number - 1, 0) : number + 2] if each is not miss]
+            yield _unread(job, miss, any(_is_next(job, miss, each) for each in beside))
 
 
-def _unread(job: Job, miss: NearMiss) -> Finding:
+def _is_next(job: Job, miss: NearMiss, other: NearMiss) -> bool:
+    """Whether two comments of the same form stand on neighbouring lines."""
+    between = job.directives.text.string[min(miss.last, other.last) : max(miss.start, other.start)]
+    return miss.kind == other.kind and miss.word == other.word and between.strip(" \t") == "\n"
+
+
+def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     text = job.directives.text
     if miss.kind == "no-hash":
         edit = replace(text.span(miss.start, miss.end), "#SBATCH")
@@ -60,7 +70,8 @@ def _unread(job: Job, miss: NearMiss) -> Finding:
     }[miss.kind]
     certain = miss.kind in ("spelling", "indented")
     # A space or small letters are often used on purpose to switch off an option that the job can do without.
-    is_off = not certain and bool(job.directives.lines) and all(each.name in DISPENSABLE for each in miss.settings)
+    is_off = not certain and bool(job.directives.lines)
+    is_off = is_off and (in_row or all(each.name in DISPENSABLE for each in miss.settings))
     off = "" if certain else ", or `##SBATCH` if it is off on purpose"
     advice = "remove the blanks before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
     message = f"{reason}, so this line is a comment and {unset}; {advice}"

@@ -1,9 +1,10 @@
 """An option that belongs on sbatch's command line is in the script.
 
-`--wrap`, `--help`, `--version`, `--quiet` and `--verbose` are accepted in a directive and do nothing. `--test-only`
-means that the script can never be submitted: sbatch prints an estimate and stops. `--uid` and `--gid` are for root, and
-refused for everybody else. `--parsable` and `--wait` do take effect, for whoever submits the script: that is reported
-as info, or not at all where a comment behind the option says so.
+`--wrap`, `--help`, `--version`, `--quiet` and `--verbose` are accepted in a directive and do nothing; for the last two,
+which only say how much is printed, that is advice. `--test-only` means that the script can never be submitted: sbatch
+prints an estimate and stops. `--uid` and `--gid` are for root, and refused for everybody else. `--parsable` and
+`--wait` do take effect, for whoever submits the script: that is advice, too, and not reported where a comment after the
+option says so.
 
 ## Fix
 
@@ -32,7 +33,8 @@ EFFECTS = {
     "parsable": ("changes what sbatch prints to whoever submits this script", "give it on the command line"),
     "wait": ("makes every sbatch of this script wait for the end of the job", "give it on the command line"),
 }
-HARMLESS = ("parsable", "wait")
+INTENDED = ("parsable", "wait")
+HARMLESS = (*INTENDED, "quiet", "verbose")
 
 CARD = Card(
     "SB117", "command-line-option-in-directive", severity="warning", fix="sometimes",
@@ -48,7 +50,7 @@ def check(job: Job) -> Iterator[Finding]:
         if index and found[index - 1].token is setting.token and found[index - 1].name == setting.name:
             continue
         harmless = setting.name in HARMLESS
-        if harmless and setting.line.comment is not None:
+        if setting.name in INTENDED and setting.line.comment is not None:
             continue
         instead = "give it on the command line" if setting.name in ("quiet", "verbose") else "remove it"
         effect, instead = EFFECTS.get(setting.name, ("does nothing in a directive", instead))
@@ -97,6 +99,7 @@ CASES = [
         #SBATCH --nodes=2  # less noise
         srun ./a.out
         """,
+        severity="info",
     ),
     Bad(
         """\

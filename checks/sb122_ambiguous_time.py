@@ -5,7 +5,8 @@ its end. Limits are rounded up to whole minutes; a limit of 0 means none, and a 
 partition that has one.
 
 A warning where something suggests that hours were meant: a comment, or whole days for a job with GPUs or several nodes.
-A note where only the form is doubtful.
+Advice where only the form is doubtful: two fields, or one number that would be a whole day as hours (`48`). A plain
+`--time=15` is left alone.
 
 ## Fix
 
@@ -113,6 +114,8 @@ def _one_number(job: Job, setting: Setting, text: str, limit: int) -> Iterator[F
         # Whole hours in seconds, as other schedulers count; as minutes it would be weeks.
         instead = times.duration(number)
         evidence = f"as seconds it is {instead}, and as minutes {limit // 1440} days"
+    elif number not in WHOLE_DAYS:
+        return
     yield _finding(job, setting, limit, evidence, instead)
 
 

@@ -6,7 +6,8 @@ train.py"` is the same mistake in work that was meant to be done: in quotes the 
 with a space in it, which srun, timeout and mpirun do not find either; nor do they find `srun "python train.py"`. And
 `$(SLURM_ARRAY_TASK_ID)` is how make writes a variable: bash runs a command of that name, and the word is empty.
 
-A warning for prose that was never a command, if the job goes on; otherwise an error.
+A warning for prose that was never a command, if the job goes on; otherwise an error, as where such prose is the last
+command: the job then always fails with status 127.
 
 ## Fix
 
@@ -23,7 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import assigned_names
 from sbatchlint.bash.trace import Invocation, values_of
-from sbatchlint.bash.values import Pieces, known_prefix, shown_text, text_of
+from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
@@ -62,13 +63,13 @@ def check(job: Job) -> Iterator[Finding]:
         seen.add(command.span)
         written = job.source.slice(command.span)
         if not command.kind and len(command.argv) == 1 and _is_prose(written):
-            ends = _ends_job(job, command)
-            what = "and under `set -e` the job ends here" if ends else "and does not find it"
-            yield Finding(
-                command.span,
-                f"bash runs this text as a command, {what}; write `#` before each of its lines",
-                "error" if ends else "warning",
-            )
+            what, severity = "and does not find it", "warning"
+            if _ends_job(job, command):
+                what, severity = "and under `set -e` the job ends here", "error"
+            elif _is_last(job, command):
+                what, severity = "and the job always fails with its status, 127", "error"
+            message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
+            yield Finding(command.span, message, severity)
         elif _COMMAND_LINE.match(first):
             yield from _quoted_command(job, command)
 
@@ -133,6 +134,14 @@ def _is_prose(written: str) -> bool:
 
 def _ends_job(job: Job, command: Invocation) -> bool:
     return any(run.errexit and not run.tested and (command,) in run.elements for run in job.pipelines)
+
+
+def _is_last(job: Job, command: Invocation) -> bool:
+    """Whether the batch script certainly ends with the status of a command."""
+    statements = job.program.statements
+    if job.phase is not Phase.BATCH or not statements or command is not job.invocations[-1]:
+        return False
+    return job.span(statements[-1].start, statements[-1].end) == command.span and not command.context.conditional
 
 
 CASES = [

@@ -5,7 +5,8 @@ Slurm's variables. srun then does not find a program by its name: `execve(): pyt
 program with a path runs without what the script has exported. The same holds for `--export=NONE`.
 
 sbatch passes its own `--export` on to every srun of the job (SLURM_EXPORT_ENV), unless it is ALL. The batch script
-itself gets an environment like that of a login, so it works, and only the steps fail.
+itself gets an environment like that of a login, so it works, and only the steps fail: for an sbatch that submits
+another file, this is advice unless that starts steps.
 
 ## Fix
 
@@ -30,9 +31,12 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.job.exports import exports_of
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source import lookups
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Options, StepOptions, Variables
 
 CARD = Card(
@@ -43,6 +47,8 @@ CARD = Card(
 )  # fmt: skip
 
 NOTHING = ("NONE", "NIL")
+_STEP = Regex(r"(?m)^[^#\n]*\bsrun\b")
+_MOST_BYTES = 1 << 16
 
 
 class Export(NamedTuple):
@@ -207,8 +213,18 @@ def _of_sbatch(job: Job) -> Iterator[Finding]:
             setting.span,
             f"`--export={setting.text}` drops the rest of the environment, and leaves the job's sruns without PATH; "
             f"write `--export=ALL,{setting.text}`",
-            "info" if block is job.directives else "warning",
+            "warning" if block is not job.directives and _starts_steps(job, setting) else "info",
         )
+
+
+def _starts_steps(job: Job, setting: Setting) -> bool:
+    """Whether the file that an sbatch submits, with this option, starts steps."""
+    for command in commands_named(job, "sbatch"):
+        if command.span.contains(setting.span):
+            paths = (job.beside.path(command, field) for field in command.argv[1:])
+            files = (lookups.read(path, _MOST_BYTES) or b"" for path in paths if path is not None)
+            return any(_STEP.search(each.decode("utf-8", "replace")) for each in files)
+    return False
 
 
 def _only_adds(setting: Setting) -> bool:

@@ -30,6 +30,10 @@ CARD = Card(
 )  # fmt: skip
 
 
+# Lines between two of these commands over which `set -u` need not be on again: they load things, too, or are empty.
+_LOADING = re.compile(r"(?:[ \t]*(?:#.*|(?:module|ml|source|\.|conda|mamba)[ \t].*)?\n)+")
+
+
 def check(job: Job) -> Iterator[Finding]:
     unset = [each for each in job.invocations if each.state.options.get("nounset") and not each.context.captured]
     found = [each for each in unset if _is_conda(each) or sources_personal_file(each)]
@@ -67,7 +71,7 @@ def _without_nounset(job: Job, found: list[Invocation]) -> Fix | None:
     edits: list[Edit] = []
     runs: list[list[tuple[int, int]]] = []
     for row in sorted(rows):
-        if runs and row[0] <= runs[-1][-1][1] + 1:
+        if runs and _LOADING.fullmatch(job.source.text[runs[-1][-1][1] : row[0]]):
             runs[-1].append(row)
         else:
             runs.append([row])

@@ -3,7 +3,7 @@
 CONDA_PREFIX is the prefix of the active environment, not that of conda: only the base environment has
 `etc/profile.d/conda.sh`. A job inherits the variable of the submitting shell. With another environment active there, or
 none, the file is not found, `conda activate` fails, and the job goes on with the system's Python, or ends there under
-`set -u` or `set -e`.
+`set -u` or `set -e`. Nothing is reported after the start files of a shell, which may activate the base environment.
 
 ## Fix
 
@@ -16,6 +16,7 @@ conda's documentation, "Managing environments": CONDA_PREFIX is the active envir
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.activations import sources_personal_file
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
@@ -39,6 +40,8 @@ def check(job: Job) -> Iterator[Finding]:
             if _may_activate(command):
                 return
             continue
+        if sources_personal_file(command):
+            return
         if len(command.argv) < 2 or not command.argv[1]:
             continue
         first = command.argv[1][0]
