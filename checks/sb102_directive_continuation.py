@@ -52,7 +52,6 @@ def check(job: Job) -> Iterator[Finding]:
             refusing = tuple(version for version in job.versions.majors if not is_before(version, REFUSED_SINCE))
             if continuation.refused and refusing:
                 when = job.versions.in_brackets(refusing)
-                severity = job.versions.worst(refusing)
                 message = f"sbatch refuses the script{when}, as `\\` makes a word of the blank behind it; remove it"
             else:
                 message, severity = "`\\` does not continue a directive; remove it", "warning"

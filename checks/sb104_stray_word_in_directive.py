@@ -100,10 +100,11 @@ def _is_explained(words: PositionalWords) -> bool:
 def _finding(job: Job, words: PositionalWords) -> Finding:
     guess = words.meant()
     fault = guess.fault or f"`{words.words[0]}` is neither an option nor a value"
-    when, worst = job.versions.in_brackets(words.problem.versions), job.versions.worst(words.problem.versions)
+    versions = words.problem.versions
+    when = job.versions.in_brackets(versions)
     span = job.directives.text.span(words.start, guess.end or words.end)
     fix = Fix(guess.title, guess.edits, guess.safe) if guess.edits else None
-    return Finding(span, f"{fault}, and sbatch refuses the script{when}; {guess.advice}", worst, fix=fix)
+    return Finding(span, f"{fault}, and sbatch refuses the script{when}; {guess.advice}", fix=fix, versions=versions)
 
 
 def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:
@@ -189,7 +190,6 @@ CASES = [
         #SBATCH -J "my job" -N 2
         srun ./a.out
         """,
-        severity="warning",
         title="joined only from 24.05 on",
     ),
     Bad(

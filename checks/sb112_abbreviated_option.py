@@ -56,7 +56,8 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
         fix = None
         if name and job.source.slice(span) == written:
             fix = Fix(f"write --{name}", [replace(span, f"--{name}")], safe=safe)
-        yield Finding(span, message, severity, fix=fix)
+        ambiguous = [version for version, options in found.items() if len(options) > 1]
+        yield Finding(span, message, severity, fix=fix, versions=ambiguous or None)
 
 
 def _shortened(block: Directives) -> Iterator[tuple[str, Token]]:
@@ -124,7 +125,7 @@ def _explain(
         return f"{message}; write the one you mean in full", "warning", "", False
     full = meanings[0]
     if ambiguous:
-        return f"{refused}; write --{full}", job.versions.worst(ambiguous), likely or full, likely in ("", full)
+        return f"{refused}; write --{full}", "error", likely or full, likely in ("", full)
     if likely not in ("", full):
         message = f"{command} reads {written} as --{full}, not as --{likely}; write the one you mean in full"
         return message, "error", likely, False
@@ -172,7 +173,6 @@ CASES = [
         #SBATCH --constraint=a100
         srun ./a.out
         """,
-        severity="warning",
         title="of several in newer releases",
     ),
     Bad(

@@ -36,7 +36,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         when = job.versions.suffix(problem.versions)
         message = f"srun does not know `{problem.written}`, an option of sbatch, so the step does not start{when}"
         advice = f"remove `{problem.written}`" if name == "wrap" else f"write it as #SBATCH --{name}"
-        yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}", job.versions.worst(problem.versions))
+        yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}", versions=problem.versions)
     wait = step.option("wait")
     if wait is None or wait.word == wait.value_word or wait.text is None:
         return

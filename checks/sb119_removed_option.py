@@ -45,34 +45,35 @@ def check(job: Job) -> Iterator[Finding]:
             exact = job.source.slice(problem.span).startswith(f"{problem.written}=")
             message = f"--get-user-env takes no value any more, so sbatch refuses the script{when}; drop the value"
             fix = Fix("drop the value", [remove(span)], safe=True) if exact else None
-            yield Finding(problem.span, message, job.versions.worst(problem.versions), fix=fix)
+            yield Finding(problem.span, message, fix=fix, versions=problem.versions)
     for setting, refusal in job.directives.refused:
         if refusal.kind == "constraint" and typo(job.directives, setting) is None:
             instead = f"; write {refusal.instead}" if refusal.instead else ""
-            when, worst = job.versions.suffix(refusal.versions), job.versions.worst(refusal.versions)
+            when = job.versions.suffix(refusal.versions)
             message = f"counts of several features need brackets, and slurmctld refuses the job{when}{instead}"
-            yield Finding(setting.value_span or setting.span, message, worst)
+            yield Finding(setting.value_span or setting.span, message, versions=refusal.versions)
     yield from _separators(job)
     for span, missing in missing_step_options(job):
         if missing.kind != "new":
             since = "23.02.5" if missing.written in ("--uid", "--gid") else missing.since
             message = f"srun has no `{missing.written}` from Slurm {since} on, so the step fails; remove it"
-            yield Finding(span, message, job.versions.worst(missing.absent))
+            yield Finding(span, message, versions=missing.absent)
     yield from _steps(job)
 
 
 def _removed(job: Job, span: Span, missing: MissingOption) -> Finding:
-    written, worst = missing.written, job.versions.worst(missing.absent)
+    written, absent = missing.written, missing.absent
     if missing.gone is not None and missing.gone.name is not None:
         name = f"--{missing.gone.name}"
         message = f"`{written}` is called `{name}` now, and sbatch refuses the old name; write `{name}`"
         exact = job.source.slice(span) == written
         fix = Fix(f"write {name}", [replace(span, name)], safe=True) if exact else None
-        return Finding(span, message, worst, fix=fix)
+        return Finding(span, message, fix=fix, versions=absent)
     if missing.kind == "gap":
         message = f"sbatch has no `{written}`{job.versions.suffix(missing.absent)}, and refuses the script there"
-        return Finding(span, f"{message}; remove it, or set slurm-version to releases that have it", worst)
-    return Finding(span, f"Slurm {missing.since} removed `{written}`, so sbatch refuses the script; remove it", worst)
+        return Finding(span, f"{message}; remove it, or set slurm-version to releases that have it", versions=absent)
+    message = f"Slurm {missing.since} removed `{written}`, so sbatch refuses the script; remove it"
+    return Finding(span, message, versions=absent)
 
 
 def _separators(job: Job) -> Iterator[Finding]:
@@ -131,10 +132,9 @@ CASES = [
         #SBATCH --get-user-env  # from 25.05 on without a value
         srun ./a.out
         """,
-        severity="warning",
     ),
-    Bad("#!/bin/bash\n#SBATCH «--power»=level\nsrun ./a.out\n", severity="warning", title="removed for good"),
-    Bad("#!/bin/bash\n#SBATCH -N2\nsrun «--uid=1000» ./a.out\n", severity="warning", title="on srun"),
+    Bad("#!/bin/bash\n#SBATCH «--power»=level\nsrun ./a.out\n", title="removed for good"),
+    Bad("#!/bin/bash\n#SBATCH -N2\nsrun «--uid=1000» ./a.out\n", title="on srun"),
     Bad(
         """\
         #!/bin/bash

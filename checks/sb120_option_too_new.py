@@ -16,12 +16,11 @@ sbatch(1), srun(1); release notes of Slurm 22.05 to 26.05; `common_options[]` in
 26.05.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sbatchlint.analysis.directives.missing_options import missing_options, missing_step_options
 from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.slurm.versions import DEFAULT
 from sbatchlint.triggers import Problems, Refused
 
 CARD = Card(
@@ -35,24 +34,25 @@ def check(job: Job) -> Iterator[Finding]:
     for span, missing in missing_options(job):
         if missing.kind == "new":
             refused = _refused(job, "sbatch", missing.absent)
-            yield _new(job, span, f"`{missing.written}` came with Slurm {missing.since}: {refused}")
+            yield _new(job, span, f"`{missing.written}` came with Slurm {missing.since}: {refused}", missing.absent)
     for span, missing in missing_step_options(job):
         if missing.kind == "new":
             refused = _refused(job, "srun", missing.absent)
-            yield _new(job, span, f"`{missing.written}` came with Slurm {missing.since}: {refused}")
+            yield _new(job, span, f"`{missing.written}` came with Slurm {missing.since}: {refused}", missing.absent)
     for problem in job.directives.problems:
         if problem.kind == "unexpected-value" and problem.candidates == ("requeue",) and problem.token is not None:
             value = problem.token.text.partition("=")[2]
             if value.lower() == "expedite":
                 refused = _refused(job, "sbatch", problem.versions)
-                yield _new(job, problem.span, f"`--requeue={value}` came with Slurm 25.11: {refused}")
+                yield _new(job, problem.span, f"`--requeue={value}` came with Slurm 25.11: {refused}", problem.versions)
     for wrong in wrong_values(job, "release"):
-        yield _new(job, wrong.span, f"{wrong.fault}; remove it, or set slurm-version if yours is new enough")
+        message = f"{wrong.fault}; remove it, or set slurm-version if yours is new enough"
+        yield _new(job, wrong.span, message, wrong.versions)
 
 
-def _new(job: Job, span: Span, message: str) -> Finding:
+def _new(job: Job, span: Span, message: str, versions: Collection[str] | None) -> Finding:
     """The finding: an error where the site has named its releases, or no release has the option."""
-    return Finding(span, message, None if job.versions == DEFAULT else "error")
+    return Finding(span, message, "error" if job.site.versions_named else None, versions=versions)
 
 
 def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
@@ -64,7 +64,7 @@ def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
 
 
 CASES = [
-    Bad("#!/bin/bash\n#SBATCH --ntasks=4\n#SBATCH «--tres-per-task»=cpu:4,gres/gpu:1\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH --ntasks=4\n#SBATCH «--tres-per-task»=cpu:4,gres/gpu:1\nsrun ./a.out\n", severity="info"),
     Bad(
         "#!/bin/bash\n#SBATCH «--stepmgr»\n#SBATCH «--segment»=4\nsrun ./a.out\n",
         settings={"slurm-version": "23.11"},
@@ -76,6 +76,7 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH -n 8 --gpus=4\nsrun --gres-flags=«allow-task-sharing» ./a.out\n",
         title="a value of srun's option",
+        severity="info",
     ),
     Good("#!/bin/bash\n#SBATCH --prefer=fast --requeue --exclusive=user\nsrun --exact -n 1 ./a.out\n"),
     Good(

@@ -30,7 +30,7 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "time"):
-        yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits)
+        yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits, wrong.versions)
 
 
 CASES = [

@@ -31,7 +31,7 @@ def check(job: Job) -> Iterator[Finding]:
         if wrong.instead is not None:
             message += f"; write {wrong.instead}" + (" for all memory of a node" if wrong.instead == "0" else "")
             fix = Fix(f"write {wrong.instead}", wrong.edits) if wrong.edits else None
-        yield Finding(wrong.span, message, fix=fix)
+        yield Finding(wrong.span, message, fix=fix, versions=wrong.versions)
 
 
 CASES = [

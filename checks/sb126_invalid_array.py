@@ -32,7 +32,7 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "array"):
-        yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits)
+        yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits, wrong.versions)
     yield from _step_after_limit(job)
 
 

@@ -37,7 +37,7 @@ def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "mail-type"):
         advice = EVENTS if wrong.instead is None else f"write {wrong.instead}"
         fix = Fix(f"write {wrong.instead}", wrong.edits) if wrong.edits else None
-        yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix)
+        yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix, versions=wrong.versions)
     yield from _dropped_words(job)
 
 

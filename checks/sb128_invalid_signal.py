@@ -29,7 +29,7 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "signal"):
-        yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits)
+        yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits, wrong.versions)
 
 
 CASES = [
@@ -70,6 +70,7 @@ CASES = [
         srun ./a.out
         """,
         title="a name of newer releases",
+        severity="info",
     ),
     Bad("#!/bin/bash\n#SBATCH --signal=«USR3@60»\nsrun ./a.out\n", title="there is none"),
     Bad("#!/bin/bash\n#SBATCH --signal=«USR1@99999»\nsrun ./a.out\n", title="too long before the end"),

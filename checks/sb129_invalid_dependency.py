@@ -45,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
         advice = "write TYPE:JOB, such as afterok:1234" if wrong.instead is None else f"write {wrong.instead}"
         if "mixed" in wrong.reason:
             advice = "use only `,` or only `?`"
-        yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix)
+        yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix, versions=wrong.versions)
     yield from _bare_jobs(job)
     for setting in job.directives.settings:
         if setting.name == "dependency" and _JOB.fullmatch(setting.text or ""):

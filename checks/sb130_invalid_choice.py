@@ -53,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
             written = f"{option}={wrong.instead}" if wrong.instead else option
             message = f"{message}; write {written}"
             fix = Fix(f"write {written}", wrong.edits) if wrong.edits else None
-        yield Finding(wrong.span, message, fix=fix)
+        yield Finding(wrong.span, message, fix=fix, versions=wrong.versions)
     for block in option_blocks(job):
         for problem in block.problems:
             if problem.kind == "missing-value":
@@ -87,7 +87,7 @@ def _missing(job: Job, block: Directives, problem: Problem) -> Iterator[Finding]
         return
     when = job.versions.suffix(problem.versions)
     message = f"--{problem.candidates[0]} needs a value, so {_refuses(job, block)}{when}; write the value"
-    yield Finding(problem.span, message, job.versions.worst(problem.versions))
+    yield Finding(problem.span, message, versions=problem.versions)
 
 
 def _unexpected(job: Job, block: Directives, problem: Problem) -> Finding:
@@ -97,7 +97,7 @@ def _unexpected(job: Job, block: Directives, problem: Problem) -> Finding:
         surplus = Span(problem.span.start + len(problem.written), problem.span.end)
         fix = Fix("take the value away", [remove(surplus)])
     message = f"{option} takes no value, so {_refuses(job, block)}{when}; write {option} alone"
-    return Finding(problem.span, message, job.versions.worst(problem.versions), fix=fix)
+    return Finding(problem.span, message, fix=fix, versions=problem.versions)
 
 
 def _refuses(job: Job, block: Directives) -> str:
@@ -163,6 +163,7 @@ CASES = [
         srun ./a.out
         """,
         title="`=` before a number, from 23.11 on",
+        severity="info",
     ),
     Bad("#!/bin/bash\n#SBATCH --constraint=«[a|b»\nsrun ./a.out\n", title="signs that do not match"),
     Bad("#!/bin/bash\n#SBATCH --gres=«gpu:»\nsrun ./a.out\n"),

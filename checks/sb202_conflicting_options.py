@@ -82,8 +82,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
     else:
         reason, advice = REASONS[conflict.kind]
         message = f"{conflict.refuser} refuses {shown}{when}: {reason}; {advice}"
-    severity = job.versions.worst(conflict.refused or None)
-    return Finding(last.span, message, severity, related)
+    return Finding(last.span, message, related=related, versions=conflict.refused)
 
 
 def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
@@ -95,7 +94,8 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
     if conflict.ignored == job.versions.majors:
         settings = job.directives.all("hint", hint.line.component)
         fix = Fix("remove --hint", removal(job.directives, settings), safe=True)
-    return Finding(hint.span, message, "warning", [(each.span, "this counts") for each in others], fix)
+    related = [(each.span, "this counts") for each in others]
+    return Finding(hint.span, message, "warning", related, fix, versions=conflict.ignored)
 
 
 CASES = [
@@ -114,7 +114,6 @@ CASES = [
         #SBATCH «--oversubscribe»
         srun ./a.out
         """,
-        severity="warning",
         title="refused since 23.02; before, the last one counts",
     ),
     Bad(
@@ -148,7 +147,7 @@ CASES = [
         srun ./a.out
         """,
     ),
-    Bad("#!/bin/bash\n#SBATCH --nodes=18 «--segment=8»\nsrun ./a.out\n", severity="warning", title="in 26.05"),
+    Bad("#!/bin/bash\n#SBATCH --nodes=18 «--segment=8»\nsrun ./a.out\n", title="in 26.05"),
     Good("#!/bin/bash\n#SBATCH --mem=64G\n#SBATCH --mem=32G\nsrun ./a.out\n", title="the last one counts"),
     Good("#!/bin/bash\n#SBATCH --hint=nomultithread --cpus-per-task=4\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=16 --segment=8 --exclusive\nsrun ./a.out\n"),

@@ -106,8 +106,8 @@ def _steps(job: Job) -> Iterator[Finding]:
             gres.span,
             f"srun refuses `{gres.as_written}`{job.versions.suffix(refused)}, as it takes over {setting.shown} (line "
             f"{job.line(setting.span.start)}); write --gpus-per-node={counts}",
-            job.versions.worst(refused),
             related=[(setting.span, "with this")],
+            versions=refused,
         )
 
 
@@ -119,7 +119,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         fix = _without_gres(job, gres, per_node) if equal else None
     shown, when = named(job, conflict.settings, at), job.versions.suffix(conflict.refused)
     related = [(each.span, "with this") for each in conflict.settings if each is not at]
-    severity = job.versions.worst(conflict.refused or None)
+    severity = "error" if conflict.refused else "warning"
     reason, advice = REASONS.get(conflict.kind, ("", "keep one of them"))
     if equal is False:
         severity = "error"
@@ -133,7 +133,8 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         missing = MISSING.get(conflict.kind)
         if missing is not None and not any(job.directives.last(name, at.line.component) for name in missing):
             severity, message = "warning", f"{message}, unless the command line adds it"
-    return Finding(at.span, f"{message}; {advice}", severity, related, fix)
+    versions = None if equal is False else conflict.refused or None
+    return Finding(at.span, f"{message}; {advice}", severity, related, fix, versions=versions)
 
 
 def _effect_of_difference(conflict: Conflict, when: str) -> str:
@@ -178,7 +179,6 @@ CASES = [
         #SBATCH «--gres=gpu:8»
         srun ./a.out
         """,
-        severity="warning",
         fixed="""\
         #!/bin/bash
         #SBATCH --nodes=2 --gpus-per-node=8
@@ -212,7 +212,6 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=8\nsrun --nodes=1 --ntasks=1 «--gres=gpu:1» ./a.out\n",
-        severity="warning",
         title="of the job and of a step",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=2 --gpus=16 --gpus-per-node=8\nsrun ./a.out\n"),

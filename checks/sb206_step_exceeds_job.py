@@ -135,6 +135,7 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
         f"(line {line}); {advice}",
         "warning",
         related=[(found.setting.span, "what the job has")],
+        versions=found.versions,
     )
 
 

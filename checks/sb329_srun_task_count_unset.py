@@ -88,6 +88,7 @@ def _finding(job: Job, step: Step) -> Finding | None:
         severity="info" if available is None and cpus > LIKELY else None,
         related=[(reason.span, "the CPUs of one task")],
         fix=partial(_fix, job, step, one, once_a_node),
+        versions=releases,
     )
 
 

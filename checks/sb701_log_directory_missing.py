@@ -9,9 +9,9 @@ The shell has the same problem: in `srun … | tee logs/run.log` tee opens its f
 `mkdir -p logs`, and with `> logs/run.log` bash does not even start the command. From 23.02 on srun also creates the
 folder of its own `--output`.
 
-A folder that is only missing next to the script, and in the project's folders above it, is advice, as the job may be
-submitted from somewhere else; for the output of a step it is a warning. The setting `slurm-version` says which releases
-count.
+What holds only before 23.02 is advice, unless the setting `slurm-version` names such a release; then it is an error,
+and a warning for the output of a step. Always advice is a folder that is only missing next to the script, and in the
+project's folders above it, as the job may be submitted from somewhere else.
 
 ## Fix
 
@@ -89,10 +89,6 @@ def _old(job: Job) -> tuple[str, ...]:
     return tuple(version for version in job.versions.majors if is_before(version, "23.02"))
 
 
-def _worst(job: Job) -> str:
-    return "error" if job.versions.all_before("23.02") else "warning"
-
-
 # --- what Slurm opens before the script runs -----------------------------------------------------------
 
 
@@ -155,7 +151,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         row = job.line(maker.span.start)
         message = f"line {row} makes `{folder}` too late for Slurm{when}, which opens the log first"
         message = f"{message}: without the folder the job fails at once; run mkdir before sbatch"
-        return Finding(span, message, _worst(job), related=[(maker.span, "runs after the log is opened")])
+        return Finding(span, message, related=[(maker.span, "runs after the log is opened")], versions=old)
     if "%" in folder or folder.startswith("/") or not project_folders(job) or is_announced(job, folder):
         return None
     if is_made_before_job(job, folder):
@@ -168,7 +164,7 @@ def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:
     message = (
         f"Slurm{job.versions.suffix(_old(job))} makes no folder `{folder}`, so the job fails at once without a log"
     )
-    return Finding(span, f"{message}; put `{of_job}` into the file name", _worst(job))
+    return Finding(span, f"{message}; put `{of_job}` into the file name", versions=_old(job))
 
 
 def _logs_of_submits(job: Job) -> Iterator[Finding]:
@@ -228,10 +224,8 @@ def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Ite
         f"nothing makes this folder, whose name is new by `{shown}`, and Slurm{job.versions.suffix(old)} does not:"
     )
     opening = Opening(command, folder, span, command.index, "output")
-    yield Finding(
-        span, f"{message} the job fails at once; run `mkdir -p` before sbatch",
-        _worst(job), fix=_fix(job, opening),
-    )  # fmt: skip
+    message = f"{message} the job fails at once; run `mkdir -p` before sbatch"
+    yield Finding(span, message, fix=_fix(job, opening), versions=old)
 
 
 def _part_of_each_job(folder: str) -> str | None:
@@ -275,7 +269,8 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
             message = (
                 f"srun{job.versions.suffix(_old(job))} makes no folder `{folder}`, and where it is missing the step"
             )
-            yield Finding(opening.span, f"{message} fails; run `mkdir -p {folder}` before", "warning")
+            message = f"{message} fails; run `mkdir -p {folder}` before"
+            yield Finding(opening.span, message, "warning", versions=_old(job))
             continue
         maker = next((maker for maker in by_folder.get(folder, ()) if is_too_late(maker, opening)), None)
         if maker is None or may_be_there(job, folder, opening.start, maker.index):
@@ -298,7 +293,6 @@ def _too_early(job: Job, opening: Opening, maker: Invocation) -> Finding:
     """The finding on a file that is opened before its folder is created."""
     folder = opening.folder
     certain = _OF_JOB.search(folder) is not None and not opening.command.context.conditional
-    certain = certain and (not opening.is_option or job.versions.all_before("23.02"))
     inside = maker.phase is Phase.TASK or container_of(maker) is not None
     when = "only once the step runs" if inside else "only later"
     shown = folder.replace("${", "$").replace("}", "") if "$(" not in folder else "the folder"
@@ -315,6 +309,7 @@ def _too_early(job: Job, opening: Opening, maker: Invocation) -> Finding:
         "error" if certain else "warning",
         related=[(maker.span, "makes the folder")],
         fix=_fix(job, opening),
+        versions=_old(job) if opening.is_option else None,
     )
 
 
@@ -347,8 +342,8 @@ CASES = [
         mkdir -p logs
         srun ./a.out
         """,
-        severity="warning",
         title="mkdir runs after the log is opened",
+        severity="info",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --output=«runs/%j/log.txt»\nsrun ./a.out\n",

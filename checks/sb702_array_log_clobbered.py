@@ -99,7 +99,7 @@ def _clobbered(
         happens = f"all {array.tasks} tasks of the array write `{path}`{when}, and each empties it at its start"
     message = f"{happens}; write `{instead}`"
     span = settings[0].value_span or settings[0].span
-    return Finding(span, message, severity, fix=_fix(job, settings, [instead] * len(settings)))
+    return Finding(span, message, severity, fix=_fix(job, settings, [instead] * len(settings)), versions=shared)
 
 
 def _redirects_output(command: Invocation) -> bool:

@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
             since = patterns.LETTERS.get(use.letter)
             if since is not None:
                 when = f"Slurm{job.versions.suffix(absent)} does not know `{written}` and leaves it in the name"
-                yield Finding(span, f"{when}: it came with {since}")
+                yield Finding(span, f"{when}: it came with {since}", versions=absent)
             elif use.letter in _DATE and path.count("%") > 1 and not _letters_known(path):
                 yield Finding(span, f"Slurm has no patterns for dates, so `{written}` stays in the name; write `%j`")
             else:

@@ -360,7 +360,7 @@ def _report(
             happens = f"only {total.nodes} of {steps} run at a time"
     elif _never_ends(job, first.step):
         happens = f"this step never starts, as that of line {job.line(first.place.start)} does not end"
-        severity = "warning" if when or depends_on_test(first.step.invocation) else "error"
+        severity = "warning" if depends_on_test(first.step.invocation) else "error"
     else:
         happens = f"this step waits until that of line {job.line(first.place.start)} has ended"
     options = _advice(job, total, group, first, later, releases[-1], reasons)
@@ -379,6 +379,7 @@ def _report(
         severity,
         related=[] if first.step is later.step else [(first.place, "runs until then")],
         fix=_fix(job, group, options),
+        versions=releases,
     )
 
 

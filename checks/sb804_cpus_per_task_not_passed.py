@@ -4,10 +4,10 @@ In these releases srun reads SRUN_CPUS_PER_TASK, which sbatch does not set, and 
 does: each task counts as one CPU. Where tasks are bound (with `--exact`, `--cpu-bind=cores`, `--hint` or
 `--threads-per-core`, of the step or of the job), eight workers or threads share one core, without a warning. Without
 any of these a step has all CPUs of the job on its nodes, and its tasks are not bound; then it only matters at sites
-that bind by default (`TaskPluginParam=autobind`), and is advice. Before 22.05 and from 23.11 on srun inherits the job's
-number.
+that bind by default (`TaskPluginParam=autobind`). Before 22.05 and from 23.11 on srun inherits the job's number.
 
-Reported once per script, at its main step.
+Reported once per script, at its main step. Advice, unless the setting `slurm-version` names one of these releases: then
+an error where tasks are bound, and a warning elsewhere.
 
 ## Fix
 
@@ -36,7 +36,7 @@ from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB804", "cpus-per-task-not-passed", severity="warning", fix="sometimes", since="0.1.0",
+    "SB804", "cpus-per-task-not-passed", severity="info", fix="sometimes", since="0.1.0",
     when=Options("cpus-per-task"), batch=True, certain=True,
 )  # fmt: skip
 
@@ -68,14 +68,14 @@ def check(job: Job) -> Iterator[Finding]:
         consequence = f"with `{reason}` a task has one CPU"
     else:
         consequence = "where the site binds tasks (autobind), each has one CPU"
-    severity = 1 + bool(reason) - (len(releases) < len(job.versions.majors))
     yield Finding(
         main.place,
         f"{job.versions.suffix(releases).strip() or 'here'}, srun does not take over {setting.shown} (line "
         f"{job.line(setting.span.start)}): {consequence}; add --cpus-per-task=$SLURM_CPUS_PER_TASK to the srun",
-        ("info", "warning", "error")[severity],
+        "error" if reason else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
         fix=partial(_fix, job, steps),
+        versions=releases,
     )
 
 
@@ -189,7 +189,6 @@ CASES = [
         #SBATCH --cpus-per-task=8
         srun --cpus-per-task=$SLURM_CPUS_PER_TASK python train.py --workers 8
         """,
-        severity="info",
         title="where only the site may bind tasks",
     ),
     Bad(

@@ -22,7 +22,7 @@ from sbatchlint.job.step_cpus import cpus_per_task
 from sbatchlint.triggers import Variables
 
 CARD = Card(
-    "SB819", "cpus-set-twice", severity="warning", fix="never", since="0.1.0",
+    "SB819", "cpus-set-twice", severity="error", fix="never", since="0.1.0",
     when=Variables("SLURM_CPUS_PER_TASK", "SLURM_TRES_PER_TASK"),
     seen="live runs of Slurm 23.11, 24.11, 25.11 and 26.05; scalableminds/webknossos-libs#1483",
 )  # fmt: skip
@@ -40,8 +40,8 @@ def check(job: Job) -> Iterator[Finding]:
             variable.span,
             f"srun ends with an error{job.versions.suffix(refusing)}: `{variable.as_written}` and "
             f"{found[refusing[-1]].conflict} say different numbers; write `srun --cpus-per-task={number}` instead",
-            None if job.versions.suffix(refusing) else "error",
             related=[(step.invocation.name_span, "this srun reads both")],
+            versions=refusing,
         )
 
 

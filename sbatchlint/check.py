@@ -1,6 +1,6 @@
 """What checks import: the card, findings, fixes, examples and the job."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sbatchlint.diagnostics import Fix
@@ -76,8 +76,10 @@ class Card(NamedTuple):
 class Finding(NamedTuple):
     """A fault at one place; of several at the same place, only the first is reported.
 
-    `severity`: None for the card's. `fix`: the fix, or for one that is slow to prove a function that returns it, called
-    only if the finding is reported. `advice`: a function that returns the end of the message, called likewise.
+    `severity`: None for the card's. `versions`: the releases for which it holds, None for all: what holds only before
+    23.11 is advice, unless the settings name such a release. `fix`: the fix, or for one that is slow to prove a
+    function that returns it, called only if the finding is reported. `advice`: a function that returns the end of the
+    message, called likewise.
     """
 
     span: Span
@@ -86,13 +88,17 @@ class Finding(NamedTuple):
     related: Sequence[tuple[Span, str]] = ()
     fix: Fix | Callable[[], Fix | None] | None = None
     advice: Callable[[], str] | None = None
+    versions: Collection[str] | None = None
 
 
-def corrected(span: Span, message: str, instead: str | None, edits: Sequence[Edit]) -> Finding:
+def corrected(
+    span: Span, message: str, instead: str | None, edits: Sequence[Edit], versions: Collection[str] | None
+) -> Finding:
     """A finding about a value, with what to write instead if that is known; its fix is unsafe."""
     if instead is None:
-        return Finding(span, message)
-    return Finding(span, f"{message}; write {instead}", fix=Fix(f"write {instead}", edits) if edits else None)
+        return Finding(span, message, versions=versions)
+    fix = Fix(f"write {instead}", edits) if edits else None
+    return Finding(span, f"{message}; write {instead}", fix=fix, versions=versions)
 
 
 OPEN, CLOSE = "«", "»"

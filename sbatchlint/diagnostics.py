@@ -26,7 +26,8 @@ class Diagnostic(NamedTuple):
     """A finding as reports and `--fix` see it; its fix is safe only if the engine agrees.
 
     `reached`: for a finding in a file that the script reads or starts, the place that does so, as `path:row`; else "".
-    `always_shown`: shown whatever `--min-severity` says.
+    `always_shown`: shown whatever `--min-severity` says. `dated`: it is advice only because it holds for old releases,
+    and the settings name none.
     """
 
     code: str
@@ -40,6 +41,7 @@ class Diagnostic(NamedTuple):
     url: str
     reached: str = ""
     always_shown: bool = False
+    dated: bool = False
 
 
 class Fault(NamedTuple):

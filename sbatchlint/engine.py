@@ -14,6 +14,7 @@ from sbatchlint.diagnostics import Diagnostic, Fault, Related
 from sbatchlint.job import Job, Phase
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
+from sbatchlint.slurm.versions import are_old
 from sbatchlint.source.edits import in_order
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import redacted, values_in
@@ -184,7 +185,12 @@ class _Prepared:
         if self.severity is not None:
             return self.severity
         level = finding.severity or self.card.severity
-        return "info" if level != "info" and is_unfinished(job) else level
+        return "info" if level != "info" and (is_unfinished(job) or is_dated(finding, job)) else level
+
+
+def is_dated(finding: Finding, job: Job) -> bool:
+    """Whether a finding holds only for releases that the site may have, but few sites still do."""
+    return bool(finding.versions) and not job.site.versions_named and are_old(finding.versions or ())
 
 
 class _AllPrepared(dict[Entry, _Prepared]):
@@ -217,7 +223,8 @@ def _diagnostics(prepared: _Prepared, jobs: list[Job], source: Source, settings:
             finding = _completed(finding, settings.shows(prepared.check.entry.code, level))
             placed, where, reached = _placed(finding, job.source)
             if not reached or _is_wanted(prepared.check.entry, where.path, settings):
-                found[finding.span] = _diagnostic(placed, where, reached, prepared.check, level)
+                dated = level == "info" and finding.severity != "info" and is_dated(finding, job)
+                found[finding.span] = _diagnostic(placed, where, reached, prepared.check, level, dated)
     return found.values()
 
 
@@ -262,7 +269,7 @@ def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, st
     return finding._replace(span=span, message=message, related=related, fix=None), source, reached
 
 
-def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, severity: str) -> Diagnostic:
+def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, severity: str, dated: bool) -> Diagnostic:
     size = len(source.text)
     fix = finding.fix
     assert not callable(fix)
@@ -290,6 +297,7 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
         check.entry.url,
         reached,
         check.card.always_shown,
+        dated,
     )
 
 

@@ -236,6 +236,7 @@ def _site(table: Table, overrides: Overrides, where: str) -> Site:
     if version is not None:
         low, _, high = version.partition("-")
         fields["slurm_versions"] = (low.strip(), (high or low).strip())
+        fields["versions_named"] = True
     return Site(**fields)  # type: ignore[arg-type]  # the table was checked key by key
 
 

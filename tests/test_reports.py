@@ -253,6 +253,9 @@ def test_the_line_that_counts() -> None:
     assert rendered("full", scripts=2, fixed=3, hidden=4) == (
         "3 fixed; no findings left in 2 scripts; 4 of severity info not shown\n  (--min-severity info)\n"
     )
+    assert rendered("concise", scripts=2, hidden=4, dated=1).endswith(
+        "(--min-severity info); 1 holds only before Slurm 23.11: if you have such a release, set slurm-version\n"
+    )
 
 
 def test_a_change_at_the_end_of_a_long_line_is_shown() -> None:

@@ -118,7 +118,7 @@ class Cache:
         return True
 
     def _outcome(self, path: str, data: bytes, settings: Settings, entry: Entry) -> Outcome | None:
-        _, asked, hidden, failing, ignored, found, plain = entry
+        _, asked, hidden, failing, ignored, dated, found, plain = entry
         sources: dict[str | None, Source] = {}
         diagnostics = []
         for code, severity, message, start, end, related, fix, reached, shown in found:
@@ -144,7 +144,8 @@ class Cache:
                     reached,
                 )
             )
-        return Outcome(path, diagnostics, hidden, failing, origin=settings.origin or "", ignored=ignored)
+        origin = settings.origin or ""
+        return Outcome(path, diagnostics, hidden, failing, origin=origin, ignored=ignored, dated=dated)
 
     def _beside(self, shown: str, asked: Iterable[int]) -> bytes | None:
         """The content of a file beside the script; None where it changed since it was compared."""
@@ -185,7 +186,8 @@ class Cache:
             for diagnostic in outcome.diagnostics
         ]
         plain = any(each.source.is_plain and not each.reached for each in outcome.diagnostics)
-        entry = [self._key(data, settings), [], outcome.hidden, outcome.failing, outcome.ignored, found, plain]
+        counts = (outcome.hidden, outcome.failing, outcome.ignored, outcome.dated)
+        entry = [self._key(data, settings), [], *counts, found, plain]
         self._added[outcome.path] = (entry, outcome.asked)
 
     def write(self) -> None:

@@ -177,6 +177,7 @@ class _Run:
             sum(outcome.ignored for outcome in outcomes),
             known,
             options.min_severity or "warning",
+            sum(outcome.dated for outcome in outcomes),
         )
         if options.add_ignore is not None:
             if self.is_meant_otherwise:

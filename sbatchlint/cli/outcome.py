@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 class Outcome(NamedTuple):
     """The result for a file. `hidden`: how many findings are below --min-severity; `ignored`: how many comments switch
-    off; `failing`: how many of those shown are at or above --fail-on; `applied`: code and name of each
-    fix; `text`: the bytes after fixing, for standard input; `origin`: the configuration file that was followed.
+    off; `dated`: how many are advice as they hold for old releases only; `failing`: how many of those shown are at or
+    above --fail-on; `applied`: code and name of each fix; `text`: the bytes after fixing, for standard input; `origin`:
+    the configuration file that was followed.
     `is_redacted`: the diff lacks secrets, and cannot be applied.
     `asked`: what was asked of the file system, and the answers; None where that was not recorded, or is not enough to
     repeat the result."""
@@ -30,4 +31,5 @@ class Outcome(NamedTuple):
     origin: str = ""
     asked: dict[Question, Answer] | None = None
     ignored: int = 0
+    dated: int = 0
     is_redacted: bool = False

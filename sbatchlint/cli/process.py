@@ -112,6 +112,7 @@ def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) ->
         origin=settings.origin or "",
         asked=record.answers if record is not None and record.lasting else None,
         ignored=inspection.ignored,
+        dated=sum(each.dated for each in found),
     )
 
 

@@ -12,7 +12,7 @@ class Report(NamedTuple):
 
     `diagnostics`: the findings to show. `scripts`: how many were linted. `fixed`: how many findings `--fix` repaired.
     `hidden`: how many findings are below `least`, the severity of --min-severity; `ignored`: how many are suppressed by
-    comments; `known`: how many are in the baseline.
+    comments; `known`: how many are in the baseline; `dated`: how many are advice as they hold for old releases only.
     """
 
     diagnostics: list[Diagnostic]
@@ -22,6 +22,7 @@ class Report(NamedTuple):
     ignored: int = 0
     known: int = 0
     least: str = "warning"
+    dated: int = 0
 
 
 def shown_path(path: str) -> str:

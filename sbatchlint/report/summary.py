@@ -7,6 +7,7 @@ from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import wrap
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
+from sbatchlint.slurm.versions import OLDEST_USUAL
 
 
 def count(number: int, noun: str) -> str:
@@ -45,6 +46,9 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True) -> str:
     if report.hidden:
         below = "of severity info" if report.least == "warning" else f"below {report.least}"
         parts.append(f"{report.hidden} {below} not shown (--min-severity info)")
+    if report.dated:
+        holds = "1 holds" if report.dated == 1 else f"{report.dated} hold"
+        parts.append(f"{holds} only before Slurm {OLDEST_USUAL}: if you have such a release, set slurm-version")
     text = "; ".join(parts)
     if wrapped:
         text = "\n  ".join(wrap(text, terminal.width - 2, terminal.width))

@@ -11,7 +11,8 @@ class Site(NamedTuple):
     get GPUs without a request. `pyxis_in_sbatch`: whether sbatch has pyxis options. `container_home_mounted`: whether
     enroot mounts the home folder by default. `plugin_options`: further options of the site's SPANK plugins;
     `plugins_listed`: whether these are all, because they come from sbatch itself. `unset`: variables that jobs are
-    assumed not to inherit from the submission, `@` for arguments; not a setting.
+    assumed not to inherit from the submission, `@` for arguments; not a setting. `versions_named`: whether the settings
+    name the releases.
     """
 
     shared_paths: tuple[str, ...] = ()
@@ -28,4 +29,5 @@ class Site(NamedTuple):
     plugin_options: tuple[str, ...] = ()
     plugins_listed: bool = False
     slurm_versions: tuple[str, str] = ("22.05", "26.05")
+    versions_named: bool = False
     unset: frozenset[str] = frozenset()

@@ -49,10 +49,6 @@ class Range(NamedTuple):
         told = self.suffix(versions)
         return f" ({told[1:]})" if told else ""
 
-    def worst(self, versions: Iterable[str] | None) -> str:
-        """`error` if something fails in all releases of the range, `warning` if only in some."""
-        return "warning" if self.suffix(versions) else "error"
-
     def __str__(self) -> str:
         return self.first if self.first == self.last else f"{self.first}-{self.last}"
 
@@ -63,6 +59,13 @@ def _majors(first: str, last: str) -> tuple[str, ...]:
 
 
 DEFAULT = Range("22.05", "26.05")
+# The oldest release of which faults are more than advice where the settings do not name the site's releases.
+OLDEST_USUAL = "23.11"
+
+
+def are_old(versions: Iterable[str]) -> bool:
+    """Whether all of these releases are older than those that sites usually run."""
+    return all(_INDEX[each] < _INDEX[OLDEST_USUAL] for each in versions)
 
 
 def parse_range(text: str) -> Range:

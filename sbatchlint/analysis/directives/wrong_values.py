@@ -21,8 +21,9 @@ class WrongValue(NamedTuple):
     """A setting whose value is refused.
 
     `span`: the value, or the option if it has none. `fault`: the beginning of a sentence: what refuses it, in which
-    releases, and why. `reason`: only why. `instead`: the value that was clearly meant and that all releases of the
-    range accept, '' for the option without a value, None where it is not known; `edits` write it.
+    releases, and why. `reason`: only why. `versions`: the releases, None for all. `instead`: the value that was clearly
+    meant and that all releases of the range accept, '' for the option without a value, None where it is not known;
+    `edits` write it.
     """
 
     setting: Setting
@@ -31,6 +32,7 @@ class WrongValue(NamedTuple):
     reason: str
     instead: str | None
     edits: tuple[Edit, ...]
+    versions: Collection[str] | None
 
 
 def wrong_values(job: Job, *kinds: str) -> Iterator[WrongValue]:
@@ -54,10 +56,12 @@ def _of_block(job: Job, directives: Directives, kinds: Collection[str]) -> Itera
         instead = _instead(directives, setting, [each.refusal.instead for each in found])
         edits = () if instead is None else _edits(job, directives, setting, instead)
         span = setting.value_span or setting.option_span
-        when = job.versions.suffix(_releases(directives, setting, [each.refusal for each in found]))
+        versions = _releases(directives, setting, [each.refusal for each in found])
+        when = job.versions.suffix(versions)
         refuser = "slurmctld" if newest.stage == "controller" else directives.command
         fault = f"{refuser} refuses {setting.shown}{when}: {newest.reason}"
-        yield WrongValue(setting, span if span.end > span.start else setting.span, fault, newest.reason, instead, edits)
+        span = span if span.end > span.start else setting.span
+        yield WrongValue(setting, span, fault, newest.reason, instead, edits, versions)
 
 
 def _releases(directives: Directives, setting: Setting, found: list[Refusal]) -> set[str] | None:
