@@ -56,7 +56,10 @@ class Configuration(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=
     fail_on: Annotated[Level | UnsetType, Meta(description="the least severity that makes a run fail")] = UNSET
     slurm_version: Annotated[
         Annotated[str, Meta(pattern="^[0-9]{2}[.][0-9]{2}(-[0-9]{2}[.][0-9]{2})?$")] | UnsetType,
-        Meta(description="the Slurm the jobs meet: 23.11, or 23.11-25.05; without it, faults before 23.11 are info", examples=["23.11", "23.11-25.05"]),
+        Meta(
+            description="the Slurm the jobs meet: 23.11, or 23.11-25.05; without it, faults before 23.11 are info",
+            examples=["23.11", "23.11-25.05"],
+        ),
     ] = UNSET
     include: Annotated[
         list[str] | UnsetType,
