@@ -154,7 +154,6 @@ CASES = [
     ),
     Bad(
         '#!/bin/bash\n#SBATCH --nodes=6\n#SBATCH --constraint=«"a*2&b*4"»\nsrun ./a.out\n',
-        severity="warning",
         title="counts without brackets",
     ),
     Good("#!/bin/bash\n#SBATCH --chdir=/tmp --oversubscribe --get-user-env\nsrun ./a.out\n"),

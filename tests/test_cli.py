@@ -358,7 +358,7 @@ def test_many_files_in_several_processes(command: Command) -> None:
 
 
 def test_what_holds_for_old_releases_only(command: Command) -> None:
-    command.write("a.sbatch", "#!/bin/bash\n#SBATCH --output=logs/%j.out\nmkdir -p logs\nsrun ./a.out\n")
+    command.write("a.sbatch", "#!/bin/bash\n#SBATCH --output=old-release/%j.out\nmkdir -p old-release\nsrun ./a.out\n")
     told = "1 holds only before Slurm 23.11: if you have such a release, set slurm-version"
     run = command("a.sbatch", "--output-format", "concise")
     assert run.code == 0 and told in run.out and "1 of severity info not shown" in run.out
