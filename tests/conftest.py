@@ -126,6 +126,11 @@ def comment(job: Job) -> Iterator[Finding]:
         yield Finding(span, "it has a comment", fix=Fix("drop it", [replace(span, "true")], safe=True))
 
 
+def old(job: Job) -> Iterator[Finding]:
+    for span in _words(job, "OLD"):
+        yield Finding(span, "Slurm before 23.02 refuses it", versions=("22.05",))
+
+
 class Toy(NamedTuple):
     number: int
     run: Callable[..., Iterator[Finding]]
@@ -149,6 +154,7 @@ TOYS = (
     Toy(190, limit, "warning", "never", options=(Option("most", 2, "how many are allowed"),)),
     Toy(210, lines, "warning", "always"),
     Toy(220, comment, "warning", "always"),
+    Toy(230, old, "error", "never"),
 )
 
 
