@@ -22,6 +22,7 @@ stops reading at the first index without a GPU; https://github.com/thuml/Time-Se
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -43,6 +44,8 @@ CARD = Card(
 )  # fmt: skip
 
 IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
+# So many commands before an assignment are looked at: those in substitutions before it, and the one that it is for.
+MOST_NESTED = 8
 
 
 class Choice(NamedTuple):
@@ -165,13 +168,15 @@ def _is_set_in_tasks(job: Job, name: str) -> bool:
 
 def _choices(job: Job) -> Iterator[Choice]:
     """The assignments of literal GPU lists in the batch shell, including those before a command."""
+    first = {_start(each): each for each in reversed(job.invocations) if each.variables}
+    prefixed = [first[at] for at in sorted(first)]
     for assigned in job.assignments:
         if assigned.name in DEVICE_VARIABLES and assigned.context.phase is Phase.BATCH:
             if len(assigned.alternatives) == 1 and assigned.alternatives[0].fields is not None:
                 fields = assigned.alternatives[0].fields
                 ids = _ids(fields[0]) if len(fields) == 1 else None
                 if ids:
-                    yield Choice(assigned.name, ids, assigned.span, assigned.context, _command(job, assigned.span))
+                    yield Choice(assigned.name, ids, assigned.span, assigned.context, _command(prefixed, assigned.span))
     for invocation in job.invocations:
         if invocation.name == "env" and invocation.phase is Phase.BATCH:
             for name, field in filter(None, map(assignment_of, invocation.argv[1:])):
@@ -180,12 +185,15 @@ def _choices(job: Job) -> Iterator[Choice]:
                     yield Choice(name, ids, span_of(field), invocation.context, invocation)
 
 
-def _command(job: Job, span: Span) -> Invocation | None:
-    """The command with this assignment before its name."""
-    for invocation in job.invocations:
-        if invocation.variables and invocation.span.start <= span.start < invocation.name_span.start:
-            return invocation
-    return None
+def _start(command: Invocation) -> int:
+    return command.span.start
+
+
+def _command(prefixed: list[Invocation], span: Span) -> Invocation | None:
+    """The command with this assignment before its name. `prefixed`: those with any, sorted by their places."""
+    at = bisect_right(prefixed, span.start, key=_start)
+    nearest = [each for each in prefixed[max(at - MOST_NESTED, 0) : at] if span.start < each.name_span.start]
+    return nearest[-1] if nearest else None
 
 
 def _ids(field: Pieces) -> tuple[int, ...] | None:

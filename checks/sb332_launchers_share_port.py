@@ -47,6 +47,8 @@ CARD = Card(
 )  # fmt: skip
 
 DEFAULT = "29500"
+# A launcher is compared with so many of those before it.
+MOST_COMPARED = 20
 # Options with which steps may share a node of a job, and options that choose their nodes.
 SHARING = ("overlap", "exact", "exclusive")
 PLACING = ("nodelist", "exclude", "relative", "nodefile")
@@ -68,7 +70,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         world = place[0]
         same = before.setdefault(port[:2], [])
-        same[:] = [each for each in same if not _is_awaited(job, each, world)]
+        same[:] = [each for each in same[-MOST_COMPARED:] if not _is_awaited(job, each, world)]
         other = next((each for each in same if _at_once(job, each, world)), None)
         found = ""
         if other is not None:

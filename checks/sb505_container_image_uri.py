@@ -30,6 +30,7 @@ from sbatchlint.bash.values import Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.argv import read, syntax
 from sbatchlint.job.containers import Container
+from sbatchlint.job.once import once
 from sbatchlint.job.steps import directive_value
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.regex import Regex
@@ -210,14 +211,19 @@ def _offset(field: Pieces, at: int) -> int | None:
 
 def _is_built_here(job: Job, text: str) -> bool:
     """Whether the script builds an image with that name, or its tag says that it is local."""
-    if text.endswith(":local"):
-        return True
+    return text.endswith(":local") or text in _built_images(job)
+
+
+@once
+def _built_images(job: Job) -> frozenset[str | None]:
+    """The words of the commands that build or tag images."""
+    found: list[str | None] = []
     for invocation in job.invocations:
         if invocation.name in BUILDERS and len(invocation.argv) > 2:
             words = [text_of(field) for field in invocation.argv[1:]]
-            if ("build" in words[:2] or "tag" in words[:1]) and text in words:
-                return True
-    return False
+            if "build" in words[:2] or "tag" in words[:1]:
+                found += words
+    return frozenset(found)
 
 
 CASES = [

@@ -15,11 +15,13 @@ sbatch(1), "--parsable"; live runs of Slurm 22.05: `Unable to open file batch`, 
 id Submitted`.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -72,13 +74,18 @@ def _is_job_id(command: Invocation, at: int) -> bool:
     return at > 0
 
 
+@once
+def _submissions(job: Job) -> list[Invocation]:
+    """All sbatch commands, sorted by their places."""
+    return sorted([each for each in job.invocations if each.name == "sbatch"], key=lambda command: command.span)
+
+
 def _submission(job: Job, output: Expansion) -> Invocation | None:
     """The sbatch that prints the sentence; None where something else is printed, or the output is cut."""
-    found = [
-        command
-        for command in job.invocations
-        if command.name == "sbatch" and output.span.contains(command.span)
-    ]
+    submissions = _submissions(job)
+    first = bisect_left(submissions, output.span.start, key=lambda command: command.span.start)
+    last = bisect_right(submissions, output.span.end, key=lambda command: command.span.start)
+    found = [command for command in submissions[first:last] if output.span.contains(command.span)]
     if len(found) != 1 or "|" in output.name or ";" in output.name or len(output.commands) != 1:
         return None
     for field in found[0].argv[1:]:

@@ -6,7 +6,8 @@ with values of another. An `if` whose condition reads and evaluates the same as 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from sbatchlint.bash.syntax.tree import Statement
@@ -15,12 +16,13 @@ from sbatchlint.bash.variables import (
     MOST_ALTERNATIVES,
     Alternative,
     Fields,
+    Guard,
     Guards,
     LayeredDict,
     Variable,
     Variables,
-    changed_names,
     merge_guards,
+    versions,
     widen,
 )
 from sbatchlint.source.regex import Regex
@@ -101,21 +103,23 @@ class State:
         new.escaped = self.escaped
         return new
 
-    def join_shell(self, before: "State", other: "State") -> None:
-        """Joins with another branch all but variables and files; `before`: the state with which both are compared."""
-        if other.options is not before.options:
-            for name in {**before.options, **other.options}:
-                if before.option(name) != other.option(name):
-                    self.set_option(name, None)
-        for name in list(before.functions.changes(other.functions)):
-            function = self.functions.get(name) or other.functions[name]
+    def join_shell(self, branches: Sequence["State"]) -> None:
+        """Joins branches into this state, which is a copy of the first, all but their variables and files."""
+        for name, usual, others in versions([state.functions for state in branches]):
+            function = self.functions.get(name) or next(each for each in (usual, *others.values()) if each is not None)
             self.set_function(name, function._replace(uncertain=True))
-        if other.positional != self.positional:
-            self.positional = None
-        if other.stdin is not self.stdin and other.stdin != self.stdin:
-            self.stdin = None
-        self.doubtful = self.doubtful or other.doubtful
-        self.sourced = self.sourced or other.sourced
+        first = branches[0]
+        for other in branches[1:]:
+            if other.options is not first.options:
+                for name in {**first.options, **other.options}:
+                    if first.option(name) != other.option(name):
+                        self.set_option(name, None)
+            if other.positional != self.positional:
+                self.positional = None
+            if other.stdin is not self.stdin and other.stdin != self.stdin:
+                self.stdin = None
+            self.doubtful = self.doubtful or other.doubtful
+            self.sourced = self.sourced or other.sourced
 
     def set_function(self, name: str, function: ShellFunction | None) -> None:
         """Defines a function; None: it is unset."""
@@ -146,15 +150,22 @@ class State:
         return self.options.get(name, False)
 
 
+def _is_iteration(guard: Guard) -> bool:
+    return isinstance(guard[0], tuple) and guard[0][0] == LOOP
+
+
 def _merged(alternatives: list[Alternative], apart: bool = False) -> list[Alternative]:
-    """The alternatives, each value once; `apart`: but for those that different iterations have."""
+    """The alternatives, each value once; `apart`: but for those that different iterations have.
+
+    Of more than are kept, some may be there several times.
+    """
     merged: list[Alternative] = []
     differ = False
     for alternative in alternatives:
-        for number, one in enumerate(merged):
+        for number, one in enumerate(merged if len(merged) <= MOST_ALTERNATIVES else ()):
             if one.fields == alternative.fields and one.keys == alternative.keys:
                 others = one.guards is not alternative.guards and any(
-                    isinstance(key, tuple) and key[0] == LOOP for key, _ in one.guards ^ alternative.guards
+                    map(_is_iteration, one.guards ^ alternative.guards)
                 )
                 differ = differ or others
                 if not others or not apart:
@@ -168,6 +179,31 @@ def _merged(alternatives: list[Alternative], apart: bool = False) -> list[Altern
     return merged
 
 
+class _Arms:
+    """The guards of branches that join, by their number."""
+
+    def __init__(self, guards: Sequence[Guards]) -> None:
+        self.guards = guards
+        self._iterations = any(_is_iteration(guard) for each in guards for guard in each)
+        self._counts: dict[Guard, int] = {}
+
+    def all_but(self, others: Collection[int]) -> list[tuple[int, Guards]]:
+        """The guards of the other branches: each iteration's, and of other branches what all of them have."""
+        if self._iterations:
+            return [(number, guards) for number, guards in enumerate(self.guards) if number not in others]
+        first = next(number for number in range(len(self.guards)) if number not in others)
+        size = len(self.guards) - len(others)
+        if size == 1:
+            return [(first, self.guards[first])]
+        return [(first, frozenset([each for each in self.guards[first] if self._count_but(each, others) == size]))]
+
+    def _count_but(self, guard: Guard, others: Collection[int]) -> int:
+        """How many branches have a guard, but for some."""
+        if guard not in self._counts:
+            self._counts[guard] = sum([guard in guards for guards in self.guards])
+        return self._counts[guard] - sum([guard in self.guards[number] for number in others])
+
+
 def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:
     """The state after branches that join; None for a branch that does not go on."""
     found = list(branches)
@@ -179,29 +215,16 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
         first.escaped = True
     if len(live) == 1:
         return first
+    states = [state for state, _ in live]
+    arms = _Arms([guards for _, guards in live])
     result = first.copy()
-    for name in changed_names(first.variables, [state.variables for state, _ in live[1:]]):
-        versions = [state.variables.get(name) for state, _ in live]
-        known = [version for version in versions if version is not None]
-        model = known[0]
-        guarded: list[Alternative] = []
-        for (_, guard), version in zip(live, versions, strict=True):
-            for alternative in version.alternatives or _UNSET if version is not None else _UNSET:
-                guards = merge_guards(alternative.guards, guard)
-                guarded.append(alternative if guards is None else alternative._replace(guards=guards))
-        merged = _merged(guarded)
-        flags = "".join([version.flags for version in known])
-        result.variables[name] = Variable(
-            widen(merged, name, model.span, phase),
-            any(version.array for version in known),
-            any(version.exported for version in known),
-            model.span,
-            "".join(sorted(set(flags))),
-        )
-        if flags and len({"" if each is None else each.flags.translate(NOT_CHANGING) for each in versions}) > 1:
-            # what `declare -i` and the like make of the next value is not known
-            result.doubtful = True
-    for state, _ in live[1:]:
+    for name, usual, others in versions([state.variables for state in states]):
+        shared = [(number, usual, guards) for number, guards in arms.all_but(others)]
+        changed = [(number, version, arms.guards[number]) for number, version in others.items()]
+        joined, is_doubtful = _join_variable(name, sorted([*shared, *changed], key=itemgetter(0)), phase)
+        result.variables[name] = joined
+        result.doubtful = result.doubtful or is_doubtful
+    for state in states[1:]:
         if state.status != result.status:
             result.status = None
         result.escaped = result.escaped or state.escaped
@@ -209,14 +232,37 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
             own = result.restored or {}
             result.mixed |= state.mixed | frozenset(own.keys() ^ state.restored.keys())
             result.restored = {**state.restored, **own}
-        result.join_shell(first, state)
-        for name in first.files.changes(state.files):
-            if name not in state.files:
-                continue
-            content = state.files[name]
-            old = result.files.get(name)
-            if old is None:
-                result.set_file(name, content)
-            elif old is not content:
-                result.set_file(name, tuple(dict.fromkeys((*old, *content)))[:MOST_ALTERNATIVES])
+    result.join_shell(states)
+    _join_files(result, states)
     return result
+
+
+def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], phase: Phase) -> tuple[Variable, bool]:
+    """A variable after branches that join, and whether what `declare` makes of its next value is not known."""
+    known = [version for _, version, _ in arms if version is not None]
+    guarded: list[Alternative] = []
+    for _, version, guard in arms:
+        for alternative in version.alternatives or _UNSET if version is not None else _UNSET:
+            guards = merge_guards(alternative.guards, guard)
+            guarded.append(alternative if guards is None else alternative._replace(guards=guards))
+    span = known[0].span
+    flags = "".join([version.flags for version in known])
+    variable = Variable(
+        widen(_merged(guarded), name, span, phase),
+        any(version.array for version in known),
+        any(version.exported for version in known),
+        span,
+        "".join(sorted(set(flags))),
+    )
+    kinds = (
+        {"" if version is None else version.flags.translate(NOT_CHANGING) for _, version, _ in arms} if flags else ()
+    )
+    return variable, len(kinds) > 1
+
+
+def _join_files(result: State, states: Sequence[State]) -> None:
+    for name, usual, others in versions([state.files for state in states]):
+        contents = [each for each in (result.files.get(name), usual, *others.values()) if each is not None]
+        result.set_file(
+            name, tuple(dict.fromkeys(each for content in contents for each in content))[:MOST_ALTERNATIVES]
+        )

@@ -221,6 +221,10 @@ class LayeredDict(MutableMapping[str, Named]):
     def items(self) -> ItemsView[str, Named]:
         return self._merged().items()
 
+    def size(self) -> int:
+        """How many names and changes there are: of several copies, the least changed one has the smallest size."""
+        return len(self._shared) + len(self._own)
+
     def changes(self, other: "LayeredDict[Named]") -> Iterable[str]:
         """The names whose objects differ between the two."""
         if self is other:
@@ -237,6 +241,20 @@ Variables = LayeredDict[Variable]
 def changed_names(before: Variables, after: Iterable[Variables]) -> list[str]:
     """The names of the variables that differ in any of these from what they were before."""
     return list(dict.fromkeys(name for variables in after for name in before.changes(variables)))
+
+
+def versions(copies: Sequence[LayeredDict[Named]]) -> Iterator[tuple[str, Named | None, dict[int, Named | None]]]:
+    """The names that differ between copies: what the usual copy holds, and what others hold instead, by their number.
+
+    The usual copy is the smallest, as others have more of their own, so that a branch costs as much as it changes.
+    """
+    usual = min(copies, key=LayeredDict.size)
+    found: dict[str, dict[int, Named | None]] = {}
+    for number, copy in enumerate(copies):
+        for name in usual.changes(copy):
+            found.setdefault(name, {})[number] = copy.get(name)
+    for name, others in found.items():
+        yield name, usual.get(name), others
 
 
 _ABSENT = object()

@@ -6,7 +6,6 @@ from sbatchlint.bash.expansion.patterns import text_matches
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import either
-from sbatchlint.bash.limits import MOST_OPERATED
 from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -23,6 +22,8 @@ from sbatchlint.bash.values import Phase, Piece, Pieces, expansions
 from sbatchlint.bash.variables import NO_GUARDS, Guards, merge_guards
 from sbatchlint.source.regex import Regex
 
+# Longer conditions are never the same as others.
+MOST_COMPARED = 400  # characters
 NAMES = Regex(r"[A-Za-z_]\w*|\$\{?[#!]?[0-9@*#?]")
 # Commands that change what they test, so that a second run is another condition.
 CHANGING = frozenset({"read", "getopts", "shift", "eval", "source", ".", "mapfile", "set", "unset"})
@@ -45,7 +46,7 @@ def _key(interpreter: Interpreter, kind: str, source: str, scope: Scope) -> Hash
 
 def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) -> Hashable:
     """A key that is equal for two conditions of the same text whose variables are not assigned in between."""
-    if statement.end - statement.start > MOST_OPERATED:
+    if statement.end - statement.start > MOST_COMPARED:
         return interpreter.new_key("if")
     source = scope.written(statement)
     if not CHANGING.isdisjoint(source.split(None, 1)[:1]):

@@ -403,8 +403,7 @@ def _widen_changed(interpreter: Interpreter, entry: State, after: list[State], s
                 )
         exported = any(each.exported for each in (*news, model))
         entry.variables[name] = Variable(changed, array, exported, span, flags)
-    for state in after:
-        entry.join_shell(entry, state)
+    entry.join_shell([entry, *after])
     entry.status = None
 
 

@@ -1,0 +1,117 @@
+"""Ten times the input costs at most thirteen times the executed lines, whatever it is that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from counting import executed_lines
+from sbatchlint.analysis.planning.plan import plan_of
+from sbatchlint.engine import inspect
+from sbatchlint.job import Job, Site
+from sbatchlint.settings import Settings
+from sbatchlint.source.text import Source
+
+MOST = 13
+SMALL, LARGE = 30, 300
+HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=8 --ntasks-per-node=1\n"
+
+
+def repeated(template: str) -> Callable[[int], str]:
+    """A body of so many lines, with their numbers for `@`."""
+    return lambda size: "".join([template.replace("@", str(number)) for number in range(size)])
+
+
+def case(arm: str) -> Callable[[int], str]:
+    """A `case` of so many arms."""
+    return lambda size: f"case $X in\n{repeated(arm)(size)}esac\nsrun a $A $B\n"
+
+
+def joined(template: str, separator: str, before: str, after: str = "\n") -> Callable[[int], str]:
+    """One command with so many words, pieces or parts."""
+    return lambda size: (
+        before + separator.join([template.replace("@", str(number)) for number in range(3 * size)]) + after
+    )
+
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "case: variables": case("a@) A@=x ;;\n"),
+    "case: values": case("a@) B=$B-@; srun a@ ;;\n"),
+    "case: functions": case("a@) f@() { srun a; } ;;\n"),
+    "case: files": case("a@) echo $A > f@ ;;\n"),
+    "case: exits": case("a@) A@=2; exit @ ;;\n"),
+    "case: next patterns": case("a@) A@=x; B=$B@ ;;&\n"),
+    "case: a first arm of many variables": lambda size: case("a@) A=x ;;\n")(size).replace(
+        "in\n", f"in\nq) {repeated('Q@=1; ')(size)};;\n"
+    ),
+    "case: options of the script": lambda size: (
+        f"while [[ $# -gt 0 ]]; do\n{case('--a@) A@=$2; shift 2 ;;')(size).replace('$X', '$1')}done\nsrun a $A1\n"
+    ),
+    "elif: variables": lambda size: f"if a; then A=0\n{repeated('elif [ $X = @ ]; then A@=x' + chr(10))(size)}fi\n",
+    "elif: values": lambda size: (
+        f"if a; then A=0\n{repeated('elif [ $X = @ ]; then A=x@' + chr(10))(size)}fi\nsrun a $A\n"
+    ),
+    "ifs that exit": repeated('if [ -z "$A@" ]; then echo no; exit @; fi\nsrun a @\n'),
+    "a function with many returns": lambda size: (
+        f"f() {{\n{repeated('if [ $1 = @ ]; then A@=1; return @; fi' + chr(10))(size)}}}\nf a\nsrun a\n"
+    ),
+    "guards of a loop": lambda size: (
+        f"for a in 1 2 3; do\n{repeated('[ $a -gt @ ] && continue' + chr(10) + 'A@=$a' + chr(10))(size)}done\nsrun a\n"
+    ),
+    "the body of a loop": lambda size: f"for a in 1 2 3; do\n{repeated('A@=$a; srun a $A@' + chr(10))(size)}done\n",
+    "loops in loops": repeated("for a in 1 2 3; do for b in 4 5; do srun a@ $a $b; done; done\n"),
+    "and": joined("A@=$(x)", " && ", ""),
+    "or": joined("a@", " || ", ""),
+    "pipeline": joined("grep a@", " | ", "srun a | "),
+    "subshells": repeated("(cd d@; A=1; srun a $A)\n"),
+    "substitutions": repeated("A@=$(cat f@ | head -1)\nsrun a $A@\n"),
+    "sources": repeated("source env@.sh\nsrun a\n"),
+    "a heredoc": lambda size: f"cat > a <<E\n{repeated('line $A@ x' + chr(10))(5 * size)}E\nsrun a\n",
+    "an array": lambda size: f'A=()\n{repeated("[ $X@ ] && A+=(a@)" + chr(10))(size)}srun a "${{A[@]}}"\n',
+    "keys": lambda size: (
+        f'declare -A A\n{repeated("A[k@]=v@" + chr(10))(size)}for k in "${{!A[@]}}"; do srun a $k ${{A[$k]}}; done\n'
+    ),
+    "pieces of a word": joined("$A@", " x", 'srun a "', '"\n'),
+    "options of an srun": joined("--comment=a@", " ", "srun ", " a\n"),
+    "components": lambda size: "srun " + " : ".join(["-n1 a"] * size) + "\n",
+    "background steps": repeated("srun -n1 --exact a @ &\n"),
+    "launchers in the background": repeated("CUDA_VISIBLE_DEVICES=@ torchrun --nproc_per_node=1 t.py &\n"),
+    "containers": repeated("srun --container-image=img@ --container-mounts=/a@:/b@ a\n"),
+    "jobs that wait for each other": repeated("J=$(sbatch --dependency=afterok:$J a@.sh)\n"),
+    "directives": repeated("#SBATCH --nodez@=1\n"),
+    "words of a directive": joined("--comment=a@", " ", "#SBATCH "),
+    "a set of tasks": joined("@", ",", "#SBATCH --array="),
+    "codes of an ignore comment": joined("SB101", ",", "srun a # sbatchlint: ignore[", "]\n"),
+}
+# Those that grew with the square once.
+REPAIRED = (
+    "case: variables",
+    "case: a first arm of many variables",
+    "and",
+    "launchers in the background",
+    "containers",
+)
+
+
+def ratio(work: Callable[[int], object]) -> float:
+    work(5)  # what is imported and kept between jobs
+    small = executed_lines(lambda: work(SMALL))
+    return executed_lines(lambda: work(LARGE)) / small
+
+
+def lint(text: str) -> None:
+    assert not inspect(Source(HEAD + text, "a.sbatch"), Settings.of_table({})).faults
+
+
+@pytest.mark.parametrize(
+    "shape", [pytest.param(each, marks=() if each in REPAIRED else pytest.mark.slow) for each in SHAPES]
+)
+def test_a_script_that_grows(shape: str) -> None:
+    assert ratio(lambda size: lint(SHAPES[shape](size))) < MOST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_plan_of_a_script_that_grows(shape: str) -> None:
+    assert ratio(lambda size: plan_of(Job.from_source(Source(HEAD + SHAPES[shape](size), "a.sbatch"), Site()))) < MOST
