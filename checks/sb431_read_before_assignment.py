@@ -1,0 +1,110 @@
+"""A variable is read before the script assigns it: it is empty there.
+
+In `mkdir -p $OUT; OUT=/scratch/run` the lines are in the wrong order: mkdir gets no operand, and under `set -u`, or
+`set -e`, the job ends at once. It often happens when a block is moved, or copied from another script.
+
+Nothing is reported where the script tests the variable or has a default for it, where the new value is made from the
+old one, and in loops, whose next iteration sees what the last one has assigned. A variable that both the submit
+environment and the script set is possible, so this is a warning, and advice after a sourced file that cannot be read
+here, or where the value is only printed.
+
+## Fix
+
+None: the assignment belongs before the line that reads it.
+
+## References
+
+bash(1), "Parameters"; a review of public scripts.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.nobody_sets import is_common_name
+from sbatchlint.analysis.expansion.reads import DEFAULTS, enclosing_assignment, guarded_names, use_of
+from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.bash.trace import VariableAssignment, VariableRead
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.programs import commands_named
+from sbatchlint.triggers import Variables
+
+CARD = Card(
+    "SB431", "read-before-assignment", severity="warning", fix="never", since="0.1.0", when=Variables("*"), batch=True,
+    seen="a review of public scripts",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    later: dict[str, VariableAssignment] = {}
+    for assignment in job.assignments:
+        if _is_plain(assignment) and not is_common_name(assignment.name):
+            later.setdefault(assignment.name, assignment)
+    first: dict[str, VariableRead] = {}
+    for read in job.trace.reads if later else ():
+        if read.name in later and read.variable is None and read.name not in first and _counts(read):
+            first[read.name] = read
+    for name, read in first.items():
+        assignment = later[name]
+        if assignment.span.start <= read.span.start or name in guarded_names(job):
+            continue
+        if _is_made_from(job, assignment, read) or assignment.exported and commands_named(job, "sbatch"):
+            continue  # the next job of a chain inherits it
+        kind = use_of(job, read).kind
+        line = job.line(assignment.span.start)
+        sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
+        yield Finding(
+            read.span,
+            f"{name} is empty here, as it is assigned only on line {line}; move the assignment before this line",
+            "info" if sourced or kind == "print" else "warning",
+            related=[(assignment.span, "assigned here")],
+        )
+
+
+def _is_plain(assignment: VariableAssignment) -> bool:
+    """Whether the batch shell makes an assignment in any case, once."""
+    context = assignment.context
+    if context.phase is not Phase.BATCH or context.parent is not None or context.handler or context.calls:
+        return False
+    return not context.conditional and not context.guards and not context.loops and context.shell.kind == "script"
+
+
+def _counts(read: VariableRead) -> bool:
+    """Whether the batch shell itself reads the variable, in any case, and before anything else could set it."""
+    context = read.context
+    if context.phase is not Phase.BATCH or context.parent is not None or context.handler or context.loops:
+        return False
+    return read.operator not in DEFAULTS and read.operator not in ("length", "prefix") and not context.calls
+
+
+def _is_made_from(job: Job, assignment: VariableAssignment, read: VariableRead) -> bool:
+    """Whether the new value is made from the old one, or from what is read with it."""
+    inner = enclosing_assignment(job, read.span)
+    return any(
+        each.name == assignment.name and assignment.span.contains(each.span) for each in job.trace.reads
+    ) or inner is not None and inner.name == assignment.name
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        mkdir -p «$OUT»
+        OUT=/scratch/run
+        srun ./solver --out=$OUT
+        """
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nOUT=/scratch/run\nmkdir -p $OUT\nsrun ./solver --out=$OUT\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nmkdir -p ${OUT:-out}\nOUT=/scratch/run\n", title="with a default"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for part in 1 2 3; do
+            srun ./solver $part $LAST
+            LAST=out.$part
+        done
+        """,
+        title="in a loop",
+    ),
+]
