@@ -24,7 +24,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB432", "awk-field-expanded", severity="error", fix="sometimes", since="0.1.0",
+    "SB432", "awk-field-expanded", severity="error", fix="always", since="0.1.0",
     when=Commands("awk", "gawk", "mawk", "nawk"), seen="a py-spy line of a guide for debugging",
 )  # fmt: skip
 
@@ -42,11 +42,10 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
                 edits.append(insert(expansion.span.start, "\\"))
     if first is None or command.alternatives > 1:
         return
-    is_plain = all(job.source.text[each.span.start - 1] != "\\" for each in edits)
     yield Finding(
         first.span,
         f"the shell puts its own argument in the place of `${first.name}`, so awk gets none; write `\\${first.name}`",
-        fix=Fix("leave the field to awk", edits, safe=True) if is_plain else None,
+        fix=Fix("leave the field to awk", edits, safe=True),
     )
 
 
