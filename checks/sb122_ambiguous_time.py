@@ -1,8 +1,8 @@
 """A time limit that looks like hours, but is minutes.
 
 `--time=24:00` is 24 minutes: two fields are minutes and seconds, one field is minutes. The job is killed long before
-its end. Limits are rounded up to whole minutes; a limit of 0 means none, and a job without one never starts in a
-partition that has one.
+its end. Limits are rounded up to whole minutes. 0 means no limit, and a job without a limit never starts in a partition
+that has one.
 
 A warning where something suggests that hours were meant: a comment, or whole days for a job with GPUs or several nodes.
 Advice where only the form is doubtful: two fields, or one number that would be a whole day as hours (`48`). A plain

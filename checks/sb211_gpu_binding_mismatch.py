@@ -8,7 +8,8 @@ that, `--gpu-bind` and a `--gpus-per-task` in addition to GPUs per node had no e
 Conversely, `srun --ntasks=4 --gres=gpu:1` gives four tasks of a node the same GPU, as `--gres` counts per node: NCCL
 ends with `Duplicate GPU detected`, or four ranks share the memory of one GPU while the others are idle.
 
-A program that only has an option to be distributed is advice: most, but not all, use the GPU of their local rank.
+Where only a flag such as `--distributed` says what the program does, this is advice: most, but not all, then use the
+GPU of their local rank.
 
 ## Fix
 

@@ -6,7 +6,7 @@ every rank stops with an assertion unless it is 1. For FSDP it is the opposite: 
 computation, and Megatron stops if it is 1. Overlapping the communication of the experts needs more than one queue, too.
 
 Megatron Bridge, NeMo and ms-swift set it to 1 themselves; ms-swift 4.5 does not undo that for Megatron-FSDP.
-Megatron-DeepSpeed and releases before 3.0 (2022) ignore it. Where the request names Blackwell GPUs, a missing 1 is
+Megatron-DeepSpeed, and Megatron-LM before 3.0 (2022), ignore it. Where the request names Blackwell GPUs, a missing 1 is
 advice; in a container the image may set it.
 
 ## Fix

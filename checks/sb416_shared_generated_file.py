@@ -4,9 +4,9 @@
 another element of its array, writes the same file while the first still uses it; bash reads a script while it runs it,
 so a job may even continue in the middle of the other's. With `>>` each run appends the whole text again.
 
-Only advice where one job at a time is not affected. In an array that writes its task index into the file, each task may
-run with the file of another: a warning. Not reported for names that hold a variable, after a `cd` to an unknown folder,
-and for files on a node's own disk.
+Advice, as a job that is alone is not affected; but a warning where each task of an array writes its own index into the
+file, since a task may then run the copy of another. Not reported for names that hold a variable, after a `cd` to an
+unknown folder, and for files on a node's own disk.
 
 ## Fix
 

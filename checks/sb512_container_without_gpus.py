@@ -14,10 +14,9 @@ An error for docker, whose daemon adds the GPUs itself only where the site made 
 otherwise a warning. `apptainer exec IMAGE srun …` is reported too: the image is unlikely to contain srun, which was
 meant to start the container.
 
-As advice: a ROCR_VISIBLE_DEVICES that a prolog or the user's own files set to the node's numbers is passed into a
-container of pyxis, where the job's GPUs count from 0. A value that Slurm sets for a step is right in both cases: its
-numbers are those of the step's cgroup (ConstrainDevices) or, without one, of all the node's GPUs, which the container
-then has too.
+As advice: where a profile or a prolog sets ROCR_VISIBLE_DEVICES to the node's numbers, it has to be unset before the
+srun of a pyxis container, in which the GPUs count from 0. The value that Slurm sets for a step is right there, with
+ConstrainDevices (its numbers are those of the step) and without (the container has all GPUs of the node).
 
 ## Fix
 

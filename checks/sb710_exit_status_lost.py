@@ -4,11 +4,11 @@ The state of a job follows from the exit status of its script, which is that of 
 ends with the status of `tee`, and `srun …` followed by `echo done` with that of `echo`: Slurm shows COMPLETED 0:0,
 `--dependency=afterok` starts the next job, and nobody notices. `set -e` alone does not help in a pipeline.
 
-Reported is the first of the most important commands of the job's work whose failure does not show in the script's exit
-status: another command follows, a pipeline ends with a filter, or a test of the status does nothing about a failure.
-Commands that only print, inspect, prepare or clean up do not count as work. Without such a command it is a script that
-gives up with a message before its work, and ends with 0 (`echo "no input"; exit`), or a branch that prints an error, or
-is missing where each machine has one, when nothing runs after it (`else echo "unknown machine"; fi`).
+Reports the first important command whose failure does not change the script's exit status: another command follows, a
+pipeline ends with a filter, or a test of the status does nothing about a failure. Commands that only print, inspect,
+prepare or clean up do not count as work. Without such a command it is a script that gives up with a message before its
+work, and ends with 0 (`echo "no input"; exit`), or a branch that prints an error, or is missing where each machine has
+one, when nothing runs after it (`else echo "unknown machine"; fi`).
 
 A warning where somebody is deceived: a filter at the end of a pipeline hides the work, so that the script itself cannot
 see the failure; a loop or trap keeps the status of something else; or something takes the job for a success: the mail

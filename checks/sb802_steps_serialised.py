@@ -2,8 +2,8 @@
 
 What a step claims is its alone, and another step that needs some of it waits: `step creation temporarily disabled,
 retrying (Requested nodes are busy)`, in the log of the job. By default a step claims all CPUs of the job on each of its
-nodes, however few tasks it starts; with `--exact` or its own `--cpus-per-task` only those of its tasks. Each step also
-claims the whole `--mem` of the job and all GPUs of a node, unless it requests less. So `srun -n1 ./a & srun -n1 ./b &`
+nodes, however few tasks it starts; with `--exact` or its own `--cpus-per-task` only those of its tasks. A step also
+claims the job's memory and GPUs on its nodes, unless its srun asks for less. So `srun -n1 ./a & srun -n1 ./b &`
 runs one after the other, and takes twice the time; after a monitor or a server in the background, which does not end,
 the next step never begins. From 23.11 on the job's own `--cpus-per-task` also has the effect of `--exact`, from 22.05
 to 23.02 it does not.
