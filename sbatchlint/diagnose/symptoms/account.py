@@ -5,7 +5,7 @@ JOB_STATE_FLAGS and enum job_states, slurm/slurm.h; the names are those of src/c
 
 from collections.abc import Callable
 
-from sbatchlint.diagnose.evidence import lacks, options, shown
+from sbatchlint.diagnose.evidence import lacks, options, sets, shown
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -43,7 +43,7 @@ is a hang, not a long run.
         releases="all",
         role="consequence",
         literals=_LITERALS,
-        patterns=(r"^JobState=(?:TIMEOUT|DEADLINE)",),
+        patterns=(r"^JobState=TIMEOUT",),
         causes=(
             Cause(
                 "time-limit",
@@ -87,7 +87,7 @@ A job of a higher priority took its nodes.
         releases="all",
         role="consequence",
         literals=_LITERALS,
-        patterns=(r"^JobState=(?:PREEMPTED|REVOKED)",),
+        patterns=(r"^JobState=PREEMPTED",),
         causes=(
             Cause(
                 "preempted",
@@ -98,6 +98,51 @@ A job of a higher priority took its nodes.
             ),
         ),
         matches="JobState=PREEMPTED Reason=None ExitCode=0:15",
+    ),
+    Symptom(
+        id="job-deadline",
+        title="the job did not end before its deadline",
+        docs="""\
+Slurm ends a job at the time that `--deadline` names, or when it can no longer end before it.
+""",
+        printed_by="sacct, scontrol",
+        releases="all",
+        role="consequence",
+        literals=_LITERALS,
+        patterns=(r"^JobState=DEADLINE",),
+        causes=(
+            Cause(
+                "deadline",
+                "submission",
+                "the deadline of the job passed before it could end",
+                "submit it earlier, with a shorter --time, or with a later --deadline",
+                script=sets("deadline", confidence="certain"),
+            ),
+        ),
+        matches="JobState=DEADLINE Reason=DeadLine ExitCode=0:0",
+    ),
+    Symptom(
+        id="job-revoked",
+        title="another cluster of the federation started the job",
+        docs="""\
+A job of a federation waits in several clusters; when one starts it, its siblings in the others are revoked. Its log and
+its state are with the cluster that started it: `sacct --federation`.
+""",
+        printed_by="sacct, scontrol",
+        releases="17.11 on",
+        role="consequence",
+        literals=_LITERALS,
+        patterns=(r"^JobState=REVOKED",),
+        causes=(
+            Cause(
+                "sibling",
+                "cluster",
+                "another cluster of the federation started the job",
+                "look there: `sacct --federation` shows its state",
+                unproven="certain",
+            ),
+        ),
+        matches="JobState=REVOKED Reason=None ExitCode=0:0",
     ),
     Symptom(
         id="job-cancelled",

@@ -93,6 +93,7 @@ FATAL:   container creation failed: mount /data->/data error: while mounting /da
         patterns=(r"FATAL:.*could not open image (?P<image>[^\s:]+)", r"FATAL:.*(?:Unable to handle \S+ uri|image format not recognized|While (?:making image|pulling|performing build)|conveyor failed)", r"FATAL:.*Image file already exists: (?P<image>\S+)"),
         causes=(
             Cause("no-image", "submission", "the command is taken for the image, {image}: the word with the image is empty or missing", "look at the variable or the setting that holds the image", log=_no_image),
+            Cause("exists", "submission", "the file to which the image is pulled is there already: {image}", "leave the pull out where it is there, or give it --force", log=lambda event: possible("already exists" in event.text), unproven="certain"),
             Cause("image-of-script", "script", "the image that the script names cannot be opened: {image}", "correct the path; pull it before the job", codes=("SB505", "SB518", "SB409", "SB414"), script=_image),
             Cause("image", "submission", "the image cannot be opened or fetched: {image}", "pull it before the job, with APPTAINER_TMPDIR and APPTAINER_CACHEDIR where there is room"),
         ),

@@ -1,6 +1,6 @@
 """pyxis and enroot: images that are not imported, containers that do not start. enroot's own words stand in pyxis' log."""
 
-from sbatchlint.diagnose.evidence import assigned, options, says, shown, spans_of, step_options
+from sbatchlint.diagnose.evidence import assigned, options, possible, says, shown, spans_of, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.source.text import Span
@@ -12,6 +12,10 @@ def _image_options(job: Job) -> tuple[Span, ...]:
     text = job.source.text
     sruns = (each.span for each in job.invocations if each.name == "srun")
     return spans or tuple(each for each in sruns if "--container-image" in text[each.start : each.end])
+
+
+def _is_there(event: Event) -> bool | None:
+    return possible("already exists" in event.text)
 
 
 def _image(job: Job, event: Event) -> Verdict:
@@ -52,7 +56,7 @@ The source has to be there on every node of the step, and to be readable by the 
 it. pyxis and enroot take a blank in a path for its end.
 """,
         printed_by="enroot-mount, by way of pyxis",
-        releases="enroot 3.0 on; `--container-mounts: source path does not exist` pyxis 0.20 on",
+        releases="enroot 3.0 on; `--container-mounts: source path does not exist` pyxis 0.24 on",
         role="cause",
         literals=("enroot-mount:", "source path does not exist", "--container-mounts:", "could not add mount entry", "mount source must be", "mount target must be", "couldn't chdir to container cwd"),
         patterns=(
@@ -99,17 +103,17 @@ docker: Error response from daemon: could not select device driver "" with capab
     Symptom(
         id="image-file-as-name",
         title="a file is taken for the name of an image in a registry",
-        docs="pyxis takes an image for a file if there is a `/` in its name: `./name.sqsh`. Else it looks for it in docker's registry.\n",
+        docs="pyxis takes an image for a file if its name begins with `.` or `/`: `./name.sqsh`. It looks for all others, `images/name.sqsh` too, in docker's registry.\n",
         printed_by="pyxis",
         releases="pyxis 0.8 on",
         role="cause",
         literals=("importing docker image: ",),
-        patterns=(r"pyxis: importing docker image: (?P<image>[^/\s#@:]+\.(?:sqsh|sqfs|squashfs|sif|img|tar))$",),
+        patterns=(r"pyxis: importing docker image: (?P<image>[^./\s#@:][^\s#@:]*\.(?:sqsh|sqfs|squashfs|sif|img|tar))$",),
         causes=(
-            Cause("name-of-script", "script", "{image} has no `/` in it, so pyxis looks for it in a registry", "write ./{image}, or its full path", codes=("SB505",), script=lambda job, event: shown(_image_options(job), "certain")),
-            Cause("name", "submission", "{image} has no `/` in it, so pyxis looks for it in a registry", "write ./{image}, or its full path", unproven="certain"),
+            Cause("name-of-script", "script", "{image} does not begin with `.` or `/`, so pyxis looks for it in a registry", "write ./{image}, or its full path", codes=("SB505",), script=lambda job, event: shown(_image_options(job), "certain")),
+            Cause("name", "submission", "{image} does not begin with `.` or `/`, so pyxis looks for it in a registry", "write ./{image}, or its full path", unproven="certain"),
         ),
-        matches="pyxis: importing docker image: hello.sqsh\n",
+        matches="pyxis: importing docker image: hello.sqsh\npyxis: importing docker image: images/x.sqsh\n",
         others="pyxis: importing docker image: ubuntu:22.04\n",
     ),
     Symptom(
@@ -135,7 +139,7 @@ slurmstepd: error: pyxis:     [ERROR] Could not acquire rootfs lock
     Symptom(
         id="enroot-import",
         title="the image could not be fetched",
-        docs="A registry writes as `registry.example.org#path/name:tag` (with `#`); a local image needs a `/` in its name, or enroot looks for it in a registry. 401 and 403 want credentials in ~/.config/enroot/.credentials.\n",
+        docs="A registry writes as `registry.example.org#path/name:tag` (with `#`); the name of a file begins with `.` or `/`, or enroot looks for it in a registry. 401 and 403 want credentials in ~/.config/enroot/.credentials.\n",
         printed_by="enroot, by way of pyxis",
         releases="all releases",
         role="cause",
@@ -148,6 +152,7 @@ slurmstepd: error: pyxis:     [ERROR] Could not acquire rootfs lock
             r"pyxis:     curl: \(\d+\) ",
         ),
         causes=(
+            Cause("exists", "submission", "the file to which the image is imported is there already ({url})", "leave the import out where it is there, or give enroot import --force", log=_is_there, unproven="certain"),
             Cause("image-name", "script", "the image is not named as enroot reads it, or is not there", "a file: /path/name.sqsh; a registry: HOST#NAME:TAG", codes=("SB505", "SB409", "SB414", "SB118", "SB115"), script=_image),
             Cause("registry", "submission", "the image could not be fetched ({url})", "look at the name, at the credentials in ~/.config/enroot/.credentials, and whether compute nodes reach the registry"),
         ),

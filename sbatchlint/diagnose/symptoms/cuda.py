@@ -1,9 +1,16 @@
 """CUDA and ROCm: GPUs that are not there, not the right ones, or full."""
 
-from sbatchlint.diagnose.evidence import assigned, lacks, not_set, options, says, sets, shown, step_options
-from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+import re
+
+from sbatchlint.diagnose.evidence import assigned, lacks, not_set, options, possible, says, sets, shown, step_options
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
+
+
+def _contained(event: Event) -> bool | None:
+    """Whether the GPU dealt with the error itself: Xid 63 and 94."""
+    return possible(re.search(r"Xid [^:]*(?:\([^)]*\))?: (?:63|94)\b", event.text))
 
 
 def _bound(job: Job, event: Event) -> Verdict:
@@ -202,14 +209,21 @@ NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.
     Symptom(
         id="gpu-fault",
         title="the GPU reported a hardware error",
-        docs="Xid 48, 63, 64, 79, 94, 95 in the kernel's log: memory (ECC) or the bus.\n",
+        docs="Xid 48, 64, 79, 95 in the kernel's log: memory (ECC) or the bus. After 63 (a row of memory was replaced) and 94 (an error that only one program met) the GPU may go on.\n",
         printed_by="CUDA, the kernel, DCGM",
         releases="all releases",
         role="cause",
         literals=("uncorrectable ECC error", "NVRM: Xid", "has fallen off the bus", "uncorrectable NVLink", "CUDA_ERROR_ECC", "GPU is lost", "determine the device handle", "hardware error"),
         patterns=(r"uncorrectable (?:ECC|NVLink) error|CUDA_ERROR_ECC_UNCORRECTABLE|fallen off the bus|GPU is lost|Unable to determine the device handle for [Gg][Pp][Uu]|NVRM: Xid \(PCI:[^)]*\): (?:48|63|64|74|79|94|95|119|120)\b",),
-        causes=(Cause("gpu", "cluster", "a GPU of the node is broken", "submit again with --exclude of that node, and tell the site", unproven="certain"),),
+        causes=(
+            Cause("memory-error", "cluster", "a GPU of the node may be broken: it has replaced or contained a part of its memory", "submit again; if it comes back, with --exclude of that node, and tell the site", log=_contained, unproven="possible"),
+            Cause("gpu", "cluster", "a GPU of the node is broken", "submit again with --exclude of that node, and tell the site", log=lambda event: False if _contained(event) is None else None, unproven="certain"),
+        ),
         matches="RuntimeError: CUDA error: uncorrectable ECC error encountered\nNVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus.\n",
+        examples=(
+            Example("NVRM: Xid (PCI:0000:3b:00): 63, pid=4711, Row Remapper: New row marked for remapping\n", None, "memory-error", "possible"),
+            Example("NVRM: Xid (PCI:0000:3b:00): 95, pid=4711, Uncontained error\n", None, "gpu"),
+        ),
     ),
     Symptom(
         id="gpu-kernel-fault",

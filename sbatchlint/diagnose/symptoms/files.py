@@ -15,6 +15,12 @@ _CACHES = (
 )  # fmt: skip
 
 
+def _in_container(job: Job, event: Event) -> Verdict:
+    """The steps in a container of pyxis, whose image is read-only unless the site or an option changes that."""
+    found = [step for step in job.steps if step.container is not None and step.container.kind == "pyxis"]
+    return shown(spans_of([each for each in found if "container-writable" not in each.options]))
+
+
 def _temporary(job: Job, event: Event) -> Verdict:
     """The script works in /tmp of the node."""
     text = job.source.text
@@ -188,7 +194,7 @@ WARNING: The directory '/home/ada/.cache/pip' or its parent directory is not own
         literals=("Read-only file system", "Input/output error", "Transport endpoint is not connected", "Cannot send after transport endpoint shutdown", "Remote I/O error", "Structure needs cleaning", "Host is down", "disk I/O error", "Connection timed out: '/"),
         patterns=(r"Transport endpoint is not connected|Cannot send after transport endpoint shutdown|Remote I/O error|Structure needs cleaning|OperationalError: disk I/O error", r"(?:\[Errno 5\] |: )Input/output error", r"Read-only file system"),
         causes=(
-            Cause("read-only-image", "script", "the program writes into the image of a container, which is read-only", "write to a mounted folder, or use --writable-tmpfs", codes=("SB507", "SB604", "SB602"), log=says("Read-only")),
+            Cause("read-only-image", "script", "the program writes into the image of a container, which is read-only", "write to a mounted folder; or give pyxis --container-writable, Apptainer --writable-tmpfs", codes=("SB507", "SB604", "SB602"), script=_in_container, log=says("Read-only")),
             Cause("file-system", "cluster", "a file system does not answer on that node", "submit again with --exclude of that node, and tell the site"),
         ),
         matches="""\

@@ -46,7 +46,7 @@ Each rank needs a GPU of its own. Either several launchers run on a node and eac
 choose its GPU (`torch.cuda.set_device(local_rank)`) and every rank takes the first.
 """,
         printed_by="NCCL (init.cc), torch",
-        releases="`Duplicate GPU detected` since NCCL 2.7; `Multiple Ranks are using the same GPU` since 2.28",
+        releases="`Duplicate GPU detected` since NCCL 2.7; `Multiple Ranks are using the same GPU` since 2.30",
         role="cause",
         literals=("Duplicate GPU detected", "Multiple Ranks are using the same GPU"),
         patterns=(r"Duplicate GPU detected(?: : rank (?P<one>\d+) and rank (?P<two>\d+))?", r"Multiple Ranks are using the same GPU"),
@@ -66,7 +66,7 @@ NCCL WARN Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_G
         title="NCCL finds no network interface",
         docs="`NCCL_SOCKET_IFNAME` is the beginning of a name (`=eth0` the exact name). Nodes name theirs differently: `ip -br addr` in a step lists them.\n",
         printed_by="NCCL (bootstrap.cc, socket.cc), Gloo",
-        releases="`Bootstrap : no socket interface found` all; `neither AF_INET … nor AF_INET6` 2.27 on; `verify NCCL_OOB_NET_IFNAME` 2.28 on",
+        releases="`Bootstrap : no socket interface found` all; `neither AF_INET … nor AF_INET6` 2.8 on; `verify NCCL_OOB_NET_IFNAME` 2.28 on",
         role="cause",
         literals=("no socket interface found", "is neither AF_INET", "Unable to find address for", "No interface found", "Unable to find interface for", "Failed to look up the IP address for interface", "Bootstrap : no"),
         patterns=(r"no socket interface found|No interface found in the same subnet", r"is neither AF_INET\(?", r"Unable to find (?:address|interface) for:? ?(?P<name>\S*)", r"Failed to look up the IP address for interface (?P<name>\S+)"),

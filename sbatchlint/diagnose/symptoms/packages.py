@@ -62,7 +62,7 @@ Lmod has detected the following error:  Swap failed: "gcc" is not loaded.
         role="cause",
         literals=("/lmod: ", "lmod/libexec", "modulecmd", "LMOD_CMD", "lmod: No such", "/lua: "),
         patterns=(r"^\S+: line \d+: \S*(?:lmod|modulecmd(?:\.tcl)?|/lua\S*): No such file or directory", r"^\S+: (?:line \d+: )?(?:modulecmd|lua): (?:command )?not found|_module_raw: (?:command )?not found", r"couldn't read file \"[^\"]*modulecmd[^\"]*\": no such file"),
-        causes=(Cause("not-installed", "cluster", "the module system of the login shell is not installed on the node", "tell the site; submit with --export=NONE where the node has its own", unproven="certain"),),
+        causes=(Cause("not-installed", "cluster", "the module system of the login shell is not installed on the node", "tell the site; submit with --export=NONE where the node has its own, and write `unset SLURM_EXPORT_ENV` before srun, whose tasks lack PATH otherwise", unproven="certain"),),
         matches="environment: line 17: /usr/share/lmod/lmod/libexec/lmod: No such file or directory\nbash: modulecmd: command not found\ncouldn't read file \"/opt/modules/libexec/modulecmd.tcl\": no such file or directory\n",
     ),
     Symptom(

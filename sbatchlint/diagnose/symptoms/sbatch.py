@@ -1,6 +1,16 @@
 """sbatch, salloc and srun: what they refuse themselves, before the controller hears of it."""
 
-from sbatchlint.diagnose.evidence import begins, options, possible, sets, shown, spans_of, step_options, submits
+from sbatchlint.diagnose.evidence import (
+    assigned,
+    begins,
+    options,
+    possible,
+    sets,
+    shown,
+    spans_of,
+    step_options,
+    submits,
+)
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -23,6 +33,10 @@ def _memory_twice(job: Job, event: Event) -> Verdict:
     """Two of the three options of memory in the directives."""
     spans = options(job, "mem", "mem-per-cpu", "mem-per-gpu")
     return Shown(spans) if len(spans) > 1 else RULED_OUT if job.directives.certain else None
+
+
+def _set_cpus(job: Job, event: Event) -> Verdict:
+    return shown(assigned(job, "SLURM_CPUS_PER_TASK", "SLURM_TRES_PER_TASK"), "certain")
 
 
 def _raised_cpus(job: Job, event: Event) -> Verdict:
@@ -88,7 +102,7 @@ sbatch: error: The Slurm controller does not allow scripts that
         causes=(
             Cause("option-of-script", "script", "{option} is no option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
             Cause("of-pyxis", "cluster", "{option} is an option of pyxis, which Slurm does not load here", "ask the site for pyxis (plugstack.conf), or run on nodes that have it", log=_of_pyxis),
-            Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm took until 18.08", "take a later Open MPI, or start the program with srun", log=begins("option", "--cpu_bind")),
+            Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm 19.05.0 alone does not take", "ask the site for a later release of Slurm, take a later Open MPI, or start the program with srun", log=begins("option", "--cpu_bind")),
             Cause("option-of-call", "submission", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),
         ),
         examples=(
@@ -159,17 +173,25 @@ srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mu
     Symptom(
         id="cpus-per-task-conflict",
         title="the environment has two numbers of CPUs per task",
-        docs="`--mem-per-cpu` above the site's MaxMemPerCPU makes Slurm raise the CPUs of a task: SLURM_CPUS_PER_TASK has the new number, SLURM_TRES_PER_TASK the old one, and srun stops.\n",
+        docs="A script that sets SLURM_CPUS_PER_TASK leaves the job's number in SLURM_TRES_PER_TASK, and srun stops. So does `--mem-per-cpu` above the site's MaxMemPerCPU, which makes Slurm raise the CPUs of a task, in the first of the two variables only.\n",
         printed_by="srun",
         releases="src/common/slurm_opt.c: `cpu:N` in 23.11, `cpu=N` from 24.05 on",
         role="cause",
         literals=("set by two different environment variables",),
         patterns=(r"set by two different environment variables (?P<one>\w+)=\d+ != SLURM_TRES_PER_TASK",),
         causes=(
+            Cause("set-in-script", "script", "the script sets SLURM_CPUS_PER_TASK, and SLURM_TRES_PER_TASK still has the job's number", "give srun --cpus-per-task instead, or set a variable of another name", codes=("SB819",), script=_set_cpus),
             Cause("raised-cpus", "script", "the memory for each CPU is above what the site allows, so Slurm raised the CPUs of a task, and srun finds two numbers", "ask for --mem instead of --mem-per-cpu, or add `unset SLURM_TRES_PER_TASK` before srun", script=_raised_cpus),
             Cause("inherited", "submission", "{one} and SLURM_TRES_PER_TASK come from different jobs", "unset both before submitting from inside a job"),
         ),
         matches="srun: fatal: cpus_per_task set by two different environment variables SLURM_CPUS_PER_TASK=4 != SLURM_TRES_PER_TASK=cpu=1\n",
+        examples=(
+            Example(
+                "srun: fatal: cpus_per_task set by two different environment variables SLURM_CPUS_PER_TASK=8 != SLURM_TRES_PER_TASK=cpu=4\n",
+                "#!/bin/bash\n#SBATCH -n 1 --cpus-per-task=4\nexport SLURM_CPUS_PER_TASK=«8»\n«srun ./a.out»\n",
+                "set-in-script",
+            ),
+        ),
     ),
     Symptom(
         id="exclusive-options",
@@ -215,7 +237,7 @@ sbatch: error: Requested nodelist node[1-4] overlaps with excluded node2.
         role="cause",
         literals=("is too big, read", "is too large", "Pathname of a file, directory or other parameter too long"),
         patterns=(r"fatal: Script (?:from STDIN|file|\S+) \S* ?is too (?:big|large)", r"fatal: Script \S+ is too big", r": Pathname of a file, directory or other parameter too long"),
-        causes=(Cause("size", "submission", "the script, or its environment, is larger than Slurm takes", "keep data in files beside the script; submit with --export=NONE where the environment is huge", unproven="certain"),),
+        causes=(Cause("size", "submission", "the script, or its environment, is larger than Slurm takes", "keep data in files beside the script; submit with --export=NONE where the environment is huge, and write `unset SLURM_EXPORT_ENV` before srun", unproven="certain"),),
         matches="""\
 sbatch: fatal: Script file /home/ada/gen.sh is too large
 sbatch: fatal: Script gen.sh is too big, read 4194305 > 4194304 bytes.
@@ -251,7 +273,7 @@ srun: error: Hostlist is empty!  Can't run job.
         literals=("honor --ntasks-per-node",),
         patterns=(r"can't honor --ntasks-per-node set to (?P<per_node>\d+) which doesn't match the requested tasks (?P<tasks>\d+)",),
         causes=(
-            Cause("task-count", "script", "srun starts {tasks} tasks, which are not {per_node} on each node, and ignores --ntasks-per-node", "give srun --ntasks-per-node and --nodes too, or make -n their product", codes=("SB203", "SB302", "SB206"), script=lambda job, event: Shown(options(job, "ntasks-per-node") + step_options(job, "ntasks", "ntasks-per-node"))),
+            Cause("task-count", "script", "srun starts {tasks} tasks, which are not {per_node} on each node, and ignores --ntasks-per-node", "make -n the nodes times --ntasks-per-node: `srun -n $SLURM_JOB_NUM_NODES --ntasks-per-node=1`", codes=("SB203", "SB302", "SB206"), script=lambda job, event: Shown(options(job, "ntasks-per-node") + step_options(job, "ntasks", "ntasks-per-node"))),
         ),
         matches="""\
 srun: warning: can't honor --ntasks-per-node set to 40 which doesn't match the requested tasks 90 with the maximum number of requested nodes 3. Ignoring --ntasks-per-node.
@@ -277,7 +299,7 @@ srun: Warning: can't honor --ntasks-per-node set to 4 which doesn't match the re
         title="Slurm has no such MPI plugin",
         docs="`srun --mpi=list` lists those of this installation. Without PMIx in it, Open MPI 5 cannot be started by srun; mpirun can.\n",
         printed_by="srun, slurmstepd",
-        releases="src/interfaces/mpi.c: `Invalid MPI type` up to 25.11; plugin errors of the loader in all releases",
+        releases="src/interfaces/mpi.c up to 25.11, src/srun/srun_job.c of 26.05: `Invalid MPI type`; plugin errors of the loader in all releases",
         role="cause",
         literals=("Invalid MPI type", "--mpi=list for acceptable types", "mpi plugin", "mpi context", "plugin name for mpi", "MPI plugin", "load pmix"),
         patterns=(r"Invalid MPI type '?(?P<type>[^',]*)", r"(?:cannot find|Couldn't find the specified) (?:mpi )?plugin (?:name )?for (?P<type>mpi/\w+)", r"error: (?:Couldn't load|cannot create) .*(?P<type>mpi/\w+)", r"(?:^|: )Invalid MPI plugin name", r"MPI plugin's pre-launch setup failed", r"mpi/pmix: \w+: .*(?:cannot|can.t|unable to) load pmix"),

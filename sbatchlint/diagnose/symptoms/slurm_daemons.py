@@ -1,7 +1,7 @@
 """The logs of slurmctld and slurmd, and what squeue, sacct and scontrol say of a job."""
 
-from sbatchlint.diagnose.evidence import options, sets, shown, submits
-from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
+from sbatchlint.diagnose.evidence import begins, options, sets, shown, submits
+from sbatchlint.diagnose.symptom import Cause, Event, Example, Symptom, Verdict
 from sbatchlint.job import Job
 
 
@@ -112,17 +112,24 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
     ),
     Symptom(
         id="bad-constraints",
-        title="no node fits what the job asks for",
-        docs="The job stays in the queue: its request was possible when it was submitted, and is not now.\n",
+        title="the job cannot start as it is",
+        docs="The job stays in the queue: somebody holds it, its account or QOS may not be used, or its request was possible when it was submitted, and is not now.\n",
         printed_by="squeue, scontrol",
         releases="src/common/job_state_reason.c, all releases",
         role="cause",
         literals=("BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit", "InvalidAccount", "InvalidQOS", "JobHeldAdmin", "JobHeldUser"),
         patterns=(r"[(=](?P<reason>BadConstraints|PartitionNodeLimit|PartitionTimeLimit|InvalidAccount|InvalidQOS|JobHeldAdmin|JobHeldUser)\b",),
         causes=(
-            Cause("request", "script", "the job cannot start as it is asked for ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`", script=sets("constraint", "nodes", "time", "account", "qos", "hold")),
+            Cause("held", "submission", "the job is held ({reason})", "release it with `scontrol release`; what an administrator holds (JobHeldAdmin) only the site can release", script=sets("hold"), log=begins("reason", "JobHeld"), unproven="certain"),
+            Cause("account", "submission", "the account or the QOS of the job may not be used ({reason})", "look at `sacctmgr show assoc user=$USER`, and submit with others", script=sets("account", "qos"), log=begins("reason", "Invalid"), unproven="certain"),
+            Cause("request", "script", "the job cannot start as it is asked for ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`", script=sets("constraint", "nodes", "time")),
             Cause("limits", "submission", "the job cannot start as it was submitted ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`"),
         ),
         matches="  72 gpu eval ada PD 0:00 1 (BadConstraints)\n   JobState=PENDING Reason=PartitionTimeLimit Dependency=(null)\n",
+        examples=(
+            Example("  72 gpu eval ada PD 0:00 1 (JobHeldUser)\n", "#!/bin/bash\n#SBATCH -n 2 «--hold»\nsrun ./a.out\n", "held", "likely"),
+            Example("  72 gpu eval ada PD 0:00 1 (JobHeldAdmin)\n", None, "held"),
+            Example("  72 gpu eval ada PD 0:00 1 (InvalidQOS)\n", None, "account"),
+        ),
     ),
 )

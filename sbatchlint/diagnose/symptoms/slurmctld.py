@@ -50,10 +50,15 @@ def refusal(
     *,
     role: Role = "cause",
     more: tuple[str, ...] = (),
+    of_submission: tuple[str, ...] = (),
     examples: tuple[Example, ...] = (),
 ) -> Symptom:
-    """A text of the table in slurm_errno.c, behind what the command was about or alone on its line."""
+    """A text of the table in slurm_errno.c, behind what the command was about or alone on its line.
+
+    `of_submission`: texts that other commands have for other reasons, and that count only behind a submission.
+    """
     texts = (text, *more)
+    submitted = tuple(rf"(?:submission failed|allocate resources): {each}" for each in of_submission)
     return Symptom(
         id=name,
         title=title,
@@ -61,14 +66,16 @@ def refusal(
         printed_by="slurmctld, by way of sbatch, salloc, srun",
         releases="src/common/slurm_errno.c, 20.11 to 26.05 alike",
         role=role,
-        literals=texts,
-        patterns=tuple(r"(?:^|: )" + each.replace("(", r"\(").replace(")", r"\)") for each in texts),
+        literals=(*texts, *of_submission),
+        patterns=(*(r"(?:^|: )" + each.replace("(", r"\(").replace(")", r"\)") for each in texts), *submitted),
         causes=causes,
         matches="".join(
             f"sbatch: error: Batch job submission failed: {other_text}\nsrun: error: Unable to allocate resources: {other_text}\n{other_text}\n"
             for other_text in texts
-        ),
-        others="".join(f"  if grep -q '{each}' err.log; then\n" for each in texts),
+        )
+        + "".join(f"sbatch: error: Batch job submission failed: {other_text}\n" for other_text in of_submission),
+        others="".join(f"  if grep -q '{each}' err.log; then\n" for each in texts)
+        + "".join(f"scancel: error: Kill job error on job id 7: {each}\n" for each in of_submission),
         examples=examples,
     )
 
@@ -132,12 +139,12 @@ SYMPTOMS = (
         """\
 No node of the partition, whether free or not, has the CPUs, the memory, the GPUs or the features that are asked for. A line
 above it may say which. Cores that the site keeps for the system do not count. It is said too when nodes have lost their
-GPUs (`Gres=(null)` in `scontrol show node`).
+GPUs (`Gres=(null)` in `scontrol show node`), when the partition is down, and when its limits on nodes or time are lower.
 """,
         (
             Cause("option-mismatch", "script", "the options of the job contradict each other, so no node can have them all", "make them agree", codes=("SB202", "SB203", "SB205", "SB410")),
             Cause("larger-than-node", "script", "the job asks for more on a node than any node of the partition has", "compare with `scontrol show node`: CPUs, memory and GPUs of one node", script=_size),
-            _submitted("what was submitted asks for more on a node than any node has, or for GPUs that no node has any more", "look at what was really submitted (`sbatch --test-only -vv`), and at `scontrol show node`"),
+            _submitted("what was submitted asks for more on a node than any node has, or for GPUs that no node has any more", "look at what was really submitted (`sbatch --test-only -vv`), and at `scontrol show partition` and `scontrol show node`"),
         ),
         more=(
             "Requested partition configuration not available now",
@@ -210,7 +217,7 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
             Cause("partition-of-script", "script", "the user may not use the partition that the script names", "take another partition, or ask the site for it", script=sets("partition", "reservation")),
             Cause("not-permitted", "submission", "the user may not use the partition", "take another partition, or ask the site for it"),
         ),
-        more=("Access/permission denied",),
+        of_submission=("Access/permission denied",),
     ),
     refusal(
         "time-limit-invalid",

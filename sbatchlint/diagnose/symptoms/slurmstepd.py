@@ -2,7 +2,18 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import lacks, not_set, options, possible, sets, shown, spans_of, step_options, worded
+from sbatchlint.diagnose.evidence import (
+    lacks,
+    not_set,
+    options,
+    possible,
+    says,
+    sets,
+    shown,
+    spans_of,
+    step_options,
+    worded,
+)
 from sbatchlint.diagnose.silence import not_silent, silent
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -284,7 +295,7 @@ slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or director
     Symptom(
         id="exec-not-permitted",
         title="the program of a task may not be executed",
-        docs="The file lacks the x bit, its file system is mounted noexec, or it is no program (`Exec format error`: a script without `#!`, or another architecture).\n",
+        docs="The file lacks the x bit, its file system is mounted noexec, something still writes it (`Text file busy`), or it is no program (`Exec format error`: a script without `#!`, or another architecture).\n",
         printed_by="slurmstepd",
         releases="src/slurmd/slurmstepd/task.c, all releases",
         role="cause",
@@ -292,6 +303,8 @@ slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or director
         patterns=(r"error: execve\(\w*\): (?P<program>\S+): (?:Permission denied|Exec format error|Text file busy|Argument list too long)", r"error: execve\((?P<program>[^)]+)\): (?:Permission denied|Exec format error)", r"error: Could not run (?P<program>\S+) \[[^]]*\]: access denied"),
         causes=(
             Cause("interpreter-line", "script", "what the first line of the script names cannot be executed", "write `#!/bin/bash`: the path from the root, without blanks in it", codes=("SB007",), log=_is_script),
+            Cause("too-long", "submission", "the words and the environment of {program} are longer than the kernel takes", "pass lists in a file, and export less", log=says("Argument list too long"), unproven="certain"),
+            Cause("busy", "submission", "{program} is open for writing: something compiles or copies it", "build it before the job, or under a name of its own", log=says("Text file busy"), unproven="certain"),
             Cause("not-executable", "script", "srun is given a file that may not be executed: {program}", "chmod +x it, or start it with its interpreter: `srun bash {program}`", script=_no_file),
             Cause("not-executable-file", "submission", "{program} may not be executed on the node", "chmod +x it, give it a first line `#!/bin/bash`, and keep it on a file system that is not noexec"),
         ),
@@ -301,6 +314,10 @@ slurmstepd: error: execve(): run.py: Exec format error
 slurmstepd: error: execve(/scratch/run.py): Permission denied
 slurmstepd: error: Could not run /etc/prolog.sh [task prolog]: access denied
 """,
+        examples=(
+            Example("slurmstepd: error: execve(): python: Argument list too long\n", None, "too-long"),
+            Example("slurmstepd: error: execve(): ./a.out: Text file busy\n", None, "busy"),
+        ),
     ),
     Symptom(
         id="working-folder",

@@ -62,14 +62,14 @@ SYMPTOMS = (
     Symptom(
         id="srun-cannot-execute",
         title="srun finds no such program on this host",
-        docs="Since 22.05 srun itself looks for a program that is named by a full path, also where it is meant for a container; it must then exist on the host, or be named without a path.\n",
+        docs="With `--bcast`, or where the site sets LaunchParameters=test_exec, srun itself looks for the program on the host, also where it is meant for a container. A name without a path it replaces by the path that it finds there.\n",
         printed_by="srun",
         releases="src/srun/libsrun/opt.c, all releases",
         role="cause",
         literals=("Can not execute",),
         patterns=(r"(?:srun|salloc): fatal: Can not execute (?P<program>\S+)",),
         causes=(
-            Cause("container-path", "script", "{program} is in the image only, and srun looks for it on the host", "name it without its path, or start it with `bash -c '{program} …'`", script=_in_container),
+            Cause("container-path", "script", "{program} is in the image only, and srun looks for it on the host", "start it with `bash -c '{program} …'`, which is on the host too", script=_in_container),
             Cause("path", "script", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it", script=has_word("program")),
             Cause("not-there", "submission", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it"),
         ),
@@ -158,7 +158,7 @@ sbatch: error: Batch job submission failed: Protocol authentication error
     Symptom(
         id="log-not-opened",
         title="srun cannot open the file for its output",
-        docs="srun opens the file of `--output` before the tasks run; from 23.02 on slurmstepd makes missing folders, srun's own do not.\n",
+        docs="srun opens the file of `--output` before the tasks run. From 23.02 on slurmstepd and srun make missing folders, where they may.\n",
         printed_by="srun, slurmstepd",
         releases="src/srun/libsrun/fname.c, src/slurmd/slurmstepd/io.c, all releases",
         role="cause",
