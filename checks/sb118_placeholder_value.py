@@ -9,14 +9,16 @@ The same holds for the words of commands: a program, an image, a file to source 
 `<image>` or `your_script.py` does not exist, and a program takes such an argument literally.
 
 Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are not reported; `{ nodes }` is not one of
-them. In templates, examples and documentation it is only advice: what counts is the folder and the name of the script
-in its project, and what its first comments say. The same goes for arguments such as `--data /path/to/data`. Whether an
-account or a QOS is checked depends on the site: a warning. Slurm refuses no folder as `--chdir`: the job then runs in
-/tmp. All placeholders in the commands of a script are one finding, on the first that makes a command fail.
+them. An error where sbatch refuses the script, and otherwise a warning: whoever submits it is told, or fills it in
+first. In templates, examples and documentation it is only advice: what counts is the folder and the name of the script
+in its project, and what its first comments say. The same goes for arguments such as `--data /path/to/data`.
+
+The placeholders of a kind are one finding: those that sbatch refuses, those in other directives, and those in commands,
+on the first that makes a command fail.
 
 ## Fix
 
-None: only you know the value.
+None: only you know the value. A token or a password is not to be written, but read from a file.
 
 ## References
 
@@ -69,6 +71,7 @@ SEVERITIES = {
     "job-name": "info",
     "wckey": "info",
 }
+_ORDER_OF_SEVERITIES = ("error", "warning", "info")
 REFUSED = "Slurm refuses the job"
 CONSEQUENCES = {
     "partition": REFUSED,
@@ -77,6 +80,7 @@ CONSEQUENCES = {
     "reservation": REFUSED,
     "constraint": REFUSED,
     "nodelist": REFUSED,
+    **dict.fromkeys(("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), REFUSED),
     "account": "Slurm refuses the job wherever accounts are checked",
     "qos": "Slurm refuses the job wherever a QOS is checked",
     "chdir": "the job runs in /tmp instead",
@@ -103,6 +107,7 @@ IN_SHELL = Regex(
     r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
 )
 OPENING = frozenset("<{[")
+_ASSIGNED = Regex(r"(?:^|\s)([A-Za-z_]\w*|--?[\w-]+)=[\"']?[^\s=]*$")
 QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
 
@@ -113,6 +118,13 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
+    in_directives = list(_in_directives(job, seen))
+    for severity in _ORDER_OF_SEVERITIES:
+        yield from _one_of([each for each in in_directives if each.severity == severity])
+    yield from _in_commands(job)
+
+
+def _in_directives(job: Job, seen: set[int]) -> Iterator[Finding]:
     string = job.directives.text.string
     for setting in job.directives.settings:
         token, line = setting.value_token, setting.value_line
@@ -127,21 +139,26 @@ def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
     for problem in job.directives.problems:
         if problem.kind == "stray-word":
             yield from _in_place_of_options(job, PositionalWords(job.directives, problem))
+
+
+def _in_commands(job: Job) -> Iterator[Finding]:
     redirected = list(_redirected(job))
     places = {each.span.start for each in redirected}
     unfilled = [each for each in _unfilled(job) if each.span.start not in places]
     paths = [each for each in unfilled if each.kind == "path" and each.use in ("argument", "environment")]
-    yield from _one_of([*redirected, *(_in_word(each) for each in unfilled if each not in paths)])
+    failing = [each for each in unfilled if each.certain and each.use not in ("argument", "environment")]
+    others = [each for each in unfilled if each not in paths and each not in failing]
+    yield from _one_of([*redirected, *map(_in_word, (*failing, *others))])
     if paths:
         message = f"`{paths[0].text}` is a path from an example, and the program gets it as it stands; write your own"
-        others = [Finding(each.span, "", "info") for each in paths[1:]]
-        yield from _one_of([Finding(paths[0].span, message, "info"), *others])
+        further = [Finding(each.span, "", "info") for each in paths[1:]]
+        yield from _one_of([Finding(paths[0].span, message, "info"), *further])
 
 
 def _one_of(findings: list[Finding]) -> Iterator[Finding]:
     """The worst of the findings, which stands for all of them: a script may have dozens."""
     if findings:
-        first = min(findings, key=lambda each: ("error", "warning", "info").index(each.severity or "error"))
+        first = min(findings, key=lambda each: _ORDER_OF_SEVERITIES.index(each.severity or "error"))
         others = list(dict.fromkeys(each.span for each in findings if each.span != first.span))
         begin, _, advice = first.message.rpartition("; ")
         more = f"; so {'is' if len(others) == 1 else 'are'} {len(others)} more" if others else ""
@@ -155,7 +172,8 @@ def _in_place_of_options(job: Job, words: PositionalWords) -> Iterator[Finding]:
     found = find_placeholder("", written) if words.setting is None else None
     if found is not None and found.kind == "blank":
         span = job.directives.text.span(words.start, words.end)
-        yield Finding(span, f"`{written}` is a placeholder, and Slurm refuses the script; write options, or remove it")
+        message = f"`{written}` is a placeholder, and Slurm refuses the script; write options, or remove it"
+        yield Finding(span, message, "error")
 
 
 def _in_value(
@@ -181,9 +199,11 @@ def _in_value(
         return
     refused = right > end or any(each.setting is setting for each in job.directives.refused)
     consequence = "Slurm refuses the script" if refused else CONSEQUENCES.get(setting.name, "Slurm takes it literally")
+    certain = refused or CONSEQUENCES.get(setting.name) == REFUSED
+    severity = "error" if refused else SEVERITIES.get(setting.name, "error" if certain else "warning")
     wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
     message = f"`{string[left:right]}` is a placeholder, and {consequence}; write {wanted}"
-    yield Finding(job.directives.text.span(left, right), message, None if refused else SEVERITIES.get(setting.name))
+    yield Finding(job.directives.text.span(left, right), message, severity)
 
 
 # --- placeholders in the words of commands -----------------------------------------------------------
@@ -238,13 +258,15 @@ class _Unfilled(NamedTuple):
     """A placeholder in a word of a command.
 
     `text`: as written, `span`: where. `kind`: `blank`, or `path` for `/path/to`. `use`: `run`, `source`, `folder`,
-    `image`, `login`: these fail; `argument`; `environment`: exported. `certain`: the command runs unconditionally.
+    `image`, `login`: these fail; `argument`; `environment`: exported. `owner`: the option or variable that has it as
+    its value. `certain`: the command runs unconditionally.
     """
 
     text: str
     span: Span
     kind: str
     use: str
+    owner: str
     certain: bool
 
 
@@ -261,13 +283,14 @@ def _unfilled(job: Job) -> list[_Unfilled]:
         for field, use, owner in _fields(command):
             for kind, span, text in _in_field(field, owner):
                 in_image = any(each.start <= span.start and span.end <= each.end for each in image)
-                _keep(found, _Unfilled(text, span, kind, "image" if in_image else use, certain))
+                _keep(found, _Unfilled(text, span, kind, "image" if in_image else use, owner, certain))
     for assigned in job.assignments:
         if assigned.exported:
             for alternative in assigned.alternatives:
                 for field in alternative.fields or ():
                     for kind, span, text in _in_field(field, assigned.name):
-                        _keep(found, _Unfilled(text, span, kind, "environment", not assigned.context.conditional))
+                        certain = not assigned.context.conditional
+                        _keep(found, _Unfilled(text, span, kind, "environment", assigned.name, certain))
     return [found[place] for place in sorted(found)]
 
 
@@ -395,7 +418,7 @@ USES = {
     "source": ("there is no such file", "write the one to source"),
     "folder": ("there is no such folder", "write the one that is meant"),
     "image": ("there is no such image", "write the one to use"),
-    "login": ("the login fails", "write the value, or read it from a file"),
+    "login": ("the login fails", "read it from a file that only you can read"),
     "argument": ("the program gets it as it stands", "write the value"),
     "environment": ("programs read it as it stands", "write the value"),
 }
@@ -404,9 +427,18 @@ USES = {
 def _in_word(found: _Unfilled) -> Finding:
     """The finding on a placeholder in a word of a command."""
     consequence, advice = USES[found.use]
-    fails = found.use not in ("argument", "environment")
-    severity = "error" if fails and found.certain else "warning"
-    return Finding(found.span, f"`{found.text}` is a placeholder, and {consequence}; {advice}", severity)
+    if found.use in ("argument", "environment"):
+        advice = _how_to_write(found.owner)
+    return Finding(found.span, f"`{found.text}` is a placeholder, and {consequence}; {advice}", "warning")
+
+
+def _how_to_write(owner: str) -> str:
+    """What to write for a placeholder in the value of an option or a variable: a secret is not to be written down."""
+    if not is_secret(owner.lstrip("-").replace("-", "_")):
+        return "write the value"
+    if owner.startswith("-"):
+        return "read it from a file that only you can read"
+    return f"write `{owner}=$(cat FILE)` with a file that only you can read"
 
 
 def _redirected(job: Job) -> Iterator[Finding]:
@@ -418,8 +450,9 @@ def _redirected(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         for span in _read_as_redirections(text, program):
             written = job.source.slice(span)
-            message = f"`{written}` is a placeholder, but the shell reads redirections; write the value"
-            yield Finding(span, message)
+            owner = _ASSIGNED.search(job.source.text[job.source.line_of(span.start).start : span.start])
+            advice = _how_to_write(owner[1]) if owner is not None else "write the value"
+            yield Finding(span, f"`{written}` is a placeholder, but the shell reads redirections; {advice}", "warning")
 
 
 def _read_as_redirections(text: Text, program: Program) -> Iterator[Span]:
@@ -445,7 +478,7 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodelist=«<your-node>»
-        #SBATCH --time=«HH:MM:SS»
+        #SBATCH --time=HH:MM:SS
         srun ./a.out
         """
     ),
@@ -460,6 +493,7 @@ CASES = [
         srun ./a.out
         """,
         title="redirections to the shell",
+        severity="warning",
     ),
     Bad(
         """\
@@ -470,6 +504,7 @@ CASES = [
         srun --container-image="$IMAGE" python your_script.py
         """,
         title="what is to be run is not there",
+        severity="warning",
     ),
     Bad(
         """\

@@ -423,7 +423,7 @@ def test_explain_and_checks(command: Command) -> None:
     group = command("explain", "resources").out
     assert "SB210" in group
     assert "SB110" not in group
-    assert len(json.loads(command("checks", "--output-format", "json").out)) == 12
+    assert len(json.loads(command("checks", "--output-format", "json").out)) == 13
     assert "SB170  toy-maybe" in command("checks").out
 
 
