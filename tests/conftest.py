@@ -24,6 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The tests change checks, and measure, in ways that no run of a user does.
 os.environ["SBATCHLINT_NO_CACHE"] = "1"
+# Hundreds of tests start the program: without its bytecode, each start would compile it, which takes four times as long.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / ".pytest_cache" / "bytecode")
 
 # A plain run draws so many times fewer examples than one with -m "slow or deep".
 FEWER = 8

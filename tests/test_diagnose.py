@@ -268,7 +268,7 @@ def test_public_failures_are_diagnosed(tmp_path: Path) -> None:
     the decisive line, where the cause lies, and the lines of the script. tools/diagnose_table.py prints the figures."""
     for case in json.loads((ROOT / "tests" / "data" / "failed_jobs.json").read_text()):
         folder = tmp_path / case["name"]
-        folder.mkdir()
+        (folder / ".git").mkdir(parents=True)  # a project of its own, in which its script is looked for
         (folder / "job.log").write_text(case.pop("log"), newline="")
         script = case.pop("script")
         if script is not None:

@@ -95,7 +95,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
         "print('\\n'.join(sorted(set(sys.modules) - before)))\n"
     )
     card_index()  # kept for the run, which loads every check otherwise
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPYCACHEPREFIX")}
     command = [sys.executable, "-S", "-c", program, *arguments]
     packages = [path for path in sys.path if path.endswith("site-packages")]
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *packages])

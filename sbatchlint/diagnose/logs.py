@@ -5,6 +5,7 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
 
@@ -50,9 +51,14 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(len(each), each) if each.isdigit() else (0, each) for each in re.split(r"(\d+)", name)]
 
 
+@lru_cache(maxsize=1)
+def _searched() -> Symptoms:
+    return Symptoms(symptoms().values())
+
+
 def read_logs(paths: list[str]) -> Findings:
     """The findings in all logs. Raises `InputError` if one cannot be read."""
-    findings = Findings(Symptoms(symptoms().values()))
+    findings = Findings(_searched())
     for number, path in enumerate(paths):
         shown = STANDARD_INPUT if path == "-" else path
         try:
