@@ -84,6 +84,6 @@ def test_reduced_script() -> None:
 
 
 def test_drawn_blocks_are_many_and_the_same() -> None:
-    first = draw_blocks("26.05", 60, 1)
-    assert first == draw_blocks("26.05", 60, 1) and len(set(first)) == 60
-    assert first != draw_blocks("26.05", 60, 2)
+    first = draw_blocks("26.05", 12, 1)
+    assert first == draw_blocks("26.05", 12, 1) and len(set(first)) == 12
+    assert first != draw_blocks("26.05", 12, 2)
