@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The tests change checks, and measure, in ways that no run of a user does.
 os.environ["SBATCHLINT_NO_CACHE"] = "1"
-# Hundreds of tests start the program: without its bytecode, each start would compile it, which takes four times as long.
+# Hundreds of tests start the program. Without its bytecode each start would compile it, and take four times as long.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / ".pytest_cache" / "bytecode")
 
