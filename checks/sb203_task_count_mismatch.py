@@ -18,6 +18,8 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import task_counts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.slurm.directives import Setting
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -25,11 +27,16 @@ CARD = Card(
     when=Options("ntasks"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
+# A comment at `--ntasks` that speaks of nodes.
+_NODES = Regex(r"(?i)\b(?:nodes?|computers?|machines?|hosts?)\b")
+
 
 def check(job: Job) -> Iterator[Finding]:
     for component, counts in enumerate(task_counts(job)):
         last_settings = [job.directives.last(name, component) for name in ("nodes", "ntasks", "ntasks-per-node")]
         settings = [each for each in last_settings if each is not None]
+        if counts is not None and len(settings) == 2 and settings[-1].name == "ntasks-per-node":
+            yield from _without_nodes(job, counts.ntasks, counts.ntasks_per_node, *settings)
         # Fewer tasks than nodes reduce the nodes, which fewer-tasks-than-nodes reports.
         if counts is None or len(settings) < 3 or counts.requested_nodes is None or counts.shrunk_from is not None:
             continue
@@ -53,6 +60,21 @@ def check(job: Job) -> Iterator[Finding]:
                 " limits it; remove one of the two unless that is meant"
             )
             yield Finding(last.span, message, "info", related)
+
+
+def _without_nodes(job: Job, tasks: int, per_node: int | None, first: Setting, second: Setting) -> Iterator[Finding]:
+    """The finding on a job that has fewer tasks than one node may run; a comment may say that nodes were meant."""
+    if first.name != "ntasks" or per_node is None or not 0 < tasks < per_node:
+        return
+    comment = job.source.slice(job.source.line_of(first.span.end)).partition(" #")[2]
+    fill = "task does" if tasks == 1 else "tasks do"
+    yield Finding(
+        second.span,
+        f"{tasks} {fill} not fill a node with {per_node}: --ntasks counts all tasks; write --nodes={tasks} for "
+        "it, or remove one of the two",
+        "warning" if _NODES.search(comment) else "info",
+        related=[(first.span, "with this")],
+    )
 
 
 CASES = [

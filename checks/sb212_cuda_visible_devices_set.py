@@ -7,8 +7,8 @@ that the batch shell exports does not reach the tasks of an srun at all: Slurm o
 script that picks the GPUs which nvidia-smi shows as idle may pick those of another job, and `$SLURM_JOB_GPUS` has the
 indices on the node, which mean nothing to programs that see only the job's GPUs.
 
-Not reported: a GPU for each process (in a loop, in the background, by several values), an empty value, and jobs with
-`--exclusive`.
+Not reported: a GPU for each process (in a loop, in the background, by several values), an empty value, and, in jobs
+with `--exclusive`, GPUs beyond those requested.
 
 ## Fix
 
@@ -65,8 +65,6 @@ def check(job: Job) -> Iterator[Finding]:
     if not available or job.request.heterogeneous or job.phase is not Phase.BATCH:
         return
     yield from _all_in_tasks(job, available)
-    if job.request.has_option("exclusive"):
-        return
     choices = {each.span: each for each in _choices(job)}
     several = len({each.ids for each in choices.values()}) > 1  # then each process gets its own
     for choice in choices.values():
@@ -74,7 +72,7 @@ def check(job: Job) -> Iterator[Finding]:
         number = "one" if len(ids) == 1 else f"{len(ids)}"
         background = context.background or choice.command is not None and choice.command.context.background
         severity, safe = None, False
-        if context.conditional:
+        if context.conditional or job.request.has_option("exclusive") and not set(ids) < set(range(available)):
             continue
         if max(ids) >= available:
             first = min(each for each in ids if each >= available)

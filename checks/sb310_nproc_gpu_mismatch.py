@@ -34,8 +34,8 @@ from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
-    "SB310", "nproc-gpu-mismatch", severity="error", fix="sometimes", since="0.1.0",
-    when=Launchers(*programs_with("per-gpu")), seen="https://github.com/ACEsuit/mace/issues/435", homogeneous=True,
+    "SB310", "nproc-gpu-mismatch", severity="error", fix="sometimes", since="0.1.0", homogeneous=True,
+    when=Launchers(*programs_with("per-gpu", "by-variables")), seen="https://github.com/ACEsuit/mace/issues/435",
 )  # fmt: skip
 
 COUNTS = ("nproc_per_node", "num_processes", "num_gpus", "nproc", "devices")
@@ -71,7 +71,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _mismatch(job: Job, world: LaunchWorld) -> Mismatch | None:
     launcher, setting = world.launcher, world.launcher.setting(*COUNTS)
-    if not launcher.is_a("per-gpu") or launcher.cpu or world.mpi is not None or world.starts_per_node != 1:
+    if not launcher.is_a("per-gpu", "by-variables") or launcher.cpu:
+        return None
+    if world.mpi is not None or world.starts_per_node != 1:
         return None
     if not launcher.certain or launcher.config_file is not None:
         return None
@@ -81,8 +83,8 @@ def _mismatch(job: Job, world: LaunchWorld) -> Mismatch | None:
         return None
     chosen = devices_chosen(world.invocation, world.step)
     gpus = _chosen_gpus(world) if chosen else _seen_gpus(job, world)
-    if not gpus or gpus == world.processes:
-        return None
+    if not gpus or gpus == world.processes or world.processes < gpus and not launcher.is_a("per-gpu"):
+        return None  # swift shares the GPUs out among fewer processes
     signs = gpu_signs(world.invocation.argv, launcher, world.launch.container)
     if any(sign.strength == PROCESSORS for sign in signs):
         return None

@@ -125,6 +125,8 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     if found.last is not None and main.how == "replaced" and _cancels_itself(found):
         place, by, label = found.last.name_span, place, "this status is lost"
     related = [(by, label), *((each, "this status is lost, too") for each in others)]
+    if found.last is not None and main.how == "replaced" and main.command.context.parent is None:
+        related.insert(1, (found.last.name_span, "the script ends with this status"))
     reader = state_reader(job, main.command) if best[0] and main.how not in _DECEIVING else None
     if reader is not None and reader.place is not None:
         related.insert(1, (reader.place, "takes the job for a success"))

@@ -10,6 +10,7 @@ while read x; do … & done`) or another program has started is not a child of t
 those parentheses, that loop's braces, or that program.
 
 Nothing is reported where something that may last longer follows: any command not known to be quick, or a polling loop.
+A run of the same program is no reason to believe that it lasts longer.
 
 ## Fix
 
@@ -70,7 +71,7 @@ class Abandoned(NamedTuple):
 
     `shell`: its own; `home`: the one that started it, and that alone can wait for it. `first`: its first command;
     `work`: the one that is lost. `certain`: whether that is surely work, and surely started. `elsewhere`: a `wait` that
-    follows in another shell.
+    follows in another shell. `race`: a later run of the same program in the foreground, which may end first.
     """
 
     shell: Shell
@@ -79,6 +80,7 @@ class Abandoned(NamedTuple):
     work: Invocation
     certain: bool
     elsewhere: Invocation | None
+    race: Invocation | None
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -158,7 +160,8 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
         return None
     known[id(home)] = -1  # until the loop below has found otherwise
     inside, own = {id(each) for each in commands}, set(home.enclosing_shells())
-    elsewhere = None
+    elsewhere = race = None
+    same = set(filter(None, map(_program, works)))
     for command in job.invocations[0 if tests else first.index : until]:
         if id(command) in inside or command.context.handler or root not in command.context.shell.enclosing_shells():
             continue
@@ -172,7 +175,9 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
             pass  # does not keep the script from ending, unless something awaits it
         elif command.name != "wait":
             polls = any(_POLLING.match(job.source.slice(loop)) for loop in command.context.loops if loop not in loops)
-            if polls or not _is_quick(command, loops):
+            if not polls and race is None and command.context.shell is home and _program(command) in same:
+                race = command
+            elif polls or not _is_quick(command, loops) and not (race is not None and race in command.ancestors()):
                 return None
         elif command.context.shell is home or _awaits_others(job, command, own):
             return None
@@ -182,7 +187,18 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
     work = next((each for each in works if _is_certain_work(job, each)), works[0])
     certain = first.phase is Phase.BATCH and not _is_tested(work, guards) and _is_certain_work(job, work)
     certain = certain and (not context.conditional or bool(loops)) and not is_templated(job.source.text)
-    return Abandoned(shell, home, first, work, certain, elsewhere)
+    return Abandoned(shell, home, first, work, certain and race is None, elsewhere, race)
+
+
+def _program(command: Invocation) -> tuple[str, ...] | None:
+    """The program that a command finally runs, with the script or module if that is Python; None where unknown."""
+    leaf = command.leaves()[0]
+    if not leaf.argv or leaf.name is None or "=" in leaf.name:
+        return None
+    if not is_python(leaf.argv[0]):
+        return None if has_trait(leaf.name, "minor", "serves", "monitors", "quick") else (leaf.name,)
+    python = python_of(leaf)
+    return None if python is None or not python.text else (python.kind, python.text)
 
 
 def _is_tested(work: Invocation, outer: Guards) -> bool:
@@ -357,6 +373,8 @@ def _message(job: Job, group: list[Abandoned], place: Span) -> str:
     advice = {"subshell": "write `wait` before the `)`", "pipeline": "write `| { …; wait; }`"}
     if kind != "script":
         return f"{begin}; {advice.get(kind, 'write `wait` in the shell that starts it')}"
+    if lost.race is not None:
+        return f"{begin} when line {job.line(lost.race.span.start)} has ended; write `wait` at the end"
     statement = _statement(job, lost)
     if _has_others(job, group):
         alone = len(group) == 1 and isinstance(statement, Background)
@@ -405,7 +423,9 @@ def _has_others(job: Job, group: list[Abandoned]) -> bool:
 def _fix(job: Job, group: list[Abandoned]) -> Fix | None:
     """The fix that adds `wait` after the last statement that leaves something running, in the script's own shell."""
     last, source = group[-1], job.source.own
-    if last.home.parent is not None or job.is_embedded or is_templated(source.text) or _has_others(job, group):
+    if last.home.parent is not None or last.race is not None or job.is_embedded:
+        return None
+    if is_templated(source.text) or _has_others(job, group):
         return None
     statement = _statement(job, last)
     if statement is None or nodes_of(statement, Heredoc):
