@@ -11,7 +11,8 @@ the range still accept the pair. gpu-request-conflict reports requests for GPUs.
 
 ## Fix
 
-Removes a `--hint` that sbatch drops. Safe: nothing changes. For other pairs it is not known which option was meant.
+Removes a `--hint` that sbatch drops. Unsafe: perhaps the hint was meant, and the other option has to go. For other
+pairs it is not known which option was meant.
 
 ## References
 
@@ -93,7 +94,7 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
     fix = None
     if conflict.ignored == job.versions.majors:
         settings = job.directives.all("hint", hint.line.component)
-        fix = Fix("remove --hint", removal(job.directives, settings), safe=True)
+        fix = Fix("remove --hint", removal(job.directives, settings))
     related = [(each.span, "this counts") for each in others]
     return Finding(hint.span, message, "warning", related, fix, versions=conflict.ignored)
 
@@ -133,7 +134,7 @@ CASES = [
         srun ./a.out
         """,
         severity="warning",
-        fixed="""\
+        unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --nodes=2 --ntasks-per-node=32 --threads-per-core=1
         srun ./a.out

@@ -39,9 +39,13 @@ def check(job: Job) -> Iterator[Finding]:
         line = job.line(others[0].span.start) if others else 0
         where = f" (line {line})" if line not in (0, job.line(ntasks.span.start)) else ""
         plural = "" if tasks == 1 else "s"
+        by_node = job.request.setting("ntasks-per-node")
+        remove = f"`{job.source.slice(ntasks.span)}`"
+        if by_node is not None:
+            remove += f", so that `{job.source.slice(by_node.span)}` decides"
         message = (
             f"{tasks} task{plural} cannot fill {nodes} nodes{where}, so sbatch makes it a job of {tasks} node{plural};"
-            f" for {nodes} nodes remove --ntasks, or ask for {nodes} tasks or more"
+            f" for {nodes} nodes remove {remove}, or ask for {nodes} tasks or more"
         )
         yield Finding(ntasks.span, message, related=[(each.span, "the nodes") for each in others])
 

@@ -19,22 +19,18 @@ from functools import partial
 
 from sbatchlint.analysis.editing.options import is_proven, remove_words
 from sbatchlint.analysis.editing.words import words_of
-from sbatchlint.analysis.launch.rendezvous import TORCHRUN
+from sbatchlint.analysis.launch.rendezvous import TORCHRUN, dead_options
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span
-from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
+from sbatchlint.job.worlds import by_place, find_worlds
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
     "SB320", "dead-rendezvous-option", severity="info", fix="sometimes", since="0.1.0", when=Launchers(*TORCHRUN)
 )
 
-STATIC = ("master_addr", "master_port", "node_rank")
-STANDALONE = ("rdzv_backend", "rdzv_endpoint", "rdzv_id", *STATIC)
-
-
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
-        dead = [_dead_options(world) for world in place]
+        dead = [dead_options(world.launcher) for world in place]
         for name, cause in dead[0].items():
             span = place[0].launcher.options[name].span
             if not all(name in others for others in dead):
@@ -45,21 +41,6 @@ def check(job: Job) -> Iterator[Finding]:
                 f"{place[0].name} ignores `--{name}` with `{cause}`{more}; remove it",
                 fix=partial(_removal, job, place[0].launch, name),
             )
-
-
-def _dead_options(world: LaunchWorld) -> dict[str, str]:
-    """The options that have no effect, each with the option that overrides it."""
-    launcher, rendezvous = world.launcher, world.launcher.rendezvous
-    if not launcher.is_a("torch") or not launcher.certain or not launcher.spawns:
-        return {}
-    names = [name for name in STANDALONE if name in launcher.options]
-    if launcher.standalone:
-        return dict.fromkeys(names, "--standalone")
-    if rendezvous is None or rendezvous.endpoint is None or rendezvous.backend is None:
-        return {}
-    if rendezvous.backend != "static":
-        return {name: f"--rdzv_backend={rendezvous.backend}" for name in names if name in STATIC}
-    return {name: "--rdzv_endpoint" for name in names if name in STATIC[:2]}
 
 
 def _removal(job: Job, launch: Launch, name: str) -> Fix | None:

@@ -6,9 +6,10 @@ give every task the same rank. Nothing fails loudly: all nodes claim rank 0 and 
 or all tasks write the same file.
 
 The severity follows what uses the value: an error where it gives a process its rank, is tested, or names a file that
-every task writes; a warning elsewhere in a command; only advice where the launcher ignores it (a node rank under c10d),
-where the step has one task, for which 0 is right, or where it only labels a log line. The first node's name is not
-reported where all tasks may be meant to meet there (`--rdzv-endpoint=$SLURMD_NODENAME:29500`).
+every task writes; a warning elsewhere in a command; only advice where the launcher does not read it, where the step has
+one task, for which 0 is right, or where it only labels a log line. A node rank that torchrun ignores under c10d is for
+[SB320](dead-rendezvous-option.md), which removes it. The first node's name is not reported where all tasks may be meant
+to meet there (`--rdzv-endpoint=$SLURMD_NODENAME:29500`).
 
 ## Fix
 
@@ -35,6 +36,7 @@ from sbatchlint.analysis.expansion.early import (
     worst_by_place,
 )
 from sbatchlint.analysis.expansion.escapes import deferred_to_tasks, is_plain, started_by_shell
+from sbatchlint.analysis.launch.rendezvous import dead_options
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.triggers import Steps
@@ -60,7 +62,7 @@ CONSEQUENCE = {
 def check(job: Job) -> Iterator[Finding]:
     # what is assigned to a variable such as RANK is for early-rank-export (SB402)
     uses = [use for use in early_uses(job, RANKS) if not is_of_rank_variable(job, use.expansion)]
-    uses = [use for use in uses if use.is_harmful and use.consumer != "meeting"]
+    uses = [use for use in uses if use.is_harmful and use.consumer != "meeting" and not _is_dead(job, use)]
     yield from _right_by_luck(job)
     yield from _in_log_names(job)
     for use in worst_by_place(uses):
@@ -76,10 +78,16 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
+def _is_dead(job: Job, use: EarlyUse) -> bool:
+    """Whether the value is a node rank that the launcher ignores, so that the option can go."""
+    launcher = job.launcher_of(use.command) if use.consumer == "ignored" else None
+    return launcher is not None and "node_rank" in dead_options(launcher)
+
+
 def _right_by_luck(job: Job) -> Iterator[Finding]:
     """Ranks of a multi-node launcher that are right only while the step has one task, as far as the script shows."""
     uses = [use for use in early_uses(job, RANKS) if use.consumer in ("rank", "ignored") and not use.is_harmful]
-    for use in worst_by_place(use for use in uses if use.step.tasks in (None, 1)):
+    for use in worst_by_place(use for use in uses if use.step.tasks in (None, 1) and not _is_dead(job, use)):
         launcher = job.launcher_of(use.command)
         ranks = () if launcher is None or not launcher.spawns else (launcher.node_rank,)
         if not any(rank is not None and use.expansion in expansions(rank.value or ()) for rank in ranks):

@@ -5,7 +5,8 @@ Slurm binds a job to the CPUs that it requests, and to one if it requests none. 
 CPU.
 
 A warning from twice as many on; advice below that, and where the job does not request CPUs at all, as partitions may
-add some for each GPU (DefCpuPerGPU) or allocate whole nodes. Only numbers for one process are compared.
+add some for each GPU (DefCpuPerGPU) or allocate whole nodes. Only numbers for one process are compared; the number of
+tasks may be meant for all of them.
 
 ## Fix
 
@@ -68,6 +69,8 @@ def check(job: Job) -> Iterator[Finding]:
             cpus = _cpus(job, step)
             if cpus is None or number <= max(cpus, 2) or _counts_others(command):
                 continue
+            if number in (request.effective_tasks(), None if step is None else step.tasks):
+                continue  # it may count the tasks
             fewer = step.option("cpus-per-task") if of_job and step is not None else None
             if fewer is not None and fewer.span is not None:  # the value follows the job's number, not the step's
                 message = (

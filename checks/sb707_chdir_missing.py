@@ -59,7 +59,7 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
         )
         return
     folder = posixpath.normpath(path)
-    if job.outer is not None or folder in (".", "/") or not set(folder) - set("./"):
+    if job.outer is not None or folder in (".", "/") or not set(folder) - set("./") or _holds_script(job, folder):
         return
     maker = next((each for each in job.invocations if each.name == "mkdir" and _makes(operands(each), folder)), None)
     if maker is not None and not maker.context.handler:
@@ -78,6 +78,12 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
             f"without `{folder}` the job does not fail, but runs in /tmp; run `mkdir -p {folder}` before sbatch",
             "info",
         )
+
+
+def _holds_script(job: Job, folder: str) -> bool:
+    """Whether a folder is, as far as its name tells, one of those in which the script is."""
+    name = posixpath.basename(folder)
+    return any(os.path.basename(each) == name for each in project_folders(job))
 
 
 def _makes(paths: list[str], folder: str) -> bool:

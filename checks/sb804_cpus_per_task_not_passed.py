@@ -23,6 +23,7 @@ src/plugins/task/affinity/dist_tasks.c; live runs of 22.05 with task/affinity; s
 from collections.abc import Iterator
 from functools import partial
 
+from sbatchlint.analysis.directives.conflicts import conflicts
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.installs import install_of
 from sbatchlint.analysis.script.step_programs import step_programs
@@ -59,9 +60,10 @@ def check(job: Job) -> Iterator[Finding]:
     if not steps or any("cpus-per-task" in step.options for step in job.steps):
         return  # a script that sets the CPUs of one step may intend one for the others
     launching = {id(each.step) for each in job.launches}
-    bound = [step for step in steps if _binds(step)] or steps
+    dropped = _dropped(job, releases)
+    bound = [step for step in steps if _binds(step, dropped)] or steps
     main = next((step for step in bound if id(step) in launching), bound[-1])
-    setting, reason = main.request.setting("cpus-per-task"), _binds(main)
+    setting, reason = main.request.setting("cpus-per-task"), _binds(main, dropped)
     assert setting is not None
     others = {step.place: step for step in steps if step.place != main.place}
     if reason:
@@ -79,8 +81,17 @@ def check(job: Job) -> Iterator[Finding]:
     )
 
 
-def _binds(step: Step) -> str:
-    """The option that binds each of a step's tasks to one CPU, as written; '' where the site decides that."""
+def _dropped(job: Job, releases: tuple[str, ...]) -> frozenset[str]:
+    """The options of the job that sbatch drops, in all of these releases: a hint beside another option."""
+    hints = [each for each in conflicts(job) if each.kind == "hint" and set(releases) <= set(each.ignored)]
+    return frozenset({"hint"} if hints else ())
+
+
+def _binds(step: Step, dropped: frozenset[str]) -> str:
+    """The option that binds each of a step's tasks to one CPU, as written; '' where the site decides that.
+
+    `dropped`: the options of the job that sbatch drops.
+    """
     bind = step.option("cpu-bind")
     own = _bind_variable(step) if bind is None else bind.text
     if own is not None and any(word in BINDING for word in _words(own)):
@@ -89,7 +100,7 @@ def _binds(step: Step) -> str:
         option = step.option(name)
         if option is not None:
             return option.as_written if option.value is not None else option.written
-    settings = (step.request.setting(name) for name in BINDING_OPTIONS)
+    settings = (step.request.setting(name) for name in BINDING_OPTIONS if name not in dropped)
     return next((each.as_written for each in settings if each is not None), "")
 
 

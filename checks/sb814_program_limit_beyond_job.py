@@ -18,6 +18,7 @@ gmx-mdrun(1)
 """
 
 import math
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -30,6 +31,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import Argv, program_options
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.programs import commands_with_option
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.times import duration, limit_seconds
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -46,6 +48,8 @@ _WHAT = frozenset(
     | {"session", "elapsed"}
 )
 _LIMITS = frozenset({"max", "maximum", "exit", "stop", "limit", "timelimit", "maxtime", "wall", "walltime", "end"})
+# Those that say that a time is meant; after the others the unit has to.
+_TIME = frozenset({"time", "timelimit", "maxtime", "duration", "runtime", "walltime", "clock", "elapsed"})
 _SMALL = frozenset({"in", "per", "after", "total", "the"})
 _UNITS = {"s": 1, "sec": 1, "secs": 1, "seconds": 1, "m": 60, "min": 60, "mins": 60, "minutes": 60,
           "h": 3600, "hr": 3600, "hrs": 3600, "hours": 3600, "d": 86400, "days": 86400}  # fmt: skip
@@ -75,6 +79,8 @@ def check(job: Job) -> Iterator[Finding]:
     for command in commands:
         if command.children or command.phase is Phase.SUBMIT or command.name in UTILITIES:
             continue
+        if has_trait(command.name, "slurm", "spreads"):
+            continue  # the limit of another job
         for found in _own_limits(job, command):
             beyond.setdefault(found.span, []).append(found if found.seconds >= allowed else None)
     for span, limits in beyond.items():
@@ -105,7 +111,7 @@ def _own_limits(job: Job, invocation: Invocation) -> Iterator[OwnLimit]:
         if value is None or not option.startswith("-") and "=" not in (text_of(field) or ""):
             continue
         unit = _unit(option, invocation.name)
-        seconds = None if unit is None else _seconds(value, unit)
+        seconds = None if unit is None else _seconds(value, unit, option)
         if seconds is not None:
             separator = "=" if "=" in (text_of(field) or "") else " "
             yield OwnLimit(seconds, f"{option}{separator}{text_of(value)}", span_of(field))
@@ -141,8 +147,11 @@ def _unit(option: str, program: str | None) -> float | None:
     return unit or 1
 
 
-def _seconds(value: Pieces, unit: float) -> float | None:
-    """Seconds of `1190`, `47h`, `HH:MM:SS`, `DD:HH:MM:SS`."""
+def _seconds(value: Pieces, unit: float, option: str) -> float | None:
+    """Seconds of `1190`, `47h`, `HH:MM:SS`, `DD:HH:MM:SS`.
+
+    None for a number without a unit where the option's name does not say either that a time is meant.
+    """
     text = (text_of(value) or "").strip("'\"").lower()
     clock = _CLOCK.fullmatch(text)
     if clock is not None:
@@ -150,6 +159,8 @@ def _seconds(value: Pieces, unit: float) -> float | None:
         return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     number = _NUMBER.fullmatch(text)
     if number is None or number.group(2) and number.group(2) not in _UNITS:
+        return None
+    if not number.group(2) and unit == 1 and _TIME.isdisjoint(re.split(r"[-_.]+", option.lower())):
         return None
     return float(number.group(1)) * (_UNITS[number.group(2)] if number.group(2) else unit)
 

@@ -8,8 +8,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from conftest import ROOT
+from sbatchlint.engine import inspect
+from sbatchlint.settings import Settings
 from sbatchlint.source import lookups
+from sbatchlint.source.text import Source
 
 # Modules that look at files, programs or the environment; and what may be done with them where findings are made.
 LAYERS = (
@@ -110,3 +115,13 @@ def test_at_rest_a_file_is_read_once(tmp_path: Path) -> None:
     assert lookups.read(str(file), 3) == b"old"
     lookups.assume_unchanged(False)
     assert lookups.read(str(file), 3) == b"new"
+
+
+@pytest.mark.parametrize(("folder", "codes"), [("runs", []), ("other", ["SB707"])])
+def test_a_folder_that_holds_the_script_is_there(tmp_path: Path, folder: str, codes: list[str]) -> None:
+    script = tmp_path / "runs" / "job.sh"
+    script.parent.mkdir()
+    text = f"#!/bin/bash\n#SBATCH --chdir=/home/ada/{folder}\nmkdir -p /home/ada/{folder}\nsrun ./solve\n"
+    script.write_text(text)
+    found = inspect(Source(text, str(script)), Settings.of_table({}, select=["SB707"])).diagnostics
+    assert [each.code for each in found] == codes

@@ -268,9 +268,8 @@ class PositionalWords:
         connected = all(_OPENS.search(a) or _CLOSES.match(b) for a, b in pairwise(parts))
         if connected and self._is_accepted(setting, "".join(parts)):
             return self._rewritten(setting, "".join(parts))
-        if kind in ("timestamp", "feature-expr") and self._is_accepted(setting, spaced) and not self._is_note():
-            joined = spaced if kind == "timestamp" else "".join(parts)
-            return self._rewritten(setting, joined, joined == spaced) if self._are_values() else None
+        if kind == "timestamp" and self._is_accepted(setting, spaced) and not self._is_note():
+            return self._rewritten(setting, spaced, True) if self._are_values() else None
         if kind == "env-list" and all(re.match(r"[A-Za-z_]\w*(?:=|,?\Z)", word) for word in self.words):
             return self._rewritten(setting, ",".join(part.strip(",") for part in parts))
         if kind in _LISTS and not self._is_note():

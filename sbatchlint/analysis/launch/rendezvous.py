@@ -14,7 +14,7 @@ from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.job import Job, Launch
-from sbatchlint.job.launchers import is_python
+from sbatchlint.job.launchers import Launcher, is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.worlds import LaunchWorld, World, by_place, find_worlds, from_submission, world_of
@@ -29,6 +29,26 @@ HEAD_NODE = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
 PORT = "$((20000 + SLURM_JOB_ID % 20000))"
 _LOCAL = Regex(r"localhost(?:\.localdomain)?|127(?:\.\d+){3}|0\.0\.0\.0|\[?::1?\]?", 2)
 _LOCAL_WORD = Regex(r"(?:localhost|127\.0\.0\.1)")
+
+
+# Options that torchrun reads only with the static backend, and those that --standalone sets itself.
+_STATIC = ("master_addr", "master_port", "node_rank")
+_STANDALONE = ("rdzv_backend", "rdzv_endpoint", "rdzv_id", *_STATIC)
+
+
+def dead_options(launcher: Launcher) -> dict[str, str]:
+    """The options of the rendezvous that have no effect, each with the option that overrides it."""
+    rendezvous = launcher.rendezvous
+    if not launcher.is_a("torch") or not launcher.certain or not launcher.spawns:
+        return {}
+    names = [name for name in _STANDALONE if name in launcher.options]
+    if launcher.standalone:
+        return dict.fromkeys(names, "--standalone")
+    if rendezvous is None or rendezvous.endpoint is None or rendezvous.backend is None:
+        return {}
+    if rendezvous.backend != "static":
+        return {name: f"--rdzv_backend={rendezvous.backend}" for name in names if name in _STATIC}
+    return {name: "--rdzv_endpoint" for name in names if name in _STATIC[:2]}
 
 
 def lacks_address(launch: Launch) -> bool:
