@@ -7,7 +7,8 @@ sixteen on its one node. And torchrun with `--nnodes=2` in an `srun -N1` waits f
 until its rendezvous times out. `srun -n16` in a job of eight CPUs, and `srun -N2` in a job of one node, start nothing
 either, nor does a step of more components (`srun -n1 ./server : -n7 ./worker`) than the job has nodes, as each gets
 nodes of its own; where srun inherits the job's `--cpus-per-task` (not in 22.05 and 23.02), `srun -n8` in a job of one
-task with eight CPUs wants 64.
+task with eight CPUs wants 64. Nor does `srun --nodelist=node7` start in a job whose own --nodelist names other nodes, or
+whose --exclude names this one: `Requested node configuration is not available`.
 
 A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning. Jobs with
 `--exclusive` are not reported, nor jobs that request only nodes and start more on them than one CPU can run.
@@ -34,12 +35,13 @@ from sbatchlint.job.request import Request, fixed_nodes
 from sbatchlint.job.step_cpus import missing_cpus, too_much_memory
 from sbatchlint.job.steps import Step, missing_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
+from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Launchers, Options, StepOptions, Variables
 
 CARD = Card(
     "SB206", "step-exceeds-job", severity="error", fix="never", since="0.1.0",
-    when=StepOptions(*FORMS, "mem", "nodes", "ntasks", "cpus-per-task", "ntasks-per-node") | Options("gpus")
+    when=StepOptions(*FORMS, "mem", "nodes", "nodelist", "ntasks", "cpus-per-task", "ntasks-per-node") | Options("gpus")
     | Launchers() | Variables("SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_TRES_PER_TASK"),
 )  # fmt: skip
 
@@ -52,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _launchers_with_too_many_nodes(job)
     if job.phase is Phase.BATCH:
         for step in job.steps:
-            finding = _too_many_nodes(job, step) or _too_many_components(job, step)
+            finding = _too_many_nodes(job, step) or _too_many_components(job, step) or _foreign_nodes(step)
             finding = finding or _too_many_cpus(job, step) or _too_much_memory(job, step)
             if finding is not None:
                 yield finding
@@ -77,6 +79,24 @@ def _too_many_nodes(job: Job, step: Step) -> Finding | None:
         return None
     message = f"srun refuses `{option.as_written}`: {_available_nodes(job, request, available)}"
     return _node_finding(option.span, f"{message}; write #SBATCH --nodes={requested.minimum}", request)
+
+
+def _foreign_nodes(step: Step) -> Finding | None:
+    """The finding on a step that names nodes which the job certainly does not have (a live run of 22.05)."""
+    option, request = step.option("nodelist"), step.request
+    named = hosts(None if option is None else option.text)
+    if option is None or not named or step.in_other_job or request.heterogeneous or not request.directives.certain:
+        return None
+    included, excluded = (hosts(request.value(each)) for each in ("nodelist", "exclude"))
+    setting = request.setting("exclude")
+    foreign = [each for each in named if each in (excluded or ())]
+    if not foreign and included and request.exact_nodes() == len(included):
+        foreign = [each for each in named if each not in included]
+        setting = request.setting("nodelist")
+    if not foreign or setting is None:
+        return None
+    message = f"srun refuses `{option.as_written}`: {foreign[0]} is not a node of the job (`{setting.shown}`)"
+    return Finding(option.span, f"{message}; name one of its nodes", related=[(setting.span, "the nodes of the job")])
 
 
 def _too_many_components(job: Job, step: Step) -> Finding | None:
