@@ -7,7 +7,7 @@ trains on the CPUs. Some sites refuse such a job at submission.
 Reported where a command or variable of the script clearly uses GPUs and no option requests any. Sites that allocate
 whole nodes need no such option (and some refuse it): a job with `--exclusive` or all memory of its nodes gets only
 advice (exclusive-without-gpus reports its steps), and `gpu-partitions` in the settings names partitions whose jobs get
-GPUs without a request.
+GPUs without a request. An `salloc` with a command is looked at in the same way.
 
 ## Fix
 
@@ -21,15 +21,26 @@ sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES i
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.gpus.gpu_use import component_needs, gpu_need, unseen_gpus
+from sbatchlint.analysis.gpus.gpu_use import allocation_needs, component_needs, gpu_need, unseen_gpus
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
-from sbatchlint.triggers import NoGpus
+from sbatchlint.triggers import Commands, NoGpus
 
-CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="sometimes", since="0.1.0", when=NoGpus())
+CARD = Card(
+    "SB201", "gpus-not-requested", severity="warning", fix="sometimes", since="0.1.0",
+    when=NoGpus() | Commands("salloc"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
+    for allocation in allocation_needs(job):
+        line, words = job.line(allocation.sign.span.start), allocation.sign.words
+        yield Finding(
+            allocation.command.name_span,
+            f"the allocation asks for no GPU, but line {line} uses one ({words}), and most clusters then give it none; "
+            "write --gpus-per-node=N, with the number that it needs",
+            related=[(allocation.sign.span, words)],
+        )
     need = gpu_need(job)
     needs = component_needs(job) if need is None else [need]
     if need is not None and unseen_gpus(job) is not None:

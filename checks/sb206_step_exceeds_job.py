@@ -7,8 +7,8 @@ sixteen on its one node. And torchrun with `--nnodes=2` in an `srun -N1` waits f
 until its rendezvous times out. `srun -n16` in a job of eight CPUs, and `srun -N2` in a job of one node, start nothing
 either, nor does a step of more components (`srun -n1 ./server : -n7 ./worker`) than the job has nodes, as each gets
 nodes of its own; where srun inherits the job's `--cpus-per-task` (not in 22.05 and 23.02), `srun -n8` in a job of one
-task with eight CPUs wants 64. Nor does `srun --nodelist=node7` start in a job whose own --nodelist names other nodes, or
-whose --exclude names this one: `Requested node configuration is not available`.
+task with eight CPUs wants 64. `srun --nodelist=node7` does not start either in a job whose own --nodelist names other
+nodes, or whose --exclude names this one: `Requested node configuration is not available`.
 
 A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning. Jobs with
 `--exclusive` are not reported, nor jobs that request only nodes and start more on them than one CPU can run.
@@ -95,7 +95,7 @@ def _foreign_nodes(step: Step) -> Finding | None:
         setting = request.setting("nodelist")
     if not foreign or setting is None:
         return None
-    message = f"srun refuses `{option.as_written}`: {foreign[0]} is not a node of the job (`{setting.shown}`)"
+    message = f"srun refuses `{option.as_written}`: {foreign[0]} is not a node of the job ({setting.shown})"
     return Finding(option.span, f"{message}; name one of its nodes", related=[(setting.span, "the nodes of the job")])
 
 

@@ -39,6 +39,9 @@ class JobHooks:
         name = invocation.name
         if name == "srun":
             return self._srun(invocation)
+        if name == "salloc":
+            parsed = getopt.parse(invocation.words[1:], name, self.versions.majors, self.site.plugin_options)
+            return Spawn(name, parsed.rest + 1)
         if name == "sbatch":
             words = invocation.words[1:]
             parsed = getopt.parse(words, "sbatch", self.versions.majors, self.site.plugin_options)

@@ -91,11 +91,11 @@ def is_batch_script(data: bytes, path: str = "") -> bool:
 
 
 def submits_scripts(data: bytes) -> bool:
-    """Whether a shell script calls sbatch, so that it is linted when it is named on the command line."""
+    """Whether a shell script calls sbatch, salloc or srun, so that it is linted when it is named on the command line."""
     return _SHELL.match(data.removeprefix(b"\xef\xbb\xbf")) is not None and _SUBMITS.search(data) is not None
 
 
-_SUBMITS = Regex(rb"^[^#\n]*\bsbatch[ \t]+[^\s#]", re.MULTILINE)
+_SUBMITS = Regex(rb"^[^#\n]*\b(?:sbatch|salloc|srun)[ \t]+[^\s#]", re.MULTILINE)
 
 
 class Candidate(NamedTuple):

@@ -28,8 +28,11 @@ from sbatchlint.job import Job
 from sbatchlint.job.gpus import DEVICE_VARIABLES
 from sbatchlint.job.launches import Launch, container_of
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.request import GPU_OPTIONS, Request
+from sbatchlint.job.srun import options_of
 from sbatchlint.job.steps import Step
+from sbatchlint.slurm import getopt
 from sbatchlint.slurm.lines import magic_of
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -47,6 +50,10 @@ _HINT, _LOOK = "hint", "look"
 _GPU_PARTITION = Regex(
     r"gpu(?!less)|(?<![a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx[a-z0-9]*|dgx[a-z0-9]*|mi\d{3}[a-z0-9]*)(?![a-z0-9])"
 )
+# Partitions for other work.
+_HAS_NO_GPU = Regex(r"cpu|prepost|compil|transfer|download|archive|serial")
+# Options that bring GPUs, or may do so.
+GPU_WANTING = frozenset({*GPU_OPTIONS, "exclusive", "constraint", "nodelist", "reservation", "jobid"})
 # What a line that sbatch does not read may have requested.
 _ASKING = Regex(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
 _ASKING_GPUS = Regex(r"gres|gpu|[ \t]-G", re.IGNORECASE)
@@ -125,6 +132,36 @@ def component_needs(job: Job) -> list[GpuNeed]:
     return needs
 
 
+class AllocationNeed(NamedTuple):
+    """A use of GPUs in an allocation of salloc that requests none: the salloc, and what uses them."""
+
+    command: Invocation
+    sign: Sign
+
+
+def allocation_needs(job: Job) -> Iterator[AllocationNeed]:
+    """The allocations of salloc whose command uses GPUs, and that request none."""
+    for command in commands_named(job, "salloc"):
+        parsed = getopt.parse(command.words[1:], "salloc", job.versions.majors, job.site.plugin_options)
+        options = {each.name: each.value for each in parsed.options}
+        starts = [each for each in command.descendants() if each.name == "srun"]
+        inner = [options_of(each, "srun", job.versions, job.site) for each in starts]
+        if parsed.uncertain or GPU_WANTING & {*options, *(name for each in inner for name in each)}:
+            continue
+        partitions = (options.get("partition") or "").split(",")
+        if _HAS_NO_GPU.search(partitions[0].lower()) or any(each in job.site.gpu_partitions for each in partitions):
+            continue
+        by_command = {id(launch.invocation): launch.launcher for launch in job.launches}
+        signs = [
+            sign
+            for each in command.descendants()
+            for sign in gpu_signs(each.argv, by_command.get(id(each)), container_of(each))
+        ]
+        found = next((each for each in signs if each.strength == STRONG), None)
+        if found is not None and not any(each.strength == PROCESSORS for each in signs):
+            yield AllocationNeed(command, found)
+
+
 @once
 def _signs_without_request(job: Job) -> list[Sign] | None:
     """The signs that a job uses GPUs; None where it may have requested some, or a sign contradicts it."""
@@ -142,7 +179,7 @@ def _asks_for_none(job: Job, request: Request, steps: Iterable[Step]) -> bool:
         return False  # a number of GPUs is meant; the typo is another fault
     if request.partition is not None and any(name in job.site.gpu_partitions for name in request.partition.split(",")):
         return False
-    if re.search(r"cpu|prepost|compil|transfer|download|archive|serial", (request.partition or "").lower()):
+    if _HAS_NO_GPU.search((request.partition or "").lower()):
         return False
     if any(not step.options.keys().isdisjoint(GPU_OPTIONS) for step in steps):
         return False
