@@ -1,10 +1,11 @@
-"""A token, key or password becomes an argument of a command, or a line of the job's log.
+"""A token, key or password becomes an argument of a command, a line of the job's log, or a part of another script.
 
 The arguments of a process can be read by everybody on its node: `ps` shows `srun bash -c "export HF_TOKEN=…"` and
 `wandb login …` with the value in full. Slurm also keeps the command lines of srun and sbatch in its accounting, where
-`sacct -o SubmitLine` shows them long after the job. With `set -x` bash writes the value into the job's log. Only its
-owner can read the environment of a process: a variable that the batch script exports is already in the environment of
-every step. The value itself is never shown here. Advice only for short-lived secrets, such as a registration token.
+`sacct -o SubmitLine` shows them long after the job. With `set -x` bash writes the value into the job's log, and a
+heredoc without quotes (`cat <<EOF > run.sh`) writes it into the script that it makes. Only its owner can read the
+environment of a process: a variable that the batch script exports is already in the environment of every step. The
+value itself is never shown here. Advice only for short-lived secrets, such as a registration token.
 
 ## Fix
 
@@ -28,7 +29,7 @@ from sbatchlint.bash.trace import Context, Invocation, VariableAssignment
 from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.containers import Container
-from sbatchlint.job.programs import commands_with_option
+from sbatchlint.job.programs import commands_named, commands_with_option
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import is_secret, is_short_lived, secrets_in
@@ -59,6 +60,8 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _written(secrets, {each.span for each in exposed})
     if secrets.reads or secrets.assignments:
         yield from _traced(secrets)
+    if secrets.reads and not commands_named(job, "umask"):
+        yield from _in_scripts(job)
 
 
 class Secrets:
@@ -341,6 +344,20 @@ def _without_statement(text: str, start: int, end: int) -> list[Edit]:
 
 
 # --- secrets in the log ------------------------------------------------------------------------------
+
+
+def _in_scripts(job: Job) -> Iterator[Finding]:
+    """Findings on secrets that a heredoc writes out into a script that the job makes."""
+    for command in job.invocations:
+        target = next((each.target for each in command.redirects if ">" in each.operator and each.target), None)
+        if target is None or command.stdin is None or not command.stdin.string.startswith("#!"):
+            continue
+        for piece in command.stdin.field:
+            name = piece.expansion.name if piece.expansion is not None else ""
+            if is_secret(name) and not is_short_lived(name):
+                message = f"the value of `{name}` goes into {shown_text(target)}, for everybody who may read that file"
+                yield Finding(piece.span, f"{message}; write `\\${name}`, and let the script find it in its environment")
+                break
 
 
 def _traced(secrets: Secrets) -> Iterator[Finding]:
