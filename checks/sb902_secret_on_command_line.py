@@ -356,7 +356,7 @@ def _in_scripts(job: Job) -> Iterator[Finding]:
             name = piece.expansion.name if piece.expansion is not None else ""
             if is_secret(name) and not is_short_lived(name):
                 message = f"the value of `{name}` goes into {shown_text(target)}, for everybody who may read that file"
-                yield Finding(piece.span, f"{message}; write `\\${name}`, and let the script find it in its environment")
+                yield Finding(piece.span, f"{message}; write `\\${name}`, which the script finds in its environment")
                 break
 
 

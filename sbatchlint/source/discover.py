@@ -91,7 +91,7 @@ def is_batch_script(data: bytes, path: str = "") -> bool:
 
 
 def submits_scripts(data: bytes) -> bool:
-    """Whether a shell script calls sbatch, salloc or srun, so that it is linted when it is named on the command line."""
+    """Whether a shell script calls sbatch, salloc or srun, so that it is linted if the command line names it."""
     return _SHELL.match(data.removeprefix(b"\xef\xbb\xbf")) is not None and _SUBMITS.search(data) is not None
 
 
