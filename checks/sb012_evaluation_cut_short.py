@@ -3,8 +3,11 @@
 sbatchlint evaluates a script as bash would, within limits: 20,000 statements (one that repeats, branches or starts
 programs counts as several, a script that is submitted as twenty), 500 launchers, 200,000 words and parts of words,
 values of 400 parts, 20,000 words of a command, programs inside programs 6 levels deep, 128 KB of `#SBATCH` lines, 20
-files beside the script. What exceeds a limit counts as unknown, and checks ignore what is unknown, so mistakes there
-are not found. No real script that we know of is that large.
+files beside the script. What exceeds a limit counts as unknown, and checks ignore what is unknown, so that mistakes
+there are not found. No real script that we know of is that large.
+
+A word with several possible values is followed in each of them, six for a variable and twelve for a command. Beyond
+that each `${X:-d}` counts by its default, and then a word becomes unknown; it is said where a launcher loses words.
 
 A warning where statements or options were left out; where only a value was not followed to its end, or a file not read,
 it is advice, which is always shown and does not fail the run.
@@ -39,6 +42,15 @@ MESSAGES = {
 def check(job: Job) -> Iterator[Finding]:
     for kind, span in job.limits.met.values():
         yield Finding(span, MESSAGES[kind], "warning" if kind in ("work", "options") else "info")
+    names = {assignment.name for assignment in job.assignments} if job.launches else set()
+    for launch in job.launches:
+        launcher = launch.launcher
+        pieces = [] if launcher.certain else [piece for word in launcher.argv for piece in word if piece.open]
+        lost = next((each for each in pieces if each.expansion is not None and each.expansion.name in names), None)
+        if lost is not None and lost.expansion is not None:
+            message = f"`{lost.expansion.name}` may hold too many different words for sbatchlint to follow"
+            message = f"{message}, so {launcher.name} is judged without them"
+            yield Finding(lost.span, message, "info", [(launcher.span, "gets them")])
 
 
 CASES = [

@@ -85,7 +85,12 @@ def _overwritten(job: Job, launch: Launch, name: str) -> Finding | None:
 
 def _number_of_nodes(launch: Launch, name: str) -> Pieces | None:
     """The value of a variable, where the script uses it as the launcher's number of nodes."""
-    machines, variable = launch.launcher.machines, launch.invocation.state.variables.get(name)
+    command = launch.invocation
+    for each in command.ancestors():
+        if each.text is not None or isinstance(each.spawn.info, Step):
+            break
+        command = each  # what the shell itself starts, such as `env`
+    machines, variable = launch.launcher.machines, command.state.variables.get(name)
     if machines is None or machines.value is None or variable is None or len(variable.alternatives) != 1:
         return None
     fields = variable.alternatives[0].fields

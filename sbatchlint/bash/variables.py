@@ -5,7 +5,7 @@ values of another.
 """
 
 from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.source.text import Span
@@ -61,6 +61,21 @@ def merge_guards(first: Guards, second: Guards) -> Guards | None:
     return both if len(dict(both)) == len(both) else None
 
 
+Guarded = TypeVar("Guarded", bound=Sequence[Any])
+
+
+def by_default(choices: list[Guarded]) -> list[Guarded]:
+    """The choices (something, with its guards as the second item) in which no `${X:-d}` has another value than `d`.
+
+    All choices where none is left.
+    """
+    return [each for each in choices if _takes_defaults(each[1])] or choices
+
+
+def _takes_defaults(guards: Guards) -> bool:
+    return not any(arm and isinstance(branch, tuple) and branch[0] == "default" for branch, arm in guards)
+
+
 def common_prefix(values: Sequence[Pieces]) -> Pieces:
     """The pieces with which all values begin."""
     shortest = min(values, key=len)
@@ -71,7 +86,12 @@ def common_prefix(values: Sequence[Pieces]) -> Pieces:
 
 
 def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Phase) -> tuple[Alternative, ...]:
-    """The alternatives, or one instead of too many: what all of them have, with an unknown where they differ."""
+    """The alternatives, or one instead of too many: what all of them have, with an unknown where they differ.
+
+    Before that, each `${X:-d}` counts by its default.
+    """
+    if len(alternatives) > MOST_ALTERNATIVES:
+        alternatives = by_default(list(alternatives))
     if len(alternatives) <= MOST_ALTERNATIVES:
         return tuple(alternatives)
     inputs: dict[Expansion, None] = {}
@@ -90,8 +110,12 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
     unset = (Alternative(None),) if len(known) < len(alternatives) else ()
     if not several:
         unknown = Piece(None, span.start, span.end, expansion)
-        return (Alternative((_common_pieces([fields[0] for fields in known], unknown),)), *unset)
+        return (Alternative((common_pieces([fields[0] for fields in known], unknown),)), *unset)
     shared = 0
+    sizes = {len(fields) for fields in known}
+    if len(sizes) == 1 and all(each.keys is None for each in alternatives):
+        unknown = Piece(None, span.start, span.end, expansion)
+        return (Alternative(tuple([common_pieces(list(each), unknown) for each in zip(*known, strict=True)])), *unset)
     if all(each.keys is None for each in alternatives):
         while all(len(fields) > shared and fields[shared] == known[0][shared] for fields in known):
             shared += 1
@@ -99,8 +123,10 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
     return (Alternative((*(known[0][:shared] if known else ()), (unknown,))), *unset)
 
 
-def _common_pieces(fields: list[Pieces], unknown: Piece) -> Pieces:
+def common_pieces(fields: list[Pieces], unknown: Piece) -> Pieces:
     """The pieces that all fields have, in order, and the unknown for what stands between them."""
+    if fields and all(field == fields[0] for field in fields):
+        return fields[0]
     if not fields or sum(map(len, fields)) > MOST_ALIGNED:
         return (*common_prefix(fields), unknown)
     places = [{piece: number for number, piece in enumerate(field)} for field in fields]
