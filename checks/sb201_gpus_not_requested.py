@@ -4,10 +4,13 @@ Without `--gpus-per-node`, `--gpus`, `--gres=gpu:N` or a similar option most clu
 partition that has them: CUDA_VISIBLE_DEVICES is unset, `torch.cuda.is_available()` is False, and the job fails or
 trains on the CPUs. Some sites refuse such a job at submission.
 
-Reported where a command or variable of the script clearly uses GPUs and no option requests any. Sites that allocate
-whole nodes need no such option (and some refuse it): a job with `--exclusive` or all memory of its nodes gets only
-advice (exclusive-without-gpus reports its steps), and `gpu-partitions` in the settings names partitions whose jobs get
-GPUs without a request. An `salloc` with a command is looked at in the same way.
+Reported where a command or variable of the script clearly uses GPUs and no option says anything of them (0 is an
+answer). A warning where a launcher, a program or an option works on GPUs, or two signs agree; one such sign alone as
+`--nv`, a module or the name of a partition is advice. Sites that allocate whole nodes need no such option (and some
+refuse it): a job with `--exclusive` or all memory of its nodes gets only advice (exclusive-without-gpus reports its
+steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
+partitions whose jobs get GPUs without a request. Advice, too, where no directive says how large the job is or in which
+partition it runs, so that the command line of sbatch does. An `salloc` with a command is looked at in the same way.
 
 ## Fix
 
@@ -22,6 +25,7 @@ sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES i
 from collections.abc import Iterator
 
 from sbatchlint.analysis.gpus.gpu_use import allocation_needs, component_needs, gpu_need, unseen_gpus
+from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Commands, NoGpus
@@ -51,7 +55,9 @@ def check(job: Job) -> Iterator[Finding]:
         effect = "at many sites its steps then see none" if need.whole_nodes else "most clusters then give it none"
         write = f"write #SBATCH {option}" + ("" if need.per_node else ", with the number that it needs")
         whole = "component of the job" if job.request.heterogeneous else "job"
-        advice = need.whole_nodes or not need.certain
+        advice = need.whole_nodes or not need.certain or need.alone and job.site.gpus is None
+        # a partition says what kind of node is meant
+        advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(
             need.place.span,
@@ -107,6 +113,7 @@ CASES = [
         CMD="$CMD train.py"
         srun bash -c "$CMD"
         """,
+        severity="info",
     ),
     Bad(
         """\
@@ -116,6 +123,7 @@ CASES = [
         ARGS=(exec --nv image.sif)
         apptainer "${ARGS[@]}" python train.py
         """,
+        severity="info",
     ),
     Bad(
         """\

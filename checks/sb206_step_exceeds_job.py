@@ -10,8 +10,9 @@ nodes of its own; where srun inherits the job's `--cpus-per-task` (not in 22.05 
 task with eight CPUs wants 64. `srun --nodelist=node7` does not start either in a job whose own --nodelist names other
 nodes, or whose --exclude names this one: `Requested node configuration is not available`.
 
-A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning. Jobs with
-`--exclusive` are not reported, nor jobs that request only nodes and start more on them than one CPU can run.
+A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning, unless the
+setting `gpus` says what the site does. Jobs with `--exclusive` are not reported, nor jobs that request only nodes and
+start more on them than one CPU can run.
 
 ## Fix
 
@@ -40,7 +41,7 @@ from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Launchers, Options, StepOptions, Variables
 
 CARD = Card(
-    "SB206", "step-exceeds-job", severity="error", fix="never", since="0.1.0",
+    "SB206", "step-exceeds-job", severity="error", fix="never", since="0.1.0", sized=True,
     when=StepOptions(*FORMS, "mem", "nodes", "nodelist", "ntasks", "cpus-per-task", "ntasks-per-node") | Options("gpus")
     | Launchers() | Variables("SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_TRES_PER_TASK"),
 )  # fmt: skip
@@ -49,7 +50,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         gpus = too_many_gpus(job, step)
-        if gpus is not None:
+        if gpus is not None and (gpus.setting is not None or job.site.gpus != "whole-node"):
             yield _too_many_gpus(job, gpus)
     yield from _launchers_with_too_many_nodes(job)
     if job.phase is Phase.BATCH:
@@ -178,7 +179,8 @@ def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
     if setting is None:
         option = {"job": "gpus", "task": "gpus-per-task"}.get(found.by, "gpus-per-node")
         message = f"the job asks for no GPU, so srun refuses `{found.words}`, unless the site hands out whole nodes"
-        return Finding(found.place, f"{message}; write #SBATCH --{option}={requested}", "warning")
+        severity = "error" if job.site.gpus == "gres" else "warning"
+        return Finding(found.place, f"{message}; write #SBATCH --{option}={requested}", severity)
     line = job.line(setting.span.start)
     if found.nodes is not None:
         here, total = found.nodes

@@ -8,7 +8,8 @@ CUDA_VISIBLE_DEVICES is unset, and where the cluster constrains devices `torch.c
 Signs that a step uses GPUs are its launcher, program or options; and, where these show nothing, exported variables of
 NCCL, a variable that counts GPUs, or an image of NVIDIA's registry, unless everything that runs in it prepares data.
 
-Advice only: clusters that do not manage their GPUs as GRES show them to every step, and some of those refuse a job that
+A warning where a launcher starts workers on GPUs, or the settings say `gpus = "gres"`; otherwise advice: clusters that
+do not manage their GPUs as GRES (`gpus = "whole-node"`) show them to every step, and some of those refuse a job that
 requests them.
 
 ## Fix
@@ -29,7 +30,7 @@ from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB208", "exclusive-without-gpus", severity="info", fix="sometimes", since="0.1.0", when=Options("exclusive")
+    "SB208", "exclusive-without-gpus", severity="warning", fix="sometimes", since="0.1.0", when=Options("exclusive")
 )  # fmt: skip
 
 
@@ -44,6 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
         place.span,
         f"with --exclusive alone the srun of line {job.line(step.span.start)} gets no GPU ({sign.words}), unless the "
         f"site does not manage GPUs; write #SBATCH {option} too",
+        "warning" if job.site.gpus == "gres" or sign.words.endswith("starts GPU workers") else "info",
         related=[(sign.span, sign.words)],
         fix=Fix("ask for GPUs", [insertion(job.directives, option)]) if number else None,
     )

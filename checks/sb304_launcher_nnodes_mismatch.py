@@ -82,7 +82,9 @@ def _is_mismatch(job: Job, world: LaunchWorld) -> bool:
 
 def _has_one_node(job: Job, world: LaunchWorld) -> bool:
     """Whether the whole job has one node, and the launch cannot be part of something larger."""
-    if job_nodes(job.request) != 1 or job.request.array is not None or world.isolation or job.phase is not Phase.BATCH:
+    if job_nodes(job.request) != 1 or job.request.has_option("array"):
+        return False
+    if world.isolation or job.phase is not Phase.BATCH:
         return False
     if job.directives.unread:
         return False  # a directive that sbatch does not read may set the number of nodes

@@ -45,7 +45,7 @@ from sbatchlint.source.templates import is_templated
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB312", "launcher-not-under-srun", severity="error", fix="sometimes", since="0.1.0",
+    "SB312", "launcher-not-under-srun", severity="error", fix="sometimes", since="0.1.0", sized=True,
     when=Options("nodes", "ntasks"), whole_script=True, batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 

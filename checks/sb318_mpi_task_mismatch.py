@@ -31,7 +31,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, StepOptions
 
 CARD = Card(
-    "SB318", "mpi-task-mismatch", severity="warning", fix="sometimes", since="0.1.0",
+    "SB318", "mpi-task-mismatch", severity="warning", fix="sometimes", since="0.1.0", sized=True,
     when=Launchers("mpi") | StepOptions("mpi"),
 )  # fmt: skip
 

@@ -105,7 +105,7 @@ def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
         fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=True)
         message = f"{name} is empty until the job is requeued for the first time; write `${{{name}:-0}}`"
         yield Finding(read.span, message, "info", fix=fix)
-    elif job.submission is not None and job.submission.command is not None and job.request.array is None:
+    elif job.submission is not None and job.submission.command is not None and not job.request.has_option("array"):
         if job.directives.certain and not job.directives.unread:
             kind = use_of(job, read).kind
             yield Finding(
@@ -121,13 +121,15 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     # directives that sbatch does not read are for another check
     requests = not job.directives.unread and job.request.has_any_option(_RESOURCES)
     if not requests and (read.name != "SLURM_CPUS_PER_TASK" or job.directives.unread):
-        return  # the script relies on the command line of sbatch for its resources
+        return  # the command line of sbatch says what the job has
     kind = use_of(job, read).kind
     if kind == "guard" or read.operator not in ("", "arithmetic"):
         return
     options = [f"--{name}" for name in entry.options[:2]]
     wanted_options = " or ".join(options)
-    message = f"{read.name} is {_result(read)} here unless the command line of sbatch gives {wanted_options}"
+    message = f"{read.name} is {_result(read)} here"
+    if job.site.submit_options is None:
+        message += f" unless the command line of sbatch gives {wanted_options}"
     if job.request.has_any_option(entry.options[:2]):
         release = min(set(job.versions.majors) - entry.batch)
         message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"
@@ -136,7 +138,7 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     yield Finding(
         read.span,
         f"{message}; " + (f"write `{instead}`" if instead else f"add {options[0]}, or write a default"),
-        "error" if vital else "info" if kind == "print" else "warning",
+        "info" if kind == "print" or not requests else "error" if vital else "warning",
         fix=None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=safe),
     )
 

@@ -90,7 +90,8 @@ def check(job: Job) -> Iterator[Finding]:
         severity = "warning" if inside or kind in ("once", "time") else "error"
         if inside and kind == "slurm":
             happens = f"the job that submits this one expands {_shown(cause)}, so it is that of the first job"
-            if not of_task(cause) and not (cause.name.startswith("SLURM_ARRAY") and outer.request.array is None):
+            in_array = outer.request.has_option("array") or not cause.name.startswith("SLURM_ARRAY")
+            if not of_task(cause) and in_array:
                 severity = "info"  # a job may well pass its own id to the next
         edits: list[Edit] = []
         pattern = _PATTERNS.get(expansion.name) if directive and _LOG.search(line) else None
@@ -137,7 +138,7 @@ def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, Expan
         return "status" if in_body else None, expansion, True
     if name in ("RANDOM", "$"):
         # without an array there is only one job to read it
-        return "once" if job.request.array is not None else None, expansion, False
+        return "once" if job.request.has_option("array") else None, expansion, False
     if not name.startswith(("$(", "<(")):
         return _fault_of_variable(job, expansion), expansion, True
     within = [each for each in expansion.inputs if _fault_of_variable(job, each) is not None]

@@ -65,7 +65,7 @@ def check(job: Job) -> Iterator[Finding]:
             if user is not None:
                 shown = shown_text(target)
                 happens = f"every job of this script writes {shown}, so two at a time overwrite each other's"
-                if job.request.array is not None:
+                if job.request.has_option("array"):
                     happens = f"every job of the array writes {shown}, so they overwrite each other's"
                 if redirect.operator == ">>":
                     happens = f"every run of this script appends the same text to {shown} again"

@@ -49,6 +49,8 @@ class Card(NamedTuple):
     trigger that finds commands, steps, launches or option blocks may pass each of them to the check (`Trigger.asks`).
     `batch`: it applies to batch scripts only, not to scripts that submit them. `certain`: only if it is certain which
     options the directives set. `homogeneous`: not to heterogeneous jobs.
+    `sized`: it compares what the job has with what it starts: advice where the command line of sbatch says how large
+    the job is.
     `whole_script`: it reports something missing, so it is silent if the analysis stopped before the end of the script.
     `alone`: it judges a line or a command by itself, so it also applies to a fragment of a script in a document.
     `always_shown`: it reports what was not analysed, so not even --min-severity hides it.
@@ -68,6 +70,7 @@ class Card(NamedTuple):
     batch: bool = False
     certain: bool = False
     homogeneous: bool = False
+    sized: bool = False
     whole_script: bool = False
     alone: bool = False
     always_shown: bool = False

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from sbatchlint import COMMENT_MARK
 from sbatchlint.analysis.script.samples import is_unfinished
+from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, may_have_slots
 from sbatchlint.card_index import card_index
 from sbatchlint.check import Finding, Fix
 from sbatchlint.diagnostics import Diagnostic, Fault, Related
-from sbatchlint.job import Job, Phase
+from sbatchlint.job import SBATCH_OPTIONS, Job, Phase
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
 from sbatchlint.slurm.versions import are_old
@@ -61,7 +62,7 @@ def lint_source(source: Source, settings: Settings, faults: list[Fault] | None =
 def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspection:
     """The findings of the selected checks in a file."""
     try:
-        job = Job.from_source(source, settings.site)
+        job = Job.from_source(source, settings.site_of(source.path))
     except Exception as error:
         if raising:
             raise
@@ -185,7 +186,9 @@ class _Prepared:
         if self.severity is not None:
             return self.severity
         level = finding.severity or self.card.severity
-        return "info" if level != "info" and (is_unfinished(job) or is_dated(finding, job)) else level
+        if level == "info" or is_unfinished(job) or is_dated(finding, job):
+            return "info"
+        return "info" if self.card.sized and is_sized_elsewhere(job) else level
 
 
 def is_dated(finding: Finding, job: Job) -> bool:
@@ -250,6 +253,10 @@ def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, st
     if not workspace.has_included_files:
         return finding, workspace.own, ""
     source, base = workspace.part(finding.span.start)
+    if source.path == SBATCH_OPTIONS:
+        line = workspace.own.line_of(0)
+        related = [each for each in finding.related if workspace.part(each[0].start)[0] is workspace.own]
+        return finding._replace(span=line, related=related, fix=None), workspace.own, ""
     included_from = workspace.included_from(finding.span.start)
     related = [
         (Span(span.start - base, span.end - base), label)

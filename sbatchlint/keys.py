@@ -11,6 +11,7 @@ from sbatchlint.registry import did_you_mean
 # Read by both mypy and msgspec. A key that is not set stays UNSET, so that the schema does not allow null for it.
 Level = Literal["info", "warning", "error"]
 Vendor = Literal["nvidia", "amd", "intel"]
+Gpus = Literal["gres", "whole-node"]
 
 
 class Site(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=True):
@@ -19,6 +20,10 @@ class Site(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=True):
     shared_paths: Annotated[list[str] | UnsetType, Meta(description="folders that every node sees")] = UNSET
     local_paths: Annotated[list[str] | UnsetType, Meta(description="folders that each node has for itself")] = UNSET
     home_is_shared: Annotated[bool | UnsetType, Meta(description="whether every node sees the home folders")] = UNSET
+    gpus: Annotated[
+        Gpus | UnsetType,
+        Meta(description="how a job gets GPUs: gres, if it requests them; whole-node, with the nodes it has to itself"),
+    ] = UNSET
     gpus_required: Annotated[
         bool | UnsetType, Meta(description="whether a job without a GPU request is refused, or gets none")
     ] = UNSET
@@ -37,6 +42,13 @@ class Site(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=True):
     container_home_mounted: Annotated[
         bool | UnsetType, Meta(description="whether containers see the home folder when no option says so")
     ] = UNSET
+
+
+class Submission(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=True):
+    """How scripts are submitted."""
+
+    paths: Annotated[list[str], Meta(description="patterns of scripts")]
+    options: Annotated[str, Meta(description="the options of their sbatch", examples=["--nodes=2"])]
 
 
 class Configuration(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=True):
@@ -85,6 +97,9 @@ class Configuration(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=
         str | UnsetType,
         Meta(description="a file with what `sbatch --help` prints on the cluster, for the same"),
     ] = UNSET
+    submit: Annotated[
+        list[Submission] | UnsetType, Meta(description="scripts, and the options of the sbatch that submits them")
+    ] = UNSET
     site: Annotated[Site | UnsetType, Meta(description="what holds on the cluster")] = UNSET
     checks: Annotated[
         dict[str, dict[str, Any]] | UnsetType, Meta(description="options of single checks, in a table each")
@@ -114,6 +129,8 @@ SITE_KEYS = keys(Site)
 def kind(type_: Any) -> str:
     """A type as a phrase: "a list of texts", "info, warning or error"."""
     origin, arguments = get_origin(type_), get_args(type_)
+    if arguments == (Submission,):
+        return "a list of tables with paths and options"
     if origin is Annotated:
         return kind(arguments[0])
     if origin is Literal:

@@ -32,6 +32,7 @@ class Overrides(NamedTuple):
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     slurm_version: str | None = None
+    sbatch_options: str | None = None
     fail_on: str | None = None
     min_severity: str | None = None
     isolated: bool = False
@@ -72,6 +73,12 @@ class Settings:
             for pattern, value in _table(table, "per-file-ignores").items()
         )
         self._options = _options(_table(table, "checks"), where)
+        self._submissions = [(_names(each["paths"]), str(each["options"])) for each in _tables(table, "submit")]
+        self._sbatch_options = overrides.sbatch_options
+        if self._sbatch_options is not None:
+            _check_options(self._sbatch_options, "--sbatch-options")
+        for _, options in self._submissions:
+            _check_options(options, f"{where}submit.options")
         self.site = _site(table, overrides, where)
         self.fingerprint = repr((table, overrides, root, origin, tuple(self.site)))
 
@@ -93,6 +100,13 @@ class Settings:
             if matches([pattern], relative):
                 ignored |= codes
         return tuple(entry for entry in self.selected if entry.code not in ignored)
+
+    def site_of(self, path: str) -> Site:
+        """What holds for a script at the site, with the options with which it is submitted."""
+        relative = self._relative(path) if self._submissions else ""
+        found = [options for paths, options in self._submissions if matches(paths, relative)]
+        found += [self._sbatch_options] if self._sbatch_options is not None else []
+        return self.site._replace(submit_options=" ".join(found)) if found else self.site
 
     def options(self, check: Check) -> dict[str, object]:
         """The options of a check: those of the configuration, and the card's defaults."""
@@ -154,6 +168,11 @@ def _table(table: Table, key: str) -> Table:
     return value if isinstance(value, Mapping) else {}
 
 
+def _tables(table: Table, key: str) -> list[Table]:
+    value = table.get(key)
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
 def _resolve(selector: str, where: str) -> tuple[Entry, ...]:
     try:
         return registry().select(selector)
@@ -213,6 +232,18 @@ def _options(table: Table, where: str) -> dict[str, dict[str, object]]:
                 raise InputError(f"{at}.{name}: must be {expected.get(kind, kind)}, not {setting!r}")
             options[name] = setting
     return found
+
+
+def _check_options(options: str, where: str) -> None:
+    """Raises `InputError` for options that no sbatch takes."""
+    from sbatchlint.bash.values import Text  # only where a submission is described
+    from sbatchlint.slurm.directives import read_directives
+
+    block = read_directives(Text.of_file(f"#!/bin/bash\n#SBATCH {options}\n"))
+    problem = next((each for each in block.problems if each.versions is None), None)
+    if problem is not None or "\n" in options or options.strip() and not block.settings:
+        wrong = f": {problem.written}" if problem is not None and problem.written else ""
+        raise InputError(f"{where}: sbatch takes no such options{wrong}")
 
 
 def _site(table: Table, overrides: Overrides, where: str) -> Site:

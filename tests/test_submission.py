@@ -13,8 +13,9 @@ import pytest
 from sbatchlint.bash.values import Phase
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job
-from sbatchlint.settings import Settings
+from sbatchlint.settings import Overrides, Settings
 from sbatchlint.slurm.site import Site
+from sbatchlint.source.files import InputError
 from sbatchlint.source.text import Source
 
 
@@ -126,3 +127,55 @@ def test_checks_see_the_steps_of_a_wrapped_job() -> None:
     (found,) = [each for each in inspect(source, Settings.of_table({})).diagnostics if each.code == "SB301"]
     assert source.slice(found.span) == "--ntasks-per-node=8"
     assert source.row(found.span.start) == 2
+
+
+SIZELESS = "#!/bin/bash\n#SBATCH --job-name=train\ntorchrun --nnodes=4 --nproc_per_node=4 train.py\n"
+
+
+def settings_with(options: str, paths: list[str]) -> Settings:
+    return Settings.of_table({"submit": [{"paths": paths, "options": options}]})
+
+
+def test_options_of_the_submission_are_those_of_the_matching_entries() -> None:
+    settings = Settings.of_table(
+        {
+            "submit": [
+                {"paths": ["jobs/*.sh"], "options": "--nodes=2"},
+                {"paths": ["jobs/big*"], "options": "--nodes=8 --array=1-3"},
+            ]
+        }
+    )
+    for path, nodes, array in (("jobs/a.sh", 2, None), ("jobs/big.sh", 8, "1-3"), ("other/a.sh", None, None)):
+        job = Job.from_source(Source(SIZELESS, path), settings.site_of(path))
+        assert (job.request.value("nodes") or None) == (nodes and str(nodes)) and job.request.array == array
+
+
+def test_the_command_line_comes_after_the_settings() -> None:
+    table = {"submit": [{"paths": ["*.sh"], "options": "--nodes=2 --gpus-per-node=4"}]}
+    settings = Settings(table, Overrides(sbatch_options="--nodes=4"), ".")
+    job = Job.from_source(Source(SIZELESS, "job.sh"), settings.site_of("job.sh"))
+    assert (job.request.value("nodes"), job.request.value("gpus-per-node")) == ("4", "4")
+    assert not job.directives.lines[1:]  # the script itself has no more lines than before
+
+
+def test_findings_about_options_of_the_submission_stand_on_the_first_line() -> None:
+    settings = settings_with("--array=1-9 --output=run.log", ["*.sh"])
+    found = [each for each in inspect(Source(SIZELESS, "job.sh"), settings).diagnostics if each.code == "SB702"]
+    assert [(each.span.start, each.source.path, each.fix, each.reached) for each in found] == [(0, "job.sh", None, "")]
+
+
+@pytest.mark.parametrize("options", ["--nods=3", "-N 2 job.sh", "--nodes", "2", "--nodes=2\n--ntasks=3"])
+def test_options_that_sbatch_would_not_take(options: str) -> None:
+    with pytest.raises(InputError, match="sbatch takes no such options"):
+        settings_with(options, ["*.sh"])
+
+
+def test_no_options_are_an_answer() -> None:
+    assert settings_with("", ["*.sh"]).site_of("job.sh").submit_options == ""
+    severities = {
+        each.severity
+        for settings in (settings_with("", ["*.sh"]), Settings.of_table())
+        for each in inspect(Source(SIZELESS, "job.sh"), settings).diagnostics
+        if each.code == "SB201"
+    }
+    assert severities == {"warning", "info"}

@@ -91,6 +91,14 @@ def add_version_option(group: argparse._ActionsContainer) -> None:
     )
 
 
+def add_submission_option(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--sbatch-options",
+        metavar="OPTIONS",
+        help="the options with which sbatch is called: --sbatch-options=--nodes=8",
+    )
+
+
 def configured(options: argparse.Namespace) -> tuple[str | None, Mapping[str, object]]:
     """The configuration file of --config, and the settings of its other values. Raises `InputError`."""
     path = None
@@ -114,7 +122,13 @@ def configured(options: argparse.Namespace) -> tuple[str | None, Mapping[str, ob
 def overrides(options: argparse.Namespace) -> Overrides:
     """What the options of a verb say in place of the configuration. Raises `InputError`."""
     path, pairs = configured(options)
-    return Overrides(slurm_version=options.slurm_version, isolated=options.isolated, configuration=path, pairs=pairs)
+    return Overrides(
+        slurm_version=options.slurm_version,
+        sbatch_options=getattr(options, "sbatch_options", None),
+        isolated=options.isolated,
+        configuration=path,
+        pairs=pairs,
+    )
 
 
 def _version(text: str) -> str:
@@ -161,6 +175,7 @@ def lint_parser() -> Parser:
     add("--ignore", action="append", default=[], metavar="CHECKS", help="do not run these")
     add("--min-severity", choices=LEVELS[::-1], help="the least severity that is reported (default: warning)")
     add_version_option(group)
+    add_submission_option(group)
 
     group = parser.add_argument_group("living with findings")
     add = group.add_argument

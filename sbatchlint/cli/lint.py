@@ -436,6 +436,7 @@ def _overrides(options: Namespace) -> Overrides:
         extend_select=listed(options.extend_select),
         ignore=listed(options.ignore),
         slurm_version=options.slurm_version,
+        sbatch_options=options.sbatch_options,
         fail_on=options.fail_on,
         min_severity=options.min_severity,
         isolated=options.isolated,

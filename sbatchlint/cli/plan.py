@@ -12,6 +12,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.cli.arguments import (
     Parser,
     add_configuration_options,
+    add_submission_option,
     add_version_option,
     command_after_dashes,
     count_argument,
@@ -75,7 +76,7 @@ def _read(options: Namespace, name: str) -> Source:
 def _job(source: Source, settings: Settings, options: Namespace) -> Job:
     """The job of a script; with --as-job that of one without options of its own."""
     if options.as_job is None:
-        return Job.from_source(source, settings.site)
+        return Job.from_source(source, settings.site_of(source.path))
     if has_directives(source, settings.site):
         raise InputError(f"{source.path} has #SBATCH lines; --as-job is for scripts that have none")
     wanted = {"nodes": options.as_job, "ntasks-per-node": 1, "gpus-per-node": options.gpus_per_node}
@@ -151,6 +152,7 @@ def parser() -> Parser:
     made.add_argument("--gpus-per-node", type=count_argument, metavar="G", help="of --as-job")
     made.add_argument("--cpus-per-node", type=count_argument, metavar="C", help="of --as-job")
     add_version_option(made)
+    add_submission_option(made)
     made.add_argument("--output-format", choices=FORMATS, default="text", help="default: text; svg takes one path")
     made.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     add_configuration_options(made)

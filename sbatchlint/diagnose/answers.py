@@ -54,7 +54,7 @@ def overrides_for(options: Overrides) -> Overrides:
 
 def picture_of(source: Source, settings: Settings) -> Picture:
     """The picture of a script."""
-    job = Job.from_source(source, settings.site)
+    job = Job.from_source(source, settings.site_of(source.path))
     inspection = inspect_job(job, source, settings)
     own = [each for each in inspection.diagnostics if not each.reached]
     return Picture(source, settings, job.with_submitted(), own)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
+# The path of what stands in for options of sbatch that are not in the file.
+SBATCH_OPTIONS = "--sbatch-options"
 DEEPEST = 3  # how deep jobs that jobs submit are followed
 MOST_LAUNCHES = 500  # a launcher takes as long to check as ten other commands
 EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh"})
@@ -70,6 +72,12 @@ class Job:
         if submission is None:
             read = _attached(source, options) if options else string
             self.directives: Directives = read_directives(read, site.slurm_versions, site.plugin_options)
+            if site.submit_options:
+                block = _attached(source, site.submit_options)
+                given = read_directives(block, site.slurm_versions, site.plugin_options).settings
+                self.directives.overriding = tuple(
+                    each for each in given if each.option is None or not each.option.early
+                )
         else:
             from sbatchlint.job.submission import submitted_directives
 
@@ -229,7 +237,7 @@ class Job:
 def _attached(source: Workspace, options: str) -> Text:
     """The options of an sbatch as an option block that is not part of the file."""
     block = f"#!/bin/bash\n#SBATCH {options}\n"
-    return Text((literal(block, source.attach(Source(block, "<options>"), Span(0, 0))),))
+    return Text((literal(block, source.attach(Source(block, SBATCH_OPTIONS), Span(0, 0))),))
 
 
 def _interpreter(string: str) -> tuple[str, str]:

@@ -283,6 +283,16 @@ class Request:
                 return True
         return None if unknown else False
 
+    @property
+    def declines_gpus(self) -> bool:
+        """Whether an option says that the job is to have no GPUs: `--gpus-per-node=0`."""
+        for name in GPU_OPTIONS:
+            text = self.value(name)
+            items = None if text is None else _items_of_job(name, text, self.version)
+            if any(item.name.lower() in GPU_RESOURCES and item.count == 0 for item in items or ()):
+                return True
+        return False
+
     def gpus_per_node(self) -> int | None:
         """How many GPUs every node of the job has; None where the script alone does not decide it.
 

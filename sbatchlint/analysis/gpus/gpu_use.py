@@ -45,6 +45,7 @@ _RESOURCE_OPTIONS = frozenset({
     "nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "time", "partition", "constraint",
     "exclusive", "account", "qos",
 })  # fmt: skip
+_ENOUGH_KINDS = 2
 # The strengths of signs that a command only prepares for GPUs, or only inspects them.
 _HINT, _LOOK = "hint", "look"
 _GPU_PARTITION = Regex(
@@ -71,14 +72,16 @@ class GpuNeed(NamedTuple):
     """A use of GPUs by a job that requests none.
 
     `place`: the directive to report at. `signs`: what uses them, at most three. `per_node`: how many per node the job
-    seems to need; None where that is not known. `certain`: whether they are used, not only inspected. `whole_nodes`:
-    whether the job has its nodes to itself, which at many sites gives it all their GPUs.
+    seems to need; None where that is not known. `certain`: whether they are used, not only inspected. `alone`: whether
+    nothing but one such sign as `--nv`, a module or the partition's name speaks of GPUs. `whole_nodes`: whether the job
+    has its nodes to itself, which at many sites gives it all their GPUs.
     """
 
     place: Setting
     signs: list[Sign]
     per_node: int | None
     certain: bool
+    alone: bool
     whole_nodes: bool
 
 
@@ -92,7 +95,7 @@ def gpu_need(job: Job) -> GpuNeed | None:
         found = [sign for sign in signs if sign.strength in (_HINT, _LOOK, WEAK)]
         if all(sign.words.startswith("the module ") for sign in found):
             return None  # a module only shows what the software is built for
-    if not found or is_submitted_with_gpus_elsewhere(job):
+    if not found or job.site.gpus == "whole-node" or is_submitted_with_gpus_elsewhere(job):
         return None
 
     if any(_ASKING.search(line) for line in _lost_lines(directives)):
@@ -103,8 +106,25 @@ def gpu_need(job: Job) -> GpuNeed | None:
         sorted(first.values(), key=lambda sign: sign.span)[:3],
         gpus_wanted(job),
         any(sign.strength != _LOOK for sign in found),
+        _is_alone(signs, request),
         request.has_option("exclusive") or request.value("mem") == "0",
     )
+
+
+def _is_alone(signs: list[Sign], request: Request) -> bool:
+    """Whether no sign says by itself that GPUs are used, and there is only one kind of those that may.
+
+    `apptainer --nv` is often written for nodes without GPUs too, modules are loaded out of habit, and where GPUs are no
+    GRES the name of a partition is all that is needed.
+    """
+    if any(sign.strength == STRONG and not _says_little(sign) for sign in signs):
+        return False
+    kinds = {sign.words.split()[0] if _says_little(sign) else sign.words for sign in signs}
+    return len(kinds) + _is_gpu_partition(request) < _ENOUGH_KINDS
+
+
+def _says_little(sign: Sign) -> bool:
+    return sign.words.startswith(("--nv", "--rocm", "the module "))
 
 
 @once
@@ -115,7 +135,7 @@ def component_needs(job: Job) -> list[GpuNeed]:
     for step in job.steps if job.request.heterogeneous else ():
         if step.has_known_component and step.certain:
             by_component.setdefault(step.request.component, []).append(step)
-    for component, steps in by_component.items():
+    for component, steps in by_component.items() if job.site.gpus != "whole-node" else ():
         request = steps[0].request
         settings = [setting for setting in job.directives.settings if setting.component == component]
         if not settings or not _asks_for_none(job, request, steps) or is_submitted_with_gpus_elsewhere(job):
@@ -128,7 +148,7 @@ def component_needs(job: Job) -> list[GpuNeed]:
         first = sorted(found.values(), key=lambda sign: sign.span)[:3]
         whole_nodes = request.has_option("exclusive") or request.value("mem") == "0"
         wanted = _workers([launch for launch in job.launches if launch.step in steps])
-        needs.append(GpuNeed(place, first, wanted, True, whole_nodes))
+        needs.append(GpuNeed(place, first, wanted, True, _is_alone(signs, request), whole_nodes))
     return needs
 
 
@@ -141,7 +161,7 @@ class AllocationNeed(NamedTuple):
 
 def allocation_needs(job: Job) -> Iterator[AllocationNeed]:
     """The allocations of salloc whose command uses GPUs, and that request none."""
-    for command in commands_named(job, "salloc"):
+    for command in commands_named(job, "salloc") if job.site.gpus != "whole-node" else ():
         parsed = getopt.parse(command.words[1:], "salloc", job.versions.majors, job.site.plugin_options)
         options = {each.name: each.value for each in parsed.options}
         starts = [each for each in command.descendants() if each.name == "srun"]
@@ -173,7 +193,7 @@ def _signs_without_request(job: Job) -> list[Sign] | None:
 
 def _asks_for_none(job: Job, request: Request, steps: Iterable[Step]) -> bool:
     """Whether neither the request nor the steps or the submission ask for GPUs, and the partition brings none."""
-    if request.asks_for_gpus is not False:
+    if request.asks_for_gpus is not False or request.declines_gpus:
         return False
     if any(typo(job.directives, setting) is not None for setting in request.gpu_settings()):
         return False  # a number of GPUs is meant; the typo is another fault
@@ -192,7 +212,7 @@ def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
 
     Only the batch shell of such a job has GPUs.
     """
-    if job.request.exclusive != "":
+    if job.request.exclusive != "" or job.site.gpus == "whole-node":
         return None
     if gpu_need(job) is None:
         return _hinted(job)

@@ -8,6 +8,7 @@ from itertools import islice
 
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 
@@ -23,6 +24,20 @@ _ELEMENT = Regex(r"SLURM_ARRAY_")
 # How many files of the script's folder, and how much of each, are searched for the command that submits it.
 _MOST_FILES, _MOST_BYTES = 20, 1 << 16
 _ENDINGS = (".sh", ".bash", ".slurm", ".sbatch", ".py", ".md", ".rst", ".txt", "Makefile")
+
+
+# Options that say how large a job is.
+_SIZES = (
+    *("nodes", "ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "nodelist"),
+    *("cpus-per-task", "cpus-per-gpu", "mincpus", "exclusive", "mem", "mem-per-cpu", "mem-per-gpu", "tres-per-task"),
+    *GPU_OPTIONS,
+)
+
+
+def is_sized_elsewhere(job: Job) -> bool:
+    """Whether the command line of sbatch, which is not known, says how large a job is: no directive does."""
+    known = job.site.submit_options is not None or job.submission is not None and job.submission.command is not None
+    return not known and not job.request.has_any_option(_SIZES) and not job.request.heterogeneous
 
 
 def may_be_array(job: Job) -> bool:
