@@ -5,6 +5,9 @@ Python looks for `megatron` in the folder of the script that it runs, which is e
 package `megatron` with its own import hooks. `python -m pretrain_gpt` and `torchrun -m` look in the working folder
 instead: started elsewhere, they end with ModuleNotFoundError.
 
+A warning for these, and where `uv run` starts the script: the project's environment has a `megatron` of its own.
+Otherwise advice.
+
 ## Fix
 
 Sets PYTHONPATH for this command, where its path is written out. Safe: it is the script's own folder, which Python
@@ -63,7 +66,7 @@ def check(job: Job) -> Iterator[Finding]:
                 span_of(field),
                 f"`{text.rpartition('/')[2]}` runs without Megatron-LM's folder on PYTHONPATH, and what it starts may "
                 "find another `megatron`; set PYTHONPATH to that folder",
-                "info",
+                "warning" if any(each.name == "uv" for each in command.ancestors()) else "info",
                 fix=_path_set(job, command, field),
             )
 

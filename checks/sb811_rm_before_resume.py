@@ -22,13 +22,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.shell_history import folder_of
 from sbatchlint.analysis.storage.written_paths import made_paths, named_paths, redirected_paths
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import partition
 from sbatchlint.job.once import once
-from sbatchlint.job.paths import classify, key, under
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.paths import SHARED, classify, key, under
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -206,7 +208,7 @@ def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | No
     step = enclosing_step(command.context)
     if step is None or step.geometry.several is None or not (step.geometry.several or step.several_nodes):
         return None
-    location = classify(field, job.site)
+    location = classify(field, job.site, container_of(command), folder_of(job, command))
     own = any(each.name in OWN for each in expansions(field) if each.phase is Phase.TASK)
     if own or location.per_task or location.per_node or location.private and not step.geometry.several:
         return None
@@ -227,7 +229,7 @@ def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | No
             _place(command, field),
             f"{tasks} of the step on line {job.line(step.span.start)} runs this, and a late one removes what an early "
             f"one has made (line {job.line(invocation.span.start)}); remove it once, before the srun",
-            "warning" if step.geometry.several else "info",
+            "warning" if step.geometry.several or location.kind == SHARED else "info",
             related=[(step.invocation.name_span, "the step"), (invocation.name_span, "makes it anew")],
         )
     return None
