@@ -28,8 +28,8 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import partition
-from sbatchlint.job.once import once
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
 from sbatchlint.job.paths import SHARED, classify, key, under
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex

@@ -1,0 +1,96 @@
+"""A search path of the host is put into a text for a container, in the place of the container's own.
+
+In `bash -c "export PATH=/opt/app/bin:$PATH; app"` the shell outside of the container expands `$PATH`. The container
+gets the folders of the host, most of which it does not have, and loses those of its image: `python` is another one, or
+"command not found". The host's PYTHONPATH and LD_LIBRARY_PATH are worse: where its folders are mounted, packages and
+libraries of the host hide those of the image.
+
+## Fix
+
+A backslash before the `$`, so that the shell in the container expands it. Unsafe: the host's value may be meant, where
+the folders are mounted.
+
+## References
+
+bash(1), "Quoting"; https://github.com/NVIDIA/enroot/blob/v3.5.0/doc/cmd/start.md (the image's environment).
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Expansion, Pieces
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.job.launches import container_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Containers
+
+CARD = Card(
+    "SB520", "host-path-in-container", severity="warning", fix="sometimes", since="0.1.0", when=Containers(),
+    seen="a row of a guide for Megatron Bridge",
+)  # fmt: skip
+
+_PATHS = frozenset({"PATH", "PYTHONPATH", "LD_LIBRARY_PATH"})
+_ASSIGNS = Regex(r"\b(?P<name>PATH|PYTHONPATH|LD_LIBRARY_PATH)=[\"'\\]*[^\s;&|]*$")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for command in job.invocations:
+        container = container_of(command)
+        if container is None:
+            continue
+        if command.text is not None and command.alternatives == 1:
+            for field in command.argv[1:]:
+                for expansion in _of_host(field):
+                    if _assigns(job, expansion):
+                        yield _finding(job, expansion, command)
+                        break
+        elif container.kind in ("docker", "podman") and command.parent is not None:
+            for name, value in container.passed.items():
+                found = [each for each in _of_host(value or ()) if each.name == name]
+                if found:
+                    yield _finding(job, found[0], command)
+
+
+def _of_host(field: Pieces) -> Iterator[Expansion]:
+    """The search paths in a word whose values are the host's."""
+    for piece in field:
+        if piece.text is None and piece.expansion is not None and piece.expansion.name in _PATHS:
+            yield piece.expansion
+
+
+def _assigns(job: Job, expansion: Expansion) -> bool:
+    """Whether the text around an expansion sets the same variable in the container."""
+    before = job.source.text[max(expansion.span.start - 200, 0) : expansion.span.start]
+    match = _ASSIGNS.search(before)
+    return match is not None and match["name"] == expansion.name
+
+
+def _finding(job: Job, expansion: Expansion, command: Invocation) -> Finding:
+    written = job.source.slice(expansion.span)
+    is_text = command.text is not None and written.startswith("$")
+    advice = f"write `\\{written}`, which the shell in the container expands" if is_text else "leave it out"
+    fix = Fix("let the container expand it", [insert(expansion.span.start, "\\")], safe=False) if is_text else None
+    return Finding(
+        expansion.span,
+        f"the shell outside of the container puts the host's {expansion.name} here, and its folders are not the "
+        f"container's; {advice}",
+        fix=fix,
+    )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun --container-image=/img/app.sqsh bash -c "export PATH=/opt/app/bin:«$PATH»; app --train"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun --container-image=/img/app.sqsh bash -c "export PATH=/opt/app/bin:\\$PATH; app --train"
+        """,
+    ),
+    Good("#!/bin/bash\n#SBATCH -N2\napptainer exec app.sif bash -c 'export PATH=/opt/app/bin:$PATH; app'\n"),
+    Good('#!/bin/bash\n#SBATCH -N2\nbash -c "export PATH=/opt/app/bin:$PATH; app"\n', title="no container"),
+]
