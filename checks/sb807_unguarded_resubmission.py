@@ -9,7 +9,9 @@ Nothing is reported where it depends on a test, a status, a loop, the handler of
 limit, or on `--begin`, for jobs that are meant to run once a day.
 
 Only advice: a job submitted with `--dependency=afterok` stays pending for ever if the first one fails, unless
-`--kill-on-invalid-dep=yes` is set or the site configures it (kill_invalid_depend).
+`--kill-on-invalid-dep=yes` is set or the site configures it (kill_invalid_depend). A warning where a job that resumes
+its work submits the next one with afterok on itself: a run that its time limit ends is TIMEOUT, which afterok does not
+take, and the chain stops just where it should go on.
 
 ## Fix
 
@@ -42,6 +44,7 @@ CARD = Card(
 # Signals of traps that run at the end of every run, or of every failed one.
 _ALWAYS = frozenset({"EXIT", "0", "ERR"})
 _AFTER_OK = Regex(r"(?:--dep\w*[= ]|-d ?)afterok:")
+_RESUMING = Regex(r"-{0,2}(?:[\w.+]+\.)?(?:auto[-_]?resume|resume(?:[-_]\w+)*|restart)(?:=.*)?")
 _STARTING = frozenset({"scontrol", "sbatch"})
 _PREPARING = frozenset({"cd", "mkdir", "module", "source", ".", "conda"})
 _OWN = frozenset({"0", "BASH_SOURCE"})
@@ -115,6 +118,15 @@ def _never_satisfied(job: Job) -> Iterator[Finding]:
     for command in commands_named(job, "sbatch"):
         shown = command.words[1:]
         waits = any(_AFTER_OK.match(word) for word in (*shown, *map(" ".join, pairwise(shown))))
+        own = {each.name for field in command.argv[1:] for each in expansions(field)} & _JOB_IDS
+        if waits and own and job.phase is Phase.BATCH and _resumes(job):
+            yield Finding(
+                command.span,
+                "a run that its time limit ends is TIMEOUT, for which afterok waits forever: the chain stops there; "
+                "write afterany",
+                "warning",
+            )
+            return
         if waits and not any(word.startswith("--kill-on-inv") for word in shown):
             yield Finding(
                 command.span,
@@ -123,6 +135,11 @@ def _never_satisfied(job: Job) -> Iterator[Finding]:
                 "info",
             )
             return
+
+
+def _resumes(job: Job) -> bool:
+    """Whether the work of the job goes on from where an earlier run has ended."""
+    return any(_RESUMING.fullmatch(word) for command in job.invocations for word in command.words[1:])
 
 
 CASES = [

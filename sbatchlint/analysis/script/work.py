@@ -125,7 +125,8 @@ def _of_leaf(command: Invocation) -> Weight:
         return Weight.STAGING if first in _PULLING else Weight.PROGRAM
     if name == "ray":
         return Weight.NONE if words[:1] != ["job"] else Weight.PROGRAM
-    if has_trait(name, "stages") or words[:1] and words[0] in _FETCHING:
+    builds = words[:1] == ["build"] and not has_trait(name, "stages", "installs", "container", "software", "loads")
+    if has_trait(name, "stages") or words[:1] and words[0] in _FETCHING and not builds:
         return Weight.STAGING
     operands = [word for word in words if word[:1] != "-"]
     # `setup_env.sh`, but not `with_environment.sh ./solver`

@@ -1,0 +1,87 @@
+"""Tasks of an array that run at the same time share the place where a program keeps its state, and disturb each other.
+
+MATLAB before R2022a keeps the files of all parallel pools of a user in one folder (`~/.matlab/local_cluster_jobs`):
+pools that start at the same time damage each other's, and some tasks end with "Failed to start pool". snakemake locks
+its working folder: only the first task of the array gets the lock, all others end with LockException.
+
+## Fix
+
+None: give each task a folder of its own, `c.JobStorageLocation = getenv('TMPDIR')` in MATLAB, `snakemake --directory`.
+
+## References
+
+https://github.com/uabrc/uabrc.github.io/issues/531; snakemake/persistence.py, `lock()`
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.array_elements import differs, several_elements
+from sbatchlint.analysis.script.shell_history import folder_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB724", "state-shared-by-array", severity="error", fix="never", since="0.1.0",
+    when=Commands("matlab", "snakemake"), batch=True, seen="uabrc/uabrc.github.io#531",
+)  # fmt: skip
+
+_POOL = Regex(r"\b(?:parpool|matlabpool)\b")
+_OWN_PLACE = Regex(r"JobStorageLocation|tempname|Threads|backgroundPool")
+_NO_LOCK = frozenset({"--nolock", "--dry-run", "--dryrun", "-n", "--unlock", "--version", "--help", "--lint", "--dag"})
+
+
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    array = several_elements(job)
+    if array is None or array.throttle == 1 or command.context.restricted or command.context.guards:
+        return
+    if command.name == "matlab":
+        text = next((word for word in command.words[1:] if _POOL.search(word)), None)
+        if text is not None and not _OWN_PLACE.search(text):
+            yield Finding(
+                command.name_span,
+                "before R2022a the pools of all tasks of this array keep their files in one folder, and those that "
+                "start together damage each other's; set JobStorageLocation of the cluster to a folder of the task",
+                "warning",
+            )
+    elif not _NO_LOCK & set(command.words) and not _has_own_folder(job, command):
+        yield Finding(
+            command.name_span,
+            "snakemake locks its working folder, which is the same for all tasks of this array: only the first one "
+            "gets it, the others end with LockException; give each its own `--directory`",
+        )
+
+
+def _has_own_folder(job: Job, command: Invocation) -> bool:
+    """Whether a command may run in a folder of its task."""
+    folder = folder_of(job, command)
+    pairs = zip(command.words, command.argv[1:], strict=False)
+    words = [field for word, field in pairs if word in ("-d", "--directory")]
+    joined = [field for field in command.argv[1:] if "directory=" in "".join(piece.text or "" for piece in field)]
+    places = [*words, *joined, *([folder] if folder is not None else [])]
+    return any(differs(job, place) or any(piece.text is None for piece in place) for place in places)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-40
+        #SBATCH --cpus-per-task=8
+        «matlab» -batch "parpool('local', $SLURM_CPUS_PER_TASK); sweep($SLURM_ARRAY_TASK_ID)"
+        """,
+        severity="warning",
+    ),
+    Bad("#!/bin/bash\n#SBATCH --array=1-40\n«snakemake» --cores 8 out/$SLURM_ARRAY_TASK_ID.bam\n"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-40
+        cd run$SLURM_ARRAY_TASK_ID || exit 1
+        snakemake --cores 8
+        """,
+        title="a folder for each",
+    ),
+    Good("#!/bin/bash\n#SBATCH --array=1-40%1\nsnakemake --cores 8 out/$SLURM_ARRAY_TASK_ID.bam\n", title="one by one"),
+]
