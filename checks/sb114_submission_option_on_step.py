@@ -26,7 +26,7 @@ from sbatchlint.triggers import Problems, StepOptions
 
 CARD = Card(
     "SB114", "submission-option-on-step", severity="error", fix="never", since="0.1.0", alone=True,
-    when=Problems("unknown-option") | StepOptions("wait"), seen="src/common/slurm_opt.c of Slurm 20.11 to 26.05",
+    when=Problems("unknown-option") | StepOptions("wait"), seen="a live run of Slurm 22.05",
 )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB203", "task-count-mismatch", severity="warning", fix="never", since="0.1.0",
+    "SB203", "task-count-mismatch", severity="error", fix="never", since="0.1.0",
     when=Options("ntasks"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 

@@ -31,7 +31,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, Steps
 
 CARD = Card(
-    "SB334", "deepspeed-batch-mismatch", severity="warning", fix="never", since="0.1.0",
+    "SB334", "deepspeed-batch-mismatch", severity="warning", fix="never", since="0.1.0", stage="preview",
     when=Launchers() | Steps(), seen="deepspeed/runtime/config.py of 0.16",
 )  # fmt: skip
 

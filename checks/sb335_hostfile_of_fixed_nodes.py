@@ -27,7 +27,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
-    "SB335", "hostfile-of-fixed-nodes", severity="warning", fix="never", since="0.1.0",
+    "SB335", "hostfile-of-fixed-nodes", severity="warning", fix="never", since="0.1.0", stage="preview",
     when=Launchers(), seen="deepspeed/launcher/runner.py of 0.16",
 )  # fmt: skip
 

@@ -6,6 +6,7 @@ What is expected was seen with Slurm 22.05: the command line wins over the direc
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -127,6 +128,25 @@ def test_checks_see_the_steps_of_a_wrapped_job() -> None:
     (found,) = [each for each in inspect(source, Settings.of_table({})).diagnostics if each.code == "SB301"]
     assert source.slice(found.span) == "--ntasks-per-node=8"
     assert source.row(found.span.start) == 2
+
+
+def test_readmes_of_the_project_say_how_a_script_is_submitted(tmp_path: Path) -> None:
+    script = tmp_path / "repo" / "jobs" / "job.sh"
+    script.parent.mkdir(parents=True)
+    (tmp_path / "repo" / ".git").mkdir()
+    script.write_text("#!/bin/bash\n#SBATCH --output=run_%a.out\nsrun ./a.out\n")
+    folders = (tmp_path, tmp_path / "repo", tmp_path / "repo" / "docs")
+
+    def codes() -> list[str]:
+        source = Source.from_bytes(script.read_bytes(), str(script))
+        return [each.code for each in inspect(source, Settings.of_table()).diagnostics]
+
+    for folder, is_read in zip(folders, (False, True, True), strict=True):
+        folder.mkdir(exist_ok=True)
+        readme = folder / "README.md"
+        readme.write_text("Run `sbatch --array=1-10 jobs/job.sh`.\n")
+        assert ("SB703" not in codes()) == is_read, folder
+        readme.unlink()
 
 
 SIZELESS = "#!/bin/bash\n#SBATCH --job-name=train\ntorchrun --nnodes=4 --nproc_per_node=4 train.py\n"

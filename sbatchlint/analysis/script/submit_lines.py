@@ -2,9 +2,9 @@
 
 import os.path
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
@@ -23,6 +23,7 @@ _GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*(?:{_GPUS}|--partition|-p\s)")
 _ELEMENT = Regex(r"SLURM_ARRAY_")
 # How many files of the script's folder, and how much of each, are searched for the command that submits it.
 _MOST_FILES, _MOST_BYTES = 20, 1 << 16
+_README = Regex(r"(?i)readme\b")
 _ENDINGS = (".sh", ".bash", ".slurm", ".sbatch", ".py", ".md", ".rst", ".txt", "Makefile")
 
 
@@ -80,18 +81,35 @@ def names_dependent(job: Job) -> bool:
 
 
 def _is_submitted_beside(job: Job, pattern: str) -> bool:
-    """Whether a file in the script's folder matches a pattern, in which `%s` stands for the script's name."""
+    """Whether a file beside the script matches a pattern, in which `%s` stands for the script's name.
+
+    These are the files of its folder, and the READMEs of its project's folders above it and of those beside it.
+    """
     if not lookups.exists(job.source.path):
         return False
     folder, name = os.path.split(os.path.abspath(job.source.path))
     sought = name.encode("utf-8", "surrogateescape")
     others = (each for each in _searched(lookups.names_in(folder)) if each != name)
-    for other in islice(others, _MOST_FILES):
-        data = lookups.read(os.path.join(folder, other), _MOST_BYTES)
+    paths = (os.path.join(folder, each) for each in islice(others, _MOST_FILES))
+    for path in chain(paths, _readmes(folder, job.hooks.files.project)):
+        data = lookups.read(path, _MOST_BYTES)
         if data is not None and b"sbatch" in data and sought in data:
             if re.search(pattern % re.escape(name), data.decode("utf-8", "replace")):
                 return True
     return False
+
+
+def _readmes(folder: str, project: str | None) -> Iterator[str]:
+    """The READMEs in the folders of a project above one of them, and in the folders beside it."""
+    above = folder
+    while project is not None and above != project and above.startswith(project):
+        beside, above = above == folder, os.path.dirname(above)
+        names = lookups.names_in(above)
+        yield from (os.path.join(above, each) for each in names if _README.match(each))
+        folders = (os.path.join(above, each) for each in names if "." not in each) if beside else ()
+        for other in islice((each for each in folders if each != folder), _MOST_FILES):
+            if lookups.is_folder(other):
+                yield from (os.path.join(other, each) for each in lookups.names_in(other) if _README.match(each))
 
 
 @lru_cache(maxsize=16)  # the scripts of a folder look at the same files
