@@ -1,16 +1,17 @@
 """A command is cut in the middle: the rest runs as a separate command, or is lost.
 
 A backslash at the end of a line continues it only if it is the very last character. Without it, with a space or a
-comment after it, or with a comment line or an empty line in the middle, the command ends there. The next line, which
-begins with an option, is run as a command of its own (`--nnodes: command not found`), and the job goes on with the
-defaults of all the lost options. The same holds for a string that `bash -c` or `eval` runs: a newline in it ends the
-command. In double quotes a backslash at the end of the line joins the lines before comments are recognized, so the
-comment swallows all that follows.
+comment after it, with two backslashes, or with a comment line or an empty line in the middle, the command ends there.
+The next line, which begins with an option, is run as a command of its own (`--nnodes: command not found`), and the job
+goes on with the defaults of all the lost options. The same holds for a string that `bash -c` or `eval` runs: a newline
+in it ends the command. In double quotes a backslash at the end of the line joins the lines before comments are
+recognized, so the comment swallows all that follows.
 
 ## Fix
 
-Adds the backslash, removes the spaces after it, or moves the comment above the command. Safe: no command's name begins
-with a dash, so the lines were meant to be one command. A comment inside a double-quoted string has to be moved by hand.
+Adds the backslash, removes the spaces or the second backslash after it, or moves the comment above the command. Safe:
+no command's name begins with a dash, so the lines were meant to be one command. A comment inside a double-quoted string
+has to be moved by hand.
 
 ## References
 
@@ -49,8 +50,8 @@ _LIVE = Regex(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
 class Break(NamedTuple):
     """One place where a command is cut: the command before, and the one that begins with an option.
 
-    `kind`: `newline` (no backslash), `blank` (spaces after the backslash), `comment` (a comment after it), `between`
-    (a comment line or an empty line in the middle).
+    `kind`: `newline` (no backslash), `doubled` (two, which are a literal one), `blank` (spaces after the backslash),
+    `comment` (a comment after it), `between` (a comment line or an empty line in the middle).
     """
 
     before: Simple
@@ -60,6 +61,7 @@ class Break(NamedTuple):
 
 MESSAGES = {
     "newline": "the command ends here, {}; end this line with a backslash",
+    "doubled": "two backslashes are an argument, so the command ends here, {}; write one",
     "blank": "the blank behind the backslash ends the command, {}; remove the blank",
     "comment": "the comment behind the backslash ends the command, {}; put it above the command",
     "between": "the command ends here, {}; put no comment and no empty line inside a command",
@@ -129,12 +131,19 @@ def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
             yield Break(before, after, "comment" if "#" in gap.partition("\n")[0] else "blank")
         else:
             plain = gap.count("\n") == 1 and "#" not in gap and "\\" not in gap
-            yield Break(before, after, "newline" if plain else "between")
+            kind = "doubled" if _is_doubled(before, string) else "newline"
+            yield Break(before, after, kind if plain else "between")
 
 
 def _ends_in_escaped_space(command: Simple, string: str) -> bool:
     last = command.words[-1]
     return last.end == command.end and bool(_ESCAPED_SPACE.search(string[last.start : last.end]))
+
+
+def _is_doubled(command: Simple, string: str) -> bool:
+    """Whether the last word is a literal backslash, written as two: `\\\\` in single quotes, or outside of quotes."""
+    last = command.words[-1]
+    return last.end == command.end and string[last.start : last.end] == "\\\\"
 
 
 def _false_comment(command: Simple, string: str) -> int | None:
@@ -163,7 +172,7 @@ def _broken(job: Job, chain: list[Break], text: Text) -> Finding:
     lost = f"and bash runs `{option[0]}` on line {job.line(place.start)} as a command of its own"
     edits = _continued(chain, text, job.source.text)
     title = "continue the line"
-    if first.kind not in ("newline", "blank"):
+    if first.kind not in ("newline", "blank", "doubled"):
         title += " and move the comment"
     return Finding(
         _end_of(first, text, job.source.text),
@@ -186,7 +195,7 @@ def _end_of(found: Break, text: Text, file: str) -> Span:
     last = max((*before.words, *before.redirects), key=lambda part: part.end)
     span = text.span(last.start, last.end)
     newline = text.offset(string.find("\n", before.end))
-    if found.kind != "newline" or span.end <= newline and not file[span.end : newline].strip(" \t"):
+    if found.kind not in ("newline", "doubled") or span.end <= newline and not file[span.end : newline].strip(" \t"):
         return span
     return _word_before(newline, file) or span
 
@@ -215,6 +224,11 @@ def _continued(chain: list[Break], text: Text, file: str) -> list[Edit] | None:
             else cut.before.end
         )
         end = string.rfind("\n", 0, cut.after.start)
+        if cut.kind == "doubled":
+            if not _is_exact(text, start - 2, end + 1, file):
+                return None
+            edits.append(remove(text.span(start - 1, end)))
+            continue
         if cut.kind == "newline":
             where = text.offset(end)
             if file[where : where + 1] != "\n":

@@ -5,9 +5,9 @@ overwrite each other's lines. `%j` is the id of the job, `%x` its name. The same
 work of the job. Sites may set the default to appending (`JobFileAppend`), and then the log contains one run after the
 other.
 
-Advice only: some want to keep just the last run's log. Not reported where the script itself reads the log, with
-`--open-mode=append`, and where the log's name contains the job's name, which may come from the command line. Arrays
-have a check of their own (SB702).
+Advice only: some want to keep just the last run's log. Not reported where the script itself reads or removes the log
+(`rm *.out`), with `--open-mode=append`, and where the log's name contains the job's name, which may come from the
+command line. Arrays have a check of their own (SB702).
 
 ## Fix
 
@@ -21,6 +21,7 @@ sbatch(1), "filename pattern"; CoBrALab/qbatch issue 146; live runs of Slurm 22.
 import posixpath
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from sbatchlint.analysis.directives.log_paths import plain_paths
 from sbatchlint.analysis.expansion.array_elements import is_at_one_place
@@ -90,7 +91,11 @@ def _with_job_id(path: str) -> str:
 
 
 def _is_read(job: Job, path: str) -> bool:
+    """Whether the script names the log elsewhere, or removes files that are called so."""
     name = posixpath.basename(path)
+    for command in by_program(job).get("rm", ()):
+        if any(fnmatchcase(name, posixpath.basename(word)) for word in command.words[1:] if word[:1] != "-"):
+            return True
     lines = [line for line in job.source.text.splitlines() if name in line and not line.startswith("#SBATCH")]
     return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line) for line in lines)
 

@@ -10,7 +10,8 @@ whether the location is used, as in scripts that run with and without Slurm.
 
 ## Fix
 
-Writes `$SLURM_SUBMIT_DIR`, the folder in which sbatch was called. Unsafe: that need not be the script's folder.
+Writes `$SLURM_SUBMIT_DIR`, the folder in which sbatch was called. Unsafe: that need not be the script's folder. None
+where it certainly is not: a path goes on with `..`, or a comment or a file beside it submits the script from elsewhere.
 `scontrol show job "$SLURM_JOB_ID"` shows the script's own path as `Command=`.
 
 ## References
@@ -18,9 +19,11 @@ Writes `$SLURM_SUBMIT_DIR`, the folder in which sbatch was called. Unsafe: that 
 molgenis/vip pull request 44; dask-drmaa issue 87; live runs of Slurm 22.05: `$0` and BASH_SOURCE are both the copy.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.script.submit_lines import is_submitted_from_elsewhere
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
@@ -47,11 +50,15 @@ _OPERATOR = Regex(r"\$\{(?:0|BASH_SOURCE(?:\[[0@*]\])?)(?:%|:|/)")
 
 
 class Use(NamedTuple):
-    """A command that needs something in the script's folder. `what`: its part of the message."""
+    """A command that needs something in the script's folder. `what`: its part of the message.
+
+    `leaves`: whether its path goes on above that folder (`..`).
+    """
 
     command: Invocation
     what: str
     certain: bool
+    leaves: bool
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -68,16 +75,20 @@ def check(job: Job) -> Iterator[Finding]:
             for read in _located(job, field, reads):
                 if command.name in _HARMLESS and at > 0:
                     continue
-                uses.setdefault(read, []).append(Use(command, _what(command, at, field), _is_certain(command)))
+                uses.setdefault(read, []).append(
+                    Use(command, _what(command, at, field), _is_certain(command), _leaves(job, field, read))
+                )
     for read, found in uses.items():
         use = next((each for each in found if each.certain), found[0])
+        other = is_submitted_from_elsewhere(job) or any(each.leaves for each in found)
+        what = "the path from `$SLURM_SUBMIT_DIR`" if other else "`$SLURM_SUBMIT_DIR`"
         yield Finding(
             read,
             f"Slurm runs a copy of the script in its spool folder, so this does not lead to its own, and line "
-            f"{job.line(use.command.span.start)} {use.what}; write `$SLURM_SUBMIT_DIR`, where it was submitted",
+            f"{job.line(use.command.span.start)} {use.what}; write {what}, where it was submitted",
             None if use.certain else "warning",
             related=[(use.command.span, "needs the folder")],
-            fix=_fix(job, read),
+            fix=None if other else _fix(job, read),
         )
 
 
@@ -113,6 +124,12 @@ def _is_folder(job: Job, expansion: Expansion) -> bool:
         if _OPERATOR.match(job.source.slice(source.span)) is not None:
             return True
     return False
+
+
+def _leaves(job: Job, field: Pieces, read: Span) -> bool:
+    """Whether a path goes on above the script's folder: in the word, or where its folder is computed."""
+    rest = job.source.text[read.end : job.source.line_of(read.start).end]
+    return "/.." in shown_text(field) or re.match(r"\S*\)*[\"']?\s*\)?[\"']?/\.\.", rest) is not None
 
 
 def _is_certain(command: Invocation) -> bool:

@@ -1,7 +1,7 @@
 """Applies fixes in rounds, and proves each round by linting the result.
 
-A fix is reverted if its finding remains, if it introduces a new error, or if bash no longer parses a script that it
-parsed before.
+A fix is reverted if its finding remains, if sbatch would refuse a script that it took before, or if bash no longer
+parses one that it parsed before. What else a fix uncovers is a finding like any other.
 """
 
 import os
@@ -174,6 +174,11 @@ def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_S
     reason = _unwanted(state.inspection.diagnostics, inspection.diagnostics, batch, OffsetMap(edits))
     if reason:
         return state, reason
+    if _has_new_error(state.inspection.diagnostics, inspection.diagnostics):
+        before, now = _refusals(state.source, settings), _refusals(source, settings)
+        message = next((message for version, message in now.items() if version not in before), None)
+        if message is not None:
+            return state, f"sbatch would refuse the result: {message}"
     if inspection.syntax_errors > state.inspection.syntax_errors or state.parses and not bash_parses(source):
         return state, "the result would not be valid bash"
     return after, ""
@@ -187,11 +192,10 @@ def _with_same_end(before: Source, text: str) -> str:
 
 
 def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Diagnostic], offsets: OffsetMap) -> str:
-    """Why a round must be reverted: a finding remains, or an error is new; "" if neither."""
+    """Why a round must be reverted: a finding remains; "" if none does."""
     old = Counter(each.name for each in before)
     gone = Counter(each.name for each in batch)
     new = Counter(each.name for each in after)
-    old_errors = Counter(each.name for each in before if each.severity == "error")
     for name, count in gone.items():
         if new[name] > old[name] - count:
             return "its finding would remain"
@@ -202,12 +206,28 @@ def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Dia
         start, end = offsets.offset(diagnostic.span.start), offsets.offset(diagnostic.span.end, after=False)
         if places.touching(diagnostic.name, start, end) > kept_places.touching(diagnostic.name, *diagnostic.span):
             return "its finding would remain"
-    for diagnostic in after:
-        if diagnostic.severity == "error" and diagnostic.name not in gone:
-            old_errors[diagnostic.name] -= 1
-            if old_errors[diagnostic.name] < 0:
-                return f"it would bring an error: {diagnostic.message}"
     return ""
+
+
+def _has_new_error(before: list[Diagnostic], after: list[Diagnostic]) -> bool:
+    old, new = (Counter(each.name for each in found if each.severity == "error") for found in (before, after))
+    return bool(new - old)
+
+
+def _refusals(source: Source, settings: Settings) -> dict[tuple[int, str], str]:
+    """Why sbatch refuses the jobs of a file, by their number and the release."""
+    from sbatchlint.job import Job  # heavy, and rarely needed
+    from sbatchlint.slurm.verdict import verdict
+
+    job = Job.from_source(source, settings.site)
+    found: dict[tuple[int, str], str] = {}
+    for number, each in enumerate(job.with_submitted()):
+        for version in each.versions.majors:
+            judged = verdict(each.directives, version)
+            if judged.accepted is False:
+                found[number, version] = judged.message or ""
+    job.release()
+    return found
 
 
 class _Places:

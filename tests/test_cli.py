@@ -299,6 +299,13 @@ def test_a_diff_is_a_patch(command: Command) -> None:
     assert path.read_bytes().decode() == f"{HEAD}# \u00e9 \x0c \u2028 x\r\necho RIGHT"
 
 
+def test_unsafe_fixes_alone_say_what_they_need(command: Command) -> None:
+    command.write("a.sbatch", f"{HEAD}echo GUESS\n")
+    assert "--unsafe-fixes repairs nothing without --fix or --diff" in command("--unsafe-fixes").err
+    assert "repairs nothing" not in command("--unsafe-fixes", "--diff").err
+    assert "repairs nothing" not in command("--unsafe-fixes", "--quiet").err
+
+
 def test_fix_only_and_show_fixes(command: Command) -> None:
     path = command.write("a.sbatch", f"{HEAD}echo WRONG WRONG GUESS\n")
     result = command("--fix-only", "--show-fixes")

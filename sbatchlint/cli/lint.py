@@ -44,6 +44,8 @@ def lint(options: Namespace) -> int:
         for path, _ in scripts:
             print(shown_path(path))
         return 2 if run.errors else 0
+    if options.unsafe_fixes and not (options.fix or options.fix_only or options.diff) and not options.quiet:
+        print("note: --unsafe-fixes repairs nothing without --fix or --diff", file=sys.stderr)
     if not scripts and not run.errors and not options.quiet:
         looked = f" ({count(run.left_out, 'other file')})" if run.left_out else ""
         print(f"note: no batch script found{looked}; one has an #SBATCH line", file=sys.stderr)

@@ -75,6 +75,19 @@ def _is_shown_beside(job: Job, option: str) -> bool:
 
 
 @once
+def is_submitted_from_elsewhere(job: Job) -> bool:
+    """Whether a comment, or a file in the script's folder, submits the script from another folder: `sbatch jobs/run.sh`.
+
+    Then the folder of the submission is not that of the script.
+    """
+    name = os.path.basename(job.source.path)
+    from_elsewhere = rf"{_SBATCH}[\w$}})]/%s"
+    own = job.source.own.text
+    shown = "sbatch" in own and re.search(from_elsewhere % re.escape(name), own) is not None
+    return shown or _is_submitted_beside(job, from_elsewhere)
+
+
+@once
 def names_dependent(job: Job) -> bool:
     """Whether a file in the script's folder keeps the ID of the job, and submits another that starts if it succeeds."""
     return _is_submitted_beside(job, rf"(?s)(?:\$\(|`|=)[^\n]*{_SBATCH}%s.*\bafter(?:ok|notok|corr)\b")
