@@ -10,8 +10,9 @@ without `--master_port` and with no `--nnodes` but 1, as it picks a free port.
 ## Fix
 
 Sets one task per node. Safe where the number of tasks is literal and nothing else in the script needs or reads it; the
-CPUs stay the same. With `--cpus-per-task`, its value times the old number of tasks is a guess: unsafe. Where other
-steps need the tasks, the srun itself gets one task per node, which is unsafe too.
+CPUs stay the same: `--cpus-per-task` becomes that of all tasks of a node. Unsafe where something reads
+SLURM_CPUS_PER_TASK, or GPUs are asked for by task. Where other steps need the tasks, the srun itself gets one task per
+node, which is unsafe too.
 
 ## References
 
@@ -24,6 +25,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.launch.duplicate_launchers import PER_TASK_GPUS, counts_tasks, is_duplicated
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
 from sbatchlint.analysis.launch.repeatable import is_repeatable, is_repeatable_step
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span, insert
 from sbatchlint.job.gpus import step_gpus
@@ -111,6 +113,7 @@ def _advice(job: Job, step: Step, reason: Span) -> str:
 # Directives that count tasks in other ways, which the fix does not rewrite.
 OTHER_COUNTS = ("ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task",
                 "distribution", "mincpus")  # fmt: skip
+READS_CPUS = Regex(r"S(?:LURM|RUN)_(?:CPUS_PER_TASK|TRES_PER_TASK)")
 READS_TASKS = Regex(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)")
 
 
@@ -145,10 +148,11 @@ def _change_option(job: Job, step: Step) -> Fix | None:
 
 
 def _runs_only_launchers(job: Job, step: Step) -> bool:
-    """Whether the tasks of a step run only duplicated launchers, and commands that may run any number of times."""
+    """Whether the tasks of a step run only duplicated launchers, and commands that prepare the node for them."""
     launchers = [each.invocation for each in job.launches_of(step) if is_duplicated(job, each)]
     related = [each for launcher in launchers for each in (launcher, *launcher.ancestors(), *launcher.descendants())]
-    return bool(launchers) and all(each in related or is_repeatable(each) for each in step.program)
+    others = [each for each in step.program if each not in related and not is_repeatable(each)]
+    return bool(launchers) and all(weight(job, each) <= Weight.STAGING for each in others)
 
 
 def _change_directive(job: Job, request: Request, reason: Span) -> Fix | None:
@@ -188,7 +192,8 @@ def _change_directive(job: Job, request: Request, reason: Span) -> Fix | None:
         edits.append(replacement(request.directives, counted, str(number * per_node)))
         scaled.append(what)
     if scaled:
-        return Fix(f"{title}, with the {' and '.join(scaled)} of {per_node}", edits)
+        safe = scaled == ["CPUs"] and not READS_CPUS.search(job.source.text)
+        return Fix(f"{title}, with the {' and '.join(scaled)} of {per_node}", edits, safe)
     if request.exclusive == "" or request.has_option("cpus-per-gpu"):
         return Fix(title, edits, safe=True)  # the CPUs do not depend on the number of tasks
     if per_node is None:
@@ -255,7 +260,7 @@ CASES = [
         #SBATCH -N 2 «--ntasks-per-node=4» --gres=gpu:4 --cpus-per-task=8
         srun bash -c 'accelerate launch --num_machines 2 --num_processes 8 --machine_rank $SLURM_NODEID train.py'
         """,
-        unsafe_fixed="""\
+        fixed="""\
         #!/bin/bash
         #SBATCH -N 2 --ntasks-per-node=1 --gres=gpu:4 --cpus-per-task=32
         srun bash -c 'accelerate launch --num_machines 2 --num_processes 8 --machine_rank $SLURM_NODEID train.py'

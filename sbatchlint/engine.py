@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint import COMMENT_MARK
-from sbatchlint.analysis.script.samples import is_unfinished
+from sbatchlint.analysis.script.samples import is_unfinished, may_be_edited
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, may_have_slots
 from sbatchlint.card_index import card_index
@@ -23,6 +23,10 @@ from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
 from sbatchlint.triggers import IgnoreComments, Index
 
+# Words of a comment that speaks of a number of things.
+_OF_COUNTS = Regex(r"(?i)\b(?:gpu|task|node|cpu|core|rank|process|thread|worker)(?:s|es)?\b")
+# Numbers, and the names of options.
+_COUNTED = Regex(r"\d+|--[a-z][a-z-]*")
 _COMMENT = Regex(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
 
 
@@ -223,6 +227,8 @@ def _diagnostics(prepared: _Prepared, jobs: list[Job], source: Source, settings:
             if finding.span in found:
                 continue
             level = prepared.level(finding, job)
+            if finding.fix is not None and not may_be_edited(job):
+                finding = finding._replace(fix=None)
             finding = _completed(finding, settings.shows(prepared.check.entry.code, level))
             placed, where, reached = _placed(finding, job.source)
             if not reached or _is_wanted(prepared.check.entry, where.path, settings):
@@ -290,7 +296,7 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
         in_order(fix.edits)  # raises if the edits overlap: a fault of the check
     if fix is not None and may_have_slots(source.text) and _fills_in(source.text, fix):
         fix = None
-    if fix is not None and fix.safe and drops_comment(source.text, fix):
+    if fix is not None and fix.safe and (drops_comment(source.text, fix) or belies_comment(source.text, fix)):
         fix = fix._replace(safe=False)
     return Diagnostic(
         check.entry.code,
@@ -370,6 +376,22 @@ def drops_comment(text: str, fix: Fix) -> bool:
                 del words[0]  # a directive whose magic word is misspelled
             if not kept.issuperset(words):
                 return True
+    return False
+
+
+def belies_comment(text: str, fix: Fix) -> bool:
+    """Whether a fix changes a number or an option of a directive whose comment may speak of it: `# number of GPUs`."""
+    for (start, end), content in fix.edits:
+        line = text.rfind("\n", 0, start) + 1
+        if start == end or not text.startswith("#SBATCH", line):
+            continue
+        gone = set(_COUNTED.findall(text[start:end])) - set(_COUNTED.findall(content))
+        newline = text.find("\n", end)
+        behind = text[end : newline if newline >= 0 else len(text)]
+        comment = behind.partition(" #")[2]
+        speaks = _OF_COUNTS.search(comment) is not None or not gone.isdisjoint(re.findall(r"\d+", comment))
+        if gone and speaks and COMMENT_MARK not in comment:
+            return True
     return False
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from conftest import HEAD, Command, examples
 from sbatchlint.check import Fix, Span, insert, remove, replace
-from sbatchlint.engine import drops_comment, lint_source
+from sbatchlint.engine import belies_comment, drops_comment, lint_source
 from sbatchlint.fix import OffsetMap, fix_source, unified_diff
 from sbatchlint.registry import Registry
 from sbatchlint.settings import Settings
@@ -106,6 +106,23 @@ def test_a_fix_that_drops_a_comment_is_not_safe(toys: Registry) -> None:
 )
 def test_what_counts_as_dropping_a_comment(text: str, content: str, dropped: bool) -> None:
     assert drops_comment(text, Fix("", [replace(Span(0, len(text)), content)])) is dropped
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "belied"),
+    [
+        ("#SBATCH --gpus=8  # GPUs that we reserve\n", "--gpus=8", "--gpus-per-node=4", True),
+        ("#SBATCH -n 8 # ranks\n", "8", "1", True),
+        ("#SBATCH -n 8 # sbatchlint: ignore[SB301]\n", "8", "1", False),
+        ("#SBATCH -N=2 # nodes\n", "-N=2", "-N 2", False),
+        ("#SBATCH -n 8\n# eight\n", "8", "1", False),
+        ("srun -n 8 # ranks\n", "8", "1", False),
+    ],
+)
+def test_a_fix_that_makes_a_comment_untrue_is_not_safe(text: str, old: str, new: str, belied: bool) -> None:
+    text = f"{HEAD}{text}"
+    at = text.index(old, len(HEAD))
+    assert belies_comment(text, Fix("", [replace(Span(at, at + len(old)), new)])) is belied
 
 
 def test_hidden_advice_is_not_applied_and_options_reach_the_check(toys: Registry) -> None:

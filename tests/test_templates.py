@@ -187,11 +187,9 @@ def test_a_step_in_a_template_is_found(name: str) -> None:
         "#SBATCH -N=<%= n %>\n#SBATCH --partition = <%= p %> -t=<%= t %>\nsrun ./a.out\n",
     ],
 )
-def test_fixes_leave_slots_alone(text: str) -> None:
+def test_no_fix_changes_a_template(text: str) -> None:
     source = Source(HEAD + text, "job.sbatch")
-    fixed = fix_source(source, Settings.of_table(select=["ALL"]), unsafe=True).source.text
-    for slot in ("{{ hours }}", "{{ name }}", "{{ mem|int }}", "{{ t }}", "@N@", "@M@", "@A@", "<%= n %>", "<%= p %>"):
-        assert fixed.count(slot) == source.text.count(slot)
+    assert fix_source(source, Settings.of_table(select=["ALL"]), unsafe=True).source.text == source.text
 
 
 @pytest.mark.parametrize(

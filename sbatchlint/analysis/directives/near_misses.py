@@ -123,6 +123,8 @@ def _kind(lead: str, match: re.Match[str]) -> str | None:
     upper = word.upper()
     if upper == WORD:
         return CASE
+    if upper == "YBATCH":
+        return None  # ybatch, a wrapper of sbatch, has directives of its own beside those of Slurm
     if upper.startswith(("SBATCH", "SLURM")) and not lead and not gap:
         return None  # sbatch reads it: a directive with a letter too many
     if upper.endswith(WORD) and upper != "S" + WORD:

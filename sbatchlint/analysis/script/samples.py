@@ -61,6 +61,11 @@ def is_unfinished(job: Job) -> bool:
     )
 
 
+def may_be_edited(job: Job) -> bool:
+    """Whether a fix may change a script: not a template, nor one that a wrapper with directives of its own submits."""
+    return "\n#YBATCH" not in job.source.own.text and not is_unfinished(job)
+
+
 def is_sample(job: Job) -> bool:
     """Whether a script is not meant to be run as it is: unfinished, or an example."""
     return is_unfinished(job) or not EXAMPLE.isdisjoint(_words(_path_in_project(job))) or _says_so(job)

@@ -76,7 +76,7 @@ def _is_shown_beside(job: Job, option: str) -> bool:
 
 @once
 def is_submitted_from_elsewhere(job: Job) -> bool:
-    """Whether a comment, or a file in the script's folder, submits the script from another folder: `sbatch jobs/run.sh`.
+    """Whether a comment, or a file in the script's folder, submits it from another folder: `sbatch jobs/run.sh`.
 
     Then the folder of the submission is not that of the script.
     """
