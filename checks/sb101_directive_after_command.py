@@ -73,9 +73,9 @@ def check(job: Job) -> Iterator[Finding]:
             consequence = "this directive is only a comment; move it above that line"
         else:
             consequence = f"these {len(lines)} directives are only comments; move them above that line"
-        message = f"sbatch stops reading options at line {row}, so {consequence}"
-        related = [(stop.span, "the first command, where sbatch stops reading")]
         kept = _has_no_command(job.source.own.text[lines[-1].full.end :]) and not job.is_embedded
+        message = f"sbatch stops reading options at line {row}, so {consequence}{' if that is meant' if kept else ''}"
+        related = [(stop.span, "the first command, where sbatch stops reading")]
         yield Finding(span, message, "info" if kept else None, related, None if kept else _fix(job, lines))
 
 

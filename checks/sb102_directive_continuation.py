@@ -4,6 +4,8 @@ sbatch drops the backslash and treats the next line like any other. If that hold
 is a command to the shell: its options are lost, so are all directives below it, without any message. A `\\` before
 another `#SBATCH` line is harmless and useless.
 
+An error where sbatch then refuses the script or options are lost; a warning for a backslash that does nothing.
+
 ## Fix
 
 Makes each continued line a `#SBATCH` line of its own, and removes the backslashes. Safe; unsafe where the continued

@@ -4,6 +4,8 @@
 `nvcr.io`. The rest of the line is a comment, including further options: several directives pasted into one line are one
 directive and a comment. `#SBATCH -J #3` even reads the first word of the next directive as the job name.
 
+Advice where what is left of the word is what was meant.
+
 ## Fix
 
 Quotes the value: safe for a container image, whose name is useless without the rest; a guess otherwise. Where a comment

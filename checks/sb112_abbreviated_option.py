@@ -5,6 +5,9 @@ worked until 25.11 brought `--consolidate-segments`: `sbatch: option '--cons=a' 
 Options of plugins count too. Some beginnings are not read as anyone would expect: `--tasks=4` is `--ntasks-per-node=4`,
 `--cores=4` is `--cores-per-socket=4`. A letter with two dashes (`--t=10`) begins many names.
 
+An error where a release refuses the name, or reads it as another option than was meant; a warning where two releases
+read different options; otherwise advice.
+
 ## Fix
 
 Writes the name in full. Safe where all releases that accept the beginning read it as that option; a guess, and so

@@ -107,6 +107,8 @@ IN_SHELL = Regex(
     r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
 )
 OPENING = frozenset("<{[")
+# A placeholder that says that it stands for a secret.
+_SECRET = Regex(r"(?i)(?:key|token|passw(?:or)?d|secret)\b")
 _ASSIGNED = Regex(r"(?:^|\s)([A-Za-z_]\w*|--?[\w-]+)=[\"']?[^\s=]*$")
 QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
@@ -428,15 +430,15 @@ def _in_word(found: _Unfilled) -> Finding:
     """The finding on a placeholder in a word of a command."""
     consequence, advice = USES[found.use]
     if found.use in ("argument", "environment"):
-        advice = _how_to_write(found.owner)
+        advice = _how_to_write(found.owner, found.text)
     return Finding(found.span, f"`{found.text}` is a placeholder, and {consequence}; {advice}", "warning")
 
 
-def _how_to_write(owner: str) -> str:
+def _how_to_write(owner: str, text: str) -> str:
     """What to write for a placeholder in the value of an option or a variable: a secret is not to be written down."""
-    if not is_secret(owner.lstrip("-").replace("-", "_")):
+    if not is_secret(owner.lstrip("-").replace("-", "_")) and _SECRET.search(text) is None:
         return "write the value"
-    if owner.startswith("-"):
+    if not owner or owner.startswith("-"):
         return "read it from a file that only you can read"
     return f"write `{owner}=$(cat FILE)` with a file that only you can read"
 
@@ -451,7 +453,7 @@ def _redirected(job: Job) -> Iterator[Finding]:
         for span in _read_as_redirections(text, program):
             written = job.source.slice(span)
             owner = _ASSIGNED.search(job.source.text[job.source.line_of(span.start).start : span.start])
-            advice = _how_to_write(owner[1]) if owner is not None else "write the value"
+            advice = _how_to_write(owner[1] if owner is not None else "", written)
             yield Finding(span, f"`{written}` is a placeholder, but the shell reads redirections; {advice}", "warning")
 
 

@@ -7,6 +7,8 @@ from 23.02 on. Names that still work for now (`packjob`, `--pack-group`) are onl
 
 `slurm-version` says which releases count.
 
+An error where sbatch or srun refuses it; a warning for a value that srun ignores; advice for old names that still work.
+
 ## Fix
 
 Writes the new name where Slurm renamed an option, and removes the value that `--get-user-env` no longer takes. Safe: it

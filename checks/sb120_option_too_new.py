@@ -6,6 +6,9 @@ values that no release takes.
 
 `slurm-version` says which releases the script has to run on; without it those from 22.05 to 26.05 count.
 
+A warning, as the script was probably written for a newer Slurm; an error where the setting `slurm-version` names
+releases that refuse it.
+
 ## Fix
 
 None: an older Slurm has no way to express what a newer option asks for.

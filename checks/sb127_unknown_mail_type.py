@@ -5,6 +5,8 @@ sbatch refuses the script: `Invalid --mail-type specification`. The words are BE
 STAGE_OUT, TIME_LIMIT, TIME_LIMIT_90, TIME_LIMIT_80, TIME_LIMIT_50, ARRAY_TASKS, ALL (which includes no time limits) and
 NONE, in any case, separated by commas.
 
+A warning where only some words are dropped; an error where sbatch refuses all of them.
+
 ## Fix
 
 Writes the words that were probably meant (`ENDS`: END; `TIMEOUT`: TIME_LIMIT; `END|FAIL`: END,FAIL). A guess, and so

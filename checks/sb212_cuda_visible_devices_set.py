@@ -10,6 +10,9 @@ indices on the node, which mean nothing to programs that see only the job's GPUs
 Not reported: a GPU for each process (in a loop, in the background, by several values), an empty value, and, in jobs
 with `--exclusive`, GPUs beyond those requested.
 
+A warning where it changes which GPUs a program sees; advice where it repeats what Slurm sets, or where only some runs
+or the tasks of a step are concerned.
+
 ## Fix
 
 Removes the line. Safe where the value is all of the job's GPUs and only steps follow, as it changes nothing there, and

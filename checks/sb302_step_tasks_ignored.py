@@ -6,6 +6,8 @@ match the requested tasks 64", and starts 64 tasks all the same. With an additio
 number since 23.02.5, and honours the option. Before that, a step on fewer nodes than the job has, such as one for the
 workers of Ray next to its head, starts all tasks of the job on these, or is refused for lack of CPUs.
 
+A warning where the job may have another number of tasks in some runs.
+
 ## Fix
 
 Adds `--ntasks`, the number of nodes times the tasks on each. Safe: it is what the option asks for.

@@ -6,6 +6,9 @@ other's checkpoints, and the job exits with 0. With `--rdzv_backend=c10d` and a 
 alone, and the others wait for it, and fail; with `--master_addr` all claim the same ranks at one store, where they may
 or may not clash. `accelerate launch` without `--num_machines` trains a copy on each node.
 
+A warning for accelerate without a number, whose configuration may set one, and where only some starts are on several
+nodes.
+
 ## Fix
 
 Gives torchrun the job's number of nodes, and the first of them as the meeting point. Unsafe: the copies may be

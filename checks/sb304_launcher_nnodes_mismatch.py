@@ -4,6 +4,8 @@ A launcher that expects more nodes waits for the missing ones until its time-out
 of that many, and the other nodes fail. It happens when `--nodes` is changed, and a number further down is forgotten.
 Lightning compares the numbers, and refuses to start.
 
+A warning where the number of nodes is not set in the script, so that sbatch may be given another.
+
 ## Fix
 
 Replaces the literal number with the job's own. Safe where only torchrun gets it, unsafe where something else reads it

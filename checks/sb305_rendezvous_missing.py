@@ -5,6 +5,9 @@ torchrun does not read MASTER_ADDR and MASTER_PORT, although many guides export 
 PET_RDZV_ENDPOINT). Without it they meet at 127.0.0.1, each node at its own, and wait there until the time-out; with
 c10d and `--nnodes=1:2`, for which one node is enough, each trains a copy by itself, and the job exits with 0.
 
+A warning where not every launch certainly joins other nodes, and for accelerate, which may have a configuration with an
+address.
+
 ## Fix
 
 Adds the option. Safe where the script exports MASTER_ADDR, computed with `scontrol show hostnames`; otherwise a line

@@ -4,6 +4,8 @@
 the others at its own address, until the time-out. The same code in the batch shell is right, as that runs on the first
 node. Inside a container `scontrol` is usually missing, and a fallback to localhost makes each node its own master.
 
+A warning where the addresses may be the same after all; advice for a loopback address, which a single node can use.
+
 ## Fix
 
 Sets the first node of the job as the address. Unsafe: the script may also be used for one node, and host names are not

@@ -5,6 +5,9 @@ With the static rendezvous (that of `--master_addr`) torchrun reads the rank of 
 c10d backend numbers the nodes itself. With any backend, `accelerate launch` ends with a TypeError if `--num_machines`
 is set without `--machine_rank`.
 
+A warning where not every launch certainly joins other nodes, and for accelerate, which may have a configuration with a
+rank.
+
 ## Fix
 
 Adds `--node_rank=$SLURM_NODEID` where a shell in the task expands it, with the backslash that the place needs: safe.

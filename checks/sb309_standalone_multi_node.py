@@ -5,6 +5,8 @@ of the rendezvous. Started on several nodes it runs that many separate trainings
 checkpoints, and the job exits with 0. With `--nnodes` above one it waits until its time-out for the others, which are
 at their own localhost.
 
+A warning where each node then trains by itself; an error where they wait for one another.
+
 ## Fix
 
 Makes all nodes meet at the first of them, as one world. Unsafe: separate runs, or one node, may be intended.

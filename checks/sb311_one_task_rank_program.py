@@ -6,6 +6,9 @@ that nothing starts. Lightning refuses to start where SLURM_NTASKS_PER_NODE diff
 several tasks. With a single task, and no `--ntasks-per-node`, it neither stops nor waits: one process trains on its
 part of the data (with `devices=2` on 32 of 64 samples), and ends with 0.
 
+An error where the program is told how many devices to use, as it then trains on a part of the data; a warning where
+GPUs stay idle; advice for JAX, one process of which can use all GPUs of a node.
+
 ## Fix
 
 Sets as many tasks per node as the program has devices, or the node GPUs, and divides the CPUs of the one task among

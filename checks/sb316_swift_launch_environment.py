@@ -7,6 +7,8 @@ NNODES each node trains on its own, and all of them end with exit status 0. Wher
 
 early-rank-export reports a rank that the batch shell expands too early (`export NODE_RANK=$SLURM_NODEID`).
 
+A warning where GPUs stay idle; an error where nodes wait for each other, or train separately.
+
 ## Fix
 
 Exports NNODES and MASTER_ADDR before the step, and sets NODE_RANK in the task, where SLURM_NODEID is the node's own:

@@ -7,6 +7,8 @@ and memory on its nodes, so an srun in the tasks of another waits for what the o
 the job hangs until its time limit. `--overlap` on the outer one prevents that; `--exact`, `-c` and `--mem` may leave
 something for the inner one.
 
+A warning where each node starts one launcher, which may be intended.
+
 ## Fix
 
 Removes the srun before mpirun, or adds `--overlap` to the outer of two sruns. Unsafe: it is a guess which of the two

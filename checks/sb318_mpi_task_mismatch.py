@@ -5,6 +5,9 @@ slot: `mpirun -np 32` of Open MPI reports too few slots and starts nothing, MPIC
 CPUs of one task. With fewer processes than tasks the remaining CPUs stay idle. Under srun, Open MPI 5 finds its other
 tasks only through PMIx: with `--mpi=pmi2` each task is alone in a world of one.
 
+Advice where only nodes are requested, as the site may give whole nodes, and where only the command line of sbatch says
+how large the job is.
+
 ## Fix
 
 Takes the number from `$SLURM_NTASKS`, or writes `--mpi=pmix`. Unsafe: the other number may be the intended one.

@@ -4,6 +4,8 @@ The nodes meet where host, port and (except with the static backend) the name of
 a search for a free port or the rank of the task differ in each task: the nodes wait for each other in different places,
 until the time-out. In the batch shell the same words are expanded once, and are right.
 
+A warning where not every launch certainly joins other nodes.
+
 ## Fix
 
 Writes `$SLURM_JOB_ID` for the name, which is safe: it differs between jobs, but not between tasks. A port is computed

@@ -6,6 +6,8 @@ write the same files and share the GPUs. srun's own option does so in all releas
 where srun inherits it again, so an update of Slurm changes the same script. A job has only the CPUs that it requests,
 or with `--exclusive` those of the whole node; `--mem=0` and GPUs change nothing.
 
+Advice where the CPUs of a node are not known and a task has many.
+
 ## Fix
 
 Adds `--ntasks=1` to the srun, or `--ntasks-per-node=1` on several nodes. Safe for a launcher for the whole node and for

@@ -10,6 +10,8 @@ chosen a free one.
 
 Nothing is reported where there is a `wait` in between, or for containers with a network of their own.
 
+A warning where a test decides whether both run, or the ports are not certainly the same.
+
 ## Fix
 
 Adds `--standalone` to torchrun. Unsafe: something outside may rely on the port.

@@ -7,6 +7,8 @@ its work.
 Only commands that take file names literally are looked at: `find -name`, `rsync --include` and the like want their
 pattern in quotes.
 
+An error where the command fails or does not do its work; a warning for an `rm -f`, which then removes nothing.
+
 ## Fix
 
 Moves only the wildcard out of the quotes: `"$DIR/"*.txt`. Unsafe: the command then finds files.

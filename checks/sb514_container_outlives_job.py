@@ -9,6 +9,8 @@ seconds later, and the container keeps its GPUs while Slurm gives them to the ne
 and a trap can stop it by name. With `-d` no client is left to get the signal, so only the trap helps. podman, apptainer
 and pyxis run containers as processes of the job.
 
+A warning for a container that is detached (`-d`); advice for others, which docker usually stops with its client.
+
 ## Fix
 
 None: which of these is right depends on the site.

@@ -9,6 +9,9 @@ Let one task do it once, in a step before: `srun --nodes=1 --ntasks=1 uv sync`; 
 --no-sync`. Where each node has its own environment, in a container or on a local disk, an install by one task per node
 is right, and only costs time.
 
+A warning where tasks on several nodes write to one environment at the same time; advice on one node, where locks help,
+and for work that is only repeated.
+
 ## Fix
 
 Adds `--no-sync` to `uv run` where the script has run `uv sync` before. Safe: nothing is left to sync. A `uv sync` is

@@ -11,6 +11,8 @@ interactive, before what `conda init` wrote.
 Nothing is reported where a module of Python or conda is loaded, an unknown file is sourced, the shell is a login shell,
 or the script goes on and activates an environment by `source activate`, which needs no function.
 
+Advice where a start file of the shell is read first: on most systems that suffices.
+
 ## Fix
 
 Adds `eval "$(conda shell.bash hook)"` before it. Unsafe: conda must be in PATH.

@@ -6,6 +6,8 @@ folder, `cat $PBS_NODEFILE` reads an empty standard input, and a loop over the n
 Nothing is reported for a batch system whose variables the script tests somewhere, or sets itself: such a script is
 meant for several systems.
 
+A warning where the variable is only printed.
+
 ## Fix
 
 The Slurm variable with the same content. Safe: the other one is empty. Unsafe for a number of slots (NSLOTS, PBS_NP),

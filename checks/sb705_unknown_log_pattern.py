@@ -5,6 +5,8 @@ dates, and silently keeps a letter that it does not know. Where that letter was 
 job writes to the same file. All releases know `%A %a %J %j %N %n %s %t %u %x` and `%%`; `%b` came with 24.11, `%r` and
 `%S` with 25.11. Case counts. A backslash that reaches Slurm disables all patterns of the name.
 
+Advice where the pattern is known, and more text follows it.
+
 ## Fix
 
 None: what was meant is often unclear.

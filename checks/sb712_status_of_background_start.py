@@ -4,6 +4,8 @@ A command in the background has no exit status until it has ended: `launch & ret
 line, gets the status of the start, which always succeeds. A failure is never seen, however carefully the script handles
 the status that it kept.
 
+An error where the status is acted on, which is always 0; advice where it is only printed.
+
 ## Fix
 
 None. `wait $!` waits for the command that was started last, and returns its status; where several run at once, keep the

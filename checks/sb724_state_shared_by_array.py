@@ -4,6 +4,8 @@ MATLAB before R2022a keeps the files of all parallel pools of a user in one fold
 pools that start at the same time damage each other's, and some tasks end with "Failed to start pool". snakemake locks
 its working folder: only the first task of the array gets the lock, all others end with LockException.
 
+A warning for MATLAB, as it depends on its release.
+
 ## Fix
 
 None: give each task a folder of its own, `c.JobStorageLocation = getenv('TMPDIR')` in MATLAB, `snakemake --directory`.

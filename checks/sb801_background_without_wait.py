@@ -12,6 +12,8 @@ those parentheses, that loop's braces, or that program.
 Nothing is reported where something that may last longer follows: any command not known to be quick, or a polling loop.
 A run of the same program is no reason to believe that it lasts longer.
 
+An error where Slurm certainly kills work; a warning where it may have ended before.
+
 ## Fix
 
 Adds `wait` after the statement, or the loop. Safe where these are steps, or runs of one program; unsafe where they are

@@ -13,6 +13,9 @@ to 23.02 it does not.
 Steps that run one after another in the foreground, each with the same program in a part of the job, leave the rest of
 the job idle; nothing is reported where one could need what another has created.
 
+A warning, as the work is done, only later; an error where a step never starts because one that does not end has its
+resources.
+
 ## Fix
 
 Adds `--exact`, and the step's part of the memory. Unsafe, as it may have been meant to queue.

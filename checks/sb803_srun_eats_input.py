@@ -4,6 +4,8 @@ srun passes its standard input on to all of its tasks, whether their programs re
 end. In `while read x; do srun ./work "$x"; done < list` that is the list: the job works on the first line and ends
 COMPLETED.
 
+A warning for a step in the background, which may read only a part of the input.
+
 ## Fix
 
 Adds `--input=none` to the srun, which is safe: a program that should read the rest of the list would not be in a loop.

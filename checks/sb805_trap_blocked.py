@@ -4,6 +4,8 @@ Bash runs a trap only after the command for which it waits has ended. With `srun
 of `--signal=B:USR1@300` runs only when the work is over: a handler meant to save the state, or to requeue the job,
 comes too late, and the time limit ends everything. With `./work &` and `wait` bash runs it at once.
 
+An error where the script asks Slurm for the signal; a warning for other signals.
+
 ## Fix
 
 None: `srun ./a.out &`, then `pid=$!` and `wait $pid`. As the signal ends that wait, a second one is needed where the

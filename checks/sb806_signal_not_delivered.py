@@ -5,6 +5,9 @@ ends that many seconds early, FAILED, and the programs that should save their st
 trap in the script never runs without `B:`, and where the script starts no step (a program started without srun is not
 one) the signal goes nowhere.
 
+An error where a trap of the script waits for the signal and work is lost; a warning where nothing gets it, or steps
+handle it.
+
 ## Fix
 
 Adds `B:` where a trap of the batch shell waits for the signal and no step could need it; safe, since nothing gets it so

@@ -8,6 +8,8 @@ hand, which is why it goes unnoticed.
 A file that the script sources is not a copy: its own BASH_SOURCE is right. Nothing is reported where a test decides
 whether the location is used, as in scripts that run with and without Slurm.
 
+An error where a command certainly needs the folder; a warning elsewhere.
+
 ## Fix
 
 Writes `$SLURM_SUBMIT_DIR`, the folder in which sbatch was called. Unsafe: that need not be the script's folder. None

@@ -7,6 +7,9 @@ run, and every part of the chain begins at step 0.
 In the shell program of a step `rm -rf` runs once in each task. The tasks do not wait for each other there, so a late
 one deletes what an early one has created.
 
+An error where a restarted job loses its checkpoints; a warning for removals that tasks on several nodes do at the same
+time; advice where the restart is only a habit of the site, or tasks share a node.
+
 ## Fix
 
 None: only you know whether the old files should go at all. `if [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]` is true in the

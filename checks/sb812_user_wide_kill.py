@@ -8,6 +8,8 @@ Nothing is reported for a signal that only notifies (USR1), for a job with exclu
 container with its own processes (docker), for processes selected by parent, session or terminal (`pkill -P $$`), or for
 a pattern that contains something of the job.
 
+A warning for names that programs of every kind have (`python`, `ray`), and for all processes; advice for others.
+
 ## Fix
 
 None. A job's processes end with it, so there are no leftovers of earlier jobs to clean up. End processes that the

@@ -8,6 +8,9 @@ the job was submitted if WORK is not a folder, and those of the home folder if W
 
 Only removals of whole folders are reported; for the rest see ShellCheck (SC2115, SC2164).
 
+An error where the name is certainly empty in some runs of the script; a warning where a command that prints or enters
+the folder may fail.
+
 ## Fix
 
 Writes `${SCRATCH:?}`, which ends the script there, and `|| exit 1` after the `cd`. Safe: where the variable is set and

@@ -81,7 +81,8 @@ PROGRAMS = {
     "ssh": "monitors remote spreads",
     "start-all.sh wwrun": "spreads",
     "xargs": "minor files repeats spreads",
-    # Slurm
+    # Slurm, and how other systems submit
+    "bsub msub qsub": "minor quick",
     "sacct squeue sstat": "minor quick tells slurm asks-slurm",
     "sacctmgr sdiag sreport sshare": "minor slurm",
     "sattach srun strigger": "slurm",
