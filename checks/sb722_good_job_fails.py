@@ -4,27 +4,30 @@ Some commands return 1 although nothing is wrong: `grep` that finds no line (`gr
 is 0, `read -d ''` at the end of its input, a test that is false. Under `set -e` each of them ends the script, in an
 assignment too (`n=$(grep -c ERROR log)`), and with `pipefail` also inside a pipeline; `… | head` then ends what still
 writes to it, which counts as a failure. Without `set -e` the last command decides: `[ $status -ne 0 ] && exit $status`
-at the end makes a job fail just when all went well.
+at the end makes a job fail just when all went well. So does `killall solver` after a solver that has ended, as it finds
+no process, and `kill $server; wait $server`, as `wait` returns the 143 of the process that was killed.
 
 Reported are commands after the job's work that only print something, and those that fail for certain. A `grep -q`, or
 one whose output is stored, may be a check of the results.
 
 ## Fix
 
-None: `|| true` after the command, `i=$((i + 1))`, or `if [ … ]; then …; fi`.
+None: `|| true` after the command, `i=$((i + 1))`, `if [ … ]; then …; fi`, or `exit $status` at the end, with the status
+of the work.
 
 ## References
 
-bash(1), `set -e`, `let`, `read`; grep(1), EXIT STATUS
+bash(1), `set -e`, `let`, `read`, `wait`; grep(1), EXIT STATUS; killall(1); ComputationalRadiationPhysics/picongpu#198;
+live runs of Slurm 22.05: a last `srun killall` without a process to kill is FAILED with exit code 1.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.script.exit_status import exit_statuses
-from sbatchlint.analysis.script.work import Weight
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import AndOr, Simple, TestCommand
 from sbatchlint.bash.trace import Invocation, PipelineRun
-from sbatchlint.bash.values import text_of
+from sbatchlint.bash.values import Pieces, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.source.regex import Regex
 
@@ -38,6 +41,8 @@ _QUIET = Regex(r"-[A-Za-z]*q[A-Za-z]*|--quiet|--silent")
 _COUNTS = Regex(r"-[A-Za-z]*c[A-Za-z]*|--count")
 _COUNTING = Regex(r"\(\(\s*(\w+)\+\+\s*\)\)")
 _STATUS_TEST = Regex(r"\s*(?:\[\[?|test)\s+\"?\$\{?(\w+|\?)\}?\"?\s+(?:-ne|!=|-gt)\s+\"?0\"?")
+# Words of `kill` with which it ends a process.
+_ENDING = frozenset({"-9", "-15", "-TERM", "-KILL", "-SIGTERM", "-SIGKILL", "-s", "TERM", "KILL", "--"})
 _STORING = Regex(r"(?:^|[;\n]|\bdo\b|\bthen\b)\s*\w+=\"?\$\(\s*$")
 
 
@@ -50,6 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield from _under_errexit(job, run, work)
     if work >= 0:
         yield from _last_test(job)
+        yield from _last_kill(job, found.met)
 
 
 def _counters(job: Job, commands: list[Span]) -> Iterator[Finding]:
@@ -130,6 +136,55 @@ def _last_test(job: Job) -> Iterator[Finding]:
     else:
         happens = f"where `{written}` is false, this ends the script with 1 and the job is FAILED"
         yield Finding(span, f"{happens}; write `if {written}; then …; fi`", "warning")
+
+
+def _last_kill(job: Job, met: Sequence[tuple[Invocation, Weight]]) -> Iterator[Finding]:
+    """The finding on a last command that has no process left to kill, or that waits for one that was killed."""
+    statements = job.program.statements
+    last = statements[-1] if statements else None
+    if not isinstance(last, Simple) or job.program.errors:
+        return
+    span = job.span(last.start, last.end)
+    for command in job.invocations:
+        if not span.start <= command.span.start < span.end:
+            continue
+        if command.name in ("killall", "pkill") and not command.context.background:
+            names = {text_of(field) for field in command.argv[1:]}
+            ran = {name for each, _ in met if each.index < command.index for name in _names(each) & names}
+            if ran and not any(each.context.background for each in job.invocations[: command.index]):
+                happens = f"`{min(ran)}` has ended by then, so `{command.name}` finds no process and returns 1"
+                yield Finding(command.name_span, f"{happens}: a good job is FAILED; remove it, or add `|| true`")
+                return
+        elif command.name == "wait" and len(command.argv) == 2 and command.context.parent is None:
+            killed = _killed_before(job, command)
+            if killed is not None:
+                happens = "`wait` returns 143, the status of a process that was killed, and a good job is FAILED"
+                yield Finding(
+                    command.span, f"{happens}; add `|| true`", related=[(killed.span, "killed here")]
+                )
+                return
+
+
+def _names(command: Invocation) -> set[str]:
+    """The names of the processes that a command runs as."""
+    return {each.name for each in (command, *command.descendants()) if each.name}
+
+
+def _processes(field: Pieces) -> set[object]:
+    """What tells apart the variables that hold the ids of processes: where a `$!` is read, or the name."""
+    return {each.span if each.name == "!" else each.name for each in expansions(field)}
+
+
+def _killed_before(job: Job, wait: Invocation) -> Invocation | None:
+    """The `kill` after which a `wait` for the same process comes, with no other work between them."""
+    for command in reversed(job.invocations[: wait.index]):
+        if command.name == "kill" and command.context.shell is wait.context.shell and not command.context.conditional:
+            asks = {text_of(field) for field in command.argv[1:-1]}
+            same = _processes(wait.argv[1]) & _processes(command.argv[-1])
+            return command if same and asks <= _ENDING and not command.context.handler else None
+        if weight(job, command) >= Weight.PROGRAM:
+            return None
+    return None
 
 
 CASES = [

@@ -2,7 +2,8 @@
 
 Bash runs a trap only after the command for which it waits has ended. With `srun ./a.out` in the foreground the handler
 of `--signal=B:USR1@300` runs only when the work is over: a handler meant to save the state, or to requeue the job,
-comes too late, and the time limit ends everything. With `./work &` and `wait` bash runs it at once.
+comes too late, and the time limit ends everything. With `./work &` and `wait` bash runs it at once. A job that has
+work in the background is not reported, unless that is a loop with pauses, which only watches.
 
 An error where the script asks Slurm for the signal; a warning for other signals.
 
@@ -79,11 +80,25 @@ def _foreground_work(job: Job, trap: Invocation) -> Invocation | None:
         weighs = weight(job, command)
         if weighs <= Weight.STAGING:
             continue
+        if command.context.background is not None and _is_watching(job, command):
+            continue
         if command.context.background is not None or command.context.shell.awaiting.kind != "script":
             return None
         if weighs > heaviest:
             found, heaviest = command, weighs
     return found
+
+
+def _is_watching(job: Job, command: Invocation) -> bool:
+    """Whether a background command is part of a loop that looks at the work again and again, with pauses."""
+    background = command.context.background
+    if command.calls_function:
+        return True  # what it calls is judged on its own
+    loops = set(command.context.loops)
+    return any(
+        each.name == "sleep" and each.context.background is background and not loops.isdisjoint(each.context.loops)
+        for each in job.invocations
+    )
 
 
 CASES = [
