@@ -17,17 +17,17 @@ None: select each task's part by `$SLURM_ARRAY_TASK_ID`, or remove --array.
 
 ## References
 
-sbatch(1), "Job arrays"; live runs of Slurm 22.05 (tests/slurm).
+sbatch(1), "Job arrays"; live runs of Slurm 22.05 (tests/slurm); CoBrALab/qbatch#239.
 """
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.array_elements import several_elements
+from sbatchlint.analysis.expansion.array_elements import INDEX, several_elements
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.serial_programs import is_serial
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import expansions, shown_text, text_of
+from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.argv import program_options
 from sbatchlint.job.python.program import python_program
@@ -37,7 +37,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB709", "array-index-unused", severity="warning", fix="never", since="0.1.0", when=Options("array"),
+    "SB709", "array-index-unused", severity="error", fix="never", since="0.1.0", when=Options("array"),
     whole_script=True, seen="live runs of Slurm 22.05", batch=True,
 )  # fmt: skip
 
@@ -62,7 +62,10 @@ _MOST_BYTES = 1 << 18
 
 def check(job: Job) -> Iterator[Finding]:
     array = several_elements(job)
-    if array is None or array.throttle == 1 or not job.is_shell:
+    if array is None or not job.is_shell:
+        return
+    yield from _overwritten(job, array.tasks)
+    if array.throttle == 1:
         return
     setting = job.request.setting("array")
     if setting is None or _names_index(job.source.text):
@@ -80,7 +83,7 @@ def check(job: Job) -> Iterator[Finding]:
     path = next(filter(None, map(_continued, works)), None)
     if path is not None:
         message = f"all {array.tasks} tasks of this array load and save {path} at once; to run one after another"
-        yield Finding(span, f"{message}, write `--array={setting.text}%1`", related=related)
+        yield Finding(span, f"{message}, write `--array={setting.text}%1`", "warning", related)
     elif None in known:
         yield Finding(
             span,
@@ -94,8 +97,27 @@ def check(job: Job) -> Iterator[Finding]:
             span,
             f"all {array.tasks} tasks of this array do the same, as nothing asks for SLURM_ARRAY_TASK_ID; use it, or "
             "take --array away",
-            related=related,
+            "warning",
+            related,
         )
+
+
+def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:
+    """The finding on a number that replaces the index which Slurm gave to the task."""
+    for assignment in job.assignments:
+        if assignment.name != INDEX or assignment.context.conditional or assignment.context.guards:
+            continue
+        context = assignment.context
+        if any(name == INDEX for each in job.invocations for name, _ in each.variables):
+            return  # set for one command
+        if context.phase is not Phase.BATCH or context.shell.kind != "script" or context.loops or context.calls:
+            continue
+        values = [text_of(each.fields[0]) for each in assignment.alternatives if len(each.fields) == 1]
+        if len(values) == 1 == len(assignment.alternatives) and values[0] is not None and values[0].isdecimal():
+            happens = f"all {tasks} tasks of this array do the work of number {values[0]}"
+            yield Finding(
+                assignment.span, f"{happens}, as this replaces the index that Slurm gives to each; remove the line"
+            )
 
 
 def _continued(command: Invocation) -> str | None:
@@ -152,9 +174,19 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
+        #SBATCH --array=1-6
+        export «SLURM_ARRAY_TASK_ID="3"»
+        sed -n "${SLURM_ARRAY_TASK_ID}p" jobs.txt | bash
+        """,
+        title="the environment of another job, copied",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
         #SBATCH --array=«1-10»
         python simulate.py --steps 1000
         """,
+        severity="warning",
         files={
             "simulate.py": """\
             import sys

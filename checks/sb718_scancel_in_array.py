@@ -1,30 +1,36 @@
-"""A task of an array cancels only itself instead of the array, or the array even after a failure.
+"""A task of an array cancels or requeues itself and not the array, or the array and not itself.
 
 Arrays that run one task at a time (`--array=0-31%1`) are chains of restarts, and a `scancel` at the end is meant to
 stop the rest once training is done. SLURM_JOB_ID is the task's own id: `scancel $SLURM_JOB_ID` kills the task that has
 just succeeded, and the next ones start anyway. Only in the last task is it the id of the array: that one cancels all
 tasks. SLURM_ARRAY_JOB_ID is the array's; without a test of the exit status, the first crash stops the chain as well.
 
+`scontrol requeue` of a task, in a trap before the time limit, has the same trap: in the one task whose own id is that
+of the array, `$SLURM_JOB_ID` takes all tasks back into the queue, those too that run well or have finished.
+
 ## Fix
 
-Writes `$SLURM_ARRAY_JOB_ID` instead of `$SLURM_JOB_ID`. Unsafe: it cancels more than before. None for a cancel without
-a test.
+Writes `$SLURM_ARRAY_JOB_ID` instead of `$SLURM_JOB_ID` for scancel, and both ids of the task for requeue. Unsafe: it
+cancels or requeues others than before. None for a cancel without a test.
 
 ## References
 
-scancel(1); Slurm's guide to job arrays; live runs of Slurm 22.05, where the last of three tasks cancelled all three.
+scancel(1); Slurm's guide to job arrays; live runs of Slurm 22.05, where the last of three tasks cancelled all three,
+and where a requeue of the array's id took all four tasks back; Lightning-AI/pytorch-lightning#15022.
 """
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.array_elements import several_elements
 from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.argv import variable_name
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB718", "scancel-in-array", severity="warning", fix="sometimes", since="0.1.0", when=Commands("scancel"),
+    "SB718", "scancel-in-array", severity="error", fix="sometimes", since="0.1.0", when=Commands("scancel", "scontrol"),
     seen="public scripts; Slurm's guide to job arrays", batch=True,
 )  # fmt: skip
 
@@ -33,6 +39,9 @@ _ONE_AT_A_TIME = Regex(r".*%1")
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     array = job.request.value("array")
+    if array is not None and command.name == "scontrol":
+        yield from _requeue(job, command)
+        return
     if array is None or len(command.argv) != 2 or command.context.handler or command.context.background:
         return
     name = variable_name(command.argv[1])
@@ -43,6 +52,24 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
             command.span,
             "the first task that gets here cancels the whole array, also after a crash; do it only where the work's "
             "exit status is 0",
+            "warning",
+        )
+
+
+def _requeue(job: Job, command: Invocation) -> Iterator[Finding]:
+    """The finding on a requeue of one task by an id that is, in one of them, that of the array."""
+    words = [text_of(field) for field in command.argv]
+    if len(words) < 3 or words[1] not in ("requeue", "requeuehold") or several_elements(job) is None:
+        return
+    name = variable_name(command.argv[-1])
+    piece = command.argv[-1][0]
+    if name in ("SLURM_JOB_ID", "SLURM_JOBID") and command.argv[-1] and piece.expansion is not None:
+        written = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+        yield Finding(
+            piece.span,
+            f"in one task of the array {name} is the id of the array, and this takes all tasks back into the queue, "
+            f"also finished ones; write `{written}`",
+            fix=Fix("requeue this task alone", [replace(piece.span, written)]),
         )
 
 
@@ -52,6 +79,7 @@ def _itself(command: Invocation, name: str) -> Finding:
         word.span,
         f"{name} is this task alone (but for the last), so it cancels itself and the array goes on; write "
         "`$SLURM_ARRAY_JOB_ID`",
+        "warning",
         fix=Fix("cancel the array", [replace(word.span, "$SLURM_ARRAY_JOB_ID")], safe=False),
     )
 
@@ -73,6 +101,7 @@ CASES = [
             scancel «$SLURM_JOB_ID»
         fi
         """,
+        severity="warning",
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --array=0-31%1
@@ -88,7 +117,25 @@ CASES = [
         #SBATCH --array=0-31%1
         python train.py --resume
         «scancel $SLURM_ARRAY_JOB_ID»
-        """
+        """,
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-8 --signal=B:USR1@300
+        trap 'scontrol requeue «$SLURM_JOB_ID»' USR1
+        python train.py --config run_$SLURM_ARRAY_TASK_ID.yaml &
+        wait
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=1-8 --signal=B:USR1@300
+        trap 'scontrol requeue ${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}' USR1
+        python train.py --config run_$SLURM_ARRAY_TASK_ID.yaml &
+        wait
+        """,
+        title="a requeue of all tasks",
     ),
     Good(
         """\
