@@ -112,7 +112,7 @@ def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:
             return  # set for one command
         if context.phase is not Phase.BATCH or context.shell.kind != "script" or context.loops or context.calls:
             continue
-        values = [text_of(each.fields[0]) for each in assignment.alternatives if len(each.fields) == 1]
+        values = [text_of(each.fields[0]) for each in assignment.alternatives if each.fields and len(each.fields) == 1]
         if len(values) == 1 == len(assignment.alternatives) and values[0] is not None and values[0].isdecimal():
             happens = f"all {tasks} tasks of this array do the work of number {values[0]}"
             yield Finding(
