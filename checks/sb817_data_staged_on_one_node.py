@@ -6,8 +6,10 @@ they end with "No such file or directory", or read what an earlier job left.
 
 Reported where a step on several nodes gets such a path to read or to run, also as the image of its container, or runs
 in such a folder or in an environment activated there. Only advice where a variable such as PATH or DATA_DIR leads
-there. An unknown program is not reported, as it may use MPI, and perhaps only its first rank reads the files. The
-settings `local-paths` and `shared-paths` say which folders are local.
+there. An unknown program is not reported, as it may use MPI, and perhaps only its first rank reads the files. A folder
+that `mkdir` makes on the first node, and whose name the tasks get in a variable, is reported as well: a warning for
+TMPDIR, and where the script empties it first, as the other nodes keep what an earlier job left. The settings
+`local-paths` and `shared-paths` say which folders are local.
 
 ## Fix
 
@@ -67,6 +69,7 @@ _SEARCHED = frozenset({"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "R_LIBS", "R_LIB
 _DATA = Regex(
     r"(?:\w*_)?(?:DATA|DATASETS?|INPUTS?|CORPUS|IMAGES|MODEL|WEIGHTS)(?:_(?:DIR|PATH|ROOT|FOLDER|HOME|FILE))?"
 )
+_TEMPORARY = frozenset({"TMPDIR", "TMP", "TEMP"})
 # Folders that may contain anything.
 _ROOT = Regex(r"/tmp|/var/tmp|/dev/shm|/scratch|/local\w*|\$\{\w+\}")
 _INPUT = Regex(
@@ -108,6 +111,49 @@ def check(job: Job) -> Iterator[Finding]:
                 if _leads_to(copy, use.path, use.option) and not _is_there(job, copy, use.path, use.by):
                     reported.add(copy.command.index)
                     yield _finding(job, copy, use, step.nodes)
+    if steps:
+        yield from _made_on_first_node(job, steps)
+
+
+def _made_on_first_node(job: Job, steps: list[Step]) -> Iterator[Finding]:
+    """Findings on folders that the batch shell makes on its own node, and that tasks on others get in a variable."""
+    for command in commands_of(job, "mkdir".__eq__):
+        if command.phase is not Phase.BATCH or enclosing_step(command.context) is not None or command.context.captured:
+            continue
+        places = [_local(job, command, field) for field in command.argv[1:] if not shown_text(field).startswith("-")]
+        for path in [place[0] for place in places if place is not None]:
+            found = next((each for step in steps if (each := _inherits(job, step, command, path)) is not None), None)
+            if found is None:
+                continue
+            step, name = found
+            emptied = any(each.name == "rm" and path in operands(each) for each in job.invocations[: command.index])
+            how = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
+            yield Finding(
+                command.span,
+                f"this makes the folder on the first node alone, but tasks on {step.nodes or 'several'} nodes get it in "
+                f"{name} (line {job.line(step.span.start)}); write `{how} mkdir …`",
+                "warning" if emptied or name in _TEMPORARY else "info",
+                related=[(step.place, "gets the folder")],
+            )
+            break
+
+
+def _inherits(job: Job, step: Step, command: Invocation, path: str) -> tuple[Step, str] | None:
+    """The step with the variable in which its tasks get a folder; None where they do not, or where they make it."""
+    start = step.invocation
+    if start.index < command.index or start.guards != command.guards and command.guards:
+        return None
+    for name in start.state.variables:
+        value = exported(start, name)
+        if value is not None and key(value) == path and not _is_there_for(job, path, start):
+            return step, name
+    return None
+
+
+def _is_there_for(job: Job, path: str, user: Invocation) -> bool:
+    """Whether something makes a folder on all nodes before a step, or in its tasks."""
+    makers = [each for each in job.invocations if each.phase is Phase.TASK and each.name in ("mkdir", "install")]
+    return is_made_there(job, path, user, folder=True) or any(path in operands(each) for each in makers)
 
 
 def _by_place(staged: list[Staged]) -> dict[str, list[tuple[int, Staged]]]:
