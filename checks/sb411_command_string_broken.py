@@ -19,12 +19,12 @@ bash(1), "QUOTING"; seen with bash 5.2: exit status 127, which only the last lin
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.syntax.tree import ArrayLiteral, Program, Simple
+from sbatchlint.bash.syntax.tree import ArrayLiteral, For, Program, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove, replace
@@ -91,7 +91,9 @@ def _in_program(job: Job, text: Text, program: Program, escaped: bool) -> Iterat
     """The faults of one program. `escaped`: whether it contains an escaped space."""
     file = job.source.text
     for node in nodes_of(program, ArrayLiteral) if escaped else ():
-        yield from _space_elements(node, text, file)
+        yield from _space_elements(node.elements, text, file, "an element of the array", ", as parentheses need none")
+    for loop in nodes_of(program, For) if escaped else ():
+        yield from _space_elements(loop.words or (), text, file, "one more word of the loop")
     commands = sorted(nodes_of(program, Simple), key=lambda each: each.end)
     # by the command before, the place where it is cut
     breaks = {id(each.before): each for each in _breaks(commands, text.string)}
@@ -309,12 +311,12 @@ def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
     yield Finding(text.span(last.start, end), message, fix=fix)
 
 
-def _space_elements(array: ArrayLiteral, text: Text, file: str) -> Iterator[Finding]:
-    """`\\ ` at the ends of lines of an array, which needs no backslashes at all."""
+def _space_elements(words: Sequence[Word], text: Text, file: str, kind: str, why: str = "") -> Iterator[Finding]:
+    """`\\ ` at the ends of lines of an array, which needs no backslashes at all, or of the words of a loop."""
     string = text.string
     spans: list[Span] = []
     edits: list[Edit] = []
-    for element in array.elements:
+    for element in words:
         rest = _REST_OF_LINE.match(string, element.end)
         if _is_false_comment(string, element.start):
             end = string.find("\n", element.start)
@@ -330,8 +332,7 @@ def _space_elements(array: ArrayLiteral, text: Text, file: str) -> Iterator[Find
         title = "remove the backslashes" if len(spans) > 1 else "remove the backslash"
         yield Finding(
             spans[0],
-            "the blank behind this backslash becomes an element of the array; remove the backslash, as lines in "
-            "parentheses need none",
+            f"the blank after this backslash becomes {kind}; remove the backslash{why}",
             related=[(span, "the same here") for span in spans[1:]],
             fix=Fix(title, edits, safe=True) if edits else None,
         )

@@ -130,8 +130,8 @@ def _made_on_first_node(job: Job, steps: list[Step]) -> Iterator[Finding]:
             how = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
             yield Finding(
                 command.span,
-                f"this makes the folder on the first node alone, but tasks on {step.nodes or 'several'} nodes get it in "
-                f"{name} (line {job.line(step.span.start)}); write `{how} mkdir …`",
+                f"this makes the folder on the first node alone, but tasks on {step.nodes or 'several'} nodes get it "
+                f"in {name} (line {job.line(step.span.start)}); write `{how} mkdir …`",
                 "warning" if emptied or name in _TEMPORARY else "info",
                 related=[(step.place, "gets the folder")],
             )
