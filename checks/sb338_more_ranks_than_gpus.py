@@ -28,7 +28,7 @@ from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Steps
 
 CARD = Card(
-    "SB337", "more-ranks-than-gpus", severity="error", fix="never", since="0.1.0", when=Steps(),
+    "SB338", "more-ranks-than-gpus", severity="error", fix="never", since="0.1.0", when=Steps(),
     seen="jax-ml/jax#29669", certain=True, homogeneous=True,
 )  # fmt: skip
 
