@@ -1,8 +1,8 @@
 """Every task of a step does the whole work of a program that is unaware of tasks, and writes the same files.
 
 srun starts a program once for each task. A program that asks neither MPI nor Slurm for its rank does all of the work in
-each of them, at the same time: they overwrite each other's files, `git clone`, `tar -x` and `pip install` get in each
-other's way, and the job costs that many times what it needs.
+each of them, at the same time: they overwrite each other's files, `git clone`, `tar -x`, `pip install` and `enroot
+import` get in each other's way, and the job costs that many times what it needs.
 
 A Python program counts if its file is next to the script: it and all of its own modules were read, nothing in them asks
 for a rank, a task, a host or a process, and it writes a file with a literal name.
@@ -41,6 +41,13 @@ _TOOLS: dict[str, Regex] = {
     "git": Regex(r"(?:-C \S+ )?(?:clone|checkout|pull|submodule)\b.*"),
     "tar": Regex(r"(?:--?\S+ )*?(?:-?[a-zA-Z]*[xcru][a-zA-Z]*|--extract|--create)\b.*"),
     "unzip": Regex(r".*"),
+    "enroot": Regex(r"(?:import|export|create|bundle)\b.*"),
+    **dict.fromkeys(("apptainer", "singularity"), Regex(r"(?:-\S+ )*(?:pull|build)\b.*")),
+    **dict.fromkeys(("docker", "podman"), Regex(r"(?:pull|build|load|buildx build)\b.*")),
+    **dict.fromkeys(("hf", "huggingface-cli"), Regex(r"download\b.*")),
+    "rclone": Regex(r"(?:copy|sync|move)\b.*"),
+    "svn": Regex(r"(?:checkout|co|update|up|export)\b.*"),
+    **dict.fromkeys(("pigz", "unpigz", "zip", "7z"), Regex(r"(?!.*(?:-c|-t|--stdout|--version|--help)\b).+")),
     "wget": Regex(r"(?!.*(?:-\w*O ?-(?: |$)|--spider)).*"),
     "pip": Regex(r"(?:install|uninstall|download)\b.*"),
     "pip3": Regex(r"(?:install|uninstall|download)\b.*"),
