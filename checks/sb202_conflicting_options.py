@@ -7,7 +7,8 @@ the nodes, a deadline before the begin time. `--hint` beside `--threads-per-core
 silently dropped.
 
 Which pairs are refused depends on the release: a finding names the releases, and is a warning where most releases of
-the range still accept the pair. gpu-request-conflict reports requests for GPUs.
+the range still accept the pair. gpu-request-conflict reports requests for GPUs. Options that exclude each other on the
+command line of sbatch or salloc are reported too, step-options-conflict does so for srun.
 
 ## Fix
 
@@ -24,8 +25,12 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.command_lines import command_lines
+from sbatchlint.slurm.conflicts.clash import REFUSED
+from sbatchlint.slurm.conflicts.clashing_settings import clashing_settings
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.rewriting import removal
-from sbatchlint.triggers import Options
+from sbatchlint.triggers import Commands, Options
 
 CARD = Card(
     "SB202", "conflicting-options", severity="error", fix="sometimes", since="0.1.0",
@@ -33,7 +38,7 @@ CARD = Card(
         "array", "batch", "bbf", "cpus-per-gpu", "deadline", "distribution", "external", "extra-node-info", "hint",
         "licenses", "mem-per-cpu", "mem-per-gpu", "nodelist", "ntasks-per-core", "oversubscribe", "resources",
         "segment", "thread-spec", "time-min", "tres-per-task", "wckey",
-    ),
+    ) | Commands("sbatch", "salloc"),
 )  # fmt: skip
 
 # Kinds of conflicts in which one of the options has to go.
@@ -59,6 +64,9 @@ REASONS = {
 
 
 def check(job: Job) -> Iterator[Finding]:
+    for block in command_lines(job):
+        if block.command != "srun":
+            yield from _on_command_line(job, block)
     kinds = {conflict.kind for conflict in conflicts(job)}
     for conflict in conflicts(job):
         if conflict.kind == "arbitrary-without-nodes" and "arbitrary" in kinds:
@@ -84,6 +92,17 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         reason, advice = REASONS[conflict.kind]
         message = f"{conflict.refuser} refuses {shown}{when}: {reason}; {advice}"
     return Finding(last.span, message, related=related, versions=conflict.refused)
+
+
+def _on_command_line(job: Job, block: Directives) -> Iterator[Finding]:
+    """The findings on options of one command line that exclude each other, whatever the script says."""
+    for clash in clashing_settings(block):
+        if clash.kind in EXCLUSIVE and clash.effect == REFUSED and len(clash.settings) > 1:
+            *others, last = clash.settings
+            shown, when = named(job, clash.settings, last), job.versions.suffix(clash.versions)
+            message = f"{shown} exclude each other, so {block.command} submits nothing{when}; keep one of them"
+            related = [(each.span, "with this") for each in others]
+            yield Finding(last.span, message, related=related, versions=clash.versions)
 
 
 def _dropped_hint(job: Job, conflict: Conflict) -> Finding:

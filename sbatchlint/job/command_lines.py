@@ -19,19 +19,20 @@ from sbatchlint.slurm.reading import Reading, parse_words
 def command_lines(job: Job) -> tuple[Directives, ...]:
     """The options of each srun, sbatch and salloc of the script, up to the program or the script that it starts.
 
-    Commands without options are left out, and those whose words have alternatives.
+    Commands without options are left out. Of those whose words have alternatives, all are read if they only differ in
+    the values of the same options: it is not known which others go together.
     """
-    found: dict[tuple[int, str], Directives] = {}
+    found: dict[int, dict[str, Directives]] = {}
     for command in job.invocations:
-        if (
-            command.name in COMMANDS
-            and command.alternatives == 1
-            and command.words[1:]
-            and command.words[1][:1] in ("-", UNKNOWN)
-        ):
+        if command.name in COMMANDS and command.words[1:] and command.words[1][:1] in ("-", UNKNOWN):
             read = _read(job, command, command.name)
-            found.setdefault((command.span.start, read.text.string), read)
-    return tuple(found.values())
+            found.setdefault(command.span.start, {}).setdefault(read.text.string, read)
+    groups = (tuple(each.values()) for each in found.values())
+    return tuple(read for group in groups if len(group) == 1 or _are_alike(group) for read in group)
+
+
+def _are_alike(group: tuple[Directives, ...]) -> bool:
+    return len({tuple([each.name for each in read.settings]) for read in group}) == 1
 
 
 def option_blocks(job: Job) -> tuple[Directives, ...]:
