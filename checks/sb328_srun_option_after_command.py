@@ -21,9 +21,9 @@ from functools import partial
 from operator import is_
 
 from sbatchlint.analysis.editing.words import words_of
+from sbatchlint.analysis.script.arguments import reads_arguments
 from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
-from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
-from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, known_prefix, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
@@ -31,7 +31,6 @@ from sbatchlint.job.containers import is_pyxis_option
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import programs_with
 from sbatchlint.slurm import getopt
-from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -109,19 +108,6 @@ def _last_command(step: Step) -> Invocation | None:
     return best
 
 
-def _reads_arguments(job: Job, shell: Invocation) -> bool:
-    """Whether the program of a shell reads its arguments, or may do so."""
-    assert shell.text is not None
-    for node in nodes(job.parsed(shell.text.string)):
-        if isinstance(node, Parameter) and (node.name in "@*#" or is_number(node.name)):
-            return True
-        if isinstance(node, Simple) and node.words and isinstance(node.words[0], Word):
-            word = node.words[0]
-            if shell.text.string[word.start : word.end] in ("shift", "getopts", "getopt", "source", ".", "eval"):
-                return True
-    return any(piece.text is None and not piece.expansion for piece in shell.text.field)
-
-
 def _option_words(command: Invocation, start: int, end: int, names: frozenset[str]) -> list[int]:
     """Indices of words that are long options with one of these names, or one of pyxis."""
     found = []
@@ -146,7 +132,7 @@ def _unread(job: Job, step: Step, start: int, shell: Invocation, of_string: bool
     """The finding on options of srun directly after a string or script that reads no argument."""
     argv = step.invocation.argv
     words = [shown_text(field) for field in argv[start:]]
-    if not words or words[0][:1] != "-" or _reads_arguments(job, shell):
+    if not words or words[0][:1] != "-" or shell.text is None or reads_arguments(job, shell.text):
         return None
     parsed = getopt.parse(words, "srun", job.versions.majors, job.site.plugin_options)
     if not parsed.options or parsed.options[0].word or any(each.word == 0 for each in parsed.problems):

@@ -1,0 +1,21 @@
+"""Whether a program of a shell reads its arguments."""
+
+from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.values import Text
+from sbatchlint.job import Job
+from sbatchlint.source.numbers import is_number
+
+_READERS = ("shift", "getopts", "getopt", "source", ".", "eval")
+
+
+def reads_arguments(job: Job, text: Text) -> bool:
+    """Whether a program reads its arguments, or may do so in a file that it sources."""
+    for node in nodes(job.parsed(text.string)):
+        if isinstance(node, Parameter) and (node.name in "@*#" or is_number(node.name) and node.name != "0"):
+            return True
+        if isinstance(node, Simple) and node.words and isinstance(node.words[0], Word):
+            word = node.words[0]
+            if text.string[word.start : word.end] in _READERS:
+                return True
+    return any(piece.text is None and not piece.expansion for piece in text.field)
