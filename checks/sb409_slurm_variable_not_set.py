@@ -8,7 +8,7 @@ SLURM_JOB_NUMNODES, SLURM_NODE_ID. Bash expands both kinds to nothing, or to 0 i
 An error in arithmetic, in a launcher's arguments, and for a name that Slurm does not know; a warning elsewhere; advice
 where an option's variable is only printed, for the restart count before the first restart, and for an input variable of
 sbatch (SBATCH_GPUS_PER_NODE) used as if sbatch set it. Names that the script sets, tests or gives a default are not
-reported. The option may still come from the command line of sbatch.
+reported. The option may still come from the command line of sbatch. SLURM_GPUS_PER_TASK is gone since 23.11.
 
 ## Fix
 
@@ -33,6 +33,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import CURRENT_NAMES, Entry, find, glued_to, is_plain_misspelling, misspelling_of
+from sbatchlint.slurm.versions import are_old
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -53,8 +54,11 @@ def check(job: Job) -> Iterator[Finding]:
             yield from _misspelled(job, read, environment)
         elif entry.when in ("requeue", "array"):
             yield from _not_yet(job, read, entry)
-        elif entry.when == "options" and environment.lookup(read.name, read.context) is False:
-            yield from _without_option(job, read, entry)
+        elif entry.when == "options":
+            gone = set(job.versions.majors) - entry.batch
+            is_gone = bool(gone) and are_old(entry.batch) and job.request.has_any_option(entry.options)
+            if is_gone or environment.lookup(read.name, read.context) is False:
+                yield from _without_option(job, read, entry)
 
 
 def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
@@ -126,18 +130,19 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     if kind == "guard" or read.operator not in ("", "arithmetic"):
         return
     options = [f"--{name}" for name in entry.options[:2]]
-    wanted_options = " or ".join(options)
+    wanted_options, advice = " or ".join(options), f"add {options[0]}, or write a default"
     message = f"{read.name} is {_result(read)} here"
     if job.site.submit_options is None:
         message += f" unless the command line of sbatch gives {wanted_options}"
     if job.request.has_any_option(entry.options[:2]):
         release = min(set(job.versions.majors) - entry.batch)
         message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"
+        advice = "write a default"
     instead, safe = _instead(job, read, entry)
     vital = kind == "arithmetic" or _is_in_launcher(job, read.span)
     yield Finding(
         read.span,
-        f"{message}; " + (f"write `{instead}`" if instead else f"add {options[0]}, or write a default"),
+        f"{message}; {f'write `{instead}`' if instead else advice}",
         "info" if kind == "print" or not requests else "error" if vital else "warning",
         fix=None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=safe),
     )
