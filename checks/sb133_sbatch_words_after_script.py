@@ -28,7 +28,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB132", "sbatch-words-after-script", severity="error", fix="never", since="0.1.0", when=Commands("sbatch"),
+    "SB133", "sbatch-words-after-script", severity="error", fix="never", since="0.1.0", when=Commands("sbatch"),
     seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
