@@ -15,7 +15,9 @@ None: `for i in "${!CKPTS[@]}"` has the right numbers, and `for ckpt in "${CKPTS
 bash(1), "Arrays"; a review of public scripts.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from typing import TypeVar
 
 from sbatchlint.analysis.expansion.reads import enclosing_assignment, guarded_names
 from sbatchlint.analysis.script.programs import programs
@@ -26,6 +28,8 @@ from sbatchlint.bash.values import Text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
+
+Named = TypeVar("Named", Assignment, Parameter)
 
 CARD = Card(
     "SB429", "loop-beyond-list", severity="error", fix="never", since="0.1.0", seen="a review of public scripts",
@@ -45,20 +49,28 @@ def check(job: Job) -> Iterator[Finding]:
         counted = [(loop, found) for loop in loops if (found := _numbers(text, loop)) is not None]
         if not counted:
             continue
-        parameters = nodes_of(program, Parameter)
+        parameters = sorted(nodes_of(program, Parameter), key=_start)
         measured = {each.name for each in parameters if each.operator in ("length", "indirect")}
+        assignments = sorted(nodes_of(program, Assignment), key=_start)
         for loop, (name, first, last, place) in counted:
             body = text.string[loop.start : loop.end]
-            assigned = (each.start for each in nodes_of(program, Assignment) if each.name == name)
-            if any(loop.start < start < loop.end for start in assigned) or _LEAVES.search(body):
+            if any(each.name == name for each in _inside(assignments, loop)) or _LEAVES.search(body):
                 continue
-            inside = [each for each in parameters if each.index and loop.start < each.start < loop.end]
-            for parameter in inside:
-                if not parameter.operator and parameter.name not in measured:
+            for parameter in _inside(parameters, loop):
+                if parameter.index and not parameter.operator and parameter.name not in measured:
                     finding = _beyond(job, text, parameter, name, first, last, place)
                     if finding is not None:
                         yield finding
                         break
+
+
+def _start(node: Assignment | Parameter) -> int:
+    return node.start
+
+
+def _inside(nodes: list[Named], loop: For | ArithmeticFor) -> list[Named]:
+    """Those of the nodes, which are sorted by position, that stand in a loop."""
+    return nodes[bisect_right(nodes, loop.start, key=_start) : bisect_left(nodes, loop.end, key=_start)]
 
 
 def _numbers(text: Text, loop: For | ArithmeticFor) -> tuple[str, int, int, Span] | None:
