@@ -25,7 +25,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB338", "nothing-to-run", severity="error", fix="never", since="0.1.0",
+    "SB337", "nothing-to-run", severity="error", fix="never", since="0.1.0",
     when=Commands("apptainer", "conda", "nohup", "singularity", "srun", "timeout"),
     seen="RobertsLab/resources#2019",
 )  # fmt: skip
