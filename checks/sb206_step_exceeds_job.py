@@ -8,7 +8,8 @@ until its rendezvous times out. `srun -n16` in a job of eight CPUs, and `srun -N
 either, nor does a step of more components (`srun -n1 ./server : -n7 ./worker`) than the job has nodes, as each gets
 nodes of its own; where srun inherits the job's `--cpus-per-task` (not in 22.05 and 23.02), `srun -n8` in a job of one
 task with eight CPUs wants 64. `srun --nodelist=node7` does not start either in a job whose own --nodelist names other
-nodes, or whose --exclude names this one: `Requested node configuration is not available`.
+nodes, or whose --exclude names this one: `Requested node configuration is not available`. Nor does a step on a node
+that the script takes from `sinfo`, which lists the nodes of the cluster, those of others and idle ones above all.
 
 A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning, unless the
 setting `gpus` says what the site does. Jobs with `--exclusive` are not reported, nor jobs that request only nodes and
@@ -28,7 +29,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.step_limits import TooManyGpus, too_many_gpus
-from sbatchlint.bash.values import Phase
+from sbatchlint.bash.values import Phase, Pieces, expansions
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.gpus import FORMS
@@ -85,6 +86,9 @@ def _too_many_nodes(job: Job, step: Step) -> Finding | None:
 def _foreign_nodes(step: Step) -> Finding | None:
     """The finding on a step that names nodes which the job certainly does not have (a live run of 22.05)."""
     option, request = step.option("nodelist"), step.request
+    if option is not None and not step.in_other_job and _are_of_cluster(option.value or ()):
+        message = "srun refuses a node that the job does not have, and `sinfo` lists those of the whole cluster"
+        return Finding(option.span, f'{message}; take them from `scontrol show hostnames "$SLURM_JOB_NODELIST"`')
     named = hosts(None if option is None else option.text)
     if option is None or not named or step.in_other_job or request.heterogeneous or not request.directives.certain:
         return None
@@ -98,6 +102,19 @@ def _foreign_nodes(step: Step) -> Finding | None:
         return None
     message = f"srun refuses `{option.as_written}`: {foreign[0]} is not a node of the job ({setting.shown})"
     return Finding(option.span, f"{message}; name one of its nodes", related=[(setting.span, "the nodes of the job")])
+
+
+def _are_of_cluster(value: Pieces) -> bool:
+    """Whether nodes come from `sinfo`, and not also from the job's own list, or one that the script chooses."""
+    commands = [words for each in expansions(value) for words in each.commands]
+    names = {words[0] for words in commands if words}
+    return "sinfo" in names and not names & {"scontrol", "squeue"} and not _names_job(commands, value)
+
+
+def _names_job(commands: list[tuple[str, ...]], value: Pieces) -> bool:
+    """Whether `sinfo` is asked for the nodes of the job alone (`sinfo -n $SLURM_JOB_NODELIST`)."""
+    asked = any(word.startswith(("-n", "--nodes")) for words in commands if words[:1] == ("sinfo",) for word in words)
+    return asked or any(each.name.startswith("SLURM_") for each in expansions(value))
 
 
 def _too_many_components(job: Job, step: Step) -> Finding | None:

@@ -9,6 +9,9 @@ A warning where a process gets its own node from it (`--local_addr`, `NODE_IP`),
 it is part of a file name; advice where it is only printed. What is meant for the whole job is not reported: an address
 at which all tasks meet, a date, a port, and the value of a variable of its own.
 
+A warning also for `srun $(train)` where the function does the work itself and writes to a file: the batch shell does
+it, on the first node, and srun gets what the function printed as its command.
+
 ## Fix
 
 A backslash before the `$` (backquotes become `$(…)`), so that the shell in each task runs the command. Safe where
@@ -40,9 +43,12 @@ from sbatchlint.analysis.expansion.varying import (
     variation,
     variation_of_output,
 )
-from sbatchlint.bash.values import Expansion, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Expansion, Phase, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.once import once
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
 CARD = Card(
@@ -64,6 +70,8 @@ _VARIABLES = frozenset(
     {"NODE_IP", "VLLM_HOST_IP", "LOCAL_IP", "NODE_NAME", "NODE_HOSTNAME", "LOCAL_ADDR"}
     | {"LOCAL_HOSTNAME", "MY_NODE", "MY_HOSTNAME", "THIS_NODE", "RAY_NODE_IP_ADDRESS", "NODE_IP_ADDRESS"}
 )
+# What follows a command whose output goes to a file, also after the end of a group.
+_INTO_FILE = Regex(r"[^\n>|]*(?:&|(?<![2&]))>>?[ \t]*[^\s&|]")
 
 
 def _is_of_place(expansion: Expansion) -> bool:
@@ -84,6 +92,7 @@ PLACES = Question(_is_of_place, _OPTIONS, _VARIABLES, _may_have_places)
 
 
 def check(job: Job) -> Iterator[Finding]:
+    yield from _work(job)
     # what a step inherits was assigned in the batch shell, to a variable whose name says what it is for
     uses = [use for use in early_uses(job, PLACES) if use.consumer == "rank" or not is_of_own_variable(job, use)]
     for use in worst_by_place(use for use in (*uses, *early_exports(job, PLACES)) if use.is_harmful and _is_fault(use)):
@@ -101,6 +110,37 @@ def check(job: Job) -> Iterator[Finding]:
             related=[(use.step.invocation.name_span, "the tasks start here")],
             fix=fix,
         )
+
+
+def _work(job: Job) -> Iterator[Finding]:
+    """Findings on functions whose work a substitution among the words of srun does before srun starts."""
+    for step in job.steps:
+        for at, field in enumerate(step.invocation.argv):
+            expansion = field[0].expansion if len(field) == 1 else None
+            if expansion is None or not expansion.name.startswith(("$(", "`")):
+                continue
+            if at != step.command and not field[0].open:
+                continue  # a word of an option or of the program
+            done = next((each for each in job.invocations if _does_work(job, each, expansion.span)), None)
+            if done is not None:
+                yield Finding(
+                    expansion.span,
+                    f"the batch shell runs `{done.context.calls[0]}` on the first node before srun starts, which gets "
+                    "what it prints as its command; `export -f` it and write "
+                    f"`srun … bash -c {done.context.calls[0]}`",
+                    "warning",
+                    related=[(done.span, "the work that the batch shell does")],
+                )
+
+
+def _does_work(job: Job, command: Invocation, substitution: Span) -> bool:
+    """Whether a command is work that a function does in a substitution, with its output in a file."""
+    context = command.context
+    if not context.calls or context.shell.kind != "substitution" or not substitution.contains(context.shell.span):
+        return False
+    if context.phase is not Phase.BATCH or weight(job, command) < Weight.PROGRAM or command.calls_function:
+        return False
+    return _INTO_FILE.match(job.source.text, command.span.end) is not None
 
 
 def _is_fault(use: EarlyUse) -> bool:
