@@ -46,7 +46,7 @@ from sbatchlint.analysis.expansion.varying import (
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
@@ -70,6 +70,8 @@ _VARIABLES = frozenset(
     {"NODE_IP", "VLLM_HOST_IP", "LOCAL_IP", "NODE_NAME", "NODE_HOSTNAME", "LOCAL_ADDR"}
     | {"LOCAL_HOSTNAME", "MY_NODE", "MY_HOSTNAME", "THIS_NODE", "RAY_NODE_IP_ADDRESS", "NODE_IP_ADDRESS"}
 )
+# srun with nothing but options, up to the substitution that is its command.
+_ONLY_OPTIONS = Regex(r"\S*srun\s+(?:--?[A-Za-z]\S*\s+(?:[\w:,./$][\w:,./$-]*\s+)?)*(?:\$\(|`)\s*")
 # What follows a command whose output goes to a file, also after the end of a group.
 _INTO_FILE = Regex(r"[^\n>|]*(?:&|(?<![2&]))>>?[ \t]*[^\s&|]")
 
@@ -113,33 +115,32 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _work(job: Job) -> Iterator[Finding]:
-    """Findings on functions whose work a substitution among the words of srun does before srun starts."""
-    for step in job.steps:
-        for at, field in enumerate(step.invocation.argv):
-            expansion = field[0].expansion if len(field) == 1 else None
-            if expansion is None or not expansion.name.startswith(("$(", "`")):
-                continue
-            if at != step.command and not field[0].open:
-                continue  # a word of an option or of the program
-            done = next((each for each in job.invocations if _does_work(job, each, expansion.span)), None)
-            if done is not None:
+    """Findings on functions whose work a substitution in the place of a step's command does before srun starts."""
+    working = [each for each in job.invocations if each.context.calls and _writes_results(job, each)]
+    for step in job.steps if working else ():
+        for command in working:
+            inner, function = command.context.shell.span, command.context.calls[0]
+            before = job.source.text[step.invocation.span.start : inner.start]
+            if step.invocation.span.contains(inner) and _ONLY_OPTIONS.fullmatch(before):
                 yield Finding(
-                    expansion.span,
-                    f"the batch shell runs `{done.context.calls[0]}` on the first node before srun starts, which gets "
-                    "what it prints as its command; `export -f` it and write "
-                    f"`srun … bash -c {done.context.calls[0]}`",
+                    inner,
+                    f"the batch shell runs `{function}` on the first node before srun starts, which gets what it "
+                    f"prints as its command; `export -f {function}` and write `srun bash -c {function}`",
                     "warning",
-                    related=[(done.span, "the work that the batch shell does")],
+                    related=[(command.span, "the work that the batch shell does")],
                 )
+                break
 
 
-def _does_work(job: Job, command: Invocation, substitution: Span) -> bool:
-    """Whether a command is work that a function does in a substitution, with its output in a file."""
+def _writes_results(job: Job, command: Invocation) -> bool:
+    """Whether a command is work that a substitution does in the batch shell, with its output in a file."""
     context = command.context
-    if not context.calls or context.shell.kind != "substitution" or not substitution.contains(context.shell.span):
+    if context.shell.kind != "substitution" or context.phase is not Phase.BATCH or command.calls_function:
         return False
-    if context.phase is not Phase.BATCH or weight(job, command) < Weight.PROGRAM or command.calls_function:
+    if weight(job, command) < Weight.PROGRAM:
         return False
+    if any(each.operator in (">", ">>", "&>", "&>>", ">|") and each.fd != "2" for each in command.redirects):
+        return True
     return _INTO_FILE.match(job.source.text, command.span.end) is not None
 
 
