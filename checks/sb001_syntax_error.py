@@ -199,4 +199,5 @@ CASES = [
     ),
     Good("#!/bin/bash\n#SBATCH -N1\nif true; then\n  srun ./a.out\nfi\n"),
     Good("#!/bin/bash\n#SBATCH -N1\nsrun ./a.out\nexit\nnotes (of the last run)\n", title="never read"),
+    Good("#!/bin/ksh\n#SBATCH -N1\nif true; then; srun ./a.out; fi\n", title="another shell has another grammar"),
 ]

@@ -52,6 +52,8 @@ def check(job: Job) -> Iterator[Finding]:
         # Lines of another script, and bare `#SBATCH` words in banners.
         if not line.tokens or not OPTION.match(line.tokens[0].text) or job.in_quoted_text(line.offset):
             continue
+        if not job.is_shell and "<<" in job.source.text[stop.offset : line.offset]:
+            continue  # perhaps in a heredoc: the grammar of this shell is not known here
         if groups and _has_no_command(job.source.text[groups[-1][-1].full.end : line.full.start]):
             groups[-1].append(line)
         else:
@@ -205,5 +207,29 @@ CASES = [
         srun ./a.out" > job.sh
         """,
         title="a script in a string",
+    ),
+    Good(
+        """\
+        #!/bin/ksh
+        function header {
+        if [[ -n $nodes ]] then
+        cat > job.sh <<EOF
+        #!/bin/bash
+        #SBATCH -N $nodes
+        EOF
+        fi ; }
+        """,
+        title="a heredoc in a script that only its own shell can parse",
+    ),
+    Good(
+        """\
+        #!/bin/zsh
+        print starting
+        cat > job.sh <<EOF
+        #!/bin/bash
+        #SBATCH -N 2
+        EOF
+        """,
+        title="in a heredoc of another shell",
     ),
 ]

@@ -250,6 +250,13 @@ _PARTS = Regex(r"[^/:=,@\s\"']+")
 
 _USES = {"source": "source", ".": "source", "cd": "folder", "pushd": "folder"}
 _INTERPRETERS = frozenset(("bash", "sh", "Rscript", "julia", "octave", "matlab"))
+# Their options with a program in the place of a file.
+_CODE = {
+    "Rscript": ("-e",),
+    "julia": ("-e", "-E", "--eval", "--print"),
+    "matlab": ("-r", "-batch"),
+    "octave": ("--eval",),
+}
 # After such a word an unknown command, for example a profiler, starts a program.
 _STARTERS = frozenset(("srun", "mpirun", "mpiexec"))
 # Options of interpreters and starters that take the next word as their value.
@@ -342,6 +349,7 @@ def _fields(command: Invocation) -> list[tuple[Pieces, str, str]]:
         option, sign, _ = text.partition("=")
         if runs and owner == "-c":
             break  # a program in the language of its interpreter
+        runs = runs and owner not in _CODE.get(name or "", ())
         is_script = runs and text[:1] != "-" and owner not in _BEFORE_SCRIPT
         found.append((word, "run" if is_script else use, option if sign else owner))
         runs = (runs or text in _STARTERS) and not is_script
@@ -507,6 +515,18 @@ CASES = [
         """,
         title="what is to be run is not there",
         severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        matlab -batch "addpath('lib'); solve /«path/to/case.json»"
+        matlab -nodisplay -r "solve /path/to/case.json"
+        Rscript -e "solve('/path/to/case.csv')"
+        julia --project -e 'solve("/path/to/case.jl")'
+        """,
+        title="among the arguments of a function",
+        severity="info",
     ),
     Bad(
         """\

@@ -33,6 +33,8 @@ CARD = Card(
 IN_MEGABYTES = Regex(r"(?i)\b[0-9]*\s*(?:mb|mib|megabytes?|megs?|mbytes?)\b|(?-i:\b[0-9]+\s*M\b)")
 IN_GIGABYTES = Regex(r"(?i)\b[0-9]*\s*(?:gb|gib|gigabytes?|gigs?|gbytes?)\b|(?-i:\b[0-9]+\s*G\b)")
 
+_AMOUNT = Regex(r"(?i)(?<![\w.])([0-9]{0,4}\.?[0-9]{1,4})\s*(?:gb|gib|gigabytes?|gigs?|gbytes?|g)\b")
+
 # Megabytes in which not even an interpreter starts, and minutes of a test that is not reported.
 TOO_LITTLE = 64
 TEST_MINUTES = 10
@@ -60,12 +62,20 @@ def check(job: Job) -> Iterator[Finding]:
 def _gigabytes_meant(setting: Setting, size: int, comment: str, request: Request) -> str:
     """The end of a sentence that says why gigabytes were meant; '' where only the number suggests it."""
     if IN_GIGABYTES.search(comment):
-        return "the comment says GB"
+        return "" if _is_that_many(size, comment, request) else "the comment says GB"
     if request.asks_for_gpus and setting.name != "mem-per-cpu":
         return "the job asks for GPUs"
     if setting.name == "mem" and request.cpus_per_task is not None and size < 16 * request.cpus_per_task:
         return f"the job asks for {request.cpus_per_task} CPUs"
     return ""
+
+
+def _is_that_many(size: int, comment: str, request: Request) -> bool:
+    """Whether a comment names just this amount in GB, that of a CPU or that of all CPUs of a task."""
+    named = [float(each[1]) for each in _AMOUNT.finditer(comment)]
+    each_cpu = request.cpus_per_task or 1
+    amounts = (size, size * each_cpu, size / each_cpu)
+    return any(0.9 < amount / (1024 * each) < 1.1 for each in named if each for amount in amounts)
 
 
 def _is_test(request: Request) -> bool:
@@ -118,4 +128,7 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH --mem=0\nsrun ./a.out\n", title="all memory of the node"),
     Good("#!/bin/bash\n#SBATCH --mem-per-cpu=100\nsrun ./a.out\n", title="a small program"),
     Good("#!/bin/bash\n#SBATCH --mem=50  # MB\nsrun ./a.out\n", title="the comment says so"),
+    Good("#!/bin/bash\n#SBATCH --mem 1000  # for all cores (1GB)\nsrun ./a.out\n", title="in other units"),
+    Good("#!/bin/bash\n#SBATCH --mem=512  # 0.5 GB will do\nsrun ./a.out\n", title="so does a part of one"),
+    Good("#!/bin/bash\n#SBATCH -c 4\n#SBATCH --mem-per-cpu=500  # 2 GB in all\nsrun ./a.out\n", title="for all CPUs"),
 ]

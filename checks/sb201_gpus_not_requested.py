@@ -5,8 +5,8 @@ partition that has them: CUDA_VISIBLE_DEVICES is unset, `torch.cuda.is_available
 trains on the CPUs. Some sites refuse such a job at submission.
 
 Reported where a command or variable of the script clearly uses GPUs and no option says anything of them (0 is an
-answer). A warning where a launcher, a program or an option works on GPUs, or two signs agree; one such sign alone as
-`--nv`, a module or the name of a partition is advice. Sites that allocate whole nodes need no such option (and some
+answer). A warning where a launcher, a program or an option works on GPUs, or two signs agree; `--nv`, a module or the
+name of a partition alone may be a habit, and is advice. Sites that allocate whole nodes need no such option (and some
 refuse it): a job with `--exclusive` or all memory of its nodes gets only advice (exclusive-without-gpus reports its
 steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
 partitions whose jobs get GPUs without a request. Advice, too, where no directive says how large the job is or in which
@@ -53,7 +53,9 @@ def check(job: Job) -> Iterator[Finding]:
         option = f"--gpus-per-node={need.per_node or 'N'}"
         sign = need.signs[0]
         effect = "at many sites its steps then see none" if need.whole_nodes else "most clusters then give it none"
-        write = f"write #SBATCH {option}" + ("" if need.per_node else ", with the number that it needs")
+        uses = "may use" if need.alone else "uses"
+        write = f"{'if it does, ' if need.alone else ''}write #SBATCH {option}"
+        write += "" if need.per_node else ", with the number that it needs"
         whole = "component of the job" if job.request.heterogeneous else "job"
         advice = need.whole_nodes or not need.certain or need.alone and job.site.gpus is None
         # a partition says what kind of node is meant
@@ -61,8 +63,8 @@ def check(job: Job) -> Iterator[Finding]:
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(
             need.place.span,
-            f"the {whole} asks for no GPU, but line {job.line(sign.span.start)} uses one ({sign.words}), and {effect}; "
-            f"{write}",
+            f"the {whole} asks for no GPU, but line {job.line(sign.span.start)} {uses} one ({sign.words}), and "
+            f"{effect}; {write}",
             "info" if advice else "error" if job.site.gpus_required else "warning",
             related=[(each.span, each.words) for each in need.signs],
             fix=Fix("ask for GPUs", edits) if need.per_node else None,
@@ -124,6 +126,17 @@ CASES = [
         apptainer "${ARGS[@]}" python train.py
         """,
         severity="info",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -N 1
+        #SBATCH «--cpus-per-task=8»
+        module load CUDA/12.1
+        singularity exec --nv tools.sif python parse_tables.py
+        """,
+        severity="info",
+        title="a module and --nv are both often written out of habit",
     ),
     Bad(
         """\

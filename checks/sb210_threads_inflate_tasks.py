@@ -17,13 +17,12 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import task_counts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.environment import TASK_FACTORS
 from sbatchlint.triggers import Options
-
-FACTORS = ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core")
 
 CARD = Card(
     "SB210", "threads-inflate-tasks", severity="warning", fix="never", since="0.1.0",
-    when=Options(*FACTORS), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
+    when=Options(*TASK_FACTORS), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
 
@@ -31,7 +30,7 @@ def check(job: Job) -> Iterator[Finding]:
     for component, counts in enumerate(task_counts(job)):
         if counts is None or not counts.multiplied or counts.ntasks <= counts.min_nodes:
             continue
-        factors = [job.directives.last(name, component) for name in FACTORS]
+        factors = [job.directives.last(name, component) for name in TASK_FACTORS]
         settings = sorted((each for each in factors if each is not None), key=lambda each: each.option_span.start)
         if not settings:
             continue

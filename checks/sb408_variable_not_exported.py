@@ -119,7 +119,7 @@ def _passes_nothing(command: Invocation) -> bool:
     if command.name in ("ssh", "pdsh", "docker", "podman", "sudo", "su", "sbatch") or not spawn.kind:
         return command.text is None
     info = spawn.info
-    if isinstance(info, Container) and info.kind in ("docker", "podman", "charliecloud"):
+    if isinstance(info, Container) and (info.kind in ("docker", "podman", "charliecloud") or info.option("env-file")):
         return True
     return spawn.cleared or spawn.kind in ("ssh", "sbatch", "sudo")
 
@@ -295,5 +295,22 @@ CASES = [
         srun bash -c 'PORT=1; ./serve --port=$PORT; ./serve --port=${OTHER:-2}'
         """,
         title="handed over, or set in the task",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        OUT=/scratch/run LOGS=/scratch/logs CASE=7 STEPS=100
+        if [[ $(singularity --version) == apptainer* ]]; then
+            export APPTAINERENV_OUT=$OUT
+        else
+            export SINGULARITYENV_OUT=$OUT
+        fi
+        singularity exec solve.sif bash -c './solve --out=$OUT'
+        SINGULARITYENV_LOGS=$LOGS singularity exec --cleanenv solve.sif bash -c './solve --logs=$LOGS'
+        apptainer exec --env CASE=$CASE,STEPS=$STEPS solve.sif bash -c './solve $CASE $STEPS'
+        apptainer exec --env-file=case.env solve.sif bash -c './solve $CASE'
+        """,
+        title="set in the container",
     ),
 ]

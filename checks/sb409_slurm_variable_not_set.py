@@ -265,4 +265,9 @@ CASES = [
         """,
         title="tested, set, or with a default",
     ),
+    Good(
+        "#!/bin/bash\n#SBATCH --nodes=8 --threads-per-core=2\nmpirun -np $SLURM_NTASKS ./solve\n",
+        title="sbatch makes two tasks a node of it",
+    ),
+    Good("#!/bin/bash\n#SBATCH -N 2 -B 2:4\nmpirun -np $SLURM_NPROCS ./solve\n", title="and here eight"),
 ]

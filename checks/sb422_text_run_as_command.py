@@ -26,6 +26,7 @@ from sbatchlint.analysis.expansion.reads import assigned_names
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 
@@ -70,8 +71,14 @@ def check(job: Job) -> Iterator[Finding]:
                 what, severity = "and the job always fails with its status, 127", "error"
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
             yield Finding(command.span, message, severity)
-        elif _COMMAND_LINE.match(first):
+        elif _COMMAND_LINE.match(first) and _is_certain(command):
             yield from _quoted_command(job, command)
+
+
+def _is_certain(command: Invocation) -> bool:
+    """Whether it certainly is the command: no unknown word of the srun before it may be that instead."""
+    step = enclosing_step(command.context) if command.kind == "srun" else None
+    return step is None or step.certain
 
 
 def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
@@ -197,5 +204,18 @@ CASES = [
         CMD=(python train.py "a b")
         "${CMD[@]}"
         """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        PYTHON="apptainer exec torch.sif python3"
+        RUNNER=$(realpath on_each_node.sh)
+        srun --unbuffered "$RUNNER" "$PYTHON" train.py
+        srun --label "$(readlink -f on_each_node.sh)" "$PYTHON" train.py
+        srun "$WHATEVER" "$PYTHON" train.py
+        srun ./on_each_node.sh "$PYTHON" train.py
+        """,
+        title="an argument of the program that srun starts",
     ),
 ]

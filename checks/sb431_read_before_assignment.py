@@ -79,6 +79,8 @@ def _counts(read: VariableRead) -> bool:
 def _is_made_from(job: Job, assignment: VariableAssignment, read: VariableRead) -> bool:
     """Whether the new value is made from the old one, or from what is read with it."""
     inner = enclosing_assignment(job, read.span)
+    if job.source.text.startswith("+=", assignment.name_span.end):
+        return True
     return any(
         each.name == assignment.name and assignment.span.contains(each.span) for each in job.trace.reads
     ) or inner is not None and inner.name == assignment.name
@@ -96,6 +98,19 @@ CASES = [
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nOUT=/scratch/run\nmkdir -p $OUT\nsrun ./solver --out=$OUT\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nmkdir -p ${OUT:-out}\nOUT=/scratch/run\n", title="with a default"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        echo "binds: $BINDS, options: $OPTIONS"
+        ./prepare $LIST $COUNT
+        BINDS+=" -B $SLURM_SUBMIT_DIR"
+        export OPTIONS+=" --verbose"
+        LIST="$LIST last" COUNT=$((COUNT + 1))
+        apptainer exec $BINDS solve.sif ./solver $OPTIONS $LIST $COUNT
+        """,
+        title="something is added to what the submitting environment sets",
+    ),
     Good(
         """\
         #!/bin/bash

@@ -24,6 +24,7 @@ https://github.com/codalab/codalab-worksheets/issues/1908
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import container_starts
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.source.regex import Regex
@@ -38,7 +39,8 @@ _ENDING = Regex(r"--(?:init|cgroup-parent)\b")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if _is_stopped_by_trap(job):
+    stops = [each for each in job.invocations if _is_stop(each)]
+    if any(each.context.handler for each in stops):
         return
     for ways in container_starts(job):
         start = ways[0]
@@ -49,25 +51,30 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if not start.is_certain and _ENDING.search(job.source.text):
             continue  # `$EXTRA_ARGS` may contain the option
-        if start.flag("detach"):
+        later = next((each for each in stops if each.index > start.invocation.index), None)
+        if start.flag("detach") and later is not None:
             message = (
-                "docker's daemon runs this container, and nothing stops it when the job ends; give it a `--name`, and "
-                "stop it in a trap"
+                f"docker's daemon runs this container, and after scancel or the time limit line "
+                f"{job.line(later.span.start)} does not stop it; do it in a trap"
+            )
+        elif start.flag("detach"):
+            name = "" if start.container.name else "give it a `--name`, and "
+            message = (
+                "docker's daemon runs this container, and nothing stops it when the job ends; "
+                f"{name}stop it in a trap"
             )
         else:
             message = (
                 "docker's daemon runs this container, which can keep its GPUs after scancel or the time limit; add "
                 "`--init`, or a `--name` and a trap that stops it"
             )
-        yield Finding(start.place, message, None if start.flag("detach") else "info")
+        yield Finding(start.place, message, None if start.flag("detach") and later is None else "info")
 
 
-def _is_stopped_by_trap(job: Job) -> bool:
-    return any(
-        command.context.handler and any(text_of(field) in ("stop", "kill", "rm") for field in command.argv[1:4])
-        for command in job.invocations
-        if command.name in ("docker", "nvidia-docker", "sudo", "xargs", "srun")
-    )
+def _is_stop(command: Invocation) -> bool:
+    """Whether a command stops or removes a container."""
+    starters = ("docker", "nvidia-docker", "sudo", "xargs", "srun")
+    return command.name in starters and any(text_of(field) in ("stop", "kill", "rm") for field in command.argv[1:4])
 
 
 CASES = [
@@ -87,7 +94,28 @@ CASES = [
         python bench.py
         docker stop "box-$SLURM_JOB_ID"
         """,
+        severity="info",
         title="stopped only where the script comes to its end",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun -N2 «docker run» -d --name box serve:1 sleep infinity
+        docker exec box python train.py
+        srun -N2 timeout -k 20 10 docker rm -f box
+        """,
+        severity="info",
+        title="removed on all nodes",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        «docker run» -d --name box serve:1
+        python bench.py
+        """,
+        title="never stopped",
     ),
     Good(
         """\

@@ -6,7 +6,8 @@ program with a path runs without what the script has exported. The same holds fo
 
 sbatch passes its own `--export` on to every srun of the job (SLURM_EXPORT_ENV), unless it is ALL. The batch script
 itself gets an environment like that of a login, so it works, and only the steps fail: for an sbatch that submits
-another file, this is advice unless that starts steps.
+another file, this is advice unless that starts steps. Nothing is reported of it behind a sourced file that cannot be
+read here, or a site's module for Slurm, whose purpose may be to repair just that.
 
 ## Fix
 
@@ -24,6 +25,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.activations import is_activation, sources_activate
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of, text_of
@@ -47,6 +49,8 @@ CARD = Card(
 )  # fmt: skip
 
 NOTHING = ("NONE", "NIL")
+# A module that sets up Slurm itself; not one of a program built for it (`hpl/2.3-slurm`).
+_OF_SLURM = Regex(r"(?i)[^/]*slurm")
 _STEP = Regex(r"(?m)^[^#\n]*\bsrun\b")
 _MOST_BYTES = 1 << 16
 
@@ -84,7 +88,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if loss.export.own:
             yield _of_srun(job, loss)
-        else:
+        elif not _may_pass_all(job, step):
             inherited.append(loss)
     worst = next((each for each in inherited if each.program), inherited[0] if inherited else None)
     if worst is not None:
@@ -105,6 +109,15 @@ def _export(step: Step) -> Export | None:
     own = step.option("export") is not None
     at = span_of(exports.value).start if own and text.upper() not in NOTHING else None
     return Export(text, frozenset([*exports.names, *dict(exports.values)]), exports.span, own, at)
+
+
+def _may_pass_all(job: Job, step: Step) -> bool:
+    """Whether something that cannot be read here may have set SLURM_EXPORT_ENV before a step."""
+    before = step.invocation.index
+    if any(each.index < before for each in unclear_sources(job)):
+        return True
+    loads = (each for each in commands_named(job, "module", "ml") if each.index < before)
+    return any(_OF_SLURM.match(word) for each in loads for word in each.words[1:])
 
 
 def _loss(job: Job, step: Step, export: Export) -> Loss | None:
@@ -280,4 +293,31 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH --nodes=2 --export=NONE\nexport SLURM_EXPORT_ENV=ALL\nsrun python reduce.py\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=2 --export=NONE\nunset SLURM_EXPORT_ENV\nsrun python reduce.py\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=2 --export=NONE\nsrun ./reduce\n", title="a program that needs nothing"),
+    Good(
+        "#!/bin/bash\n#SBATCH --nodes=2 --export=NONE\n. /opt/site/slurm/begin_job.sh\nsrun python reduce.py\n",
+        title="the site's own file may set up the environment of steps",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --nodes=2 --export=NONE\nmodule load slurm_setup python\nsrun python reduce.py\n",
+        title="so may its module",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --export=NONE
+        source /etc/profile.d/modules.sh
+        module load python/3.11-slurm
+        source activate tools
+        «srun» python reduce.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2 --export=NONE
+        source /etc/profile.d/modules.sh
+        module load python/3.11-slurm
+        source activate tools
+        srun --export=ALL python reduce.py
+        """,
+        title="modules and conda do not",
+    ),
 ]

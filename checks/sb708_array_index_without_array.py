@@ -58,6 +58,7 @@ _RANGE = Regex(r"([0-9]{1,7})-([0-9]{1,7})(%[0-9]+)?")
 _GLOB = Regex(r"[*?[]")
 # First entries that only serve to count from 1.
 _FILLER = Regex(r"(?i)|0|[-_.x]|none|null|n/?a|zero|dummy|skip|unused|empty|placeholder")
+_LEAVING = frozenset({"exit", "return", "scancel"})
 _MOST_STEPS, _MOST_BYTES = 4, 1 << 20
 
 
@@ -278,10 +279,15 @@ def _too_short(setting: Setting, array: Indexes, choice: Choice, first: int, las
 
 def _by_count(job: Job) -> Iterator[Finding]:
     """The finding on work divided by the number of tasks, which changes when only some are submitted again."""
+    leaving = [str(test) for each in job.invocations if each.name in _LEAVING for test, _ in each.guards]
     tests = [each.span for each in job.invocations if each.name in TESTS]
     for read in unprepared_reads(job):
         if read.name != "SLURM_ARRAY_TASK_COUNT" or read.context.conditional or use_of(job, read).kind in _HARMLESS:
             continue
+        held = enclosing_assignment(job, read.span)
+        names = {read.name} if held is None else {read.name, held.name}
+        if any(name in test for name in names for test in leaving):
+            return  # such a part of the array ends at once
         if not any(each.start <= read.span.start < each.end for each in tests):
             yield Finding(
                 read.span,
@@ -459,5 +465,27 @@ CASES = [
         srun ./a.out "part_$SLURM_ARRAY_TASK_ID.fa"
         """,
         title="the comment says how to submit it",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-19
+        if [[ $((SLURM_ARRAY_TASK_MAX + 1)) != $SLURM_ARRAY_TASK_COUNT ]]; then
+            echo "all of the array, please"
+            exit 1
+        fi
+        srun ./a.out $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT
+        """,
+        title="a part of the array ends at once",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-19
+        parts=$SLURM_ARRAY_TASK_COUNT
+        ((parts == 20)) || exit 1
+        srun ./a.out $SLURM_ARRAY_TASK_ID $parts
+        """,
+        title="so it does where a variable holds the number",
     ),
 ]

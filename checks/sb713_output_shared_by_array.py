@@ -24,6 +24,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.expansion.array_elements import (
     INDEX,
     differs,
+    index_names,
     is_at_one_place,
     several_elements,
     works_by_index,
@@ -59,6 +60,8 @@ _BEYOND = (
     Regex(r"TASK_ID[}\"']*\s+(?:-g[te]|>=?)\s|\[\s+(?:!\s+)?-[defs]\s"),
     Regex(r"TASK_ID[}\"']*\s+(?:-l[te]|<=?)\s|\[\s+(?:!\s+)?-[defs]\s"),
 )
+# Options and variables with the rank of a process among those that work together.
+_RANK = Regex(r"(?i)-{0,2}(?:\w+[-_])*(?:rank|(?:process|node|machine|host)[-_]?(?:id|idx|index))")
 # Commands that create input files, not results.
 _COPYING = frozenset({"cp", "mv", "ln"})
 _PREPARING = _COPYING | {"sed"}
@@ -133,6 +136,8 @@ def _written(job: Job, command: Invocation) -> Iterator[Written]:
     own = command.spawn.command if command.children else len(argv)
     if command.name in _OTHERS or command.name is None or _is_named_by_option(job, command):
         return
+    if _is_rank(job, command):
+        return  # one of the ranks writes it, or all together
     for number, field in enumerate(argv[1:own], 1):
         if not words[number].startswith("-"):
             continue
@@ -143,6 +148,19 @@ def _written(job: Job, command: Invocation) -> Iterator[Written]:
             value = argv[number + 1]
         if value and _FILE.fullmatch(shown_text(value)) and "%" not in shown_text(value):
             yield Written(value, _place(job, value))
+
+
+def _is_rank(job: Job, command: Invocation) -> bool:
+    """Whether the tasks of the array are the ranks of one program: the index is its rank."""
+    for number, field in enumerate(command.argv[1:], 1):
+        name, value = partition(field, "=")
+        if value is None and number + 1 < len(command.argv):
+            value = command.argv[number + 1]
+        if value and _RANK.fullmatch(shown_text(name)) and differs(job, value):
+            return True
+    return any(_RANK.fullmatch(name) for name in index_names(job)) or any(
+        _RANK.fullmatch(name) and differs(job, value) for name, value in command.variables
+    )
 
 
 def _place(job: Job, field: Pieces) -> Span:
@@ -257,5 +275,28 @@ CASES = [
         squeue --job $SLURM_JOB_ID > $SCRATCH/queue.txt
         """,
         title="lines of each; the same for all",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-1
+        torchrun --nnodes=2 --node_rank=$SLURM_ARRAY_TASK_ID --master_addr=$MAIN train.py --save-path model.pth
+        python train.py --world-size 2 --rank $SLURM_ARRAY_TASK_ID --output model.pth
+        JAX_PROCESS_ID=$SLURM_ARRAY_TASK_ID python train.py --seed $SLURM_ARRAY_TASK_ID --out model.pth
+        """,
+        title="the tasks are the ranks of one program",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-1
+        python train.py --world-size 2 --rank $SLURM_ARRAY_TASK_ID «> train.txt»
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=0-1
+        python train.py --world-size 2 --rank $SLURM_ARRAY_TASK_ID > train_${SLURM_ARRAY_TASK_ID}.txt
+        """,
+        title="but each of them opens the file of its output",
     ),
 ]

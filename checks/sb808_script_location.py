@@ -48,6 +48,7 @@ _FILE = rf"\"?(?:{_SELF}|\$\((?:realpath|readlink -f)(?: --)? \"?{_SELF}\"?\))\"
 _FOLDER = Regex(
     rf"\$\(\s*(?:\\?dirname)(?: --)? {_FILE}\s*\)|`dirname(?: --)? {_FILE}`|\$\{{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}}"
 )
+_FOLDER_PRINTED = Regex(r"(?:\$\(|`)\s*(?:.*[\s(;&|`])?\\?(?:dirname|cd|pushd)\s")
 _OPERATOR = Regex(r"\$\{(?:0|BASH_SOURCE(?:\[[0@*]\])?)(?:%|:|/)")
 
 
@@ -113,7 +114,12 @@ def _located(job: Job, field: Pieces, reads: frozenset[Span]) -> list[Span]:
     for at, piece in enumerate(field):
         if piece.expansion is None:
             continue
-        own = [each for each in piece.expansion.all() if each.name in _NAMES and each.span in reads]
+        names = [each.span for each in piece.expansion.all() if each.name.startswith(("$(basename ", "`basename "))]
+        own = [
+            each
+            for each in piece.expansion.all()
+            if each.name in _NAMES and each.span in reads and not any(name.contains(each.span) for name in names)
+        ]
         if own and (_is_folder(job, piece.expansion) or shown_text(field[at + 1 :]).startswith("/")):
             found.extend(each.span for each in own)
     return found
@@ -121,7 +127,7 @@ def _located(job: Job, field: Pieces, reads: frozenset[Span]) -> list[Span]:
 
 def _is_folder(job: Job, expansion: Expansion) -> bool:
     for source in expansion.all():
-        if source.name.startswith(("$(", "`")) and any(word in source.name for word in ("dirname", "cd ", "%")):
+        if _FOLDER_PRINTED.match(source.name):
             return True
         if _OPERATOR.match(job.source.slice(source.span)) is not None:
             return True
@@ -208,9 +214,13 @@ CASES = [
         echo "usage: $0, $(basename "$0")"
         cp "$0" results/
         [ -e more ] && sbatch "$0"
-        srun ./a.out
+        NAME=$(basename "$0" .sh)
+        WORDS=$(getopt --longoptions "$(printf "%s:," steps case)" --name "$(basename "$0")" -- "$@")
+        eval set -- "$WORDS"
+        mkdir -p "runs/$NAME" "$(basename "$0").files/1"
+        srun ./a.out $WORDS --log="${0##*/}.log"
         """,
-        title="the copy will do",
+        title="the copy will do, and its name is no path",
     ),
     Good(
         """\

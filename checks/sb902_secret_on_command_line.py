@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.interpreter.builtins import BUILTINS
-from sbatchlint.bash.trace import Context, Invocation, VariableAssignment
+from sbatchlint.bash.trace import Context, Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.containers import Container
@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
     secrets = Secrets(job)
     exposed = list(_exposed(secrets))
     yield from exposed
-    yield from _written(secrets, {each.span for each in exposed})
+    yield from _written(secrets, [each.span for each in exposed])
     if secrets.reads or secrets.assignments:
         yield from _traced(secrets)
     if secrets.reads and not commands_named(job, "umask"):
@@ -106,6 +106,10 @@ class Secrets:
             return piece.expansion.span
         reads = [each.span for each in self.reads if each.name == name and each.order <= command.index]
         inside = [each for each in reads if command.span.contains(each)]
+        holder = None if inside else _holder(self, command, (piece,))
+        if holder is not None:
+            held = [each.span for each in self.job.assignments if each.name == holder.name]
+            inside = [each for each in reads if any(span.contains(each) for span in held)] or [holder.span]
         return inside[0] if inside else reads[-1] if reads else None
 
 
@@ -154,9 +158,10 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
             )
 
 
-def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
+def _written(secrets: Secrets, exposed: list[Span]) -> Iterator[Finding]:
     """Findings on secrets written out as arguments of a command, or placeholders for them."""
     written = secrets_in(secrets.job.source.text)
+    seen: set[Span] = set()
     for command in commands_with_option(secrets.job, _names_secret):
         if command.name in OWN or command.calls_function or command.text is not None:
             continue
@@ -172,6 +177,9 @@ def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
             if text is None or not _takes_secret(owner, login, bool(sign)) or NO_LITERAL.fullmatch(value):
                 continue
             span = _where(secrets, command, word)
+            # `--env NAME=$NAME` is one mistake, whatever the variable holds
+            if any(span.start <= each.start <= span.end + 2 or span == each for each in exposed):
+                continue
             if any(span.start < each.span.end and each.span.start < span.end for each in written):
                 continue  # that it is in the script at all is the worse fault (SB901)
             if span not in seen and not any(piece.expansion is not None for piece in word):
@@ -215,13 +223,19 @@ def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
     inside = [piece for piece in word if whole.start <= piece.start and piece.end <= whole.end]
     if inside:
         return inside[-1].span
+    holder = _holder(secrets, command, word)
+    return command.name_span if holder is None else holder.span
+
+
+def _holder(secrets: Secrets, command: Invocation, word: Pieces) -> VariableRead | None:
+    """The read in a command by which it gets a word, or a part of it; None where it stands there itself."""
     places = {(piece.start, piece.end) for piece in word}
     for read in secrets.job.trace.reads:
-        if whole.contains(read.span) and read.variable is not None:
+        if command.span.contains(read.span) and read.variable is not None:
             values = (piece for each in read.variable.alternatives for field in each.fields or () for piece in field)
             if any((piece.start, piece.end) in places for piece in values):
-                return read.span
-    return command.name_span
+                return read
+    return None
 
 
 def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
@@ -484,6 +498,29 @@ CASES = [
         srun apptainer run --env «POSTGRES_PASSWORD=correct-horse» db.sif
         """,
         title="written out",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export API_TOKEN=$(cat ~/.api_token)
+        ARGS="--port=5902 --token=«$API_TOKEN»"
+        nohup jupyter lab $ARGS &
+        URL="https://example.org/?token=$API_TOKEN"
+        echo "address: $URL"
+        if ! pgrep jupyter; then nohup jupyter lab $ARGS & fi
+        wait
+        """,
+        title="in a variable with the arguments of two commands",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        API_TOKEN="correct-horse-battery"
+        apptainer exec --env API_TOKEN=«$API_TOKEN» train.sif python train.py
+        """,
+        title="its value stands in the script",
     ),
     Good(
         """\

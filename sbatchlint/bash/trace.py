@@ -122,16 +122,17 @@ class Spawn:
 
     `command`: the index in argv at which the started command begins (None: there is none). `kind`: `srun`, `env`,
     `apptainer` … `phase`: the phase in which it runs, None for that of the command itself. `variables`, `dropped`,
-    `cleared` (all but `kept`): changes to its environment. `prefix`: words before its own. `info`: the job layer's own
-    record. `component`: the argv of the next component of the same command, as if that were a command of its own
-    (`srun a : b`); the words of the command itself end before it.
+    `cleared` (all but `kept`): changes to its environment; so are `renaming`, beginnings without which the names of
+    exported variables stand there too. `prefix`: words before its own. `info`: the job layer's own record. `component`:
+    the argv of the next component of the same command, as if that were a command of its own (`srun a : b`); the words
+    of the command itself end before it.
     """
 
     def __init__(
         self, kind: str, command: int | None, phase: Phase | None = None,
         variables: tuple[tuple[str, Pieces], ...] = (), dropped: frozenset[str] = frozenset(), cleared: bool = False,
         info: object = None, prefix: tuple[Pieces, ...] = (), kept: tuple[str, ...] = (),
-        component: tuple[Pieces, ...] | None = None,
+        component: tuple[Pieces, ...] | None = None, renaming: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.kind = kind
         self.command = command
@@ -143,6 +144,7 @@ class Spawn:
         self.info = info
         self.prefix = prefix
         self.kept = kept
+        self.renaming = renaming
 
 
 NOTHING = Spawn("", None)

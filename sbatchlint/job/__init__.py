@@ -88,6 +88,8 @@ class Job:
         self.is_shell = shell and self.interpreter_line[0] in EVALUATED_SHELLS
         self.phase = Phase.BATCH if self._is_batch() else Phase.SUBMIT
         self.program: Program = parse(string.string) if self.is_shell else Program((), ())
+        if self.program.errors and self.interpreter_line[0] == "ksh":  # its grammar is another than bash's
+            self.is_shell, self.program = False, Program((), ())
         self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source))
         interpreter = ScriptInterpreter(hooks)
         self.trace: Trace = interpreter.trace

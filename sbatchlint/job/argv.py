@@ -197,11 +197,17 @@ def hides_options(field: Pieces) -> bool:
     return name is not None and (name in "@*" or bool(OPTION_NAMES.search(name)))
 
 
+# The output of these is a path.
+_PATH_PRINTED = Regex(r"(?:\$\(|`)\s*(?:realpath|readlink)\s")
+
+
 def names_program(field: Pieces) -> bool:
     """Whether an unknown field is a program by its name, not an option: `$SCRIPT`, `"$PROGRAM"`, `$(which python)`."""
     if looked_up(field) is not None:
         return True
     name = variable_name(field)
+    if name is not None and _PATH_PRINTED.match(name):
+        return True
     return name is not None and not hides_options(field) and bool(PROGRAM_NAMES.search(name[-200:]))
 
 

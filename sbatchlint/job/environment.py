@@ -12,4 +12,6 @@ ZERO_IN_BATCH = frozenset(each.name for each in _ALL.values() if each.value == "
 NODE_COUNTS = frozenset(each.name for each in _ALL.values() if each.value == "nodes")
 TASK_COUNTS = frozenset(each.name for each in _ALL.values() if each.value == "tasks")
 GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "ntasks-per-gpu", "tres-per-task")
+# Options by which sbatch multiplies the nodes to get a number of tasks that nothing else sets.
+TASK_FACTORS = ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core")
 COUNTING_OPTIONS = ("ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-tres", "gpus-per-task")

@@ -6,7 +6,14 @@ shell is task 0 of a step with one task on the first node: there, task variables
 
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase
-from sbatchlint.job.environment import GPU_OPTIONS, NODE_COUNTS, TASK_COUNTS, TASK_VARIABLES, ZERO_IN_BATCH
+from sbatchlint.job.environment import (
+    GPU_OPTIONS,
+    NODE_COUNTS,
+    TASK_COUNTS,
+    TASK_FACTORS,
+    TASK_VARIABLES,
+    ZERO_IN_BATCH,
+)
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.slurm import environment as table
@@ -76,6 +83,8 @@ class JobEnvironment:
         if request.tasks is not None:
             return str(request.tasks)
         if not request.has_any_option(entry.options):
+            if request.has_any_option(TASK_FACTORS) and (request.counts is None or request.counts.multiplied):
+                return None if request.counts is None else str(request.counts.ntasks)
             return False if request.directives.certain else None
         nodes = request.exact_nodes()
         if not request.has_option("ntasks") and request.tasks_per_node is not None and nodes is not None:

@@ -212,11 +212,23 @@ def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None
             state.variables = Variables({name: each for name, each in state.variables.items() if name in spawn.kept})
         for name in spawn.dropped:
             state.variables[name] = Variable(())
+        for beginning in spawn.renaming:
+            _rename(invocation.state.variables, state.variables, beginning)
         for name, field in spawn.variables:
             state.variables[name] = Variable((Alternative((field,)),), exported=True)
     context = scope.context.in_shell("program", invocation.span)
     context.parent, context.phase = invocation, phase
     return Scope(state, scope.text, context)
+
+
+def _rename(outside: Variables, inside: Variables, beginning: str) -> None:
+    """Sets inside what is exported outside under a longer name; unknown where some branch leaves it as it was."""
+    for name, variable in outside.items():
+        if name.startswith(beginning) and variable.exported and variable.alternatives:
+            certain = all(each.fields is not None for each in variable.alternatives)
+            inside[name.removeprefix(beginning)] = (
+                variable if certain else Variable((Alternative(None),), exported=True)
+            )
 
 
 def start_child(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope: Scope) -> None:

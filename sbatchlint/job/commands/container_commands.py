@@ -171,13 +171,17 @@ def _truthy(value: Pieces | None) -> bool:
     return value is not None and (text_of(value) or "").lower() not in ("", "0", "false", "no")
 
 
+# `APPTAINERENV_X=1` sets X in the container, with --cleanenv too.
+_RENAMING = ("SINGULARITYENV_", "APPTAINERENV_")
+
+
 def _entered(container: Container, command: int | None, prefix: tuple[Pieces, ...] = ()) -> Spawn:
     """How the container starts the command at index `command`; None where the image's own program runs."""
     variables = tuple((name, value) for name, value in container.passed.items() if value is not None)
     kept = tuple(name for name, value in container.passed.items() if value is None)
     return Spawn(
         container.kind, command, variables=variables, cleared=not container.inherits, info=container, prefix=prefix,
-        kept=kept,
+        kept=kept, renaming=_RENAMING if container.kind == "apptainer" else (),
     )  # fmt: skip
 
 
