@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from sbatchlint.analysis.script.status_records import (
     Arm,
@@ -21,6 +21,7 @@ from sbatchlint.analysis.script.status_records import (
     Loss,
 )
 from sbatchlint.analysis.script.status_uses import StatusUses, is_status
+from sbatchlint.analysis.script.statuses import GOOD, Process, Status, joined
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import (
@@ -67,56 +68,6 @@ def exit_statuses_with_pipefail(job: Job) -> ExitStatuses:
     return _Walk(job, True).result()
 
 
-class Status(NamedTuple):
-    """The commands whose failure `$?` shows, at one point of the script.
-
-    `carried`: those commands. `piped`: those whose failure PIPESTATUS shows as well. `started`: the background
-    statement whose start set `$?`. `hidden`: the commands whose status was replaced by that of `by`, which cannot fail.
-    `fatal`: the commands whose failure has ended the shell (errexit), so that `$?` cannot show it.
-    """
-
-    carried: tuple[Invocation, ...] = ()
-    piped: tuple[Invocation, ...] = ()
-    started: Span | None = None
-    hidden: tuple[Invocation, ...] = ()
-    by: Span | None = None
-    fatal: tuple[Invocation, ...] = ()
-
-
-GOOD = Status()  # after a command that does no work
-
-
-def _joined(ends: Sequence[Status | None]) -> Status | None:
-    """The status after branches of which one runs; None where the shell goes on after none of them."""
-    live = [end for end in ends if end is not None]
-    return Status(tuple(dict.fromkeys(each for end in live for each in end.carried))) if live else None
-
-
-class _Process:
-    """A shell process: the commands whose failure ends it, and those in its background.
-
-    `started`: the commands of the last background statement. `ids`: variables that hold a `$!`, with its commands.
-    """
-
-    def __init__(self) -> None:
-        self.exits: list[Invocation] = []
-        self.background: list[Invocation] = []
-        self.started: tuple[Invocation, ...] | None = None
-        self.ids: dict[str, tuple[Invocation, ...] | None] = {}
-
-    def note_id(self, node: Assignment) -> None:
-        """Records which background commands a variable's process ID belongs to from now on."""
-        if self.started is not None:
-            self.ids[node.name] = None if node.append or node.index is not None else self.awaited(node.value)
-
-    def awaited(self, word: object) -> tuple[Invocation, ...] | None:
-        """The commands whose failure a `wait` for `$pid`, `"$pid"` or `$!` returns; None where that is not known."""
-        part = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
-        if not isinstance(part, Parameter) or part.operator or part.index is not None:
-            return None
-        return self.started if part.name == "!" else self.ids.get(part.name)
-
-
 class _TooLong(Exception):
     pass
 
@@ -139,7 +90,7 @@ class _Walk:
         # The position of the walk.
         self.text: Text = job.text
         self.uses = StatusUses(job.program, job.text.string)
-        self.process = _Process()
+        self.process = Process()
         self.inner: list[Invocation] = []  # commands that decide the statuses of programs which this one starts
         self.returned: list[Invocation] | None = None  # commands whose status the function returns
         self.calls: tuple[str, ...] = ()
@@ -342,7 +293,7 @@ class _Walk:
 
     def in_subprocess(self, node: Statement, status: Status) -> list[Invocation]:
         """The commands whose failure the status of a statement shows that runs in a process of its own."""
-        with self.within(process=_Process(), loop=None, errexit=self.errexit):
+        with self.within(process=Process(), loop=None, errexit=self.errexit):
             return self.deciding(self.statement(node, status))
 
     def on_simple(self, node: Simple, status: Status) -> Status | None:
@@ -588,8 +539,8 @@ class _Walk:
             self.choose(node, arms)
         if judging:
             self.judge(*before)
-        joined = _joined(ends)
-        return joined._replace(hidden=status.carried, by=hiding) if joined and hiding else joined
+        end = joined(ends)
+        return end._replace(hidden=status.carried, by=hiding) if end and hiding else end
 
     def hiding(self, node: If, failing: Sequence[Statement] | None) -> Span | None:
         """What hides a status that an `if` tests: the end of the branch for a failure, if that cannot fail."""
@@ -612,7 +563,7 @@ class _Walk:
             ends.append(self.arm(arms, "" if is_default else f"{self.written(node.word)} = ", body))
         if arms:
             self.choose(node, arms)
-        return _joined(ends)
+        return joined(ends)
 
     def on_loop(self, node: For | ArithmeticFor | While, status: Status) -> Status | None:
         if isinstance(node, While):
@@ -653,7 +604,7 @@ class _Walk:
 
     def program(self, shell: Invocation, text: Text, program: Program) -> None:
         with self.within(
-            text=text, uses=StatusUses(program, text.string), process=_Process(), inner=[], returned=None, calls=(),
+            text=text, uses=StatusUses(program, text.string), process=Process(), inner=[], returned=None, calls=(),
             loop=None, tested=False, errexit=self.errexit, last=self.last,
         ):  # fmt: skip
             decisive = self.deciding(self.body(program.statements, GOOD))
