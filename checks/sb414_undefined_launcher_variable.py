@@ -35,9 +35,10 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     set_names,
     similar_variable,
     unset_reads,
+    unusual_names,
 )
 from sbatchlint.analysis.expansion.reads import assigned_names, enclosing_assignment, use_of
-from sbatchlint.bash.trace import VariableRead
+from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.job.once import once
@@ -55,6 +56,7 @@ _OPTIONS = frozenset(
     {"nnodes", "nproc_per_node", "node_rank", "master_addr", "master_port", "rdzv_endpoint", "num_processes"}
     | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
 )
+_SETTING = Regex(r"\s(?:-e|--env)[ =](\w+)=[\"']?$")
 # Names of lists of options: a script that sets others of this kind sets them all itself.
 _OPTIONS_NAME = Regex(r"(?i)(?!EXTRA|ADD|MORE|USER|CUSTOM|OPT|MY)\w+_(?:ARGS?|OPTS?|OPTIONS?|FLAGS?|PARAMS?)")
 
@@ -88,13 +90,14 @@ def check(job: Job) -> Iterator[Finding]:
 def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     """Findings for a read that was clearly meant to have a value."""
     kind = use_of(job, read).kind
-    meant = similar_variable(job, read)
+    meant = similar_variable(job, read) or _of_same_setting(job, read)
     severity = "info" if kind == "print" else "error" if meant is not None and is_list(job, read) else "warning"
     nothing = f"nothing in the script sets {read.name}, so this is empty"
     if meant is not None:
         line = job.line(meant.span.start)
+        unread = " and never read" if similar_variable(job, read) is not None else ""
         yield Finding(
-            read.span, f"{nothing}; did you mean {meant.name}, which is set on line {line} and never read?", severity
+            read.span, f"{nothing}; did you mean {meant.name}, which is set on line {line}{unread}?", severity
         )
     elif kind == "print":
         return
@@ -106,6 +109,17 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         yield Finding(read.span, f"{nothing}; set it, or write `${{{read.name}:?}}` if it is to be given", severity)
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and the options meant here are lost; set it, or remove it", severity)
+
+
+def _of_same_setting(job: Job, read: VariableRead) -> VariableAssignment | None:
+    """The script's own assignment of the variable that an option sets: `-e TOKEN=$HF_TOKEN` where TOKEN is set."""
+    before = job.source.text[max(read.span.start - 80, 0) : read.span.start]
+    match = _SETTING.search(before)
+    if match is None or match[1] == read.name or len(unusual_names(job)) > 1:
+        return None
+    if any(each.name == match[1] and each.span.contains(read.span) for each in job.assignments):
+        return None  # an assignment of the shell itself
+    return next((each for each in job.assignments if each.name == match[1]), None)
 
 
 def _may_be_from_image(read: VariableRead) -> bool:
