@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.continuations import continuations
 from sbatchlint.analysis.directives.invisible_characters import invisible_characters
 from sbatchlint.analysis.directives.near_misses import near_misses
+from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.slurm.lines import DirectiveLine
 from sbatchlint.slurm.model import StopLine
@@ -105,8 +106,8 @@ def _fix(job: Job, lines: list[DirectiveLine]) -> Fix | None:
     repeated = True
     for line in lines:
         settings, accepted = directives.read_line(line)
-        if not accepted or line.dropped is not None:
-            return None
+        if not accepted or line.dropped is not None or EXPANSION.search(job.source.slice(line.span)):
+            return None  # sbatch would refuse it, or take a variable literally
         for setting in settings:
             above = directives.last(setting.name)
             if above is None:

@@ -196,10 +196,14 @@ def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Dia
     old = Counter(each.name for each in before)
     gone = Counter(each.name for each in batch)
     new = Counter(each.name for each in after)
+    taken = {id(each) for each in batch}
     for name, count in gone.items():
         if new[name] > old[name] - count:
-            return "its finding would remain"
-    taken = {id(each) for each in batch}
+            known = {offsets.offset(each.span.start) for each in before if each.name == name and id(each) not in taken}
+            words = {each.source.slice(each.span) for each in batch if each.name == name}
+            others = (each for each in after if each.name == name and each.span.start not in known)
+            if any(each.source.slice(each.span) in words for each in others):
+                return "its finding would remain"  # elsewhere; of other words it is the next of several
     kept_places = _Places(each for each in before if id(each) not in taken)
     places = _Places(after)
     for diagnostic in batch:
