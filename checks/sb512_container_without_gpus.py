@@ -1,4 +1,4 @@
-"""A program uses GPUs in a container that sees none of them.
+r"""A program uses GPUs in a container that sees none of them.
 
 docker and podman do not give a container any GPU without `--gpus`, `--device` or the like; apptainer and singularity
 mount the driver's libraries only with `--nv` (NVIDIA) or `--rocm` (AMD), or where the site's configuration always does
@@ -20,8 +20,9 @@ ConstrainDevices (its numbers are those of the step) and without (the container 
 
 ## Fix
 
-Adds `--nv`: safe where the GPUs are NVIDIA's, as it does nothing without them. `--gpus all` is unsafe: on a shared node
-it is too much. An option after the image is moved before it, which is safe.
+Adds `--nv`: safe where the GPUs are NVIDIA's, as it does nothing without them. `--gpus all` is unsafe; where the job
+has a part of a node, `--gpus "\"device=$SLURM_JOB_GPUS\""` names its own (see SB513). An option after the image is
+moved before it, which is safe.
 
 ## References
 
@@ -34,7 +35,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, runs_script
-from sbatchlint.analysis.containers.gpu_access import NONE, UNKNOWN, gpu_access, runs_on_cpus
+from sbatchlint.analysis.containers.gpu_access import (
+    NONE,
+    UNKNOWN,
+    gpu_access,
+    gpus_of_shared_node,
+    own_gpus,
+    runs_on_cpus,
+)
 from sbatchlint.analysis.containers.slurm_tools import provides_slurm, site_binds_slurm
 from sbatchlint.analysis.editing.options import remove_word
 from sbatchlint.analysis.gpus.gpu_signs import STRONG, gpu_signs
@@ -124,11 +132,14 @@ def _without_gpus(job: Job, ways: list[ContainerStart]) -> Finding | None:
         option = "--device=/dev/kfd --device=/dev/dri"
     else:
         option = "--device nvidia.com/gpu=all" if start.engine == "podman" else "--gpus all"
+        if start.by_daemon and gpus_of_shared_node(job, start) is not None:
+            option = rf'--gpus "\"device={own_gpus(start)}\""'
     if use.words:
         reason = f"but line {job.line(use.span.start)} needs one ({use.words})"
     else:
         reason = "and nothing outside of it uses the job's GPUs"
-    added = start.added(option) if access[0].option is None else None
+    expands = "$" not in option or start.step is None and not job.in_quoted_text(start.place.start)
+    added = start.added(option) if access[0].option is None and expands else None
     return Finding(
         start.place,
         f"the container sees no GPU, {reason}; write `{start.engine} {start.verb} {option}`",

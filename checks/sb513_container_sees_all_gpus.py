@@ -25,13 +25,20 @@ docker run manual, --gpus; https://github.com/NVIDIA/nvidia-docker/issues/1227
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
-from sbatchlint.analysis.containers.gpu_access import ALL, COUNT, NAMED, gpu_access, runs_on_cpus
+from sbatchlint.analysis.containers.gpu_access import (
+    ALL,
+    COUNT,
+    NAMED,
+    gpu_access,
+    gpus_of_shared_node,
+    own_gpus,
+    runs_on_cpus,
+)
 from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.argv import CommandOption
 from sbatchlint.job.gpus import step_gpus
-from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.triggers import Containers
 
 CARD = Card(
@@ -46,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
         kind, option, text = found[0]
         if not start.by_daemon or option is None or any(each.kind not in (ALL, COUNT, NAMED) for each in found):
             continue
-        gpus = _gpus_of_shared_node(job, start)
+        gpus = gpus_of_shared_node(job, start)
         masked = any("CUDA_VISIBLE_DEVICES" in each.container.passed for each in ways)
         if gpus is None or masked or runs_on_cpus(start):
             continue
@@ -59,7 +66,7 @@ def check(job: Job) -> Iterator[Finding]:
         edits = _own_gpus(job, start, option)
         yield Finding(
             option.span,
-            rf'docker gives the container {what}; write `--gpus "\"device={_variable(start)}\""`',
+            rf'docker gives the container {what}; write `--gpus "\"device={own_gpus(start)}\""`',
             fix=Fix("name the job's GPUs", edits) if edits else None,
         )
     for ways in container_starts(job):
@@ -87,34 +94,6 @@ def _loses_mask(job: Job, start: ContainerStart) -> bool:
     names = (prefix + "CUDA_VISIBLE_DEVICES" for prefix in ("", "APPTAINERENV_", "SINGULARITYENV_"))
     inside = (start.invocation, *start.program)
     return not any(name in container.passed or is_set(each, name) for name in names for each in inside)
-
-
-def _gpus_of_shared_node(job: Job, start: ContainerStart) -> int | None:
-    """The number of the job's GPUs on its node, where other jobs may have the rest; None where it may have all."""
-    request = job.request
-    if request.has_option("exclusive") or request.value("mem") == "0" or not request.directives.certain:
-        return None
-    step = start.step
-    if step is not None and any(name in step.options for name in ("exclusive", *GPU_OPTIONS)):
-        return None
-    gpus = request.gpus_per_node()
-    if gpus is None and not request.has_option("nodes"):
-        gpus = request.gpus.total
-        if gpus is None and request.gpus.per_task is not None and request.tasks == 1:
-            gpus = request.gpus.per_task
-    if not gpus:
-        return None
-    if job.site.gpus_per_node is not None:
-        return gpus if gpus < job.site.gpus_per_node else None
-    # Nodes usually have 4 or 8 GPUs; a node with a single GPU has many processors for it.
-    processors = (request.cpus_per_task or 1) * (request.tasks_on_each_node() or 1)
-    return gpus if gpus not in (4, 8, 16) and processors < 48 * gpus else None
-
-
-def _variable(start: ContainerStart) -> str:
-    """The variable with the GPUs of a node: that of the job holds those of the first node."""
-    several = start.step is not None and start.step.several_nodes is not False
-    return "$SLURM_STEP_GPUS" if several else "$SLURM_JOB_GPUS"
 
 
 def _own_gpus(job: Job, start: ContainerStart, option: CommandOption) -> list[Edit]:

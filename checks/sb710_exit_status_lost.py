@@ -463,6 +463,7 @@ def _is_alone(job: Job, run: PipelineRun, work: Invocation, last: Invocation) ->
     if (
         context.conditional
         or context.may_repeat
+        or context.loops
         or context.calls
         or context.shell.depth
         or job.is_embedded

@@ -11,7 +11,9 @@ from sbatchlint.analysis.containers.container_starts import ContainerStart
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import shown_text, text_of
+from sbatchlint.job import Job
 from sbatchlint.job.argv import CommandOption
+from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
@@ -122,3 +124,31 @@ def runs_on_cpus(start: ContainerStart) -> bool:
         for command in start.program
         for sign in gpu_signs(command.argv, inside.get(id(command)))
     )
+
+
+def gpus_of_shared_node(job: Job, start: ContainerStart) -> int | None:
+    """The number of the job's GPUs on its node, where other jobs may have the rest; None where it may have all."""
+    request = job.request
+    if request.has_option("exclusive") or request.value("mem") == "0" or not request.directives.certain:
+        return None
+    step = start.step
+    if step is not None and any(name in step.options for name in ("exclusive", *GPU_OPTIONS)):
+        return None
+    gpus = request.gpus_per_node()
+    if gpus is None and not request.has_option("nodes"):
+        gpus = request.gpus.total
+        if gpus is None and request.gpus.per_task is not None and request.tasks == 1:
+            gpus = request.gpus.per_task
+    if not gpus:
+        return None
+    if job.site.gpus_per_node is not None:
+        return gpus if gpus < job.site.gpus_per_node else None
+    # Nodes usually have 4 or 8 GPUs; a node with a single GPU has many processors for it.
+    processors = (request.cpus_per_task or 1) * (request.tasks_on_each_node() or 1)
+    return gpus if gpus not in (4, 8, 16) and processors < 48 * gpus else None
+
+
+def own_gpus(start: ContainerStart) -> str:
+    """The variable with the numbers of the GPUs on a node: that of the job holds those of its first node."""
+    several = start.step is not None and start.step.several_nodes is not False
+    return "$SLURM_STEP_GPUS" if several else "$SLURM_JOB_GPUS"

@@ -172,6 +172,9 @@ def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
         number = whole(setting.text)
         if number is None or literal_number(job, setting.value_span) is None or number < expected:
             return None
+        if name == "gpus-per-task" and setting.value_line is setting.line and step.nodes is not None:
+            edits.append(Edit(setting.span, f"--gpus-per-node={number}"))  # each rank takes the GPU of its number
+            continue
         edits.append(replacement(directives, setting, str(number // expected)))
         shared.append(resource)
     title = f"ask for {expected} tasks per node"
