@@ -291,7 +291,7 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     read = bool(found.work) and state_reader(job, found.work[0]) is not None
     for end in dead_ends(found):
         if end.message:
-            message = "where this is printed, nothing runs and the job is COMPLETED; write `exit 1` behind it"
+            message = "where this is printed, nothing runs and the job is COMPLETED; write `exit 1` after it"
             severity = "warning" if read and not end.chosen else "info"
             yield Finding(end.span, message, severity, related=[(end.test, "the work runs only in other branches")])
         else:
@@ -307,7 +307,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
     name = f"`{job.source.slice(_word(job, loss))}`"
     many = f" (and {others} more)" if others else ""
-    leave = "`set -e` near the top" if not found.risky else "`|| exit` behind each" if others else "`|| exit` behind it"
+    leave = "`set -e` near the top" if not found.risky else "`|| exit` after each" if others else "`|| exit` after it"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":
@@ -340,7 +340,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     if loss.command.context.parent is not None:
         after = "each" if others else "it"
         begin = f"another command of this shell follows, so {outcome} even if {name}{many} fails"
-        return f"{begin}; write `|| exit` behind {after}", None
+        return f"{begin}; write `|| exit` after {after}", None
     if _cancels_itself(found):
         begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails"
         return f"{begin}; write {leave}", None
@@ -351,7 +351,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         return f"{begin}; write {leave}", None
     last = found.last if not others and not found.decisive else None
     fix = _keep(job, loss, last) if last is not None else None
-    advice = "keep `status=$?` behind it and end with `exit $status`" if fix is not None else f"write {leave}"
+    advice = "keep `status=$?` after it and end with `exit $status`" if fix is not None else f"write {leave}"
     fails = "fails"
     if found.last is not None and id(loss.command) in needed_producers(job):
         fails = f"fails after writing what `{found.last.name}` needs"

@@ -35,7 +35,10 @@ class Reader(NamedTuple):
 
 def state_reader(job: Job, work: Invocation) -> Reader | None:
     """What takes the job for a success though this work failed; None if nothing does that the script shows."""
-    return _of_whole_job(job) or _after(job, work)
+    found = _of_whole_job(job) or _after(job, work)
+    if found is None and names_dependent(job):
+        return Reader("the jobs that depend on it start", None)
+    return found
 
 
 @once
@@ -51,7 +54,7 @@ def _of_whole_job(job: Job) -> Reader | None:
         return Reader(outcome, setting.span if setting is not None else None)
     if request.has_option("requeue"):
         setting = request.setting("requeue")
-        return Reader("the job is COMPLETED and not requeued", setting.span if setting is not None else None)
+        return Reader("the job is COMPLETED, which no site requeues,", setting.span if setting is not None else None)
     for command in job.invocations:
         if command.name == "sbatch" and _depends_on(command, _OWN_IDS):
             return Reader(f"the job of line {job.line(command.span.start)} starts", command.span)
@@ -60,8 +63,6 @@ def _of_whole_job(job: Job) -> Reader | None:
         for command in outer.invocations[submission.command.index + 1 :]:
             if command.name == "sbatch" and _DEPENDENCY.search(" ".join(command.words)):
                 return Reader(f"the job of line {job.line(command.span.start)} starts", command.span)
-    if names_dependent(job):
-        return Reader("the jobs that depend on it start", None)
     return None
 
 
