@@ -283,7 +283,8 @@ def _reasons(job: Job, first: Started, later: Started, group: list[Started], tot
     for version in job.versions.majors:
         one, other = _claim_of(job, first.step, total, version), _claim_of(job, later.step, total, version)
         reasons = None if one is None or other is None else _clash(one, other, total)
-        if reasons and (one_node or _would_fit(job, total, together, counts, version)):
+        fits = one_node or _only_looks(later.step) or _would_fit(job, total, together, counts, version)
+        if reasons and fits:
             releases[version] = reasons
     return releases
 
@@ -329,6 +330,12 @@ def _run_counts(job: Job, group: list[Started], together: list[Started]) -> list
     return counts
 
 
+def _only_looks(step: Step) -> bool:
+    """Whether a step only inspects nodes, which is meant to happen beside the work."""
+    leaves = [each for each in step.program if not each.children]
+    return bool(leaves) and all(has_trait(each.name, "looks") for each in leaves)
+
+
 def _would_fit(job: Job, total: _Resources, together: list[Started], counts: list[int], version: str) -> bool:
     """Whether the job has enough CPUs for what these steps need."""
     cpus = 0
@@ -366,10 +373,13 @@ def _report(
         severity = "warning" if depends_on_test(first.step.invocation) else "error"
     else:
         happens = f"this step waits until that of line {job.line(first.place.start)} has ended"
-    options = _advice(job, total, group, first, later, releases[-1], reasons)
+    looks = _only_looks(later.step)
+    options = [] if looks else _advice(job, total, group, first, later, releases[-1], reasons)
     if options:
         unsure = "whole" in reasons and not total.cpus and job.request.exclusive is None
         advice = f"add `{' '.join(options)}` to each" + (", and CPUs for all to the job" if unsure else "")
+    elif looks:
+        advice = "add `--overlap` to it"
     elif all((each.step.tasks or 0) > 1 for each in (first, later)):
         advice = "give each fewer tasks, and `--exact`, or add `--overlap` to one that may share them"
     else:
