@@ -7,11 +7,11 @@ other.
 
 Advice only: some want to keep just the last run's log. Not reported where the script itself reads or removes the log
 (`rm *.out`), with `--open-mode=append`, and where the log's name contains the job's name, which may come from the
-command line. Arrays have a check of their own (SB702).
+command line. A log that all tasks of an array share has a check of its own (SB702).
 
 ## Fix
 
-Puts `%j` into the name (`$SLURM_JOB_ID` into that of tee). Unsafe: something else may look for the file.
+Puts `%j` into the name (`%A` in an array, `$SLURM_JOB_ID` for tee). Unsafe: something else may look for the file.
 
 ## References
 
@@ -53,13 +53,16 @@ def check(job: Job) -> Iterator[Finding]:
     if not job.directives.settings:
         return
     if job.request.has_option("array"):
+        yield from _logs_of_job(job, array=True)
         return
     found = [*_logs_of_job(job), *(_logs_of_work(job) if job.is_shell else ())]
     if found and not may_be_array(job):  # this reads files, so it comes last
         yield from found
 
 
-def _logs_of_job(job: Job) -> Iterator[Finding]:
+def _logs_of_job(job: Job, array: bool = False) -> Iterator[Finding]:
+    """The finding on logs without an id; of an array on those that differ between its tasks only by their indexes."""
+    own = _OWN - {"a"} if array else _OWN
     if (job.request.value("open-mode") or "").lower().startswith("a"):
         return
     found: list[Setting] = []
@@ -69,17 +72,18 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
         letters = {use.letter for use in patterns.found(path)}
         if "x" in letters and not job.request.has_option("job-name"):
             return  # the name may come from the command line, a different one each time
-        if _OWN & letters or _is_read(job, path):
+        if own & letters or array and "a" not in letters or _is_read(job, path):
             return  # one of the two logs is kept for every run, or these very names are needed
         found.append(setting)
     if not found:
         return
     first = found[0]
-    instead = [_with_job_id(each.text or "") for each in found]
+    instead = [_with_array_id(each.text or "") if array else _with_job_id(each.text or "") for each in found]
     edits = [replacement(job.directives, each, text) for each, text in zip(found, instead, strict=True)]
     yield Finding(
         first.value_span or first.span,
-        f"every run of this job begins `{first.text}` anew, and what the last one wrote is lost; write `{instead[0]}`",
+        f"every run of this {'array' if array else 'job'} begins `{first.text}` anew, and what the last one wrote is "
+        f"lost; write `{instead[0]}`",
         fix=Fix(f"write {instead[0]}", edits, safe=False),
     )
 
@@ -88,6 +92,10 @@ def _with_job_id(path: str) -> str:
     folder, name = posixpath.split(path.replace("\\", ""))
     stem, suffix = posixpath.splitext(name)
     return posixpath.join(folder, f"{stem}{'' if not stem or stem[-1] in '-_.' else '-'}%j{suffix}")
+
+
+def _with_array_id(path: str) -> str:
+    return re.sub(r"(%[0-9]*a)", r"%A_\1", path, count=1)
 
 
 def _is_read(job: Job, path: str) -> bool:
