@@ -45,7 +45,9 @@ def check(job: Job) -> Iterator[Finding]:
             first[read.name] = read
     for name, read in first.items():
         assignment = later[name]
-        if assignment.span.start <= read.span.start or name in guarded_names(job):
+        if assignment.span.start <= read.span.start or assignment.context.calls != read.context.calls:
+            continue
+        if name in guarded_names(job):
             continue
         if _is_made_from(job, assignment, read) or assignment.exported and commands_named(job, "sbatch"):
             continue  # the next job of a chain inherits it
@@ -63,7 +65,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _is_plain(assignment: VariableAssignment) -> bool:
     """Whether the batch shell makes an assignment in any case, once."""
     context = assignment.context
-    if context.phase is not Phase.BATCH or context.parent is not None or context.handler or context.calls:
+    if context.phase is not Phase.BATCH or context.parent is not None or context.handler:
         return False
     return not context.conditional and not context.guards and not context.loops and context.shell.kind == "script"
 
@@ -73,7 +75,7 @@ def _counts(read: VariableRead) -> bool:
     context = read.context
     if context.phase is not Phase.BATCH or context.parent is not None or context.handler or context.loops:
         return False
-    return read.operator not in DEFAULTS and read.operator not in ("length", "prefix") and not context.calls
+    return read.operator not in DEFAULTS and read.operator not in ("length", "prefix")
 
 
 def _is_made_from(job: Job, assignment: VariableAssignment, read: VariableRead) -> bool:

@@ -110,7 +110,7 @@ def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:
         context = assignment.context
         if any(name == INDEX for each in job.invocations for name, _ in each.variables):
             return  # set for one command
-        if context.phase is not Phase.BATCH or context.shell.kind != "script" or context.loops or context.calls:
+        if context.phase is not Phase.BATCH or context.shell.kind != "script" or context.loops:
             continue
         values = [text_of(each.fields[0]) for each in assignment.alternatives if each.fields and len(each.fields) == 1]
         if len(values) == 1 == len(assignment.alternatives) and values[0] is not None and values[0].isdecimal():

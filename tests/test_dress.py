@@ -29,6 +29,7 @@ OTHERWISE = {
     ("SB421", "timeout"): "a pattern is looked for behind names of commands only",
     ("SB422", "timeout"): "prose is looked for at the beginning of a command only",
     ("SB720", "pipeline"): "the status is that of tee, as SB710 says",
+    ("SB721", "pipeline"): "the status is that of tee, which is not dead",
     ("SB802", "timeout"): "the step that others wait for ends",
     ("SB809", "*"): "nobody is asked where the output is a pipe, nor for ever behind timeout",
     ("SB815", "timeout"): "the server ends",

@@ -121,8 +121,8 @@ def test_each_text_of_a_finding_is_redacted(message: str, label: str, content: s
     fix = Fix("write it", [Edit(place, content)])
     check = registry().load(registry().entries[0])
     finding = Finding(place, message, related=[(place, label)], fix=fix)
-    others = [engine._diagnostic(Finding(place, "is x"), Source("ab"), "", check, None)] * 2
-    made = engine._diagnostic(finding, Source("ab"), "", check, None)
+    others = [engine._diagnostic(Finding(place, "is x"), Source("ab"), "", check, "info", False)] * 2
+    made = engine._diagnostic(finding, Source("ab"), "", check, "info", False)
     first, found, last = engine.without_secrets([others[0], made, others[1]])
     assert [first, last] == others
     assert (found.message, found.related[0].label) == (redacted(message), redacted(label))
