@@ -114,6 +114,8 @@ def _steps(job: Job) -> Iterator[Finding]:
 def _finding(job: Job, conflict: Conflict) -> Finding:
     gres, per_node = conflict.setting("gres"), conflict.setting("gpus-per-node")
     at, fix, equal = conflict.settings[-1], None, None
+    if conflict.kind == "gres-twice" and isinstance(gres, Setting) and not _names_gpus(job, gres):
+        return _of_another_resource(job, conflict, gres)
     if len(conflict.settings) == 2 and isinstance(gres, Setting) and isinstance(per_node, Setting):
         at, equal = gres, _ask_for_the_same(job, gres, per_node)
         fix = _without_gres(job, gres, per_node) if equal else None
@@ -135,6 +137,26 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
             severity, message = "warning", f"{message}, unless the command line adds it"
     versions = None if equal is False else conflict.refused or None
     return Finding(at.span, f"{message}; {advice}", severity, related, fix, versions=versions)
+
+
+def _names_gpus(job: Job, gres: Setting) -> bool:
+    try:
+        return bool(_gpus_in(job, gres))
+    except UnknownValue:
+        return True
+
+
+def _of_another_resource(job: Job, conflict: Conflict, gres: Setting) -> Finding:
+    """The finding on a site's own resource whose name only begins with `gpu`, such as memory of GPUs."""
+    shown = named(job, conflict.settings, gres)
+    return Finding(
+        gres.span,
+        f"sbatch refuses {shown} together{job.versions.suffix(conflict.refused)}, as it takes every resource that "
+        "begins with gpu for GPUs; ask for the GPUs with --gpus",
+        "info",
+        [(each.span, "with this") for each in conflict.settings if each is not gres],
+        versions=conflict.refused or None,
+    )
 
 
 def _effect_of_difference(conflict: Conflict, when: str) -> str:
@@ -217,4 +239,9 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH --nodes=2 --gpus=16 --gpus-per-node=8\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-task=1\nsrun ./a.out\n", title="two nodes, so two tasks"),
     Good("#!/bin/bash\n#SBATCH --gpus-per-node=4 --gres=nvme:1\nsrun ./a.out\n", title="no GPUs in --gres"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --gpus-per-node=8 «--gres=gpumem:32G»\nsrun ./a.out\n",
+        severity="info",
+        title="memory of GPUs, which only the newest release takes for GPUs",
+    ),
 ]

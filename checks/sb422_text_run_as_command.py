@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import assigned_names
 from sbatchlint.bash.trace import Invocation, values_of
-from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, text_of
+from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.environment import find
@@ -88,8 +88,20 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if variable is not None:
         quoted, start, what = variable[0], command.span.start + variable.start(), f"the value of {variable[1]} is"
     else:
-        literal = _QUOTED.match(job.source.text, word[0].start - 1) if word[0].expansion is None else None
+        inside = word[0].expansion is None and command.span.contains(span_of(word[:1]))
+        literal = _QUOTED.match(job.source.text, word[0].start - 1) if inside else None
         if literal is None:
+            if written[:1] in ("'", '"') and not command.kind:  # `"$OPTIONS --more"`
+                what = "in quotes this is one word, and bash finds no command of this name"
+                advice = "assign it, or take the quotes away"
+                severity = "warning" if command.context.conditional else "error"
+                yield Finding(command.span, f"{what}; {advice}", severity)
+            return
+        if job.source.text[: literal.start()].rstrip().endswith("||"):
+            goes_on = job.source.text[literal.end() :].lstrip().startswith("||")  # which `echo` would not do
+            advice = "`{ echo …; exit 1; }`, as `echo` succeeds" if goes_on else "`echo` before it"
+            message = f"bash runs this text as a command, and does not find it; write {advice}"
+            yield Finding(Span(literal.start(), literal.end()), message, "warning")
             return
         quoted, start, what = literal[0], literal.start(), "the command line is"
     place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "take the quotes away"
@@ -193,6 +205,32 @@ CASES = [
         srun ./a.out ${OUT}
         """,
         title="variables as make writes them",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        cmake --version || «"CMake is not found. Load it first."» || exit 3
+        cmake --build build
+        """,
+        severity="warning",
+        title="a message without echo",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        OPTIONS="--unique 254 --multi 100"
+        while getopts cd option; do
+            case $option in
+                c) OPTIONS="$OPTIONS --chimeric 1" ;;
+                d) «"$OPTIONS --passes 2"» ;;
+            esac
+        done
+        ./align $OPTIONS
+        """,
+        severity="warning",
+        title="an assignment without its name",
     ),
     Good(
         """\

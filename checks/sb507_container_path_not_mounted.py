@@ -61,6 +61,7 @@ STORAGE = Regex(
 )
 HOST_FOLDERS = SHARED_VARIABLES | {"PWD", "HOME", "OLDPWD"}
 IN_IMAGES = Regex(r"/(?:workspace|opt|app|code)(?:/|$)")
+_A_HOME = Regex(r"(?:/\w+)*/(?:homes?|users?|u)\d*/\w")
 HOME = Regex(r"\$\{HOME\}/|/home/\w")
 
 
@@ -287,6 +288,8 @@ class _Host:
 
 def _is_mounted_by_site(container: Container, sides: _Sides) -> bool:
     """Whether the site may also mount the source of a mount under its own name."""
+    if container.kind == "apptainer" and container.home_mounted is not False and _A_HOME.match(sides.source):
+        return True  # apptainer mounts the home folder itself
     return container.kind == "shifter" or container.kind == "apptainer" and sides.source.startswith(("$", "."))
 
 
@@ -452,5 +455,22 @@ CASES = [
         srun docker run --rm $MOUNTS trainer python train.py --data=/lustre/team/data
         """,
         title="mounted, in the image, or not known",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        apptainer exec --bind /home/ada:/home/studio studio.sif serve --key=/home/ada/studio/key
+        apptainer exec --bind /nfs/users/ada:/data studio.sif serve --key=/nfs/users/ada/studio/key
+        """,
+        title="a home folder, which apptainer mounts by itself",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        apptainer exec --no-home --bind /home/ada:/home/studio studio.sif serve --key=«/home/ada/studio/key»
+        """,
+        title="but not here",
     ),
 ]
