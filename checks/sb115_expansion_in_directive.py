@@ -124,7 +124,7 @@ def _effect(name: str, text: str) -> str:
     if name in LOGS:
         return " and uses it literally in the path"
     if name == "chdir":
-        return ", and the job runs in /tmp instead"
+        return ", and the job runs in /tmp, or fails at once"
     return f", and --{name} gets {text} literally"
 
 

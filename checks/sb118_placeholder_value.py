@@ -83,7 +83,7 @@ CONSEQUENCES = {
     **dict.fromkeys(("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), REFUSED),
     "account": "Slurm refuses the job wherever accounts are checked",
     "qos": "Slurm refuses the job wherever a QOS is checked",
-    "chdir": "the job runs in /tmp instead",
+    "chdir": "the job runs in /tmp, or fails at once",
     "mail-user": "mails go nowhere, or to a stranger",
 }
 WANTED = {

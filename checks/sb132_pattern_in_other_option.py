@@ -27,7 +27,7 @@ CARD = Card(
 _PATTERN = Regex(r"%[0-9]*[AJNajnstux](?![A-Za-z0-9%])")
 _HAPPENS = {
     "mail-user": ("mail goes to an address with just this in it", "warning"),
-    "chdir": ("the folder with just this in its name does not exist, and the job runs in /tmp", "error"),
+    "chdir": ("the folder with just this in its name does not exist, and the job runs in /tmp, or fails", "error"),
     "job-name": ("the job has just this in its name", "info"),
 }
 

@@ -32,6 +32,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.paths import under
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
+from sbatchlint.slurm.versions import is_before
 from sbatchlint.source import lookups
 from sbatchlint.triggers import Options
 
@@ -61,23 +62,34 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
     folder = posixpath.normpath(path)
     if job.outer is not None or folder in (".", "/") or not set(folder) - set("./") or _holds_script(job, folder):
         return
+    if _failing(job) == ():
+        return  # Slurm makes it for the log
     maker = next((each for each in job.invocations if each.name == "mkdir" and _makes(operands(each), folder)), None)
     if maker is not None and not maker.context.handler:
         if may_be_made_beside(job, folder) if folder.startswith("/") else _may_exist(job, folder):
             return
+        old = _failing(job)
+        without = "Slurm has gone to /tmp before the script begins" if old is None else "the job fails at once"
         yield Finding(
             span,
-            f"line {job.line(maker.span.start)} makes `{folder}` too late: without it "
-            "Slurm has gone to /tmp before the script begins; run mkdir before sbatch",
+            f"line {job.line(maker.span.start)} makes `{folder}` too late: without it {without}"
+            f"{job.versions.suffix(old)}; run mkdir before sbatch",
             "warning",
             related=[(maker.span, "runs after that")],
+            versions=old,
         )
     elif not folder.startswith("/") and project_folders(job) and not _may_exist(job, folder):
-        yield Finding(
-            span,
-            f"without `{folder}` the job does not fail, but runs in /tmp; run `mkdir -p {folder}` before sbatch",
-            "info",
-        )
+        old = _failing(job)
+        effect = "does not fail, but runs in /tmp" if old is None else f"fails at once{job.versions.suffix(old)}"
+        message = f"without `{folder}` the job {effect}; run `mkdir -p {folder}` before sbatch"
+        yield Finding(span, message, "info", versions=old)
+
+
+def _failing(job: Job) -> tuple[str, ...] | None:
+    """The releases in which the job fails, as its log would be in the folder; None where its log is elsewhere."""
+    if (job.request.value("output") or "").startswith("/"):
+        return None
+    return tuple(version for version in job.versions.majors if is_before(version, "23.02"))
 
 
 def _holds_script(job: Job, folder: str) -> bool:
@@ -106,12 +118,22 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
-        #SBATCH --chdir=«/scratch/ada/run1»
+        #SBATCH --chdir=«/scratch/ada/run1» --output=/scratch/ada/logs/%j.out
         mkdir -p /scratch/ada/run1
         srun ./a.out
         """,
         severity="warning",
         title="made too late",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --chdir=«/scratch/ada/run1»
+        mkdir -p /scratch/ada/run1
+        srun ./a.out
+        """,
+        severity="info",
+        title="the log would be in it: before 23.02 the job fails, later Slurm makes the folder",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH -D «run1»\nsrun ./a.out\n",
@@ -121,5 +143,10 @@ CASES = [
     ),
     Good("#!/bin/bash\n#SBATCH --chdir=run1\nsrun ./a.out\n", files={"run1/input.txt": "1\n"}),
     Good("#!/bin/bash\n#SBATCH --chdir=/scratch/ada/run1\nsrun ./a.out\n", title="who knows"),
+    Good(
+        "#!/bin/bash\n#SBATCH --chdir=/scratch/run1\nmkdir -p /scratch/run1\nsrun ./a.out\n",
+        settings={"slurm-version": "23.11"},
+        title="Slurm makes it for the log",
+    ),
     Good("#!/bin/bash\n#SBATCH --time=5\nmkdir -p run1 && cd run1\nsrun ./a.out\n", title="in the script"),
 ]
