@@ -24,7 +24,7 @@ from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.programs import commands_with_option
+from sbatchlint.job.programs import commands_of, commands_with_option
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -41,6 +41,15 @@ OPTION = Regex(
     r"|num[-_]proc|nproc|n[-_]?cpus?|cpus|n[-_]?cores?|cores|ncores)"
 )
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS")
+_JOINED = Regex(r"-[A-Za-z@][0-9]{1,5}")
+# The options of programs that write their number of threads in a way of their own.
+_OWN_OPTIONS = {
+    "bwa": "-t", "bwa-mem2": "-t", "minimap2": "-t", "samtools": "-@", "bowtie": "-p", "bowtie2": "-p", "hisat2": "-p",
+    "STAR": "--runThreadN", "salmon": "-p", "kallisto": "-t", "featureCounts": "-T", "fastqc": "-t", "fastp": "-w",
+    "cutadapt": "-j", "trim_galore": "-j", "megahit": "-t", "spades.py": "-t", "flye": "-t", "hmmsearch": "--cpu",
+    "hmmscan": "--cpu", "mafft": "--thread", "iqtree": "-T", "iqtree2": "-T", "raxmlHPC-PTHREADS": "-T", "cd-hit": "-T",
+    "make": "-j", "gmake": "-j", "ninja": "-j", "pigz": "-p", "pbzip2": "-p", "xz": "-T",
+}  # fmt: skip
 # Programs whose workers are jobs, nodes or server processes, and programs that pass CPU counts to others.
 ELSEWHERE = Regex(
     r"ray|dask\S*|snakemake|nextflow|cromwell|srun|sbatch|salloc|mpirun|mpiexec|prun|gunicorn|uvicorn|docker|podman"
@@ -59,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
     if request.has_any_option(UNCLEAR) or request.foreign_settings():
         return
     by_variable = request.has_option("cpus-per-task") or any("cpus-per-task" in step.options for step in job.steps)
-    commands = job.invocations if by_variable else commands_with_option(job, _is_option)
+    commands = job.invocations if by_variable else _with_options(job)
     for command in commands:
         step = enclosing_step(command.context)
         if command.children or command.context.captured or not command.argv or step is None and command.kind == "mpi":
@@ -112,6 +121,13 @@ def _counts_others(command: Invocation) -> bool:
     return any(ELSEWHERE.fullmatch(word) for word in words)
 
 
+def _with_options(job: Job) -> list[Invocation]:
+    """The commands with an option that counts threads."""
+    found = {each.index: each for each in commands_with_option(job, _is_option)}
+    found.update((each.index, each) for each in commands_of(job, _OWN_OPTIONS.__contains__))
+    return [found[index] for index in sorted(found)]
+
+
 @lru_cache(maxsize=4096)  # the same options occur again and again
 def _is_option(word: str) -> bool:
     """Whether a word, with a value or without, is an option that counts threads or workers."""
@@ -123,7 +139,12 @@ def _thread_setting(
 ) -> Iterator[tuple[str, Span, int, bool]]:
     """The CPUs that a command is set to use: the words, their place, the number, and whether it is the job's own."""
     argv, written = command.argv, command.words
-    for at in [at for at, is_option in enumerate(map(_is_option, written)) if is_option]:
+    own = _OWN_OPTIONS.get(command.name or "")
+    joined = [(at, word) for at, word in enumerate(written) if own and len(own) == 2 and _JOINED.fullmatch(word)]
+    for at, word in joined:
+        if word.startswith(str(own)) and argv[at][0].expansion is None:
+            yield word, span_of(argv[at]), parse_integer(word[2:]), False
+    for at in [at for at, word in enumerate(written) if word == own or _is_option(word)]:
         field, (option, equals, _) = argv[at], written[at].partition("=")
         value: Pieces = () if at + 1 >= len(argv) else argv[at + 1]
         if equals:
