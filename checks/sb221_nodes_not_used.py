@@ -1,0 +1,97 @@
+"""The job has several nodes, and everything in it runs on the first one.
+
+The batch script runs on the first node of the job. Other nodes take part only if something starts work there: srun,
+mpirun, a launcher that knows them, ssh. `#SBATCH --nodes=4` above a plain `python train.py` pays for four nodes, waits
+for four, and uses one.
+
+Nothing is reported where the script runs a program that may start others itself: one that is not Python, R, Julia or
+MATLAB, one that this project has and that speaks of Slurm, MPI or a cluster.
+
+## Fix
+
+None: `--nodes=1`, or srun before the program, if that can use several nodes.
+
+## References
+
+sbatch(1), DESCRIPTION: "runs a single copy of the batch script on the first node"
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.launchers import is_python, python_of
+from sbatchlint.job.python.program import python_program
+from sbatchlint.programs import has_trait
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB221", "nodes-not-used", severity="warning", fix="never", since="0.1.0", when=Options("nodes"), batch=True,
+    certain=True, homogeneous=True, whole_script=True, seen="sbatch(1)",
+)  # fmt: skip
+
+_SINGLE = frozenset({"Rscript", "R", "matlab", "julia", "octave"})
+# Words with which a program may be told of other nodes, and names of programs that start work there.
+_SPREADING = Regex(
+    r"(?i)mpi|slurm|submitit|dask|\bray\b|spark|horovod|cluster|distributed|deepspeed|hosts?file|nodes?\b|nnodes|machines?"
+    r"|workers|addprocs|parallel|joblib|snakemake|nextflow|parsl|torchrun|accelerate|executor|launcher|num[-_]nodes|master"
+)
+
+
+def check(job: Job) -> Iterator[Finding]:
+    nodes = job.request.exact_nodes()
+    setting = job.request.setting("nodes")
+    if nodes is None or nodes < 2 or setting is None or job.steps or job.phase is not Phase.BATCH:
+        return
+    if job.program.errors or job.request.has_option("array") or _SPREADING.search(_words(job)):
+        return
+    works: list[Invocation] = []
+    for command in job.invocations:
+        if has_trait(command.name, "spreads", "mpi", "remote", "slurm") and command.name not in ("scontrol", "sbatch"):
+            return
+        if command.children or weight(job, command) is Weight.NONE:
+            continue
+        if not is_python(command.argv[0]) and command.name not in _SINGLE:
+            return
+        program = python_program(job, command) if is_python(command.argv[0]) else None
+        python = python_of(command) if is_python(command.argv[0]) else None
+        if python is not None and python.kind not in ("script", "module"):
+            return
+        if program is not None and program.mentions("mpi4py", "slurm", "SLURM", "dask", "ray", "submitit", "horovod"):
+            return
+        works.append(command)
+    if works and not any(job.launcher_of(each) is not None for each in works):
+        first = works[0]
+        yield Finding(
+            setting.span,
+            f"nothing in the script starts work on other nodes than the first: `{first.name}` on line "
+            f"{job.line(first.span.start)} leaves {nodes - 1} of {nodes} nodes idle, unless it starts work there itself; "
+            "write --nodes=1, or start it with srun",
+            related=[(first.name_span, "runs on the first node")],
+        )
+
+
+def _words(job: Job) -> str:
+    """The words of the commands that work, and the variables that the script sets."""
+    names = [f"{each.name} {job.source.slice(each.span)}" for each in job.assignments]
+    return "\n".join([*names, *(" ".join(each.words) for each in job.invocations if each.name != "echo")])
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--nodes=4»
+        #SBATCH --ntasks-per-node=1
+        module load python
+        python train.py --epochs 10
+        """
+    ),
+    Bad("#!/bin/bash\n#SBATCH «-N 2»\n#SBATCH --time=10:00\nRscript model.R data.csv\n", title="R"),
+    Good("#!/bin/bash\n#SBATCH --nodes=4\nsrun python train.py\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=4\npython train.py --num_nodes 4\n", title="it is told of the nodes"),
+    Good("#!/bin/bash\n#SBATCH --nodes=4\n./run.sh train.py\n", title="a script that may start steps"),
+]
