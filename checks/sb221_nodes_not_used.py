@@ -68,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             setting.span,
             f"nothing in the script starts work on other nodes than the first: `{first.name}` on line "
-            f"{job.line(first.span.start)} leaves {nodes - 1} of {nodes} nodes idle, unless it starts work there itself; "
+            f"{job.line(first.span.start)} leaves {nodes - 1} of {nodes} nodes idle, unless it starts work there; "
             "write --nodes=1, or start it with srun",
             related=[(first.name_span, "runs on the first node")],
         )
