@@ -32,7 +32,12 @@ def command_lines(job: Job) -> tuple[Directives, ...]:
 
 
 def _are_alike(group: tuple[Directives, ...]) -> bool:
-    return len({tuple([each.name for each in read.settings]) for read in group}) == 1
+    """Whether command lines have the same options, known or not."""
+    shapes = {
+        (*(each.name for each in read.settings), *(f"{each.kind} {each.span.start}" for each in read.problems))
+        for read in group
+    }
+    return len(shapes) == 1
 
 
 def option_blocks(job: Job) -> tuple[Directives, ...]:
