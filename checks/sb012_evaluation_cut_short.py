@@ -9,6 +9,8 @@ there are not found. No real script that we know of is that large.
 A word with several possible values is followed in each of them, six for a variable and twelve for a command. Beyond
 that each `${X:-d}` counts by its default, and then a word becomes unknown; it is said where a launcher loses words.
 
+The commands of csh, tcsh and fish are not followed at all; those of zsh are where bash reads them alike.
+
 A warning where statements or options were left out; where only a value was not followed to its end, or a file not read,
 it is advice, which is always shown and does not fail the run.
 
@@ -23,6 +25,7 @@ docs/performance.md
 
 from collections.abc import Iterator
 
+from sbatchlint.bash.state import ZSH
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
 CARD = Card(
@@ -38,11 +41,19 @@ MESSAGES = {
     "files": "this file is not read: the script already leads to as many as sbatchlint reads",
 }
 
+# Shells with another grammar, and the one that is read like bash where it reads alike.
+_OTHER_SHELLS = frozenset({"csh", "tcsh", "fish", "rc", ZSH})
+
 
 def check(job: Job) -> Iterator[Finding]:
     for kind, span in job.limits.met.values():
         yield Finding(span, MESSAGES[kind], "warning" if kind in ("work", "options") else "info")
-    names = {assignment.name for assignment in job.assignments} if job.launches else set()
+    shell = job.interpreter_line[0]
+    if not job.is_shell and job.directives.lines and shell in _OTHER_SHELLS:
+        end = max(len(job.text.string.partition("\n")[0]), 1)
+        message = f"sbatchlint does not follow the commands of this {shell}: only the directives are judged"
+        yield Finding(job.span(0, end), message, "info")
+    names = {assignment.name for assignment in job.assignments} if job.launches and shell != ZSH else set()
     for launch in job.launches:
         launcher = launch.launcher
         pieces = [] if launcher.certain else [piece for word in launcher.argv for piece in word if piece.open]

@@ -49,3 +49,21 @@ def test_a_word_of_a_command_becomes_unknown_for_itself() -> None:
     other = CASE.replace("X=", "Y=").replace("$1", "$2")
     found = words(CASE + other + "run a --x=$X --y=$Y b\n")
     assert all(each.startswith("run a --x=") and each.endswith(" --y=? b") for each in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("X='a b'; run $X c", ["run a b c"]),
+        ("X=(a b); run $X c", ["run ? c"]),
+        ("X=(a b); run ${X[1]} c", ["run ? c"]),
+        ("X=(a b); run ${X[@]} c", ["run a b c"]),
+        ("X=/a/b.c; run ${X:t} c", ["run ? c"]),
+    ],
+)
+def test_what_zsh_reads_otherwise(line: str, expected: list[str]) -> None:
+    job = Job.from_source(Source(f"#!/bin/zsh\n#SBATCH -n1\n{line}\n", "job.sbatch"), Site())
+    found = [each for each in job.invocations if each.name == "run"]
+    assert [" ".join(map(shown_text, each.argv)).replace("\ue000", "?") for each in found] == expected
+    if line.startswith("X='a b'"):
+        assert len(found[0].argv) == 3

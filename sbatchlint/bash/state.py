@@ -30,6 +30,8 @@ from sbatchlint.source.regex import Regex
 NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
 # References to references are followed this far.
 MOST_REFERENCES = 8
+# The shell that is read like bash, but that splits no values into words, and counts elements of arrays from 1.
+ZSH = "zsh"
 # The kind of the keys of guards that stand for the iterations of a loop.
 LOOP = "loop"
 # Letters of `declare` that do not change what is assigned.

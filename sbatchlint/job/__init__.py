@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.interpreter.programs import shell_flags
-from sbatchlint.bash.state import State
+from sbatchlint.bash.state import ZSH, State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Program
 from sbatchlint.bash.syntax.walk import quoted_ranges, release
@@ -37,7 +37,7 @@ __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 SBATCH_OPTIONS = "--sbatch-options"
 DEEPEST = 3  # how deep jobs that jobs submit are followed
 MOST_LAUNCHES = 500  # a launcher takes as long to check as ten other commands
-EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh"})
+EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh", ZSH})
 
 
 class Job:
@@ -88,7 +88,7 @@ class Job:
         self.is_shell = shell and self.interpreter_line[0] in EVALUATED_SHELLS
         self.phase = Phase.BATCH if self._is_batch() else Phase.SUBMIT
         self.program: Program = parse(string.string) if self.is_shell else Program((), ())
-        if self.program.errors and self.interpreter_line[0] == "ksh":  # its grammar is another than bash's
+        if self.program.errors and self.interpreter_line[0] in ("ksh", ZSH):  # their grammars are others than bash's
             self.is_shell, self.program = False, Program((), ())
         self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source))
         interpreter = ScriptInterpreter(hooks)
@@ -129,6 +129,8 @@ class Job:
         command = None if submission is None or not submission.alone else submission.command
         if command is not None and (self.request.value("export") or "ALL").startswith("ALL"):
             state.variables = command.state.child().variables
+        if self.interpreter_line[0] == ZSH:
+            state.options[ZSH] = True
         for flag in shell_flags(tuple(_words(self.interpreter_line[1])), 9):
             state.options[flag] = True
         return state

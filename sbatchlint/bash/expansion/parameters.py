@@ -10,7 +10,7 @@ from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements
 from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.expansion.words import Expander
-from sbatchlint.bash.state import NAME
+from sbatchlint.bash.state import NAME, ZSH
 from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.values import Piece, expansions, flattened, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variable, Variables, merge_guards
@@ -43,7 +43,7 @@ def expand_parameter(expander: Expander, part: Parameter, scope: Scope, split: b
 class ParameterExpansion:
     """The expansion of one parameter. `splitting`: whether its value is split into fields."""
 
-    __slots__ = ("environment", "expander", "part", "scope", "span", "split", "splitting")
+    __slots__ = ("environment", "expander", "is_zsh", "part", "scope", "span", "split", "splitting")
 
     def __init__(self, expander: Expander, part: Parameter, scope: Scope, split: bool) -> None:
         self.expander = expander
@@ -53,6 +53,7 @@ class ParameterExpansion:
         self.span = scope.span(part)
         self.split = split
         self.splitting = split and not part.quoted
+        self.is_zsh = scope.state.option(ZSH)
 
     def choices(self) -> list[Choice]:
         operator = self.part.operator
@@ -73,7 +74,9 @@ class ParameterExpansion:
                 self._assign_default(subject, results)
             return results
         changed = values
-        if operator == ":":
+        if operator == ":" and self.is_zsh:
+            changed = [(self._unknown(subject.name, is_open=not self.part.quoted), guards) for _, guards in values]
+        elif operator == ":":
             changed = [
                 (substring(self.expander, fields, subject.several, self.part, self.scope, self.span), guards)
                 for fields, guards in values
@@ -111,7 +114,8 @@ class ParameterExpansion:
     def _segments(self, fields: Fields, subject: Subject) -> Segments:
         if not subject.several:
             pieces = fields[0] if fields else ()
-            return segments_of(pieces, self.splitting) if pieces or self.splitting else self._empty()
+            splitting = self.splitting and not (self.is_zsh and text_of(pieces) is not None)
+            return segments_of(pieces, splitting) if pieces or self.splitting else self._empty()
         between: Segment | None = BREAK
         if subject.star and not self.splitting or not self.split:
             space: str | None = " "
@@ -177,9 +181,12 @@ class ParameterExpansion:
             return [(special, NO_GUARDS)]
         if self.part.operator not in ("indirect", "prefix"):
             self._record(self.part.name, self.part.operator)
+        found = self.scope.state.variables.get(subject.name)
+        if self.is_zsh and not subject.several and found is not None and found.array:
+            # all elements without a subscript, and others than in bash with one
+            return [(self._unknown(subject.name, is_open=not self.part.quoted), NO_GUARDS)]
         if not subject.several:
             return elements(self.environment, subject.name, subject.element, self.scope, self.span)
-        found = self.scope.state.variables.get(subject.name)
         results: list[ValueChoice] = []
         for alternative in alternatives(self.environment, subject.name, found, self.scope, self.span):
             fields = alternative.fields or ()

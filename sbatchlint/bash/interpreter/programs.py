@@ -8,7 +8,7 @@ from sbatchlint.bash.expansion.printing import echo_output, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.limits import WORK_OF
-from sbatchlint.bash.state import State
+from sbatchlint.bash.state import ZSH, State
 from sbatchlint.bash.trace import Invocation, Redirection, Spawn, Submission
 from sbatchlint.bash.values import (
     Expansion,
@@ -354,6 +354,8 @@ def _run_text(
     inner.state.positional = tuple(arguments)
     if kind.endswith(" -c"):
         inner.state.zero = _named(invocation.argv[: len(invocation.argv) - len(arguments)], text)
+    if invocation.name == ZSH:
+        inner.state.set_option(ZSH, True)
     for flag in shell_flags(invocation.argv, len(invocation.argv) if kind == "stdin" else 6):
         inner.state.set_option(flag, True)
     interpreter.program(text, Scope(inner.state, text, inner.context))
