@@ -42,7 +42,7 @@ MESSAGES = {
 }
 
 # Shells with another grammar, and the one that is read like bash where it reads alike.
-_OTHER_SHELLS = frozenset({"csh", "tcsh", "fish", "rc", ZSH})
+_OTHER_SHELLS = frozenset({"csh", "tcsh", "fish", "rc", "ksh", ZSH})
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -8,7 +8,7 @@
 srun reads what it inherits as options, too. `srun --ntasks-per-gpu=1` fails in a job with `--ntasks-per-node`, because
 of SLURM_NTASKS_PER_NODE; each srun fails in a job with `--mem` whose script exports SLURM_MEM_PER_CPU; and from 23.11
 to 24.11 no srun starts in a job with `--ntasks-per-gpu` and `--cpus-per-task`, which sbatch exports as
-SLURM_TRES_PER_TASK.
+SLURM_TRES_PER_TASK; that is a warning.
 
 ## Fix
 
@@ -18,7 +18,7 @@ srun …`.
 ## References
 
 `_opt_verify()` in src/srun/opt.c and `validate_options_salloc_sbatch_srun()` in src/common/slurm_opt.c, Slurm 22.05 to
-26.05; live runs of 22.05
+26.05; live runs of 22.05; ticket 17913, "TRES_PER_TASK and NTASKS_PER_GPUS are not always incompatible"
 """
 
 from collections.abc import Iterator
@@ -95,6 +95,7 @@ def _of_job(job: Job, step: Step) -> Finding | None:
         step.place,
         f"no srun starts in a job with {options}{when}: it takes {OF_JOB.inherited} for a request for GPUs; write `env "
         f"-u {OF_JOB.inherited} srun`",
+        "warning",
         related=[(each.span, "of the job") for each in settings if each is not None],
         versions=versions,
     )
@@ -140,6 +141,7 @@ CASES = [
         «srun» ./a.out
         """,
         title="from 23.11 to 24.11",
+        severity="warning",
     ),
     Bad(
         """\

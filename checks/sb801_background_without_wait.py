@@ -33,6 +33,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.programs import programs
+from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.bash.syntax.tree import Background, Heredoc, Statement, Unparsed
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Shell, Spawn
@@ -64,6 +65,8 @@ _BOUNDED = Regex(
 _ENDLESS = Regex(r"while\s+(?:true|:|\[+\s*1|\(\(\s*1\s*\)\))|until\s+false|for\s*\(\(\s*;|for\s*\(\([^;]*;\s*;")
 _TEST = Regex(r"!|\[|test\b|\(\(")
 _POLLING = Regex(r"while|until")
+# A loop until a server answers.
+_READINESS = Regex(r"(?:until|while\s+!)\s+(?:curl|wget|nc|nvidia-smi|grep)\b|(?:until|while\s+!)\s+\S*/dev/tcp/")
 # Commands that feed a loop and may never end.
 _FEEDS = frozenset({"inotifywait", "tail", "watch", "dmesg", "journalctl", "nc", "ssh"})
 
@@ -164,6 +167,7 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
     inside, own = {id(each) for each in commands}, set(home.enclosing_shells())
     elsewhere = race = None
     same = set(filter(None, map(_program, works)))
+    serves = any(server_name(each) is not None for each in works)
     for command in job.invocations[0 if tests else first.index : until]:
         if id(command) in inside or command.context.handler or root not in command.context.shell.enclosing_shells():
             continue
@@ -176,7 +180,10 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
         elif _is_in_background(command, own):
             pass  # does not keep the script from ending, unless something awaits it
         elif command.name != "wait":
-            polls = any(_POLLING.match(job.source.slice(loop)) for loop in command.context.loops if loop not in loops)
+            around = [job.source.slice(loop) for loop in command.context.loops if loop not in loops]
+            polls = any(_POLLING.match(text) and not (serves and _READINESS.match(text)) for text in around)
+            if around and not polls and serves and any(map(_READINESS.match, around)):
+                continue  # that the server answers does not keep the script from ending
             if not polls and race is None and command.context.shell is home and _program(command) in same:
                 race = command
             elif polls or not _is_quick(command, loops) and not (race is not None and race in command.ancestors()):
@@ -377,6 +384,8 @@ def _message(job: Job, group: list[Abandoned], place: Span) -> str:
         return f"{begin}; {advice.get(kind, 'write `wait` in the shell that starts it')}"
     if lost.race is not None:
         return f"{begin} when line {job.line(lost.race.span.start)} has ended; write `wait` at the end"
+    if server_name(lost.work) is not None:
+        return f"{begin}; start what uses it after this, or write `wait` at the end"
     statement = _statement(job, lost)
     if _has_others(job, group):
         alone = len(group) == 1 and isinstance(statement, Background)
@@ -427,6 +436,8 @@ def _fix(job: Job, group: list[Abandoned]) -> Fix | None:
     last, source = group[-1], job.source.own
     if last.home.parent is not None or last.race is not None or job.is_embedded:
         return None
+    if any(server_name(each.work) is not None for each in group):
+        return None  # what waits for the server may come after it
     if is_templated(source.text) or _has_others(job, group):
         return None
     statement = _statement(job, last)

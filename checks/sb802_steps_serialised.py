@@ -3,10 +3,10 @@
 What a step claims is its alone, and another step that needs some of it waits: `step creation temporarily disabled,
 retrying (Requested nodes are busy)`, in the log of the job. By default a step claims all CPUs of the job on each of its
 nodes, however few tasks it starts; with `--exact` or its own `--cpus-per-task` only those of its tasks. A step also
-claims the job's memory and GPUs on its nodes, unless its srun asks for less. So `srun -n1 ./a & srun -n1 ./b &`
-runs one after the other, and takes twice the time; after a monitor or a server in the background, which does not end,
-the next step never begins. From 23.11 on the job's own `--cpus-per-task` also has the effect of `--exact`, from 22.05
-to 23.02 it does not.
+claims the job's memory and GPUs on its nodes, unless its srun asks for less. So `srun -n1 ./a & srun -n1 ./b &` runs
+one after the other, and takes twice the time; after a monitor or a server in the background, which does not end, the
+next step never begins; nor does one on all nodes beside a server on one of them. From 23.11 on the job's own
+`--cpus-per-task` also has the effect of `--exact`, from 22.05 to 23.02 it does not.
 
 `--overlap` lets a step share everything with others: right for a monitor, wrong for two programs that compute.
 
@@ -34,6 +34,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.background import enclosing_loops, is_started_again
 from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.values import Phase, shown_text, text_of
@@ -67,7 +68,7 @@ _JOBS = Regex(r"(?:^|\s)(?:-j|-P|--jobs|--max-procs)[= ]?(\S+)")
 # Programs that run until they are stopped.
 _ENDLESS = Regex(
     r"nvidia-smi (?:dmon|pmon|.*(?:-l\b|-lms\b|--loop))|dcgmi dmon|tail (?:-\w*[fF]|--follow)|watch |sleep inf|nvtop"
-    r"|top -b(?!.*-n)|(?:vmstat|iostat|mpstat|sar) \d+$|ray start .*--block|htop"
+    r"|top -b(?!.*-n)|(?:vmstat|iostat|mpstat|sar) \d+$|htop"
 )
 _ENDLESS_LOOP = Regex(r"while\s+(?:true|:)\b|until\s+false\b")
 _NODE_LIST = Regex(r"(?:-w|--nodelist)(?:=|\s*)([^\s;&|]+)")
@@ -276,6 +277,8 @@ def _reasons(job: Job, first: Started, later: Started, group: list[Started], tot
     if not same and merge_guards(first.step.invocation.guards, later.step.invocation.guards) is None:
         return {}
     one_node, together = _is_one_node(job, total, first, later), group[: group.index(later) + 1]
+    # what never ends keeps its part of some node, and the other step needs each of the nodes
+    one_node = one_node or not same and _covers_job(later.step, total) and _never_ends(job, first.step)
     counts = _run_counts(job, group, together) if total.nodes > 1 and not one_node else []
     if not one_node and sum(number * (each.step.nodes or 0) for number, each in zip(counts, together)) <= total.nodes:
         return {}  # each has a node of its own
@@ -287,6 +290,11 @@ def _reasons(job: Job, first: Started, later: Started, group: list[Started], tot
         if reasons and fits:
             releases[version] = reasons
     return releases
+
+
+def _covers_job(step: Step, total: _Resources) -> bool:
+    """Whether a step runs on all nodes of the job."""
+    return total.nodes > 1 and step.nodes == total.nodes and _OF_OTHER_NODES.isdisjoint(step.options)
 
 
 def _is_one_node(job: Job, total: _Resources, first: Started, later: Started) -> bool:
@@ -374,12 +382,15 @@ def _report(
     else:
         happens = f"this step waits until that of line {job.line(first.place.start)} has ended"
     looks = _only_looks(later.step)
-    options = [] if looks else _advice(job, total, group, first, later, releases[-1], reasons)
+    beside = first.step is not later.step and _covers_job(later.step, total) and _never_ends(job, first.step)
+    options = [] if looks or beside else _advice(job, total, group, first, later, releases[-1], reasons)
     if options:
         unsure = "whole" in reasons and not total.cpus and job.request.exclusive is None
         advice = f"add `{' '.join(options)}` to each" + (", and CPUs for all to the job" if unsure else "")
     elif looks:
         advice = "add `--overlap` to it"
+    elif beside:
+        advice = "add `--overlap`, or leave out the node of the other by `--exclude`"
     elif all((each.step.tasks or 0) > 1 for each in (first, later)):
         advice = "give each fewer tasks, and `--exact`, or add `--overlap` to one that may share them"
     else:
@@ -397,9 +408,9 @@ def _report(
 
 
 def _never_ends(job: Job, step: Step) -> bool:
-    """Whether a step clearly runs until it is stopped: a monitor, or an endless loop."""
+    """Whether a step clearly runs until it is stopped: a monitor, a server, or an endless loop."""
     leaves = [each for each in step.program if not each.children]
-    if any(_ENDLESS.match(" ".join(each.words)) for each in leaves):
+    if any(_ENDLESS.match(" ".join(each.words)) or server_name(each) is not None for each in leaves):
         return True
     inside = [
         command

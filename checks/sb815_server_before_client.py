@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from sbatchlint.analysis.script.servers import SERVERS, VERBS, server_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.bash.variables import merge_guards
@@ -28,27 +29,11 @@ from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
-# Programs that serve until they are stopped.
-_SERVERS = programs_with("serves")
-# Programs that serve with one of these verbs as their first argument.
-_VERBS = {
-    "jupyter": ("lab", "notebook", "server"), "vllm": ("serve",), "ollama": ("serve",), "mlflow": ("server", "ui"),
-    "sglang": ("serve",), "trtllm-serve": ("serve",), "streamlit": ("run",), "flask": ("run",), "bentoml": ("serve",),
-    "dask": ("scheduler",), "lmdeploy": ("serve",),
-}  # fmt: skip
 CARD = Card(
     "SB815", "server-before-client", severity="warning", fix="never", since="0.1.0", seen="public scripts",
-    when=Commands(*_SERVERS, *_VERBS, "python*", "ipython*", "pypy*"), batch=True,
+    when=Commands(*SERVERS, *VERBS, "python*", "ipython*", "pypy*"), batch=True,
 )  # fmt: skip
 
-# Python modules and scripts that serve, by their names.
-_MODULE = Regex(
-    r"(?:.*[./_-])?(?:http\.server|api_server|launch_server|launch_router|jupyter\w*|notebook|tensorboard)(?:\.main)?"
-)
-_NOT_SERVING = frozenset(
-    {"--version", "--help", "-h", "list", "stop", "--generate-config", "password", "--daemonize", "--fork", "--daemon"}
-    | {"-d", "--detach", "dev", "build", "extension"}
-)
 _CLIENTS = programs_with("connects")
 _HERE = Regex(r"(?i)\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b")
 _HOW_TO_CONNECT = Regex(r"(?i)\bssh\b.*\s-\w*[NLR]|https?://(?:localhost|127\.0\.0\.1|\W)|\btunnel")
@@ -87,13 +72,13 @@ def check(job: Job) -> Iterator[Finding]:
 
 @lru_cache(maxsize=4096)  # scripts call the same programs again and again
 def _may_serve(program: str) -> bool:
-    return program in _SERVERS or program in _VERBS or is_interpreter(program)
+    return program in SERVERS or program in VERBS or is_interpreter(program)
 
 
 def _server(job: Job, command: Invocation) -> Server | None:
     """The server that a command starts in the foreground; None for other commands."""
-    name = _name_of_server(command)
-    if name is None or not _NOT_SERVING.isdisjoint(text_of(word) for word in command.argv[1:]):
+    name = server_name(command)
+    if name is None:
         return None
     waiting = (command, *command.ancestors())
     if any(each.context.background or each.context.captured or each.name == "timeout" for each in waiting):
@@ -110,17 +95,6 @@ def _is_passed_on(job: Job, command: Invocation) -> bool:
         if len(names) < sum(map(len, run.elements)):
             return set(names) <= {"cat", "tee"}
     return False
-
-
-def _name_of_server(command: Invocation) -> str | None:
-    if command.name in _SERVERS:
-        return command.name
-    if command.name in _VERBS and len(command.argv) > 1:
-        verb = text_of(command.argv[1])
-        return f"{command.name} {verb}" if verb in _VERBS[command.name] else None
-    python = python_of(command)
-    target = None if python is None or python.kind not in ("module", "script") else python.text
-    return target if target is not None and _MODULE.fullmatch(target.removesuffix(".py")) else None
 
 
 def _runs_after(server: Server, command: Invocation) -> bool:

@@ -1,0 +1,115 @@
+"""A server on the network lets everybody in who can reach its node.
+
+Whoever opens the port of a Jupyter server with an empty token can run commands as the owner of the job, and read all of
+their files; on most clusters every user can reach the compute nodes. The same holds for `code-server --auth none`, a
+terminal of `ttyd` without a login, and databases that are told to listen everywhere and to ask for no password.
+
+A server that listens on 127.0.0.1 alone can still be reached by other users of its node: that is not reported.
+
+## Fix
+
+None: leave out the option that turns the login off (Jupyter then prints a token into the log), or set a password that
+is not in the script.
+
+## References
+
+Jupyter Server, "Security"; code-server, `--auth`; redis.conf, protected-mode; mongod, `--bind_ip_all`
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+# By program: options that turn the login off, options that demand one, and whether it listens everywhere by default.
+_SERVERS: dict[str, tuple[Regex, Regex, bool]] = {
+    "jupyter": (
+        Regex(r"--\w+\.token=(?:''|\"\")?|--\w+\.(?:disable_check_xsrf|allow_unauthenticated_access)=True"),
+        Regex(r"--\w+\.(?:hashed_)?password=.+"),
+        False,
+    ),
+    "code-server": (Regex(r"--auth=none|--auth none"), Regex(r"(?!)"), False),
+    "redis-server": (Regex(r"--protected-mode no"), Regex(r"--requirepass .+"), True),
+    "mongod": (Regex(r"--noauth|--bind_ip_all"), Regex(r"--auth|--keyFile.*"), False),
+    "ttyd": (Regex(r"-W|--writable"), Regex(r"(?:-c|--credential)\b.*|--auth-header.*"), True),
+}
+_SERVERS.update(dict.fromkeys(("jupyter-lab", "jupyter-notebook", "jupyter-server"), _SERVERS["jupyter"]))
+_EVERYWHERE = Regex(
+    r"(?:--ip|--\w+\.ip|--bind-addr|--bind|--host|--bind_ip)[= ](?:0\.0\.0\.0|::|\*|\ue000)(?::\S*)?|--bind_ip_all"
+)
+CARD = Card(
+    "SB906", "server-without-login", severity="warning", fix="never", since="0.1.0", when=Commands(*_SERVERS),
+    seen="the documentation of Jupyter Server",
+)  # fmt: skip
+
+
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    name = command.name or ""
+    opening, demanding, everywhere = _SERVERS[name]
+    words = command.words
+    # each option with the word after it, as both spellings occur
+    options = [(word, f"{word} {following}".strip()) for word, following in zip(words, (*words[1:], ""))]
+    found = next((at for at, each in enumerate(options) if any(map(opening.fullmatch, each))), None)
+    if found is None or any(demanding.fullmatch(text) for each in options for text in each):
+        return
+    if not everywhere and not any(_EVERYWHERE.fullmatch(text) for each in options for text in each):
+        return
+    word = command.argv[found]
+    option = shown_text(word).partition("=")[0]
+    message = f"with `{option}` everybody who reaches the node can use this {name}, and so the account that runs it"
+    yield Finding(span_of(word), f"{message}; leave it out, or set a password")
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=8:00:00
+        jupyter lab --no-browser --ip=0.0.0.0 --port=8888 «--ServerApp.token=»''
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=8:00:00
+        HOST=$(hostname)
+        jupyter notebook --ip=$HOST «--NotebookApp.token=»"" --NotebookApp.password=""
+        """,
+        title="on the address of the node",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=8:00:00
+        srun code-server «--auth» none --bind-addr 0.0.0.0:8080
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=8:00:00
+        redis-server «--protected-mode» no --port 6379 &
+        python work.py
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --time=8:00:00
+        jupyter lab --no-browser --ip=0.0.0.0 --port=8888
+        """,
+        title="it prints a token",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --time=8:00:00
+        jupyter lab --no-browser --ip=127.0.0.1 --ServerApp.token=''
+        redis-server --protected-mode no --requirepass "$REDIS_PASSWORD" &
+        """,
+        title="only on the node itself, or with a password",
+    ),
+]
