@@ -180,7 +180,10 @@ _FINDING_NODES = Regex(
     r"|ansys\w*|star\w*|comsol|lsdyna|nextflow|snakemake|cromwell|h?adoop|make|ninja|ctest|pytest|uv|conda|mamba|pixi"
     r"|docker|podman|apptainer|singularity|vagrant|ansible\w*|jupyter\w*"
 )
-_NAMING_NODES = Regex(r"submit|slurm|spark|parsl|launch|executor|node|host|machine|master|worker|server", re.IGNORECASE)
+_NAMING_NODES = Regex(
+    r"submit|slurm|spark|parsl|launch|executor|node|host|machine|master|worker|server|(?:^|[/._-])(?:re)?(?:run|start)(?:$|[._-])",
+    re.IGNORECASE,
+)
 _COUNTS = frozenset({
     "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS",
     "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_HOSTFILE",
@@ -355,6 +358,10 @@ torchrun --nnodes=$SLURM_NNODES "${ARGS[@]}" train.py
         torchrun --nnodes=2 --node_rank=0 --master_addr="${nodes[0]}" train.py
         """,
         title="the others are started by ssh",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --nodes=3\nmodule load openmpi\n./run-case v1 $HOME/flow/build/flow\n",
+        title="a script that runs another program, perhaps by mpirun",
     ),
     Good(
         """\

@@ -269,5 +269,19 @@ CASES = [
         "#!/bin/bash\n#SBATCH --nodes=8 --threads-per-core=2\nmpirun -np $SLURM_NTASKS ./solve\n",
         title="sbatch makes two tasks a node of it",
     ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem-per-cpu=4G
+        srun -n «$SLURM_NPROCS» ./solve --profile --check=3
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --mem-per-cpu=4G
+        srun -n ${SLURM_NTASKS:-$SLURM_JOB_NUM_NODES} ./solve --profile --check=3
+        """,
+        severity="warning",
+        title="the command line may give them, and what follows is no option of srun",
+    ),
     Good("#!/bin/bash\n#SBATCH -N 2 -B 2:4\nmpirun -np $SLURM_NPROCS ./solve\n", title="and here eight"),
 ]

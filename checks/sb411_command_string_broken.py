@@ -47,6 +47,9 @@ _REST_OF_LINE = Regex(r"[ \t]*(#[^\n]*)?(?=\n|\Z)")
 _LIVE = Regex(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
 
 
+_LEAVING = frozenset({"exit", "return", "break", "continue"})
+
+
 class Break(NamedTuple):
     """One place where a command is cut: the command before, and the one that begins with an option.
 
@@ -127,6 +130,8 @@ def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
         gap = string[before.end : after.start]
         if indent.strip(" \t") or not before.words or "\n" not in gap or not _GAP.fullmatch(gap):
             continue
+        if string[before.words[0].start : before.words[0].end] in _LEAVING:
+            continue  # these take no options, and what stands behind them is not run
         if _false_comment(before, string) is not None:
             yield Break(before, after, "comment")
         elif _ends_in_escaped_space(before, string):
@@ -467,6 +472,17 @@ CASES = [
         srun bash -c "$CMD"
         """,
         title="newlines between commands",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./a.out --check
+        exit 0
+            --trace \\
+            --print
+        """,
+        title="kept behind the end of the script",
     ),
     Good(
         """\

@@ -101,7 +101,7 @@ def _of_pty(job: Job, step: Step) -> Finding | None:
     if option.text is not None or step.invocation.redirects:
         return None
     programs_of = step.invocation.words[step.command :] if step.command else []
-    if programs_of and _is_shell(programs_of):
+    if programs_of and _is_shell(programs_of) and not any(each.children for each in step.program):
         return Finding(
             step.place,
             f"a batch job has no terminal: `{programs_of[0]}` gets no input and ends at once; run this line on the "
@@ -144,6 +144,8 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
         if not command.redirects and not command.context.loops:
             happens = "a batch job has no terminal: `read` returns at once, with an empty value; take it as an argument"
     elif words[0][:1] != "!" and _is_shell(words) and command.parent is None and _has_input_of_job(job, command):
+        if command.children:
+            return None  # `apptainer shell IMAGE -c …`
         happens = f"a batch job has no terminal: `{words[0]}` gets no input and ends at once; leave it out"
     return Finding(command.span, happens, severity) if happens else None
 
@@ -206,5 +208,14 @@ CASES = [
         title="not in the job",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nread -r steps < steps.txt\nsrun ./simulate $steps\n", title="from a file"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        singularity shell -B $DATA:/data tools.img -c "cd /data && bash simulate.sh"
+        apptainer shell tools.sif simulate.sh
+        """,
+        title="the shell in the container gets a program",
+    ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\ntop -b -d 60 > top.log &\nsrun ./simulate\n", title="for a log"),
 ]

@@ -32,7 +32,7 @@ class JobHooks:
         self.request = request
         self.versions = versions
         self.site = site
-        self.environment = JobEnvironment(request, site.unset)
+        self.environment = JobEnvironment(request, site.unset, sized_elsewhere=True)
         self.steps: list[Step] = []
 
     def spawn(self, invocation: Invocation) -> Spawn | None:

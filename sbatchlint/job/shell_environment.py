@@ -7,6 +7,7 @@ shell is task 0 of a step with one task on the first node: there, task variables
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.job.environment import (
+    COUNTING_OPTIONS,
     GPU_OPTIONS,
     NODE_COUNTS,
     TASK_COUNTS,
@@ -21,11 +22,19 @@ from sbatchlint.slurm import environment as table
 _FIRST_LINE = (("head", "-n1"), ("head", "-n", "1"), ("head", "-1"), ("sort",))
 
 
+# Options that say how large a job is in nodes, tasks or CPUs.
+_SIZES = ("nodes", "nodelist", "exclusive", "cpus-per-task", *COUNTING_OPTIONS, *GPU_OPTIONS)
+
+
 class JobEnvironment:
     """The environment of the job's shells, for the interpreter."""
 
-    def __init__(self, request: Request | None, unset: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, request: Request | None, unset: frozenset[str] = frozenset(), *, sized_elsewhere: bool = False
+    ) -> None:
         self.request = request
+        # whether the command line of sbatch is taken to say how many tasks there are where no directive does
+        self.sized_elsewhere = sized_elsewhere
         self.unset = unset
         self._in_batch: dict[str, str | bool | None] = {}
 
@@ -85,6 +94,8 @@ class JobEnvironment:
         if not request.has_any_option(entry.options):
             if request.has_any_option(TASK_FACTORS) and (request.counts is None or request.counts.multiplied):
                 return None if request.counts is None else str(request.counts.ntasks)
+            if self.sized_elsewhere and not request.has_any_option(_SIZES):
+                return None
             return False if request.directives.certain else None
         nodes = request.exact_nodes()
         if not request.has_option("ntasks") and request.tasks_per_node is not None and nodes is not None:

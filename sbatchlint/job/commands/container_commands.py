@@ -5,7 +5,7 @@ enroot 3.5, charliecloud 0.38.
 """
 
 from sbatchlint.bash.trace import Spawn
-from sbatchlint.bash.values import Pieces, is_open, shown_text, span_of, text_of
+from sbatchlint.bash.values import Pieces, cut, is_open, shown_text, span_of, text_of
 from sbatchlint.job.argv import (
     Argv,
     CommandOption,
@@ -245,8 +245,10 @@ def apptainer(argv: Argv, lookup: Lookup) -> Spawn | None:
         options=options,
         certain=certain,
     )
-    if verb in ("shell", "test") or image is None or image + 1 >= len(argv):
+    if verb == "test" or image is None or image + 1 >= len(argv):
         return _entered(container, None)
+    if verb == "shell":  # its arguments are those of the shell: `singularity shell IMAGE -c "…"`
+        return _entered(container, image + 1, (cut(argv[at], 0, len("sh")),))
     return _entered(container, image + 1)
 
 
