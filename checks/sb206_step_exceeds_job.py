@@ -86,9 +86,14 @@ def _too_many_nodes(job: Job, step: Step) -> Finding | None:
 def _foreign_nodes(step: Step) -> Finding | None:
     """The finding on a step that names nodes which the job certainly does not have (a live run of 22.05)."""
     option, request = step.option("nodelist"), step.request
-    if option is not None and not step.in_other_job and _are_of_cluster(option.value or ()):
-        message = "srun refuses a node that the job does not have, and `sinfo` lists those of the whole cluster"
-        return Finding(option.span, f'{message}; take them from `scontrol show hostnames "$SLURM_JOB_NODELIST"`')
+    source = None if option is None or step.in_other_job else _from_cluster(option.value or ())
+    if option is not None and source is not None:
+        message = "`sinfo` lists nodes of the whole cluster, and srun refuses one that the job does not have"
+        return Finding(
+            source,
+            f'{message}; write `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
+            related=[(option.span, "the node of a step")],
+        )
     named = hosts(None if option is None else option.text)
     if option is None or not named or step.in_other_job or request.heterogeneous or not request.directives.certain:
         return None
@@ -104,11 +109,14 @@ def _foreign_nodes(step: Step) -> Finding | None:
     return Finding(option.span, f"{message}; name one of its nodes", related=[(setting.span, "the nodes of the job")])
 
 
-def _are_of_cluster(value: Pieces) -> bool:
-    """Whether nodes come from `sinfo`, and not also from the job's own list, or one that the script chooses."""
+def _from_cluster(value: Pieces) -> Span | None:
+    """The substitution by which nodes come from `sinfo`; None where they come from the job's own list, or others."""
+    found = [each for each in expansions(value) if any(words[:1] == ("sinfo",) for words in each.commands)]
     commands = [words for each in expansions(value) for words in each.commands]
     names = {words[0] for words in commands if words}
-    return "sinfo" in names and not names & {"scontrol", "squeue"} and not _names_job(commands, value)
+    if not found or names & {"scontrol", "squeue"} or _names_job(commands, value):
+        return None
+    return found[0].span
 
 
 def _names_job(commands: list[tuple[str, ...]], value: Pieces) -> bool:

@@ -3,7 +3,8 @@
 Slurm starts the batch script once, on the first node of the job, and nothing on the others. `torchrun --nnodes=4` there
 waits until its time-out for three nodes that nothing starts; without `--nnodes` it trains on the first node, and the
 others are idle, but still charged. srun starts a command on every node. Lightning without srun finds only its own
-process, and waits for the rest or continues alone.
+process, and waits for the rest or continues alone; on one node, too, where the job has a task for each of its devices:
+it takes these for its ranks (`MEMBER: 1/4`), and they never come.
 
 A custom program, called by its path, is a warning where nothing else in the script involves other nodes.
 
@@ -17,7 +18,8 @@ Puts srun before a launcher that expects several nodes, with one task on each. U
 ## References
 
 https://slurm.schedmd.com/sbatch.html; https://github.com/pytorch/examples/issues/1012;
-https://github.com/meta-llama/llama-cookbook/issues/491
+https://github.com/meta-llama/llama-cookbook/issues/491;
+https://github.com/Lightning-AI/pytorch-lightning/issues/17389
 """
 
 import re
@@ -26,6 +28,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import is_proven
 from sbatchlint.analysis.expansion.reads import use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.launch.lone_ranks import CHOOSING, DETECTED_BY, OTHER_WAYS
 from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
@@ -46,12 +49,14 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB312", "launcher-not-under-srun", severity="error", fix="sometimes", since="0.1.0", sized=True,
-    when=Options("nodes", "ntasks"), whole_script=True, batch=True, certain=True, homogeneous=True,
+    when=Options("nodes", "ntasks", "ntasks-per-node"), whole_script=True, batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
     nodes = job_nodes(job.request)
+    if nodes == 1:
+        yield from _lightning_findings(job)
     if nodes is None or nodes < 2:
         return
     idle = [place for place in by_place(find_worlds(job)) if all(map(_is_in_batch_shell, place))]
@@ -159,6 +164,29 @@ def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
             "start it with srun, or ask for one node",
             None if sign is not None and (sign.nodes or 1) > 1 else "warning",
             related=[] if sign is None else [(sign.span, sign.words)],
+        )
+
+
+def _lightning_findings(job: Job) -> Iterator[Finding]:
+    """Findings on Lightning in the batch shell of one node, where it waits for the other tasks of the job."""
+    tasks = job.request.effective_tasks()
+    if tasks is None or tasks < 2 or job.steps or job.request.value("job-name") in ("bash", "interactive"):
+        return
+    for command in job.invocations:
+        sign = rank_sign(job, command) if command.phase is Phase.BATCH and not command.children else None
+        if sign is None or sign.kind != "lightning" or (sign.devices or 1) < 2 or (sign.nodes or 1) > 1:
+            continue
+        if any(has_trait(program_name(each), "spreads") for each in command.ancestors()) or job.launches:
+            continue
+        if any(name in command.state.variables for name in (*DETECTED_BY, *CHOOSING)):
+            continue
+        if OTHER_WAYS.search(" ".join(command.words)):
+            continue
+        yield Finding(
+            command.name_span,
+            f"without srun, Lightning takes the {tasks} tasks of the job for its ranks, and waits for {tasks - 1} that "
+            "nothing starts; write srun before it",
+            related=[(sign.span, sign.words)],
         )
 
 
