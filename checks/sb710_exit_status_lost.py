@@ -44,7 +44,7 @@ from sbatchlint.analysis.script.needed_files import needed_producers
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.traps import exiting_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
-from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Pipeline, While
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
@@ -463,7 +463,6 @@ def _is_alone(job: Job, run: PipelineRun, work: Invocation, last: Invocation) ->
     if (
         context.conditional
         or context.may_repeat
-        or context.loops
         or context.calls
         or context.shell.depth
         or job.is_embedded
@@ -472,6 +471,12 @@ def _is_alone(job: Job, run: PipelineRun, work: Invocation, last: Invocation) ->
         return False
     if context.guards or any(each.stdin is not None for each in run.elements[0]):
         return False  # the body of a heredoc follows the line
+    program = job.program
+    loops: list[For | ArithmeticFor | While] = [
+        *nodes_of(program, For), *nodes_of(program, ArithmeticFor), *nodes_of(program, While)
+    ]  # fmt: skip
+    if any(job.span(node.start, node.end).contains(run.span) for node in loops):
+        return False  # also one of a single turn, which nobody sees to be one
     exits = [each for each in job.invocations if each.name == "exit" and each.index > work.index]
     if any(each is not last for each in exits):
         return False
