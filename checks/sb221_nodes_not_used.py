@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         if has_trait(command.name, "spreads", "mpi", "remote", "slurm") and command.name not in ("scontrol", "sbatch"):
             return
-        if command.children or weight(job, command) is Weight.NONE:
+        if command.children or command.calls_function or weight(job, command) is Weight.NONE:
             continue
         if not is_python(command.argv[0]) and command.name not in _SINGLE:
             return
