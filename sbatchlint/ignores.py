@@ -18,7 +18,6 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.registry import nearest, registry
 from sbatchlint.source.edits import Edit, apply
-from sbatchlint.source.files import InputError
 from sbatchlint.source.ignores import VERBS, IgnoreComment, Selector, ignore_comments
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
@@ -26,7 +25,8 @@ from sbatchlint.source.text import Source, Span
 # A code or a hyphenated name; a single word may belong to the reason.
 _BARE_NAME = Regex(r"[\s:=,(\[\]]*(?P<name>(?i:SB\d{3}|[a-z]+(?:-\w+)+)(?![\w-]))[\])]?")
 _BETWEEN = Regex(r"[\s;]+")
-
+# Of a comment's unknown names, so many are compared with those that there are.
+MOST_NEAR = 20
 
 # A comment that applies to more rows than this is not listed by row.
 _MANY = 50
@@ -130,7 +130,8 @@ def ignored_rows(source: Source) -> list[tuple[IgnoreComment, Rows]]:
     commands = Commands(source) if comments else None
     following = _next_rows(source) if comments else []
     found = []
-    for comment in comments:
+    enabled: dict[str, int] = {}  # the row of the next comment that enables something again
+    for comment in reversed(comments):
         row = source.row(comment.span.start)
         rows = Rows(1, 0)
         if comment.verb == "ignore":
@@ -140,17 +141,12 @@ def ignored_rows(source: Source) -> list[tuple[IgnoreComment, Rows]]:
         elif comment.verb == "ignore-file" and comment.at_head:
             rows = Rows(1, source.rows)
         elif comment.verb == "disable":
-            names = {selector.text for selector in comment.selectors or ()}
-            ends = [
-                source.row(other.span.start)
-                for other in comments
-                if other.verb == "enable"
-                and other.span > comment.span
-                and names & {selector.text for selector in other.selectors or ()}
-            ]
+            ends = [enabled[selector.text] for selector in comment.selectors or () if selector.text in enabled]
             rows = Rows(row, min(ends, default=source.rows))
+        elif comment.verb == "enable":
+            enabled.update((selector.text, row) for selector in comment.selectors or ())
         found.append((comment, rows))
-    return found
+    return found[::-1]
 
 
 def _texts(source: Source) -> list[Span]:
@@ -171,8 +167,12 @@ def _resolved(source: Source, comment: IgnoreComment) -> IgnoreComment:
         return comment._replace(selectors=(), near=nearest(comment.verb.lower(), VERBS) if comment.verb else "")
     if not comment.selectors or not comment.closed:
         return comment._replace(selectors=comment.selectors and (), meant=_meant(source, comment))
-    known = {selector.text: selector for selector in comment.selectors}  # each is looked up once
-    known = {text: _with_codes(selector) for text, selector in known.items()}
+    known: dict[str, Selector] = {}
+    unknown = 0
+    for selector in comment.selectors:
+        if selector.text not in known:  # each is looked up once
+            known[selector.text] = found = _with_codes(selector, unknown < MOST_NEAR)
+            unknown += not found.codes
     return comment._replace(selectors=tuple(known[each.text]._replace(span=each.span) for each in comment.selectors))
 
 
@@ -189,13 +189,14 @@ def _meant(source: Source, comment: IgnoreComment) -> tuple[Span, str] | None:
     return (Span(start, at), f"[{', '.join(names)}]") if certain else None
 
 
-def _with_codes(selector: Selector) -> Selector:
+def _with_codes(selector: Selector, with_near: bool = True) -> Selector:
     parts = _BETWEEN.split(selector.text)
-    try:
-        codes = [frozenset(entry.code for entry in registry().select(part)) for part in parts]
-    except InputError:
-        return selector._replace(near=registry().nearest(selector.text) if len(parts) == 1 else "")
-    return selector._replace(codes=codes[0]) if len(parts) == 1 else selector._replace(near=", ".join(parts))
+    found = [registry().matching(part) for part in parts]
+    if None in found:
+        near = registry().nearest(selector.text) if with_near and len(parts) == 1 else ""
+        return selector._replace(near=near)
+    codes = frozenset(entry.code for entry in found[0] or ())
+    return selector._replace(codes=codes) if len(parts) == 1 else selector._replace(near=", ".join(parts))
 
 
 def _next_rows(source: Source) -> list[int]:

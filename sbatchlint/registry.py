@@ -140,7 +140,14 @@ class Registry:
         return self._by_key.get(key.strip().lower().replace("_", "-"))
 
     def select(self, selector: str) -> tuple[Entry, ...]:
-        """The checks selected by a code, a name, a prefix of codes, a group or `ALL`. Raises `InputError` otherwise."""
+        """The checks of `matching`. Raises `InputError` where nothing is called so."""
+        found = self.matching(selector)
+        if found is None:
+            raise InputError(f"unknown check '{selector}'{self.suggestion(selector.strip())}")
+        return found
+
+    def matching(self, selector: str) -> tuple[Entry, ...] | None:
+        """The checks selected by a code, name, prefix of codes, group or `ALL`; None where nothing is called so."""
         key = selector.strip()
         if key.upper() == "ALL":
             return self.entries
@@ -153,9 +160,7 @@ class Registry:
                 prefix = group.prefix
         known = any(group.prefix.startswith(prefix) for group in GROUPS) or prefix in [each.prefix for each in GROUPS]
         found = tuple(entry for entry in self.entries if entry.code.startswith(prefix))
-        if prefix.startswith("SB") and (found or known):
-            return found
-        raise InputError(f"unknown check '{selector}'{self.suggestion(key)}")
+        return found if prefix.startswith("SB") and (found or known) else None
 
     def specificity(self, selector: str) -> int:
         """0 for `ALL`, the length of a prefix, 9 for one check: the more specific selector wins."""

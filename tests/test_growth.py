@@ -82,6 +82,8 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "directives": repeated("#SBATCH --nodez@=1\n"),
     "words of a directive": joined("--comment=a@", " ", "#SBATCH "),
     "a set of tasks": joined("@", ",", "#SBATCH --array="),
+    "disable and enable": repeated("# sbatchlint: disable[SB101]\nsrun a @\n# sbatchlint: enable[SB101]\n"),
+    "unknown codes of an ignore comment": joined("SB1@x", ",", "srun a # sbatchlint: ignore[", "]\n"),
     "codes of an ignore comment": joined("SB101", ",", "srun a # sbatchlint: ignore[", "]\n"),
 }
 # Those that grew with the square once.
