@@ -22,6 +22,11 @@ _SAMPLE = re.compile(
     r"|(?<![\w-])(?:option|argument|value|directive)s?(?:[_ ]?name)?\b|#SBATCH\b.*#SBATCH\b"
 )
 
+# A script of a document, by its number; what became of it, and the edits of the document (None: it cannot be written).
+_Changed = tuple[int, Fixed, list[Edit] | None]
+# What a document cannot hold is looked for in so many groups of changes.
+MOST_GROUPS = 16
+
 
 def inspect_document(source: Source, settings: Settings) -> Inspection:
     """The findings in all scripts of a document, in order."""
@@ -64,7 +69,7 @@ def fix_document(source: Source, settings: Settings, unsafe: bool = False, first
     """The document after the fixes in each of its scripts; see `fix_source`."""
     found = snippets(source)
     texts = [each.text for each in found]
-    changed: list[tuple[int, Fixed, list[Edit] | None]] = []
+    changed: list[_Changed] = []
     refused: list[Refused] = []
     for number, snippet in enumerate(found):
         if snippet.lines is None:
@@ -73,10 +78,11 @@ def fix_document(source: Source, settings: Settings, unsafe: bool = False, first
         refused.extend(Refused(_placed(each.diagnostic, snippet, settings), each.reason) for each in fixed.refused)
         if fixed.applied:
             changed.append((number, fixed, snippet.rewriting(fixed.source.text)))
-    # all at once; each by itself if one of them changes where the scripts of the document are
-    kept = changed if _holds(source, texts, changed) else [each for each in changed if _holds(source, texts, [each])]
+    writable = [each for each in changed if each[2] is not None]
+    kept = _kept(source, texts, writable, len(writable) // MOST_GROUPS)
+    numbers = {number for number, _, _ in kept}
     for item in changed:
-        if item not in kept:
+        if item[0] not in numbers:
             place = _placed(item[1].applied[0], found[item[0]], settings)
             refused.append(Refused(place, "the document cannot hold its result"))
     after = _edited(source, [edit for _, _, edits in kept for edit in edits or ()])
@@ -84,14 +90,26 @@ def fix_document(source: Source, settings: Settings, unsafe: bool = False, first
     return Fixed(after, applied, refused, inspect_document(after, settings))
 
 
-def _holds(source: Source, texts: list[str], changed: list[tuple[int, Fixed, list[Edit] | None]]) -> bool:
+def _kept(source: Source, texts: list[str], changed: list[_Changed], fewest: int) -> list[_Changed]:
+    """The changes that the document can hold, as far as they can be told from others in groups of more than `fewest`.
+
+    A change may end the block that it is in, or begin another one.
+    """
+    if _holds(source, texts, changed):
+        return changed
+    half = len(changed) // 2
+    if half == 0 or len(changed) <= fewest:
+        return []
+    return [each for part in (changed[:half], changed[half:]) for each in _kept(source, texts, part, fewest)]
+
+
+def _holds(source: Source, texts: list[str], changed: list[_Changed]) -> bool:
     """Whether the edited document contains these scripts, and the others unchanged."""
-    expected, edits = list(texts), []
+    expected = list(texts)
+    edits: list[Edit] = []
     for number, fixed, rewriting in changed:
-        if rewriting is None:
-            return False
         expected[number] = fixed.source.text
-        edits.extend(rewriting)
+        edits.extend(rewriting or ())
     return [each.text for each in snippets(_edited(source, edits))] == expected
 
 

@@ -46,7 +46,7 @@ def _blocks(
     for token in tokens:
         if token.type != "fence" or token.map is None:
             continue
-        inner = _inner(text, lines[token.map[0] + 1 :], token.content)
+        inner = _inner(text, lines[token.map[0] + 1 : token.map[1]], token.content)
         if inner is None:
             continue
         label = token.info.strip()
