@@ -11,6 +11,7 @@ from functools import lru_cache
 from sbatchlint import triggers
 from sbatchlint.installation import state
 from sbatchlint.registry import Registry, entries, is_checkout
+from sbatchlint.source.files import Uninterrupted
 from sbatchlint.triggers import AnyOf, Trigger
 
 FILE = "checks.json"
@@ -75,8 +76,9 @@ def _save(path: str, current: str, rows: dict[str, Row]) -> None:
     new = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(new, "w", encoding="utf-8") as file:
-            json.dump((current, rows), file)
-        os.replace(new, path)
+        with Uninterrupted():
+            with open(new, "w", encoding="utf-8") as file:
+                json.dump((current, rows), file)
+            os.replace(new, path)
     except OSError:
         pass  # a checkout owned by somebody else: the next run reads the cards again

@@ -80,6 +80,48 @@ def test_nothing_outlives_a_run(tmp_path: Path, number: signal.Signals, moment: 
     assert process.returncode == -number
 
 
+# Takes its time at each step of writing, so that signals come between them.
+SLOWLY = """\
+import os, sys, time
+from sbatchlint.cli import command
+def slowly(write):
+    def called(*arguments):
+        time.sleep(0.005)
+        return write(*arguments)
+    return called
+for name in ("fsync", "replace", "chmod", "fdopen"):
+    setattr(os, name, slowly(getattr(os, name)))
+sys.exit(command())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", range(20))
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_run_that_ends_leaves_scripts_whole(tmp_path: Path, number: signal.Signals, moment: int, jobs: str) -> None:
+    """Each script is as before or fixed, also one with several names, and nothing else is left in the folder."""
+    names = [f"{index:02}.sbatch" for index in range(20)]
+    scripts(tmp_path, *names)
+    os.link(tmp_path / names[0], tmp_path / "linked")
+    command = [sys.executable, "-c", SLOWLY, "--fix", "--unsafe-fixes", "--isolated", "--jobs", jobs]
+    process = subprocess.Popen(
+        [*command, str(tmp_path)], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )  # fmt: skip
+    begun = time.monotonic()
+    while time.monotonic() < begun + 60 and (tmp_path / names[0]).read_text() == SCRIPT and process.poll() is None:
+        time.sleep(0.001)
+    time.sleep(0.007 * moment)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    while is_left(process.pid) and time.monotonic() < begun + 90:
+        time.sleep(0.05)
+    assert {each.name for each in tmp_path.iterdir()} == {*names, "linked"}
+    fixed = SCRIPT.replace("ntaks", "ntasks")
+    assert {each.read_text() for each in tmp_path.iterdir()} <= {SCRIPT, fixed}
+
+
 def is_left(session: int) -> bool:
     """Whether a process of a session lives."""
     for stat in Path("/proc").glob("[0-9]*/stat"):

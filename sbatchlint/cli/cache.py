@@ -20,6 +20,7 @@ from sbatchlint.registry import registry
 from sbatchlint.settings import Overrides, Settings
 from sbatchlint.source import lookups
 from sbatchlint.source.edits import Edit
+from sbatchlint.source.files import Uninterrupted
 from sbatchlint.source.lookups import Answer, Question, digest
 from sbatchlint.source.text import Source, Span
 
@@ -231,14 +232,15 @@ class Cache:
 
     def _replace(self, body: bytes) -> None:
         new = f"{self._path.removesuffix('json')}{os.getpid()}.new"
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(self._head(body).encode() + b"\n" + body)
-            os.replace(new, self._path)
-        except BaseException:
-            os.unlink(new)
-            raise
+        with Uninterrupted():
+            handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(self._head(body).encode() + b"\n" + body)
+                os.replace(new, self._path)
+            except BaseException:
+                os.unlink(new)
+                raise
 
 
 def _json(value: object) -> str:

@@ -96,6 +96,8 @@ def work_in_processes(scripts: list[Script], jobs: int, begin: Callable[[], Work
         for worker in workers:
             worker.process.terminate()
         for worker in workers:
+            worker.process.join(2 * _LEFT)
+            worker.process.kill()  # where the exception that ends it was lost, as within a finalizer
             worker.process.join()
 
 
@@ -108,7 +110,10 @@ def _serve(connection: Connection, begin: Callable[[], Work]) -> None:
     for handle in (1, 2):
         os.dup2(nowhere, handle)
     os.close(nowhere)
+    # Signals are the main thread's, which may put them off.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGHUP})
     Thread(target=_end_with_parent, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     work = begin()
     try:
         while True:

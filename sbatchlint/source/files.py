@@ -91,6 +91,22 @@ def read_standard_input(path: str) -> Source:
         raise InputError(f"cannot read {path}: {error}") from None
 
 
+class Uninterrupted:
+    """Puts off signals that would end the process between two steps of writing a file, until both are done."""
+
+    def __enter__(self) -> None:
+        import signal  # used for writing only
+
+        if hasattr(signal, "pthread_sigmask"):
+            self._before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
+
+    def __exit__(self, *error: object) -> None:
+        import signal
+
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
+
+
 def write(path: str, data: bytes, before: bytes | None = None) -> None:
     """Replaces the contents of a file in one step. Raises `InputError` where that is not possible.
 
@@ -99,9 +115,16 @@ def write(path: str, data: bytes, before: bytes | None = None) -> None:
     Of a symbolic link, the target is replaced. A file with several hard links is written in place, as a rename would
     separate it from the others.
     """
+    try:
+        with Uninterrupted():
+            _write(os.path.realpath(path), data, before)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {reason(error)}") from None
+
+
+def _write(target: str, data: bytes, before: bytes | None) -> None:
     from tempfile import mkstemp  # slow to import, and used for fixes only
 
-    target = os.path.realpath(path)
     temporary = None
     try:
         status = os.stat(target)
@@ -122,8 +145,6 @@ def write(path: str, data: bytes, before: bytes | None = None) -> None:
         _take_over(temporary, status)
         os.replace(temporary, target)
         temporary = None
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {reason(error)}") from None
     finally:
         if temporary is not None:
             os.unlink(temporary)
@@ -131,7 +152,7 @@ def write(path: str, data: bytes, before: bytes | None = None) -> None:
 
 def create(path: str, data: bytes) -> None:
     """Writes a file that is not there yet, or nothing. Raises `OSError`."""
-    with open(path, "xb") as file:
+    with Uninterrupted(), open(path, "xb") as file:
         try:
             file.write(data)
             file.flush()
