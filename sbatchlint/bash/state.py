@@ -14,6 +14,7 @@ from sbatchlint.bash.syntax.tree import Statement
 from sbatchlint.bash.values import Phase, Pieces, Text, text_of
 from sbatchlint.bash.variables import (
     MOST_ALTERNATIVES,
+    NO_GUARDS,
     Alternative,
     Fields,
     Guard,
@@ -21,6 +22,8 @@ from sbatchlint.bash.variables import (
     LayeredDict,
     Variable,
     Variables,
+    either_guards,
+    iterations_of,
     merge_guards,
     versions,
     widen,
@@ -32,8 +35,6 @@ NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
 MOST_REFERENCES = 8
 # The shell that is read like bash, but that splits no values into words, and counts elements of arrays from 1.
 ZSH = "zsh"
-# The kind of the keys of guards that stand for the iterations of a loop.
-LOOP = "loop"
 # Letters of `declare` that do not change what is assigned.
 NOT_CHANGING = str.maketrans("", "", "Ar")
 # While the output of a substitution is collected, it is the value of a variable of this name.
@@ -152,33 +153,36 @@ class State:
         return self.options.get(name, False)
 
 
-def _is_iteration(guard: Guard) -> bool:
-    return isinstance(guard[0], tuple) and guard[0][0] == LOOP
+def _merged(alternatives: list[Alternative]) -> list[Alternative]:
+    """The alternatives, each value once, or once for each iteration of loops if these are not too many.
 
-
-def _merged(alternatives: list[Alternative], apart: bool = False) -> list[Alternative]:
-    """The alternatives, each value once; `apart`: but for those that different iterations have.
-
-    Of more than are kept, some may be there several times.
+    They are too many, too, where it would be lost which iterations of several loops have a value.
     """
     merged: list[Alternative] = []
-    differ = False
+    apart: list[Alternative] = []
+    is_exact = True
     for alternative in alternatives:
-        for number, one in enumerate(merged if len(merged) <= MOST_ALTERNATIVES else ()):
-            if one.fields == alternative.fields and one.keys == alternative.keys:
-                others = one.guards is not alternative.guards and any(
-                    map(_is_iteration, one.guards ^ alternative.guards)
-                )
-                differ = differ or others
-                if not others or not apart:
-                    merged[number] = one._replace(guards=one.guards & alternative.guards)
-                    break
-        else:
-            merged.append(alternative)
-    if differ and not apart and len(merged) > 1:
-        several = _merged(alternatives, apart=True)
-        return several if len(several) <= MOST_ALTERNATIVES else merged
-    return merged
+        is_exact &= _merge_into(merged, alternative, True)
+        _merge_into(apart, alternative, False)
+    return apart if len(merged) > 1 and len(merged) < len(apart) <= MOST_ALTERNATIVES or not is_exact else merged
+
+
+def _merge_into(merged: list[Alternative], alternative: Alternative, together: bool) -> bool:
+    """Adds an alternative, or joins it with one of the same value; `together`: also of other iterations of loops.
+
+    Returns whether its guards still say in which iterations it holds. Of too many alternatives, some may be there
+    several times.
+    """
+    for number, other in enumerate(merged if len(merged) <= MOST_ALTERNATIVES else ()):
+        if other.fields == alternative.fields and other.keys == alternative.keys:
+            if other.guards is alternative.guards:
+                return True
+            if together or iterations_of(other.guards) == iterations_of(alternative.guards):
+                guards, is_exact = either_guards(other.guards, alternative.guards)
+                merged[number] = other._replace(guards=guards)
+                return is_exact
+    merged.append(alternative)
+    return True
 
 
 class _Arms:
@@ -186,7 +190,7 @@ class _Arms:
 
     def __init__(self, guards: Sequence[Guards]) -> None:
         self.guards = guards
-        self._iterations = any(_is_iteration(guard) for each in guards for guard in each)
+        self._iterations = any(map(iterations_of, guards))
         self._counts: dict[Guard, int] = {}
 
     def all_but(self, others: Collection[int]) -> list[tuple[int, Guards]]:
@@ -239,13 +243,28 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
     return result
 
 
+def _are_same(first: Sequence[Alternative], second: Sequence[Alternative]) -> bool:
+    """Whether these are the same values in the same iterations of loops."""
+    return len(first) == len(second) and all(
+        any(
+            one.fields == other.fields
+            and one.keys == other.keys
+            and iterations_of(one.guards) == iterations_of(other.guards)
+            for other in second
+        )
+        for one in first
+    )
+
+
 def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], phase: Phase) -> tuple[Variable, bool]:
     """A variable after branches that join, and whether what `declare` makes of its next value is not known."""
     known = [version for _, version, _ in arms if version is not None]
+    choices = [_UNSET if version is None else version.alternatives or _UNSET for _, version, _ in arms]
     guarded: list[Alternative] = []
-    for _, version, guard in arms:
-        for alternative in version.alternatives or _UNSET if version is not None else _UNSET:
-            guards = merge_guards(alternative.guards, guard)
+    is_same = bool(iterations_of(arms[0][2])) and all(_are_same(each, choices[0]) for each in choices[1:])
+    for (_, _, guard), alternatives in zip(arms, choices, strict=True):
+        for alternative in alternatives:
+            guards = merge_guards(alternative.guards, NO_GUARDS if is_same else guard)
             guarded.append(alternative if guards is None else alternative._replace(guards=guards))
     span = known[0].span
     flags = "".join([version.flags for version in known])

@@ -11,9 +11,12 @@ from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.source.text import Span
 
 # A branch, and which arm of it was taken; its key is the condition as it was evaluated, or a number like no other.
+# Or a loop, and in which of its iterations: one bit for each.
 Guard = tuple[Hashable, int]
 Guards = frozenset[Guard]
 NO_GUARDS: Guards = frozenset()
+# The kind of the keys of guards that stand for the iterations of a loop.
+LOOP = "loop"
 
 # A value has at most this many alternatives; more are widened to their common beginning and an unknown.
 MOST_ALTERNATIVES = 6
@@ -58,7 +61,35 @@ def merge_guards(first: Guards, second: Guards) -> Guards | None:
     if second <= first:
         return first
     both = first | second
-    return both if len(dict(both)) == len(both) else None
+    return both if len(dict(both)) == len(both) else _in_common(both)
+
+
+def _in_common(guards: Guards) -> Guards | None:
+    """Guards of which some speak of the same loop, with the iterations that these have in common; None for none."""
+    found: dict[Hashable, int] = {}
+    for key, arm in guards:
+        other = found.get(key, arm)
+        if other != arm and not (is_loop(key) and other & arm):
+            return None
+        found[key] = other & arm if other != arm else arm
+    return frozenset(found.items())
+
+
+def is_loop(key: Hashable) -> bool:
+    return isinstance(key, tuple) and key[0] == LOOP
+
+
+def iterations_of(guards: Guards) -> dict[Hashable, int]:
+    """The iterations of each loop that guards speak of."""
+    return {key: arm for key, arm in guards if is_loop(key)}
+
+
+def either_guards(first: Guards, second: Guards) -> tuple[Guards, bool]:
+    """What holds where one or the other guards hold; and whether that says which iterations of loops these are."""
+    loops, others = iterations_of(first), iterations_of(second)
+    both = {key: arm | others[key] for key, arm in loops.items() if key in others}
+    differing = [key for key in {**loops, **others} if loops.get(key) != others.get(key)]
+    return frozenset((*[each for each in first & second if not is_loop(each[0])], *both.items())), len(differing) < 2
 
 
 Guarded = TypeVar("Guarded", bound=Sequence[Any])

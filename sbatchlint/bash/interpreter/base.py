@@ -5,7 +5,7 @@ from typing import NoReturn, Protocol, TypeVar
 
 from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Environment, Scope, Substituter
-from sbatchlint.bash.interpreter.decisions import Decisions
+from sbatchlint.bash.interpreter.decisions import Decisions, place_in, places_in
 from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
 from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, WORK_OF, Limits, WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, UNKNOWN_OUTPUT, State, join
@@ -13,7 +13,7 @@ from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Assignment, Program, Redirect, Statement
 from sbatchlint.bash.trace import Invocation, Redirection, Spawn, Trace
 from sbatchlint.bash.values import Phase, Pieces, Text
-from sbatchlint.bash.variables import Alternative, Variable
+from sbatchlint.bash.variables import Alternative, Guards, Variable, merge_guards
 from sbatchlint.source.text import Span
 
 T = TypeVar("T")
@@ -179,25 +179,35 @@ class Interpreter(Substituter):
     def decided(self, place: Hashable, truth: bool | None, scope: Scope) -> bool | None:
         """Whether a condition holds, also by what the iterations of the loops around it decided; `place`: its own."""
         if truth is None:
-            outcomes = [decisions.outcome(place, scope) for decisions in self.recorded]
+            here = place_in(place, self.walked)
+            outcomes = [decisions.outcome(here, scope) for decisions in self.recorded]
             truth = next((outcome for outcome in outcomes if outcome is not None), None)
-        for decisions in self.walked:
-            decisions.note(place, truth)
+        for number, decisions in enumerate(self.walked, 1):
+            for each in places_in(place, self.walked[number:]):
+                decisions.note(each, truth)
         return truth
 
     def varies(self, place: Hashable, truth: bool) -> bool:
         """Whether another iteration decided a condition the other way."""
-        return any(decisions.arm(place, not truth) for decisions in self.walked)
+        return any(decisions.arm(place_in(place, ()), not truth) for decisions in self.walked)
 
     def arm(self, place: Hashable, truth: bool, state: State, scope: Scope) -> State | None:
         """The state in which an undecided condition holds, or does not: that of the iterations that decide it so."""
         around = [decisions for decisions in self.recorded if decisions.parent is scope.context.parent]
+        place = place_in(place, self.walked)
         for decisions in around:
             if not decisions.keep(place, truth, state):
                 return None
         if len(around) > 1 and place in around[-1].undecided and any(each.is_mixed(place) for each in around[:-1]):
             around[-1].widen(state, scope)
         return state
+
+    def arm_guards(self, place: Hashable, truth: bool, own: Guards, scope: Scope) -> Guards:
+        """The guards of an arm of an undecided condition with the iterations that take it. `own`: those without."""
+        for decisions in self.recorded:
+            if decisions.parent is scope.context.parent:
+                own = merge_guards(own, decisions.iterations(place_in(place, self.walked), truth)) or own
+        return own
 
     def marks(self) -> list[tuple[list[State], int]]:
         """The lists of states that left by `exit`, `return`, `break` or `continue`, with their current lengths."""

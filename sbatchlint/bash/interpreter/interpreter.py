@@ -218,7 +218,9 @@ class ScriptInterpreter(Interpreter):
         if right is not None:
             right = self.statement(node.right, Scope(right, scope.text, context))
         left = self.arm(place, False, left, scope)
-        return join([(left, frozenset(((guard, 1 - arm),))), (right, frozenset(((guard, arm),)))], scope.context.phase)
+        skipped = self.arm_guards(place, False, frozenset(((guard, 1 - arm),)), scope)
+        taken = self.arm_guards(place, True, frozenset(((guard, arm),)), scope)
+        return join([(left, skipped), (right, taken)], scope.context.phase)
 
     def on_background(self, node: Background, scope: Scope) -> State | None:
         context = scope.context.in_shell("background", scope.span(node))

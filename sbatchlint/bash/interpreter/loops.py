@@ -15,16 +15,18 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter, LoopFrame
 from sbatchlint.bash.interpreter.decisions import Decisions
 from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_plain, is_straight
-from sbatchlint.bash.state import LOOP, State, join
+from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
-from sbatchlint.bash.variables import Alternative, Variable, changed_names
+from sbatchlint.bash.variables import LOOP, Alternative, Variable, changed_names
 from sbatchlint.source.text import Span
 
 # A loop with more iterations is not unrolled.
 MOST_ITERATIONS = 24
+# So often an iteration is walked to find what it changes, each time with what the last one changed unknown.
+MOST_WALKS = 4
 # The loop variable has at most this many alternatives in the body.
 MOST_ITEMS = 6
 
@@ -164,7 +166,9 @@ def _record_alike(
     """Records the body of a loop whose iterations differ in the loop variable only."""
     state = scope.state.copy()
     key = interpreter.new_key(LOOP)
-    alternatives = tuple([Alternative((item,), frozenset(((key, iteration),))) for iteration, item in enumerate(items)])
+    alternatives = tuple(
+        [Alternative((item,), frozenset(((key, 1 << iteration),))) for iteration, item in enumerate(items)]
+    )
     seen = loop.variable[1] if loop.variable is not None else variable(state, alternatives)
     state.variables[name] = seen
     end, frame = interpreter.iteration(loop.body, Scope(state, scope.text, loop.inside(scope.context)))
@@ -216,7 +220,7 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
 def _first_iteration(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iteration | None:
     """Walks one iteration, whether or not it happens; None where that would take too long."""
 
-    decisions = Decisions(interpreter.new_key(LOOP), scope.state.variables.copy(), scope.context.parent)
+    decisions = Decisions(interpreter.new_key(LOOP), loop.span, scope.state.variables.copy(), scope.context.parent)
 
     def walk() -> tuple[State | None, LoopFrame, int]:
         frame = LoopFrame()
@@ -246,7 +250,7 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration
     if first is not None:
         decisions = first.decisions
     else:
-        decisions = Decisions(interpreter.new_key(LOOP), scope.state.variables.copy(), scope.context.parent)
+        decisions = Decisions(interpreter.new_key(LOOP), loop.span, scope.state.variables.copy(), scope.context.parent)
     interpreter.walked = [*interpreter.walked, decisions]
     found = Unrolled(decisions)
     finals: list[State] = []
@@ -326,7 +330,7 @@ def _joined(states: list[State], key: Hashable, phase: Phase) -> State | None:
     """The states of several iterations as one; what differs has an alternative for each iteration."""
     if len(states) == 1:
         return states[0].copy()
-    return join([(state, frozenset(((key, iteration),))) for iteration, state in enumerate(states)], phase)
+    return join([(state, frozenset(((key, 1 << iteration),))) for iteration, state in enumerate(states)], phase)
 
 
 # --- loops with an unknown number of iterations ----------------------------------------------------
@@ -338,25 +342,22 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     entry = before.copy()
     marks = interpreter.marks()
     if loop.several and (loop.condition or loop.between is not None or not is_plain(loop.body, scope)):
-        iteration = _first_iteration(interpreter, loop, scope)
-        if iteration is None:
-            _widen_all(entry, scope)
-        else:
-            ends = [iteration.end, *iteration.frame.breaks]
-            _widen_changed(interpreter, entry, [each for each in ends if each is not None], scope)
+        _widen(interpreter, loop, entry, scope)
     looped = loop.inside(scope.context) if loop.several else scope.context
+    is_begun = interpreter.silently(lambda: loop.begin(before.copy(), 0, scope.context)[0])
+    certain = loop.certain or is_begun is not None and is_begun[0] is True
     _, begun = loop.begin(entry, 0, looped if loop.condition else scope.context)
     if begun is None:
         return None
     variable = loop.variable or loop.widened
     if variable is not None:
         begun.variables[variable[0]] = variable[1]
-    context = looped.replace(conditional=scope.context.conditional or not loop.certain)
+    context = looped.replace(conditional=scope.context.conditional or not certain)
     end, frame = interpreter.iteration(loop.body, Scope(begun.copy(), scope.text, context))
     ends = [end, *frame.continues]
     if end is not None and loop.between is not None:
         loop.between(end)
-    if not loop.certain:
+    if not certain:
         ends.append(before.copy())
     after = interpreter.merge(ends, phase)
     if loop.condition and after is not None:
@@ -371,11 +372,29 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     return final
 
 
-def _widen_changed(interpreter: Interpreter, entry: State, after: list[State], scope: Scope) -> None:
-    """Adds an unknown alternative to whatever an iteration changes."""
+def _widen(interpreter: Interpreter, loop: Loop, entry: State, scope: Scope) -> None:
+    """Adds an unknown alternative to whatever any iteration may change."""
+    widened: set[str] = set()
+    for _ in range(MOST_WALKS):
+        iteration = _first_iteration(interpreter, loop, Scope(entry, scope.text, scope.context))
+        if iteration is None:
+            break
+        ends = [each for each in (iteration.end, *iteration.frame.breaks) if each is not None]
+        names = [
+            name for name in changed_names(entry.variables, [end.variables for end in ends]) if name not in widened
+        ]
+        _widen_changed(interpreter, entry, names, ends, scope)
+        widened.update(names)
+        if not names or not iteration.decisions.has_decided():
+            return
+    _widen_all(entry, scope)
+
+
+def _widen_changed(interpreter: Interpreter, entry: State, names: list[str], after: list[State], scope: Scope) -> None:
+    """Adds an unknown alternative to variables that an iteration changes."""
     key = interpreter.new_key("iteration")
     first, later = frozenset(((key, 0),)), frozenset(((key, 1),))
-    for name in changed_names(entry.variables, [state.variables for state in after]):
+    for name in names:
         old = entry.variables.get(name)
         news = [state.variables[name] for state in after if name in state.variables]
         model = old if old is not None else news[0]
