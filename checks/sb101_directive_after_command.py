@@ -4,8 +4,9 @@
 assignment. Every `#SBATCH` line below it is a comment. The job runs without those options, with the defaults of the
 site, and without any message: too little memory, the wrong partition, one hour instead of a day.
 
-Only advice below the last command of the script, where nothing follows but comments: lines that were put there are
-usually kept for another time.
+A warning where only mail, a name or the name of a log is lost. Only advice where the lines repeat what is read, and
+below the last command of the script, where nothing follows but comments: lines that were put there are usually kept for
+another time.
 
 Where the command is what a `\\` at the end of a directive was meant to continue, directive-continuation reports it.
 
@@ -25,10 +26,11 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.continuations import continuations
 from sbatchlint.analysis.directives.invisible_characters import invisible_characters
 from sbatchlint.analysis.directives.near_misses import near_misses
+from sbatchlint.analysis.directives.told_options import are_only_told
 from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.slurm.lines import DirectiveLine
-from sbatchlint.slurm.model import StopLine
+from sbatchlint.slurm.model import Setting, StopLine
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Unread
@@ -68,7 +70,8 @@ def check(job: Job) -> Iterator[Finding]:
             consequence = f"{number} directives below it are only comments; move the command below them"
         message = f"sbatch stops reading options at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
-        yield Finding(stop.span, message, related=related, fix=_fix(job, lost) if len(groups) == 1 else None)
+        fix = _fix(job, lost) if len(groups) == 1 else None
+        yield Finding(stop.span, message, _severity(job, lost), related, fix)
         return
     for lines in groups:
         span = Span(lines[0].span.start, lines[-1].span.end)
@@ -79,7 +82,21 @@ def check(job: Job) -> Iterator[Finding]:
         kept = _has_no_command(job.source.own.text[lines[-1].full.end :]) and not job.is_embedded
         message = f"sbatch stops reading options at line {row}, so {consequence}{' if that is meant' if kept else ''}"
         related = [(stop.span, "the first command, where sbatch stops reading")]
-        yield Finding(span, message, "info" if kept else None, related, None if kept else _fix(job, lines))
+        severity, fix = ("info", None) if kept else (_severity(job, lines), _fix(job, lines))
+        yield Finding(span, message, severity, related, fix)
+
+
+def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
+    """What is lost with these lines: nothing where they repeat what is read, or perhaps only mail."""
+    lost = [setting for line in lines for setting in job.directives.read_line(line)[0]]
+    if lost and all(_is_repeated(job, each) for each in lost):
+        return "info"
+    return "warning" if are_only_told(job, lost) else None
+
+
+def _is_repeated(job: Job, setting: Setting) -> bool:
+    above = job.directives.last(setting.name)
+    return above is not None and above.known and above.value == setting.value
 
 
 def _has_other_cause(job: Job, stop: StopLine) -> bool:
@@ -109,10 +126,9 @@ def _fix(job: Job, lines: list[DirectiveLine]) -> Fix | None:
         if not accepted or line.dropped is not None or EXPANSION.search(job.source.slice(line.span)):
             return None  # sbatch would refuse it, or take a variable literally
         for setting in settings:
-            above = directives.last(setting.name)
-            if above is None:
+            if directives.last(setting.name) is None:
                 repeated = False
-            elif not above.known or above.value != setting.value:
+            elif not _is_repeated(job, setting):
                 return None
         repeated = repeated and line.comment is None
     removed = [remove(line.full) for line in lines]
@@ -174,6 +190,7 @@ CASES = [
         export OMP_NUM_THREADS=1
         srun ./a.out
         """,
+        severity="info",
         title="repeats what was read",
     ),
     Bad(

@@ -3,11 +3,13 @@
 sbatch reads lines that begin with `#SBATCH`, in capitals and in the first column. `#SBTACH`, ` #SBATCH`, `# SBATCH` and
 `#sbatch` are comments, and the job runs without the option and without any message. `SBATCH` without its `#` is a
 command that does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch still obeys, but
-with an error message; a banner such as `#SLURM options` makes it refuse the script.
+with an error message; a banner such as `#SLURM options` makes it refuse the script. A warning where only mail, a name
+or the name of a log is lost.
 
 `##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a directive off, and are not reported, nor is `# SBATCH`
-for an option that another directive sets. Among directives that count, `# SBATCH` and `#sbatch` are only advice for an
-option that the job can do without, and in a row of several such lines, which are kept for another time.
+for an option that another directive sets, or where a comment says that such lines are off. Among directives that count,
+`# SBATCH` and `#sbatch` are only advice for an option that the job can do without, and in a row of several such lines,
+which are kept for another time.
 
 ## Fix
 
@@ -22,7 +24,9 @@ sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 t
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.near_misses import NearMiss, near_misses
+from sbatchlint.analysis.directives.told_options import are_only_told
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Written
 
 CARD = Card(
@@ -36,6 +40,15 @@ _OPTIONAL = (
     " nodelist no-requeue open-mode output profile requeue reservation signal wckey"
 )
 DISPENSABLE = frozenset(_OPTIONAL.split())
+# A comment that explains the spelling: `with "# SBATCH" a line is off`, `delete the space before SBATCH`.
+_EXPLAINED = Regex(
+    r"(?i)[\"'`]#[ \t]+(?:SBATCH|SLURM)\b|\b(?:space|blank)\b.*\bSBATCH\b|\bSBATCH\b.*\b(?:space|blank)\b"
+)
+# A comment that says that the lines below it are off.
+_OFF = Regex(
+    r"(?i)\bnot (?:be )?(?:active|applied|needed|read|set|used)\b|\b(?:dis|en)abled?\b|\bun(?:used|comment)\b"
+    r"|\boptional|\b(?:inactive|ignored|alternatives?|commented out)\b|\b(?:switch|turn)(?:ed)? o(?:ff|n)\b"
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -43,9 +56,25 @@ def check(job: Job) -> Iterator[Finding]:
     for number, miss in enumerate(misses):
         if miss.kind in ("old-word", "banner", "bare"):
             yield _read(job, miss)
-        else:
+        elif miss.kind not in ("blank", "case") or not _is_said_to_be_off(job, miss, misses):
             beside = [each for each in misses[max(number - 1, 0) : number + 2] if each is not miss]
             yield _unread(job, miss, any(_is_next(job, miss, each) for each in beside))
+
+
+def _is_said_to_be_off(job: Job, miss: NearMiss, misses: list[NearMiss]) -> bool:
+    """Whether a comment says that such lines are off, or that those right below it are."""
+    string = job.directives.text.string
+    lines = string[: misses[-1].start].split("\n")
+    starts = {string.count("\n", 0, each.start) for each in misses}
+    if miss.kind == "blank" and any(
+        each[:1] == "#" and each[:7] != "#SBATCH" and number not in starts and _EXPLAINED.search(each)
+        for number, each in enumerate(lines)
+    ):
+        return True
+    at = string.count("\n", 0, miss.start) - 1
+    while at in starts:
+        at -= 1
+    return at >= 0 and lines[at][:1] == "#" and lines[at][:7] != "#SBATCH" and _OFF.search(lines[at]) is not None
 
 
 def _is_next(job: Job, miss: NearMiss, other: NearMiss) -> bool:
@@ -59,7 +88,9 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     if miss.kind == "no-hash":
         edit = replace(text.span(miss.start, miss.end), "#SBATCH")
         message = f"`{miss.word}` without `#` is a command, at which sbatch stops reading directives; write `#SBATCH`"
-        return Finding(text.span(miss.start, miss.last), message, fix=Fix("write #SBATCH", [edit], safe=True))
+        only_told = are_only_told(job, miss.settings) and not job.directives.unread
+        repair = Fix("write #SBATCH", [edit], safe=True)
+        return Finding(text.span(miss.start, miss.last), message, "warning" if only_told else None, fix=repair)
     names = list(dict.fromkeys(f"--{setting.name}" for setting in miss.settings))
     unset = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not set"
     reason = {
@@ -82,7 +113,7 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
         edits.append(remove(text.span(miss.start, hash_at)))
     # A line that sbatch would refuse is better left as a comment until it is corrected.
     fix = Fix("write #SBATCH", edits, certain) if miss.accepted and not is_off else None
-    severity = None if certain else "info" if is_off else "warning"
+    severity = "info" if is_off else None if certain and not are_only_told(job, miss.settings) else "warning"
     return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)
 
 

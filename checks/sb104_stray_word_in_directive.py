@@ -190,6 +190,7 @@ CASES = [
         #SBATCH -J "my job" -N 2
         srun ./a.out
         """,
+        severity="warning",
         title="joined only from 24.05 on",
     ),
     Bad(

@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.near_misses import read_as_directive
+from sbatchlint.analysis.directives.told_options import are_only_told
 from sbatchlint.analysis.directives.typos import INVISIBLE, swallowed
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of
@@ -139,7 +140,9 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     if not value and fix is None and setting.option is not None:
         advice = "remove the `#`"
     gets = f"`{value}`" if value else "an empty value"
-    yield Finding(span, f"an unquoted `#` begins a comment, so --{setting.name} gets {gets}; {advice}", fix=fix)
+    severity = "warning" if are_only_told(job, [setting, *settings]) else None
+    message = f"an unquoted `#` begins a comment, so --{setting.name} gets {gets}; {advice}"
+    yield Finding(span, message, severity, fix=fix)
 
 
 def _word_end(string: str, start: int, end: int) -> int:
@@ -180,6 +183,20 @@ CASES = [
         srun ./a.out
         """,
         title="the rest of the line is lost as well",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -J «run#3»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH -J "run#3"
+        srun ./a.out
+        """,
+        severity="warning",
+        title="only the name is another",
     ),
     Bad(
         """\

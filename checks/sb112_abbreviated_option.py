@@ -3,7 +3,8 @@
 sbatch reads `--out=x.log` as `--output`, as long as no other option begins with `out`. `--cons` (for `--constraint`)
 worked until 25.11 brought `--consolidate-segments`: `sbatch: option '--cons=a' is ambiguous`, and nothing is submitted.
 Options of plugins count too. Some beginnings are not read as anyone would expect: `--tasks=4` is `--ntasks-per-node=4`,
-`--cores=4` is `--cores-per-socket=4`. A letter with two dashes (`--t=10`) begins many names.
+`--cores=4` is `--cores-per-socket=4`. A letter with two dashes (`--t=10`) begins many names. Advice where the job is
+the same: `--tasks=4` beside `--nodes=1`.
 
 An error where a release refuses the name, or reads it as another option than was meant; a warning where two releases
 read different options; otherwise advice.
@@ -55,7 +56,7 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
         span = Span(start, start + len(written))
         message, severity, name, safe = _explain(job, command, written, found)
         if severity == "error" and name == "ntasks" and _is_on_one_node(block, token):
-            severity = "warning"
+            severity = "info"
         fix = None
         if name and job.source.slice(span) == written:
             fix = Fix(f"write --{name}", [replace(span, f"--{name}")], safe=safe)
@@ -80,7 +81,7 @@ def _shortened(block: Directives) -> Iterator[tuple[str, Token]]:
 def _is_on_one_node(block: Directives, token: Token) -> bool:
     """Whether tasks per node equal the total: on one node, where a single task runs in any case."""
     tasks = next((each for each in block.settings if each.token is token), None)
-    if tasks is None:
+    if tasks is None or block.last("ntasks", tasks.component) is not None:
         return False
     nodes = block.last("nodes", tasks.component)
     return tasks.text == "1" if nodes is None else nodes.text == "1"
@@ -176,6 +177,7 @@ CASES = [
         #SBATCH --constraint=a100
         srun ./a.out
         """,
+        severity="warning",
         title="of several in newer releases",
     ),
     Bad(

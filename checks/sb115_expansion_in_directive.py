@@ -2,7 +2,8 @@
 
 sbatch reads `#SBATCH` lines itself, long before a shell sees the script. `--output=$HOME/%j.out` is a path below a
 folder named `$HOME`; `--chdir=$HOME` makes the job run in /tmp; `--nodes=$N` is refused. A warning where the site
-decides what follows, as for `--account=$ACCOUNT`, or where only a name or an address is wrong.
+decides what follows, as for `--account=$ACCOUNT`, or where only a name or an address is wrong: that of the job, or of a
+log in a folder that is meant.
 
 ## Fix
 
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
@@ -86,9 +88,16 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix("use sbatch's own patterns", [replace(span, pattern)], safe=True)
         else:
             message = f"{message}; {_advice(setting.name)}"
-        severity = "warning" if setting.name in UNCHECKED else None
+        only_misnamed = span == setting.value_span and _is_only_misnamed(setting, raw)
+        severity = "warning" if setting.name in UNCHECKED or only_misnamed else None
         # a script without a command is a header for scripts that another program generates
         yield Finding(span, message, severity if job.program.statements else "info", fix=fix)
+
+
+def _is_only_misnamed(setting: Setting, raw: str) -> bool:
+    """Whether a log goes into the folder that was meant, under a literal name."""
+    found = EXPANSION.search(raw)
+    return setting.name in ("output", "error") and found is not None and "/" not in raw[found.start(1) :]
 
 
 def _whole_value(job: Job, value: Span) -> Span:
@@ -149,6 +158,12 @@ CASES = [
     ),
     Bad("#!/bin/bash\n#SBATCH --output=«$SCRATCH/%j.out» --chdir=«${HOME}/run»\nsrun ./a.out\n"),
     Bad("#!/bin/bash\n#SBATCH --nodes=«$NODES»\nsrun ./a.out\n"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --output=«logs/run_${SLURM_JOB_ID}.out»\nsrun ./a.out\n",
+        fixed="#!/bin/bash\n#SBATCH --output=logs/run_%j.out\nsrun ./a.out\n",
+        severity="warning",
+        title="only the log is misnamed",
+    ),
     Bad('#!/bin/bash\n#SBATCH -J «"run-$(date +%F)"» -A «$PROJECT»\nsrun ./a.out\n', severity="warning"),
     Bad("#!/bin/bash\n#SBATCH --error=«~/logs/%j.err»\nsrun ./a.out\n"),
     Bad("#!/bin/bash\n#SBATCH --container-mounts=«$PWD:/work»\nsrun ./a.out\n", title="pyxis expands nothing"),

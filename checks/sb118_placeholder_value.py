@@ -11,7 +11,8 @@ The same holds for the words of commands: a program, an image, a file to source 
 Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are not reported; `{ nodes }` is not one of
 them. An error where sbatch refuses the script, and otherwise a warning: whoever submits it is told, or fills it in
 first. In templates, examples and documentation it is only advice: what counts is the folder and the name of the script
-in its project, and what its first comments say. The same goes for arguments such as `--data /path/to/data`.
+in its project, what its first comments say, and a script beside it that puts values in their place. The same goes for
+arguments such as `--data /path/to/data`.
 
 The placeholders of a kind are one finding: those that sbatch refuses, those in other directives, and those in commands,
 on the first that makes a command fail.
@@ -39,6 +40,7 @@ from sbatchlint.analysis.directives.positional_words import PositionalWords
 from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, typo
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.samples import is_sample
+from sbatchlint.analysis.script.submit_lines import is_filled_in_beside
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -205,7 +207,8 @@ def _in_value(
     severity = "error" if refused else SEVERITIES.get(setting.name, "error" if certain else "warning")
     wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
     message = f"`{string[left:right]}` is a placeholder, and {consequence}; write {wanted}"
-    yield Finding(job.directives.text.span(left, right), message, severity)
+    is_template = is_filled_in_beside(job, string[left:right])
+    yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)
 
 
 # --- placeholders in the words of commands -----------------------------------------------------------

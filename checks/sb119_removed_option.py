@@ -134,6 +134,7 @@ CASES = [
         #SBATCH --get-user-env  # from 25.05 on without a value
         srun ./a.out
         """,
+        severity="warning",
     ),
     Bad("#!/bin/bash\n#SBATCH «--power»=level\nsrun ./a.out\n", title="removed for good"),
     Bad("#!/bin/bash\n#SBATCH -N2\nsrun «--uid=1000» ./a.out\n", title="on srun"),

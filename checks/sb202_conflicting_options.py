@@ -4,11 +4,11 @@ With `--mem` and `--mem-per-cpu` together sbatch stops: "--mem, --mem-per-cpu, a
 exclusive." Other pairs are `--exclusive` with `--oversubscribe`, `--cpus-per-gpu` with `--cpus-per-task`, `--core-spec`
 with `--thread-spec`, `--bb` with `--bbf`, `--nodes` with `--distribution=arbitrary`, a `--segment` that does not divide
 the nodes, a deadline before the begin time. `--hint` beside `--threads-per-core`, `--ntasks-per-core` or `-B` is
-silently dropped.
+silently dropped, which is only advice where the other option asks for the same threads.
 
-Which pairs are refused depends on the release: a finding names the releases, and is a warning where most releases of
-the range still accept the pair. gpu-request-conflict reports requests for GPUs. Options that exclude each other on the
-command line of sbatch or salloc are reported too, step-options-conflict does so for srun.
+Which pairs are refused depends on the release: a finding names the releases, and is a warning where most releases still
+accept the pair and `slurm-version` is not set. gpu-request-conflict reports requests for GPUs. Options that exclude
+each other on the command line of sbatch or salloc are reported too, step-options-conflict does so for srun.
 
 ## Fix
 
@@ -29,6 +29,7 @@ from sbatchlint.job.command_lines import command_lines
 from sbatchlint.slurm.conflicts.clash import REFUSED
 from sbatchlint.slurm.conflicts.clashing_settings import clashing_settings
 from sbatchlint.slurm.directives import Directives
+from sbatchlint.slurm.model import ForeignSetting, Setting
 from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Commands, Options
 
@@ -61,6 +62,10 @@ REASONS = {
     "time-min": ("the least time is longer than the limit", "lower --time-min, or raise --time"),
     "wckey": ("a key does not begin with `*`", "begin the key with another character"),
 }
+
+
+# The threads of each core that a hint asks for.
+THREADS = {"multithread": "2", "nomultithread": "1"}
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -115,7 +120,14 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
         settings = job.directives.all("hint", hint.line.component)
         fix = Fix("remove --hint", removal(job.directives, settings))
     related = [(each.span, "this counts") for each in others]
-    return Finding(hint.span, message, "warning", related, fix, versions=conflict.ignored)
+    severity = "info" if _does_the_same(hint, others) else "warning"
+    return Finding(hint.span, message, severity, related, fix, versions=conflict.ignored)
+
+
+def _does_the_same(hint: Setting | ForeignSetting, others: list[Setting | ForeignSetting]) -> bool:
+    """Whether the options for which sbatch drops a hint ask for what it asks: threads of each core."""
+    threads = THREADS.get((hint.text or "").lower())
+    return all(each.name == "threads-per-core" and each.text == threads for each in others)
 
 
 CASES = [
@@ -152,7 +164,7 @@ CASES = [
         #SBATCH «--hint=nomultithread»
         srun ./a.out
         """,
-        severity="warning",
+        severity="info",
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --nodes=2 --ntasks-per-node=32 --threads-per-core=1
@@ -167,7 +179,7 @@ CASES = [
         srun ./a.out
         """,
     ),
-    Bad("#!/bin/bash\n#SBATCH --nodes=18 «--segment=8»\nsrun ./a.out\n", title="in 26.05"),
+    Bad("#!/bin/bash\n#SBATCH --nodes=18 «--segment=8»\nsrun ./a.out\n", severity="warning", title="in 26.05"),
     Good("#!/bin/bash\n#SBATCH --mem=64G\n#SBATCH --mem=32G\nsrun ./a.out\n", title="the last one counts"),
     Good("#!/bin/bash\n#SBATCH --hint=nomultithread --cpus-per-task=4\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=16 --segment=8 --exclusive\nsrun ./a.out\n"),

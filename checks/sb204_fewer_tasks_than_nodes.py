@@ -1,7 +1,8 @@
 """The job asks for more nodes than tasks, and gets as many nodes as tasks.
 
 sbatch says "can't run 1 processes on 4 nodes, setting nnodes to 1" and submits the smaller job. This also affects a
-single launcher that would start the rest over ssh or pdsh: the job does not have the nodes for it.
+single launcher that would start the rest over ssh or pdsh: the job does not have the nodes for it. A warning where the
+script starts nothing on other nodes: then it has all that it uses.
 
 ## Fix
 
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import conflicts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.triggers import Options
 
@@ -45,9 +47,18 @@ def check(job: Job) -> Iterator[Finding]:
             remove += f", so that `{job.source.slice(by_node.span)}` decides"
         message = (
             f"{tasks} task{plural} cannot fill {nodes} nodes{where}, so sbatch makes it a job of {tasks} node{plural};"
-            f" for {nodes} nodes remove {remove}, or ask for {nodes} tasks or more"
         )
-        yield Finding(ntasks.span, message, related=[(each.span, "the nodes") for each in others])
+        if _may_use_nodes(job):
+            severity, message = None, f"{message} for {nodes} nodes remove {remove}, or ask for {nodes} tasks or more"
+        else:
+            severity, message = "warning", f"{message} the script starts nothing on others, so ask for {tasks}"
+        yield Finding(ntasks.span, message, severity, [(each.span, "the nodes") for each in others])
+
+
+def _may_use_nodes(job: Job) -> bool:
+    """Whether the script has a step, a launcher, or a command that reaches other nodes than the first one."""
+    others = any(has_trait(each.name, "spreads", "mpi", "remote") for each in job.invocations)
+    return bool(job.steps) or bool(job.launches) or others
 
 
 CASES = [
@@ -61,6 +72,11 @@ CASES = [
     ),
     Bad("#!/bin/bash\n#SBATCH «-n 2» -N 4 --ntasks-per-node=1\nsrun ./a.out\n"),
     Bad("#!/bin/bash\n#SBATCH -N 4-8 «-n 3»\nsrun ./a.out\n", title="a range"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=3 «--ntasks=1» --cpus-per-task=32\nbwa mem -t 32 genome.fa reads.fq\n",
+        severity="warning",
+        title="the program needs one node",
+    ),
     Good("#!/bin/bash\n#SBATCH --nodes=4 --ntasks=4\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=2-4 --ntasks=3\nsrun ./a.out\n", title="the most is lowered, and no more"),
     Good(

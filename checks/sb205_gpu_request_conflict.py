@@ -8,8 +8,8 @@ with `--gpus-per-node=3` is refused, and so are fewer GPUs than nodes.
 
 srun in a job with `--gpus-per-node` inherits that, so its own `--gres=gpu:1` is the second of the two.
 
-A finding names the releases that refuse the request. It is a warning where most of the range still accept it as
-intended, and where the command line of sbatch may well add what is missing.
+A finding names the releases that refuse the request. It is a warning where most releases still accept it as intended
+and `slurm-version` is not set, and where the command line of sbatch may well add what is missing.
 
 ## Fix
 
@@ -206,6 +206,23 @@ CASES = [
         #SBATCH --nodes=2 --gpus-per-node=8
         srun ./a.out
         """,
+        severity="warning",
+        title="refused from 26.05 on",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --gpus-per-node=8
+        #SBATCH «--gres=gpu:8»
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2 --gpus-per-node=8
+        srun ./a.out
+        """,
+        settings={"slurm-version": "24.11-26.05"},
+        title="and the site has such a release",
     ),
     Bad(
         """\
@@ -234,6 +251,7 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=8\nsrun --nodes=1 --ntasks=1 «--gres=gpu:1» ./a.out\n",
+        severity="warning",
         title="of the job and of a step",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=2 --gpus=16 --gpus-per-node=8\nsrun ./a.out\n"),

@@ -2,7 +2,8 @@
 
 With `--nodes` (or `-B`) and no number of tasks, it multiplies the nodes by `--sockets-per-node`, `--cores-per-socket`
 and `--threads-per-core`: `--nodes=1 --threads-per-core=2` is a job of two tasks, and a plain `srun ./a.out` starts the
-program twice. sbatch reports this only with `-v`.
+program twice. sbatch reports this only with `-v`. Only advice where nothing uses this number: every srun has its own,
+and no mpirun and no `$SLURM_NTASKS` depends on it.
 
 ## Fix
 
@@ -40,7 +41,17 @@ def check(job: Job) -> Iterator[Finding]:
             f"sbatch multiplies the nodes by {names}: {counts.ntasks} tasks on {nodes}; set --ntasks or"
             " --ntasks-per-node"
         )
-        yield Finding(settings[-1].span, message, related=[(each.span, "and this") for each in settings[:-1]])
+        related = [(each.span, "and this") for each in settings[:-1]]
+        yield Finding(settings[-1].span, message, None if _are_used(job) else "info", related)
+
+
+def _are_used(job: Job) -> bool:
+    """Whether something depends on the number of tasks: a step without one of its own, mpirun, or a variable."""
+    return (
+        any(not step.certain or step.option("ntasks") is None for step in job.steps)
+        or any(launch.launcher.kind == "mpi" and launch.container is None for launch in job.launches)
+        or any(each.name in ("SLURM_NTASKS", "SLURM_NPROCS") for each in job.trace.reads)
+    )
 
 
 CASES = [

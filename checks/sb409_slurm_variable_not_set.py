@@ -6,7 +6,8 @@ SLURM_JOB_NUMNODES, SLURM_NODE_ID. Bash expands both kinds to nothing, or to 0 i
 `--nproc_per_node` without a value, an OMP_NUM_THREADS that is ignored.
 
 An error in arithmetic, in a launcher's arguments, and for a name that Slurm does not know; a warning elsewhere; advice
-where an option's variable is only printed, for the restart count before the first restart, and for an input variable of
+where no directive says how large the job is, so that the command line of sbatch may, where an option's variable is only
+printed, for the restart count before the first restart, and for an input variable of
 sbatch (SBATCH_GPUS_PER_NODE) used as if sbatch set it. Names that the script sets, tests or gives a default are not
 reported. The option may still come from the command line of sbatch. SLURM_GPUS_PER_TASK is gone since 23.11.
 
@@ -41,24 +42,46 @@ CARD = Card(
     batch=True,
 )  # fmt: skip
 
+# Options that say how large a job is; without them, the command line of sbatch says it.
+_SIZES = ("nodes", "nodelist", "ntasks", "ntasks-per-node", *GPU_OPTIONS)
 _RESOURCES = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "exclusive", "mem", "mem-per-cpu", *GPU_OPTIONS)
 
 
 def check(job: Job) -> Iterator[Finding]:
     environment = JobEnvironment(job.request)
+    lines: dict[tuple[str, int], list[Finding]] = {}
     for read in unprepared_reads(job):
-        entry = find(read.name)
-        if read.name.startswith("SBATCH_"):
-            yield from _input_of_sbatch(job, read, environment)
-        elif entry is None:
-            yield from _misspelled(job, read, environment)
-        elif entry.when in ("requeue", "array"):
-            yield from _not_yet(job, read, entry)
-        elif entry.when == "options":
-            gone = set(job.versions.majors) - entry.batch
-            is_gone = bool(gone) and are_old(entry.batch) and job.request.has_any_option(entry.options)
-            if is_gone or environment.lookup(read.name, read.context) is False:
-                yield from _without_option(job, read, entry)
+        place = read.name, job.source.line_of(read.span.start).start
+        lines.setdefault(place, []).extend(_findings(job, read, environment))
+    for findings in lines.values():
+        if findings:
+            yield _one_of(findings)
+
+
+def _findings(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
+    entry = find(read.name)
+    if read.name.startswith("SBATCH_"):
+        yield from _input_of_sbatch(job, read, environment)
+    elif entry is None:
+        yield from _misspelled(job, read, environment)
+    elif entry.when in ("requeue", "array"):
+        yield from _not_yet(job, read, entry)
+    elif entry.when == "options":
+        gone = set(job.versions.majors) - entry.batch
+        is_gone = bool(gone) and are_old(entry.batch) and job.request.has_any_option(entry.options)
+        if is_gone or environment.lookup(read.name, read.context) is False:
+            yield from _without_option(job, read, entry)
+
+
+def _one_of(findings: list[Finding]) -> Finding:
+    """One finding for all reads of a variable on a line: the worst of them, with the fixes of all."""
+    worst = min(findings, key=lambda each: ("error", "warning", "info").index(each.severity or "error"))
+    others = [each for each in findings if each is not worst]
+    fixes = [each.fix for each in (worst, *others) if isinstance(each.fix, Fix)]
+    if others and len(fixes) == len(findings):
+        edits = sorted((edit for fix in fixes for edit in fix.edits), key=lambda each: each.span.start)
+        worst = worst._replace(fix=Fix(fixes[0].title, edits, safe=all(each.safe for each in fixes)))
+    return worst._replace(related=[*worst.related, *((each.span, "and here") for each in others)])
 
 
 def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
@@ -126,6 +149,7 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     requests = not job.directives.unread and job.request.has_any_option(_RESOURCES)
     if not requests and (read.name != "SLURM_CPUS_PER_TASK" or job.directives.unread):
         return  # the command line of sbatch says what the job has
+    is_sized = requests if read.name == "SLURM_CPUS_PER_TASK" else job.request.has_any_option(_SIZES)
     kind = use_of(job, read).kind
     if kind == "guard" or read.operator not in ("", "arithmetic"):
         return
@@ -143,7 +167,7 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     yield Finding(
         read.span,
         f"{message}; {f'write `{instead}`' if instead else advice}",
-        "info" if kind == "print" or not requests else "error" if vital else "warning",
+        "info" if kind == "print" or not is_sized else "error" if vital else "warning",
         fix=None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=safe),
     )
 

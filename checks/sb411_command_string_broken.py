@@ -5,7 +5,8 @@ comment after it, with two backslashes, or with a comment line or an empty line 
 The next line, which begins with an option, is run as a command of its own (`--nnodes: command not found`), and the job
 goes on with the defaults of all the lost options. The same holds for a string that `bash -c` or `eval` runs: a newline
 in it ends the command. In double quotes a backslash at the end of the line joins the lines before comments are
-recognized, so the comment swallows all that follows.
+recognized, so the comment swallows all that follows. A warning where nothing is cut off, and the program only gets a
+blank as its last argument.
 
 ## Fix
 
@@ -313,7 +314,7 @@ def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
         edit_span = None
     end = rest.end() if rest[1] is None else len(string[: rest.end()].rstrip())
     fix = None if edit_span is None else Fix(title, [remove(edit_span)], safe=True)
-    yield Finding(text.span(last.start, end), message, fix=fix)
+    yield Finding(text.span(last.start, end), message, None if deeper else "warning", fix=fix)
 
 
 def _space_elements(words: Sequence[Word], text: Text, file: str, kind: str, why: str = "") -> Iterator[Finding]:

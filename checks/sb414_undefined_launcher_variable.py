@@ -57,6 +57,8 @@ _OPTIONS = frozenset(
     | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
 )
 _SETTING = Regex(r"\s(?:-e|--env)[ =](\w+)=[\"']?$")
+# The words of `timeout` before its duration.
+_BEFORE_DURATION = Regex(r"timeout[ \t]+(?:-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?")
 # Names of lists of options: a script that sets others of this kind sets them all itself.
 _OPTIONS_NAME = Regex(r"(?i)(?!EXTRA|ADD|MORE|USER|CUSTOM|OPT|MY)\w+_(?:ARGS?|OPTS?|OPTIONS?|FLAGS?|PARAMS?)")
 
@@ -91,7 +93,8 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     """Findings for a read that was clearly meant to have a value."""
     kind = use_of(job, read).kind
     meant = similar_variable(job, read) or _of_same_setting(job, read)
-    severity = "info" if kind == "print" else "error" if meant is not None and is_list(job, read) else "warning"
+    lost = meant is not None and (is_list(job, read) or _is_duration(job, read))
+    severity = "info" if kind == "print" else "error" if lost else "warning"
     nothing = f"nothing in the script sets {read.name}, so this is empty"
     if meant is not None:
         line = job.line(meant.span.start)
@@ -120,6 +123,15 @@ def _of_same_setting(job: Job, read: VariableRead) -> VariableAssignment | None:
     if any(each.name == match[1] and each.span.contains(read.span) for each in job.assignments):
         return None  # an assignment of the shell itself
     return next((each for each in job.assignments if each.name == match[1]), None)
+
+
+def _is_duration(job: Job, read: VariableRead) -> bool:
+    """Whether `timeout` has no duration without the variable, and so refuses to start the command."""
+    command, text = use_of(job, read).command, job.source.text
+    if command is None or command.name != "timeout":
+        return False
+    before, after = text[command.span.start : read.span.start], text[read.span.end : read.span.end + 1]
+    return _BEFORE_DURATION.fullmatch(before) is not None and after in (" ", "\t", '"')
 
 
 def _may_be_from_image(read: VariableRead) -> bool:

@@ -7,9 +7,10 @@ to the job. Neither is a fixed GPU number.
 
 Reported where the job certainly has fewer GPUs than its nodes: `gpus-per-node` in the settings says how many these
 have; without it, a job with 1, 2, 3, 5, 6 or 7 GPUs and neither `--exclusive` nor all of the memory is assumed to share
-its node. Not reported where CUDA_VISIBLE_DEVICES is passed in. podman and apptainer run in the job's own cgroup. But
-where Slurm gives each task of a node its own GPUs, it does so through CUDA_VISIBLE_DEVICES, and `--cleanenv` hides that
-from the container: all tasks take the first GPU, unless the site restricts each task to its devices (ConstrainDevices).
+its node. Not reported where CUDA_VISIBLE_DEVICES is passed in, or the program gets the numbers as an argument. podman
+and apptainer run in the job's own cgroup. But where Slurm gives each task of a node its own GPUs, it does so through
+CUDA_VISIBLE_DEVICES, and `--cleanenv` hides that from the container: all tasks take the first GPU, unless the site
+restricts each task to its devices (ConstrainDevices).
 
 ## Fix
 
@@ -35,7 +36,7 @@ from sbatchlint.analysis.containers.gpu_access import (
     runs_on_cpus,
 )
 from sbatchlint.bash.trace import is_set
-from sbatchlint.bash.values import span_of
+from sbatchlint.bash.values import expansions, span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.argv import CommandOption
 from sbatchlint.job.gpus import step_gpus
@@ -54,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
         if not start.by_daemon or option is None or any(each.kind not in (ALL, COUNT, NAMED) for each in found):
             continue
         gpus = gpus_of_shared_node(job, start)
-        masked = any("CUDA_VISIBLE_DEVICES" in each.container.passed for each in ways)
+        masked = any(_knows_its_gpus(each) for each in ways)
         if gpus is None or masked or runs_on_cpus(start):
             continue
         if kind == ALL:
@@ -78,6 +79,17 @@ def check(job: Job) -> Iterator[Finding]:
                 f"`{job.source.slice(option.span)}` drops the CUDA_VISIBLE_DEVICES by which Slurm gives each task its "
                 'GPUs: all may take the first; add `--env "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"` in the task',
             )
+
+
+# Variables with the numbers of the job's GPUs.
+_NUMBERS = frozenset({"CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"})
+
+
+def _knows_its_gpus(start: ContainerStart) -> bool:
+    """Whether the program in a container gets the numbers of the job's GPUs, in its environment or as an argument."""
+    words = start.invocation.argv
+    named = any(each.name in _NUMBERS for word in words for each in expansions(word))
+    return named or not _NUMBERS.isdisjoint(start.container.passed)
 
 
 # Options that make apptainer drop the environment; AMD GPUs have another mask.

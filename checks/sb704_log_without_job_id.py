@@ -6,8 +6,8 @@ work of the job. Sites may set the default to appending (`JobFileAppend`), and t
 other.
 
 Advice only: some want to keep just the last run's log. Not reported where the script itself reads or removes the log
-(`rm *.out`), with `--open-mode=append`, and where the log's name contains the job's name, which may come from the
-command line. A log that all tasks of an array share has a check of its own (SB702).
+(`rm *.out`), with `--open-mode`, and where the log's name contains the job's name, which may come from the command
+line. A log that all tasks of an array share has a check of its own (SB702).
 
 ## Fix
 
@@ -63,8 +63,8 @@ def check(job: Job) -> Iterator[Finding]:
 def _logs_of_job(job: Job, array: bool = False) -> Iterator[Finding]:
     """The finding on logs without an id; of an array on those that differ between its tasks only by their indexes."""
     own = _OWN - {"a"} if array else _OWN
-    if (job.request.value("open-mode") or "").lower().startswith("a"):
-        return
+    if job.request.has_option("open-mode"):
+        return  # appended, or overwritten on purpose
     found: list[Setting] = []
     for setting, path in plain_paths(job, "output", "error"):
         if path.endswith("/"):
@@ -157,6 +157,7 @@ CASES = [
     ),
     Good("#!/bin/bash\n#SBATCH --output=%x-%j.log\nsrun python train.py 2>&1 | tee train-$SLURM_JOB_ID.log\n"),
     Good("#!/bin/bash\n#SBATCH --output=train.log --open-mode=append\nsrun ./a.out\n", title="appended"),
+    Good("#!/bin/bash\n#SBATCH --output=train.log --open-mode=truncate\nsrun ./a.out\n", title="on purpose"),
     Good("#!/bin/bash\n#SBATCH --time=5\nsrun ./a.out | tee -a train.log\n", title="Slurm's own name; appended"),
     Good("#!/bin/bash\n#SBATCH --output=train.log\nsrun ./a.out\ngrep loss train.log\n", title="it is wanted"),
 ]

@@ -4,7 +4,8 @@ Slurm opens the log again for each start of a job, and truncates it by default: 
 preempted or requeued itself, not even the reason why it ended. Sites may set the default to appending
 (`JobFileAppend`).
 
-Reported where the script itself requests requeueing: by `--requeue` or, as advice, by `scontrol requeue`. Not reported
+Reported where the script itself requests requeueing: by `--requeue` or, as advice, by `scontrol requeue`. Advice, too,
+for a session that somebody works in, such as Jupyter: its log only tells its address. Not reported
 where `--open-mode` is set, or where the name of the log contains the number of restarts (`%r`, from 25.11 on).
 
 ## Fix
@@ -18,6 +19,7 @@ sbatch(1), "--open-mode"; rwth-i6/sisyphus issue 201; live runs of Slurm 22.05.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.sessions import is_session
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
@@ -52,7 +54,8 @@ def check(job: Job) -> Iterator[Finding]:
     if span is not None:
         fix = Fix("add --open-mode=append", [insertion(job.directives, "--open-mode=append", 0)], safe=True)
         message = "when the job is requeued, Slurm empties its log and what it wrote before is lost"
-        severity = "info" if setting is None else None  # the script chose the moment, when its work was over
+        # the script chose the moment, when its work was over; the log of a session only tells where it is
+        severity = "info" if setting is None or is_session(job) else None
         yield Finding(span, f"{message}; add --open-mode=append", severity, fix=fix)
 
 

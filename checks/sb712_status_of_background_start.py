@@ -2,14 +2,14 @@
 
 A command in the background has no exit status until it has ended: `launch & rets+=($?)`, or a test of `$?` on the next
 line, gets the status of the start, which always succeeds. A failure is never seen, however carefully the script handles
-the status that it kept.
+the status that it kept. Advice where the status is only printed.
 
 An error where the status is acted on, which is always 0; advice where it is only printed.
 
 ## Fix
 
 None. `wait $!` waits for the command that was started last, and returns its status; where several run at once, keep the
-ids and wait for each.
+ids and wait for each. Of a server that runs until it is ended, `kill -0 $!` tells whether it is still there.
 
 ## References
 
@@ -22,7 +22,7 @@ from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
 CARD = Card(
-    "SB712", "status-of-background-start", severity="error", fix="never", since="0.1.0", batch=True,
+    "SB712", "status-of-background-start", severity="warning", fix="never", since="0.1.0", batch=True,
 )  # fmt: skip
 
 
@@ -31,8 +31,8 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             status.read,
             f"`$?` is 0 here, as the command on line {job.line(status.started.end - 1)} was only started; "
-            "`wait $!` gives the status that it ends with",
-            severity="error" if status.acted_on else "info",
+            "`wait $!` gives the status that it ends with, and `kill -0 $!` tells whether it still runs",
+            severity="warning" if status.acted_on else "info",
             related=[(status.started, "started in the background")],
         )
 

@@ -7,7 +7,8 @@ a file that all of them read.
 
 Reported where the command gets the index of its task, so that each one writes something different, and the name of the
 file is certainly the same for all: it contains no variable of the task or the job, the script does not change to a
-folder of its own before, and the file is not on a node's local disk. `>>` is not reported.
+folder of its own before, and the file is not on a node's local disk. `>>` is not reported. A warning where the file is
+a log, as for the job's own log (SB702).
 
 ## Fix
 
@@ -34,9 +35,11 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.argv import partition
+from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import classify
 from sbatchlint.job.steps import enclosing_step
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -192,6 +195,13 @@ def _is_shared(job: Job, command: Invocation, path: Pieces) -> bool:
     return not classify(path, job.site, container).private
 
 
+def _is_log(command: Invocation, path: str) -> bool:
+    """Whether a file holds what a program tells, and not its results: of a script, standard output is such a file."""
+    ending = path.rpartition(".")[2]
+    script = bool(command.argv) and (has_trait(command.name, "shell") or is_python(command.argv[0]))
+    return ending in ("log", "err") or ending == "out" and script
+
+
 def _finding(job: Job, command: Invocation, written: Written) -> Finding:
     word = shown_text(written.path)
     row = job.line(command.span.start)
@@ -209,6 +219,7 @@ def _finding(job: Job, command: Invocation, written: Written) -> Finding:
     return Finding(
         written.place,
         f"{what}, each with other content, and overwrite each other's; put `$SLURM_ARRAY_TASK_ID` into its name",
+        "warning" if _is_log(command, word) else None,
         related=[] if job.line(written.place.start) == row else [(command.span, "writes it")],
         fix=fix,
     )

@@ -34,6 +34,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.servers import server_name
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Background, Heredoc, Statement, Unparsed
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Shell, Spawn
@@ -335,7 +336,7 @@ def _is_work(job: Job, command: Invocation, shell: Shell) -> bool:
 
 
 def _is_certain_work(job: Job, command: Invocation) -> bool:
-    """Whether a command is a step, a launcher, a container, a Python program, or a `./x`."""
+    """Whether a command is a step, a launcher, a container, a Python program, a `./x`, or the only work of all."""
     launchers = [job.launcher_of(each) for each in (command, *command.descendants())]
     if any(launcher is not None and launcher.kind == "ray" for launcher in launchers):
         return False  # a server
@@ -351,10 +352,19 @@ def _is_certain_work(job: Job, command: Invocation) -> bool:
             break
     if launchers[0] is not None or command.name in ("Rscript", "julia", "matlab"):
         return True
+    if has_trait(command.name, "shell") and len(command.argv) > 1 and not command.words[1].startswith("-"):
+        return _is_only_work(job)  # a script that cannot be read
     if is_python(command.argv[0]):
         python = python_of(command)
         return python is None or python.kind in ("script", "module") and python.text not in ("http.server", "pip")
     return (text_of(command.argv[0]) or "").startswith("./")
+
+
+@once
+def _is_only_work(job: Job) -> bool:
+    """Whether the script starts all its work in the background."""
+    others = (each for each in job.invocations if each.context.background is None and not each.context.tested)
+    return all(weight(job, each) < Weight.PROGRAM for each in others)
 
 
 def _place(job: Job, work: Invocation) -> Span:

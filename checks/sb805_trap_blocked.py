@@ -5,7 +5,8 @@ of `--signal=B:USR1@300` runs only when the work is over: a handler meant to sav
 comes too late, and the time limit ends everything. With `./work &` and `wait` bash runs it at once. A job that has
 work in the background is not reported, unless that is a loop with pauses, which only watches.
 
-An error where the script asks Slurm for the signal; a warning for other signals.
+An error where the script asks Slurm for the signal; a warning where only the command line of sbatch may; advice where
+the script's `--signal` is switched off.
 
 ## Fix
 
@@ -26,6 +27,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm.grammar.signals import early_signal
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -33,6 +35,8 @@ CARD = Card(
     when=Commands("trap"), seen="live runs of Slurm 22.05 and 26.05", batch=True,
 )  # fmt: skip
 
+# A `--signal` that is switched off.
+SWITCHED_OFF = Regex(r"(?m)^[ \t]*##+[ \t]*SBATCH\b[^\n]*--signal\b")
 # Signals that are only sent on purpose.
 _SENT_ON_PURPOSE = frozenset({"USR1", "USR2"})
 
@@ -54,11 +58,12 @@ def check(job: Job) -> Iterator[Finding]:
         if work is not None:
             first = "" if sent is not None else ", if it is sent,"
             row = job.line(trap.command.span.start)
+            severity = None if sent is not None else "info" if SWITCHED_OFF.search(job.source.own.text) else "warning"
             yield Finding(
                 work.span,
                 f"bash runs the trap of line {row} only when this command has ended, so {trap.signal}{first} is not "
                 "handled in time; put `&` behind it, and `wait` after it",
-                None if sent is not None else "warning",
+                severity,
                 related=[(trap.command.span, "has to wait")],
             )
             return

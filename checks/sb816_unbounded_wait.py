@@ -4,7 +4,8 @@ If the server does not start, or the step that writes the file fails, the loop r
 and GPUs idle, perhaps for days, and the error is far up in the log.
 
 Reported are loops that only test, print and sleep, that end with a file or an answer from the network, and that neither
-count, check the time, nor check a process or a job. What runs under `timeout` has a limit.
+count, check the time, nor check a process or a job. What runs under `timeout` has a limit. A loop that keeps a session
+open is meant: until a file that the script itself made is gone, or somebody makes one called `stop`.
 
 ## Fix
 
@@ -27,6 +28,7 @@ from sbatchlint.bash.syntax.tree import (
     If,
     Literal,
     Parameter,
+    Program,
     Simple,
     TestCommand,
     While,
@@ -34,7 +36,7 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Context, Invocation
-from sbatchlint.bash.values import Text
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, Text, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
@@ -51,6 +53,13 @@ _ENDLESS = frozenset({"true", ":"})
 _LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
 
 
+# The variables of other batch systems that tell about a job.
+_OTHER_SYSTEM = Regex(r"\$\{?(?:AWS_BATCH|AZ_BATCH|COBALT|LSB|OAR|PBS|SGE)_")
+_IS_THERE = Regex(r"(?:\[\[?|test)[ \t]+-[defrs][ \t]")
+# A file that somebody creates to end a session.
+_STOP = Regex(r"(?i)(?:.*[._-])?(?:stop|quit|shutdown|terminate)(?:[._-](?:here|job|me|now|server|session))?(?:\.\w+)?")
+
+
 class Wait(NamedTuple):
     """A loop that waits. `what`: what it waits for, in words."""
 
@@ -62,14 +71,53 @@ def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         for loop in nodes_of(program, While):
             wait = _wait(text, loop)
-            if wait is None:
+            if wait is None or _is_for_another_system(text, program, loop):
                 continue
-            if any(_blocks(each) for each in job.invocations if wait.span in each.context.loops):
+            inside = [each for each in job.invocations if wait.span in each.context.loops]
+            if any(map(_blocks, inside)) and not _keeps_open(job, inside, _waits_for_removal(text, loop)):
                 yield Finding(
                     _head(job, wait.span),
                     f"this loop waits for {wait.what} without limit: if that never comes, the job idles until its "
                     "time limit; count the rounds, or look whether what is to bring it still runs",
                 )
+
+
+def _is_for_another_system(text: Text, program: Program, loop: While) -> bool:
+    """Whether a test of another batch system's variable decides if a loop runs."""
+    for branch in nodes_of(program, If):
+        if branch.start <= loop.start < branch.end:
+            conditions = [condition for condition, _ in branch.branches if condition]
+            if any(_OTHER_SYSTEM.search(text.string, each[0].start, each[-1].end) for each in conditions):
+                return True
+    return False
+
+
+def _waits_for_removal(text: Text, loop: While) -> bool:
+    """Whether a loop goes on as long as a file is there."""
+    condition = loop.condition
+    return not loop.negated and bool(condition) and _IS_THERE.match(text.string, condition[0].start) is not None
+
+
+def _keeps_open(job: Job, inside: list[Invocation], removal: bool) -> bool:
+    """Whether a loop keeps a session open on purpose: until a file of the script's own is gone, or one says stop."""
+    tested = [shown_text(each.argv[2]) for each in inside if each.name in ("[", "[[", "test") and len(each.argv) > 2]
+    if not removal:
+        tested += [shown_text(each.argv[3]) for each in inside if each.words[1:2] == ["!"] and len(each.argv) > 3]
+        return any(_STOP.fullmatch(path.rpartition("/")[2]) for path in tested)
+    first = inside[0].index
+    made = {
+        shown_text(target)
+        for each in job.invocations[:first]
+        for target in (*_targets(each), *(each.argv[1:] if each.name in ("touch", "mkdir") else ()))
+    }
+    return any(path.strip(UNKNOWN_CHARACTER) and path in made for path in tested)
+
+
+def _targets(command: Invocation) -> Iterator[Pieces]:
+    """The files that a command writes by redirection."""
+    for redirect in command.redirects:
+        if redirect.operator in (">", ">>", ">|", "&>") and redirect.target:
+            yield redirect.target
 
 
 def _head(job: Job, span: Span) -> Span:

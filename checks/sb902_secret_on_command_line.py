@@ -83,7 +83,7 @@ class Secrets:
         """The secrets among a command's words: the word's index, the variable, and the place of `$NAME`."""
         for number, field in enumerate(command.argv):
             for piece in field:
-                name = self._name_of(piece)
+                name = self.name_of(piece)
                 span = None if name is None else self._place(name, piece, command)
                 if name is not None and span is not None:
                     yield number, name, span
@@ -94,7 +94,7 @@ class Secrets:
         commands = [each.expansion.commands if each.expansion is not None else () for each in pieces]
         return bool(commands) and all(words and words[0][:1] and words[0][0] in MAKERS for words in commands)
 
-    def _name_of(self, piece: Piece) -> str | None:
+    def name_of(self, piece: Piece) -> str | None:
         """The secret variable whose value is a piece of a word; None for other pieces."""
         expansion = piece.expansion
         if expansion is not None and not expansion.inputs and is_secret(expansion.name):
@@ -182,7 +182,9 @@ def _written(secrets: Secrets, exposed: list[Span]) -> Iterator[Finding]:
                 continue
             if any(span.start < each.span.end and each.span.start < span.end for each in written):
                 continue  # that it is in the script at all is the worse fault (SB901)
-            if span not in seen and not any(piece.expansion is not None for piece in word):
+            # the value of a variable is reported where the variable stands
+            known = any(piece.expansion is not None or secrets.name_of(piece) is not None for piece in word)
+            if span not in seen and not known:
                 seen.add(span)
                 kept = any(each.name in ("srun", "sbatch", "salloc") for each in (command, *command.ancestors()))
                 yield Finding(

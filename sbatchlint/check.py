@@ -80,9 +80,9 @@ class Finding(NamedTuple):
     """A fault at one place; of several at the same place, only the first is reported.
 
     `severity`: None for the card's. `versions`: the releases for which it holds, None for all: what holds only before
-    23.11 is advice, unless the settings name such a release. `fix`: the fix, or for one that is slow to prove a
-    function that returns it, called only if the finding is reported. `advice`: a function that returns the end of the
-    message, called likewise.
+    23.11 is advice, and what most releases do not do is at most a warning, unless the settings name the releases.
+    `fix`: the fix, or for one that is slow to prove a function that returns it, called only if the finding is reported.
+    `advice`: a function that returns the end of the message, called likewise.
     """
 
     span: Span

@@ -192,12 +192,21 @@ class _Prepared:
         level = finding.severity or self.card.severity
         if level == "info" or is_unfinished(job) or is_dated(finding, job):
             return "info"
-        return "info" if self.card.sized and is_sized_elsewhere(job) else level
+        if self.card.sized and is_sized_elsewhere(job):
+            return "info"
+        return "warning" if _is_of_few_releases(finding, job) else level
 
 
 def is_dated(finding: Finding, job: Job) -> bool:
     """Whether a finding holds only for releases that the site may have, but few sites still do."""
     return bool(finding.versions) and not job.site.versions_named and are_old(finding.versions or ())
+
+
+def _is_of_few_releases(finding: Finding, job: Job) -> bool:
+    """Whether a finding does not hold for most of the releases that the site may have."""
+    if not finding.versions or job.site.versions_named:
+        return False
+    return 2 * len(set(finding.versions).intersection(job.versions.majors)) < len(job.versions.majors)
 
 
 class _AllPrepared(dict[Entry, _Prepared]):

@@ -35,6 +35,8 @@ _USUAL = Regex(
 )
 # Variables of every login shell, or of bash itself, that are common in file names.
 _LOGIN = frozenset({"USER", "HOSTNAME", "HOME", "PWD", "RANDOM", "LOGNAME", "TMPDIR"})
+# A comment that shows how the script is submitted.
+_SUBMISSION = Regex(r"(?m)^[ \t]*#(?!SBATCH)[^\n]*\bsbatch[ \t]([^\n]*)")
 _BREAK = Regex(r"_|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])|(?<=[0-9])(?=[a-zA-Z])")
 # A script that reads more unset names than this gets them from elsewhere.
 MOST_STRANGERS = 100
@@ -115,6 +117,8 @@ def _mentions(job: Job) -> _Mentions:
     words = re.findall(r"(?<![$\w./-])(?<!\$\{)([A-Za-z_]\w*)", text)
     assigned = re.findall(r"(?<![\w./-])([A-Za-z_]\w*)=|\bexport\s+([A-Za-z_]\w*)", text)
     dollar = re.findall(r"\$([A-Za-z_]\w*)=", text)
+    for line in _SUBMISSION.findall(text) if "sbatch" in text else ():
+        dollar += re.findall(r"\$\{?([A-Za-z_]\w*)", line)  # the shell that submits it has them
     return _Mentions(frozenset(words), frozenset(chain.from_iterable(assigned)), frozenset(dollar))
 
 

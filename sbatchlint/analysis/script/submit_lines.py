@@ -93,6 +93,13 @@ def names_dependent(job: Job) -> bool:
     return _is_submitted_beside(job, rf"(?s)(?:\$\(|`|=)[^\n]*{_SBATCH}%s.*\bafter(?:ok|notok|corr)\b")
 
 
+@once
+def is_filled_in_beside(job: Job, word: str) -> bool:
+    """Whether a file beside the script, which names and submits it, puts something in place of a word: a template."""
+    escaped = re.escape(word).replace("%", "%%")
+    return _is_submitted_beside(job, rf"(?:\bsed\b|\breplace\w*\()[^\n]*{escaped}(?:%s)?")
+
+
 def _is_submitted_beside(job: Job, pattern: str) -> bool:
     """Whether a file beside the script matches a pattern, in which `%s` stands for the script's name.
 
