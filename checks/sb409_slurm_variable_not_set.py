@@ -304,7 +304,7 @@ CASES = [
         #SBATCH --mem-per-cpu=4G
         srun -n ${SLURM_NTASKS:-$SLURM_JOB_NUM_NODES} ./solve --profile --check=3
         """,
-        severity="warning",
+        severity="info",
         title="the command line may give them, and what follows is no option of srun",
     ),
     Good("#!/bin/bash\n#SBATCH -N 2 -B 2:4\nmpirun -np $SLURM_NPROCS ./solve\n", title="and here eight"),
