@@ -25,11 +25,16 @@ SCRIPTS = 3
 OF_THE_SHELL = BUILTINS.keys() | {"cd", "conda", "ml", "module", "popd", "pushd", "ulimit", "umask", "wait"}
 OTHERWISE = {
     ("SB103", "*"): "a directive that is misspelled ends the head of the script, and is dressed with the rest",
+    ("SB219", "function"): "a job is one that only copies where each of its own commands is a known one",
+    ("SB219", "timeout"): "a job is one that only copies where each of its own commands is a known one",
     ("SB411", "*"): "the command is broken in two, and each half is dressed",
     ("SB421", "timeout"): "a pattern is looked for behind names of commands only",
     ("SB422", "timeout"): "prose is looked for at the beginning of a command only",
+    ("SB433", "function"): "a function splits its own arguments, not the script's",
     ("SB720", "pipeline"): "the status is that of tee, as SB710 says",
     ("SB721", "pipeline"): "the status is that of tee, which is not dead",
+    ("SB721", "subshell"): "not seen yet: that errexit ends the script after a subshell",
+    ("SB722", "function"): "not seen yet: that a function which ends the script gives it its status",
     ("SB802", "timeout"): "the step that others wait for ends",
     ("SB809", "*"): "nobody is asked where the output is a pipe, nor for ever behind timeout",
     ("SB815", "timeout"): "the server ends",
