@@ -244,7 +244,7 @@ def _entropy(string: str) -> float:
 # Names that may hold a secret, besides those of `is_secret`; a bare `token` or `auth` is one of many things.
 _MORE_NAMES = Regex(
     r"\w*(?:password|passwd|passphrase|secret|api_?key|access_?token|auth_?token|account_?key|accesskey|private_?key)"
-    r"|(?:\w+_)?pass|\w+_pwd|kaggle_key|\w+_auth|\w+_dsn|private_token",
+    r"|(?:\w+_)?pass|\w+_pwd|(?:\w+_)?kaggle_key|\w+_auth|\w+_dsn|private_token",
     re.IGNORECASE,
 )
 _PASSWORDS = Regex(r"\w*(?:password|passwd|passphrase|\w_pass|pwd?)", re.IGNORECASE)
