@@ -2,7 +2,8 @@
 
 getopt reads everything after the letter as the value. Numbers and times are then refused at submission (`"=2" is not a
 valid node count`), but names are not: `-J=train` is a job called `=train`, `-o=run.log` writes a file `=run.log`, and
-`-p=gpu` asks for a partition `=gpu`. After a flag (`-s=1`) getopt reads the `=` as another letter, and refuses it.
+`-p=gpu` asks for a partition `=gpu`; where only the job's name or its logs are misnamed, it is a warning. After a flag
+(`-s=1`) getopt reads the `=` as another letter, and refuses it.
 
 ## Fix
 
@@ -15,6 +16,7 @@ getopt(3); seen on Slurm 22.05, 23.11, 24.11 and 26.05.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.told_options import are_only_told
 from sbatchlint.analysis.directives.typos import SHORT_EQUALS, typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 from sbatchlint.slurm.directives import UNKNOWN, Directives
@@ -50,6 +52,7 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
         yield Finding(
             Span(setting.option_span.start, value.end),
             f"a short option takes no `=`, so --{setting.name} gets the value `={shown}`; write {advice}",
+            "warning" if are_only_told(job, [setting]) else None,
             fix=fix,
         )
     for problem in block.problems:
@@ -88,20 +91,22 @@ CASES = [
         srun ./a.out
         """,
         title="accepted, as the name `=my job`",
+        severity="warning",
     ),
     Bad(
         """\
         #!/bin/bash
         #SBATCH «-o=logs/%j.out»
-        #SBATCH «-t=1:00:00»
+        #SBATCH «-e=logs/%j.err»
         srun ./a.out
         """,
         fixed="""\
         #!/bin/bash
         #SBATCH -o logs/%j.out
-        #SBATCH -t 1:00:00
+        #SBATCH -e logs/%j.err
         srun ./a.out
         """,
+        severity="warning",
     ),
     Good("#!/bin/bash\n#SBATCH -N2 -n 4 -J train --time=10\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH -J'=odd'\nsrun ./a.out\n", title="quoted on purpose"),

@@ -5,7 +5,7 @@
 and `--pattern 'data/*.h5'` becomes the names of files. An empty argument disappears. `"$@"` passes on what was given.
 
 Nothing is reported where the arguments are the command itself (`srun $@`), which may be given as one string, where they
-are only printed, and in `eval`, `set` and `getopt`.
+are only printed, and in `eval`, `set`, `getopt` and `[[ … ]]`, which splits nothing.
 
 ## Fix
 
@@ -29,7 +29,7 @@ CARD = Card(
 
 _WRITTEN = frozenset({"$@", "$*", "${@}", "${*}"})
 # Commands that read their words again, or want them apart.
-_APART = frozenset({"eval", "set", "getopt", "expr", "exit", "return", "logger", "command", "exec", "time"})
+_APART = frozenset({"eval", "set", "getopt", "expr", "exit", "return", "logger", "command", "exec", "time", "[["})
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -104,4 +104,8 @@ CASES = [
     Good('#!/bin/bash\n#SBATCH --gpus=1\npython train.py --epochs 3 "$@"\n'),
     Good("#!/bin/bash\n#SBATCH --gpus=1\nsrun $@\n", title="the arguments are the command"),
     Good("#!/bin/bash\n#SBATCH --gpus=1\necho started with $@\n", title="only printed"),
+    Good(
+        '#!/bin/bash\n#SBATCH --gpus=1\nif [[ $* == *--debug* ]]; then set -x; fi\npython train.py\n',
+        title="a test that splits nothing",
+    ),
 ]

@@ -104,10 +104,10 @@ PROGRAMS = {
     "bash sh": "shell opens",
     "dash ksh zsh": "shell",
     # Servers, screens, monitors
-    "Xvnc dcv jupyter vncserver x11vnc": "session",
     "code-server jupyter-lab jupyter-notebook jupyter-server jupyterlab rserver ttyd": "serves session",
     "curl wget": "stages looks copies connects",
     "dcgmi dstat iostat mpstat vmstat": "minor monitors",
+    "dcv jupyter vncserver x11vnc Xvnc": "session",
     "dmon dool pidstat sar": "monitors",
     "emacs nano screen tmux vi vim": "screen",
     "gunicorn http-server llama-server": "serves",
