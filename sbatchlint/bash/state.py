@@ -64,6 +64,7 @@ class State:
         self.options: dict[str, bool | None] = {}
         self.files: LayeredDict[tuple[Alternative, ...]] = LayeredDict()  # that the script wrote: content by name
         self.positional: Fields | None = None  # None: not known (the arguments of the script)
+        self.has_set_positional = False  # whether `set` may have replaced them
         self.zero: Pieces | None = None  # $0, as far as a `bash -c` is told it
         self.sourced = False  # a file that cannot be read here ran in this shell
         # something may have failed before: the shell may have exited, or abandoned a command halfway
@@ -82,6 +83,7 @@ class State:
         new.options = self.options
         new.files = self.files
         new.positional = self.positional
+        new.has_set_positional = self.has_set_positional
         new.zero = self.zero
         new.sourced = self.sourced
         new.doubtful = self.doubtful
@@ -117,6 +119,7 @@ class State:
                 for name in {**first.options, **other.options}:
                     if first.option(name) != other.option(name):
                         self.set_option(name, None)
+            self.has_set_positional = self.has_set_positional or other.has_set_positional
             if other.positional != self.positional:
                 self.positional = None
             if other.stdin is not self.stdin and other.stdin != self.stdin:

@@ -98,13 +98,15 @@ Guarded = TypeVar("Guarded", bound=Sequence[Any])
 def by_default(choices: list[Guarded]) -> list[Guarded]:
     """The choices (something, with its guards as the second item) in which no `${X:-d}` has another value than `d`.
 
-    All choices where none is left.
+    Of variables that the script may have set, each value counts. All choices where none is left.
     """
     return [each for each in choices if _takes_defaults(each[1])] or choices
 
 
 def _takes_defaults(guards: Guards) -> bool:
-    return not any(arm and isinstance(branch, tuple) and branch[0] == "default" for branch, arm in guards)
+    return not any(
+        arm and isinstance(branch, tuple) and branch[0] == "default" and not branch[-1] for branch, arm in guards
+    )
 
 
 def common_prefix(values: Sequence[Pieces]) -> Pieces:

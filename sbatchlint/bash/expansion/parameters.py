@@ -281,7 +281,8 @@ class ParameterExpansion:
         if found is not None:
             self.expander.substituter.kept_alive.append(found)
         element = None if index is None else self.scope.written(index)
-        return ("default", name, element, self.part.operator[0] == ":", id(found) if found is not None else 0)
+        version = id(found) if found is not None else int(name.isdigit() and self.scope.state.has_set_positional)
+        return ("default", name, element, self.part.operator[0] == ":", version)
 
     def _argument(self) -> list[Choice]:
         """The alternatives of the default itself."""

@@ -149,9 +149,11 @@ def set_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
         word = text_of(words[at])
         if word is None:
             scope.state.positional = tuple(words[at:])
+            scope.state.has_set_positional = True
             return scope.state
         if word in ("--", "-") or word[:1] not in "-+":
             scope.state.positional = tuple(words[at + 1 if word in ("--", "-") else at :])
+            scope.state.has_set_positional = True
             return scope.state
         on = word[0] == "-"
         for letter in word[1:]:
