@@ -1,9 +1,16 @@
 """All combinations of the alternatives that the parts of a word have."""
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 from sbatchlint.bash.expansion.field_splitting import Segments
 from sbatchlint.bash.expansion.protocol import Choice
 from sbatchlint.bash.values import Expansion, Piece, flattened
-from sbatchlint.bash.variables import NO_GUARDS, by_default, merge_guards
+from sbatchlint.bash.variables import NO_GUARDS, Guards, by_default, merge_guards
+
+Item = TypeVar("Item")
+# Items, such as the fields of a word, with the guards under which they are what it stands for.
+Guarded = tuple[tuple[Item, ...], Guards]
 
 # A command has at most this many combinations. If there are more, each `${X:-d}` counts by its default; the word that
 # would still exceed them becomes unknown, for itself alone.
@@ -11,45 +18,44 @@ MOST_COMBINATIONS = 12
 
 
 def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list[Choice]:
-    """All consistent combinations of the alternatives of consecutive parts."""
-    results = _combined(choices, limit)
-    if results is None:
-        choices = [by_default(each) for each in choices]
-        results = _combined(choices, limit) or _widest(choices, limit)
-    return results
+    """All consistent combinations of the alternatives of consecutive parts of a word."""
+    return combinations(choices, NO_GUARDS, limit, lambda _, alternatives: _widened(alternatives))
 
 
-def _combined(choices: list[list[Choice]], limit: int) -> list[Choice] | None:
-    """All consistent combinations; None where there are more than `limit`."""
-    results: list[Choice] = [((), NO_GUARDS)]
+def combinations(
+    choices: Sequence[list[Guarded[Item]]], guards: Guards, limit: int,
+    widened: Callable[[int, list[Guarded[Item]]], tuple[Item, ...]],
+) -> list[Guarded[Item]]:  # fmt: skip
+    """All consistent combinations of consecutive alternatives that hold under `guards`.
+
+    If there are more than `limit`, each `${X:-d}` counts by its default; then `widened` gives what stands for those
+    alternatives, by their number, that would still exceed it.
+    """
+    results: list[Guarded[Item]] = [((), guards)]
     for alternatives in choices:
-        extended = [
-            (segments + more, merged)
-            for segments, guards in results
-            for more, other in alternatives
-            if (merged := merge_guards(guards, other)) is not None
-        ]
-        if len(extended) > limit and len(alternatives) > 1:
-            return None
-        results = extended
+        results = extended(results, alternatives)
+        if len(results) > limit:
+            break
+    else:
+        return results
+    results = [((), guards)]
+    for number, alternatives in enumerate(map(by_default, choices)):
+        longer = extended(results, alternatives)
+        if len(longer) > limit:
+            unknown = widened(number, alternatives)
+            longer = [(items + unknown, guards) for items, guards in results]
+        results = longer
     return results
 
 
-def _widest(choices: list[list[Choice]], limit: int) -> list[Choice]:
-    """The combinations, with an unknown in place of each part that would exceed the limit."""
-    results: list[Choice] = [((), NO_GUARDS)]
-    for alternatives in choices:
-        extended: list[Choice] = []
-        for segments, guards in results:
-            for more, other in alternatives:
-                merged = merge_guards(guards, other)
-                if merged is not None:
-                    extended.append((segments + more, merged))
-        if len(extended) > limit and len(alternatives) > 1:
-            widened = _widened(alternatives)
-            extended = [(segments + widened, guards) for segments, guards in results]
-        results = extended
-    return results
+def extended(results: list[Guarded[Item]], alternatives: list[Guarded[Item]]) -> list[Guarded[Item]]:
+    """Each result followed by each of the alternatives that is consistent with it."""
+    return [
+        (items + more, merged)
+        for items, guards in results
+        for more, other in alternatives
+        if (merged := merge_guards(guards, other)) is not None
+    ]
 
 
 def _widened(choices: list[Choice]) -> Segments:

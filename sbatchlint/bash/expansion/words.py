@@ -8,14 +8,14 @@ import re
 from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces, with_empty_quotes
-from sbatchlint.bash.expansion.combinations import MOST_COMBINATIONS, combine
+from sbatchlint.bash.expansion.combinations import MOST_COMBINATIONS, combinations, combine, extended
 from sbatchlint.bash.expansion.field_splitting import Segment, joined, split_fields
 from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
 from sbatchlint.bash.limits import MOST_FIELDS, MOST_PARTS, MOST_PIECES
 from sbatchlint.bash.syntax.tree import Literal, Part, Word
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, expansions, flattened, is_open, text_of
-from sbatchlint.bash.variables import MOST_ALTERNATIVES, NO_GUARDS, Guards, by_default, common_pieces, merge_guards
+from sbatchlint.bash.variables import MOST_ALTERNATIVES, NO_GUARDS, Fields, Guards, common_pieces
 from sbatchlint.source.regex import Regex
 
 # A tilde that stands for a folder, at the beginning of a word or after `=` and `:`.
@@ -68,12 +68,7 @@ class Expander:
             if not number:
                 results = found
                 continue
-            results = [
-                (fields + more, merged)
-                for fields, guards in results
-                for more, other in found
-                if (merged := merge_guards(guards, other)) is not None
-            ][:MOST_COMBINATIONS]
+            results = extended(results, found)[:MOST_COMBINATIONS]
         return results
 
     def _split(self, parts: Sequence[Part | Piece], scope: Scope) -> list[FieldChoice]:
@@ -133,13 +128,10 @@ class Expander:
             out.append(quoted(text) if is_quoted else text)
         return "".join(out)
 
-    def argv(self, words: Sequence[Word], scope: Scope) -> list[FieldChoice]:
-        """The words of a command: every consistent combination, at most `MOST_COMBINATIONS`."""
-        return self._combinations(words, scope, MOST_COMBINATIONS)
-
-    def _combinations(self, words: Sequence[Word], scope: Scope, limit: int) -> list[FieldChoice]:
-        """Every consistent combination of the fields of words, at most `limit`."""
-        parts: list[tuple[Word, list[FieldChoice]]] = []
+    def argv(self, words: Sequence[Word], scope: Scope, limit: int = MOST_COMBINATIONS) -> list[FieldChoice]:
+        """The fields of the words of a command: every consistent combination, at most `limit`."""
+        parts: list[list[FieldChoice]] = []
+        of_parts: list[Word] = []
         plain: list[Pieces] = []  # fields of words without alternatives, added to all results at once
         for word in words:
             choices = self.fields(word, scope)
@@ -149,16 +141,14 @@ class Expander:
                     break  # the rest is cut off below
                 continue
             if plain:
-                parts.append((word, [(tuple(plain), NO_GUARDS)]))
+                parts.append([(tuple(plain), NO_GUARDS)])
+                of_parts.append(word)
                 plain = []
-            parts.append((word, choices))
-        results: list[FieldChoice] | None = [((), scope.context.guards)]
-        if parts:
-            results = _joined(parts, scope.context.guards, limit)
-            if not results:
-                defaults = [(word, by_default(choices)) for word, choices in parts]
-                results = _joined(defaults, scope.context.guards, limit) or self._widest(parts, scope, limit)
-        assert results is not None
+            parts.append(choices)
+            of_parts.append(word)
+        results = combinations(
+            parts, scope.context.guards, limit, lambda number, found: self._widened(of_parts[number], found, scope)
+        )
         if len(results) == 1 and len(results[0][0]) + len(plain) <= MOST_FIELDS:
             return [((*results[0][0], *plain), results[0][1])]
         results = [((*fields, *plain), guards) for fields, guards in results]
@@ -171,28 +161,15 @@ class Expander:
     def array(self, elements: Sequence[Word], scope: Scope) -> list[FieldChoice]:
         """The elements of `(…)`."""
         inner = Scope(scope.state, scope.text, scope.context.replace(guards=NO_GUARDS))
-        return self._combinations(elements, inner, MOST_ALTERNATIVES)
+        return self.argv(elements, inner, MOST_ALTERNATIVES)
 
-    def _widest(self, parts: Sequence[tuple[Word, list[FieldChoice]]], scope: Scope, limit: int) -> list[FieldChoice]:
-        """The combinations by default, with an unknown in place of each word that would exceed the limit."""
-        results: list[FieldChoice] = [((), scope.context.guards)]
-        for word, choices in parts:
-            kept = by_default(choices)
-            extended = [
-                (fields + more, merged)
-                for fields, guards in results
-                for more, other in kept
-                if (merged := merge_guards(guards, other)) is not None
-            ]
-            if len(extended) > limit:
-                span = scope.span(word)
-                inputs = flattened(each for more, _ in kept for field in more for each in expansions(field))
-                single = all(len(more) == 1 and not is_open(more[0]) for more, _ in kept)
-                piece = scope.expanded(None, "", span, inputs, is_open=not single)
-                whole = common_pieces([more[0] for more, _ in kept], piece) if single else (piece,)
-                extended = [((*fields, whole), guards) for fields, guards in results]
-            results = extended
-        return results
+    def _widened(self, word: Word, choices: list[FieldChoice], scope: Scope) -> Fields:
+        """An unknown in place of the fields of a word that has too many alternatives."""
+        span = scope.span(word)
+        inputs = flattened(each for more, _ in choices for field in more for each in expansions(field))
+        single = all(len(more) == 1 and not is_open(more[0]) for more, _ in choices)
+        piece = scope.expanded(None, "", span, inputs, is_open=not single)
+        return (common_pieces([more[0] for more, _ in choices], piece) if single else (piece,),)
 
     # --- parts -------------------------------------------------------------------------------
 
@@ -285,18 +262,3 @@ class Expander:
         self.substituter.limits.note("value", span)
         piece = scope.expanded(None, "", span, is_open=True)
         return (piece,), False
-
-
-def _joined(parts: Sequence[tuple[Word, list[FieldChoice]]], guards: Guards, limit: int) -> list[FieldChoice] | None:
-    """All consistent combinations; None where there are more than `limit`."""
-    results: list[FieldChoice] = [((), guards)]
-    for _, choices in parts:
-        results = [
-            (fields + more, merged)
-            for fields, guards in results
-            for more, other in choices
-            if (merged := merge_guards(guards, other)) is not None
-        ]
-        if len(results) > limit:
-            return None
-    return results
