@@ -223,7 +223,7 @@ def _refusals(source: Source, settings: Settings) -> dict[tuple[int, str], str]:
     from sbatchlint.job import Job  # heavy, and rarely needed
     from sbatchlint.slurm.verdict import verdict
 
-    job = Job.from_source(source, settings.site)
+    job = Job.from_source(source, settings.site_of(source.path))
     found: dict[tuple[int, str], str] = {}
     for number, each in enumerate(job.with_submitted()):
         for version in each.versions.majors:
