@@ -23,6 +23,7 @@ from sbatchlint.analysis.launch.lone_ranks import sign_of_rank
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.environment import LOCAL_RANKS
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Steps
@@ -32,7 +33,6 @@ CARD = Card(
     seen="jax-ml/jax#29669", certain=True, homogeneous=True,
 )  # fmt: skip
 
-_LOCAL = frozenset({"SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"})
 # The kinds of programs whose ranks each take the GPU with their own number.
 _KINDS = {"jax": "error", "lightning": "error", "rank-variables": "warning", "slurm-launcher": "warning"}
 
@@ -83,7 +83,7 @@ def _takes_own(job: Job, command: Invocation, step: Step) -> tuple[str, str] | N
 def _is_local(value: Pieces) -> bool:
     """Whether a value is just the number of a task on its node, as the task itself expands it."""
     only = value[0].expansion if len(value) == 1 and value[0].text is None else None
-    return only is not None and only.name in _LOCAL and only.phase is Phase.TASK and not only.inputs
+    return only is not None and only.name in LOCAL_RANKS and only.phase is Phase.TASK and not only.inputs
 
 
 CASES = [

@@ -45,6 +45,7 @@ from sbatchlint.bash.trace import VariableAssignment, exported
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job import Step
+from sbatchlint.job.environment import LOCAL_RANKS
 from sbatchlint.job.once import once
 from sbatchlint.job.proofs import keeps_words
 from sbatchlint.source.regex import Regex
@@ -60,7 +61,7 @@ _COPY = Regex(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROC
 # Variables of the tasks that number the same: all processes, those of a node, the nodes.
 _SAME_RANK = (
     frozenset({"SLURM_PROCID", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"}),
-    frozenset({"SLURM_LOCALID", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK"}),
+    LOCAL_RANKS,
     frozenset({"SLURM_NODEID", "OMPI_COMM_WORLD_NODE_RANK"}),
 )
 

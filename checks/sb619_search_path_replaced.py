@@ -32,7 +32,6 @@ CARD = Card(
 )  # fmt: skip
 
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
-_BUILTINS = frozenset({"cd", "echo", "export", "set", "unset", "[", "[[", "test", "read", "exit", "eval", "trap"})
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -81,9 +80,9 @@ def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
 
 def _is_external(command: Invocation) -> bool:
     """Whether a command is looked for on PATH."""
-    if command.name is None or command.calls_function or command.name in _BUILTINS or container_of(command) is not None:
+    if command.name is None or command.calls_function or container_of(command) is not None:
         return False
-    return "/" not in command.words[0] and (has_trait(command.name, "slurm", "files", "shell", "mpi"))
+    return "/" not in command.words[0] and has_trait(command.name, "slurm", "files", "shell", "mpi")
 
 
 def _runs_after(command: Invocation, assignment: VariableAssignment) -> bool:

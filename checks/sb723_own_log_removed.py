@@ -24,13 +24,13 @@ from sbatchlint.analysis.directives.log_paths import plain_paths
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.made_folders import folder_of_shell
+from sbatchlint.analysis.storage.written_paths import is_recursive
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import key
 from sbatchlint.slurm.grammar import patterns
-from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -38,7 +38,6 @@ CARD = Card(
     certain=True, seen="a review of public scripts",
 )  # fmt: skip
 
-_RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
 # What a log's name may have for a pattern of Slurm: values that no script writes.
 _SAMPLES = {"j": "9182736", "A": "9182736", "J": "9182736", "a": "83", "N": "n0417", "n": "0", "t": "0", "s": "batch"}
 
@@ -77,21 +76,17 @@ def _log_among(job: Job, command: Invocation, field: Pieces) -> str | None:
         return None
     folder = folder_of_shell(job, command)
     path = posixpath.normpath(key(field))
-    if folder is None or set(path) <= set("./*") and not _is_recursive(command):
+    if folder is None or set(path) <= set("./*") and not is_recursive(command):
         return None
     for log, sample in _logs(job):
         if folder and (not folder.startswith("/") or path.startswith("/") or sample.startswith("/") or path == "*"):
             continue
         parts = sample.split("/")
         depth = path.count("/") + 1
-        whole = depth == len(parts) or _is_recursive(command) and depth < len(parts)
+        whole = depth == len(parts) or is_recursive(command) and depth < len(parts)
         if whole and all(map(fnmatchcase, parts, path.split("/"))):
             return log
     return None
-
-
-def _is_recursive(command: Invocation) -> bool:
-    return any(_RECURSIVE.fullmatch(word) for word in command.words[1:])
 
 
 def _logs(job: Job) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.shell_history import folder_of
-from sbatchlint.analysis.storage.written_paths import made_paths, named_paths, redirected_paths
+from sbatchlint.analysis.storage.written_paths import is_recursive, made_paths, named_paths, redirected_paths
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -73,7 +73,7 @@ class Restart(NamedTuple):
 def check(job: Job) -> Iterator[Finding]:
     restarts: list[Restart] | None = None
     for command in job.invocations:
-        if command.name != "rm" or not _is_recursive(command) or command.context.restricted:
+        if command.name != "rm" or not _removes_several(command) or command.context.restricted:
             continue
         step = enclosing_step(command.context)
         if depends_on_test(command, None if step is None else step.invocation):
@@ -89,9 +89,8 @@ def check(job: Job) -> Iterator[Finding]:
                 yield found
 
 
-def _is_recursive(command: Invocation) -> bool:
-    words = command.words[1:]
-    return any(re.fullmatch(r"-\w*[rR]\w*|--recursive", word) or word.endswith("*") for word in words)
+def _removes_several(command: Invocation) -> bool:
+    return is_recursive(command) or any(word.endswith("*") for word in command.words[1:])
 
 
 def _place(command: Invocation, field: Pieces) -> Span:

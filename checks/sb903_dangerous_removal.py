@@ -27,7 +27,7 @@ from itertools import pairwise
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.script.conditionals import depends_on_test
-from sbatchlint.analysis.storage.written_paths import operands
+from sbatchlint.analysis.storage.written_paths import is_recursive, operands
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Expansion, Phase, Pieces, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace
@@ -62,7 +62,6 @@ _SURE = frozenset(
 _FILTERS = frozenset({"cut", "tr", "sed", "awk", "head", "tail", "bc", "rev", "xargs", "sort"})
 _LAST_NAME = Regex(r"\$\{?(\w+)\}?[\"']?/*\*?[\"']?$")
 _EXISTENCE = Regex(r"(?:!\s*)?-[defrwx]\s")
-_RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -84,7 +83,7 @@ def _removed(command: Invocation) -> list[Pieces]:
     deletes = "-delete" in words or any(pair in _RUNNING_RM for pair in pairwise(words))
     if command.name == "find" and deletes:
         return [field for field in command.argv[1:2] if not shown_text(field).startswith("-")]
-    if command.name != "rm" or not any(_RECURSIVE.fullmatch(word) for word in command.words[1:]):
+    if command.name != "rm" or not is_recursive(command):
         return []
     return [field for field in command.argv[1:] if not shown_text(field).startswith("-")]
 

@@ -22,6 +22,9 @@ from sbatchlint.registry import Check, Entry, Registry
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# What pip says where it cannot reach anything to install from.
+NO_NETWORK = ("Could not find a version", "Failed to establish", "ConnectionError", "Temporary failure", "No matching")
+
 # The tests change checks, and measure, in ways that no run of a user does.
 os.environ["SBATCHLINT_NO_CACHE"] = "1"
 # Hundreds of tests start the program. Without its bytecode each start would compile it, and take four times as long.

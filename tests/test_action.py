@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-from conftest import ROOT
+from conftest import NO_NETWORK, ROOT
 
 pytestmark = pytest.mark.slow
 
 # A module of these names in the workspace would be imported by `python -m venv`, or by pip, in place of the library's.
 SHADOWS = ("venv", "logging", "pip", "ensurepip", "sitecustomize", "usercustomize", "json", "types", "sbatchlint")
-# What pip says where it cannot reach anything to install from.
-NO_NETWORK = ("Could not find a version", "Failed to establish", "ConnectionError", "Temporary failure", "No matching")
 BAD = "#!/bin/bash\n#SBATCH -N=2\nsrun hostname\n"
 
 

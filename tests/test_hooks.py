@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import NO_NETWORK, ROOT
 
 BAD = "#!/bin/bash\n#SBATCH -N=2\nsrun hostname\n"
 SCRIPTS = ("a.sbatch", "b.slurm", "c.sh", "d")
-# What pip says where it cannot reach anything to install from.
-NO_NETWORK = ("Could not find a version", "Failed to establish", "ConnectionError", "Temporary failure", "No matching")
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -6,6 +6,8 @@ _ALL = table.variables()
 # Variables that differ between the tasks, or between the nodes, of a step.
 PER_TASK = frozenset(each.name for each in _ALL.values() if each.varies == "task")
 PER_NODE = frozenset(each.name for each in _ALL.values() if each.varies == "node" and each.when == "always")
+# What numbers the tasks of a node, by Slurm and by MPI libraries.
+LOCAL_RANKS = frozenset({"SLURM_LOCALID", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK"})
 TASK_VARIABLES = PER_TASK | PER_NODE | {"SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST"}
 ZERO_IN_BATCH = frozenset(each.name for each in _ALL.values() if each.value == "0")
 

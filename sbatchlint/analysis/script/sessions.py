@@ -1,12 +1,12 @@
 """Jobs that somebody works in for as long as they want: notebooks, desktops, editors in a browser."""
 
+from sbatchlint.analysis.script.servers import VERBS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 
-_APPLICATIONS = frozenset({"lab", "notebook", "server"})
 _MODULES = frozenset({"jupyter", "jupyterlab", "notebook"})
 
 
@@ -18,7 +18,7 @@ def is_session(job: Job) -> bool:
 
 def _opens_session(command: Invocation) -> bool:
     if command.name == "jupyter":
-        return not _APPLICATIONS.isdisjoint(command.words[1:3])
+        return not set(VERBS["jupyter"]).isdisjoint(command.words[1:3])
     if has_trait(command.name, "session"):
         return True
     python = python_of(command) if command.argv and is_python(command.argv[0]) else None

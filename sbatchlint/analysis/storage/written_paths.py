@@ -23,6 +23,7 @@ _LOGS = Regex(
 )
 # Options of commands that name where they write.
 _INTO = {"tar": ("-C", "--directory"), "unzip": ("-d",), "wget": ("-O", "-P"), "curl": ("-o",)}
+_RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
 
 
 def names_logs(option: str) -> bool:
@@ -45,6 +46,11 @@ def words(command: Invocation) -> list[str]:
 def operands(command: Invocation) -> list[str]:
     """The words after a command's name that are not options, as paths that can be compared."""
     return [key(field) for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
+
+
+def is_recursive(command: Invocation) -> bool:
+    """Whether an option says that folders count with all that is in them: `-r`, `-rf`, `--recursive`."""
+    return any(_RECURSIVE.fullmatch(word) for word in command.words[1:])
 
 
 def values_in(field: Pieces) -> Iterator[Pieces]:

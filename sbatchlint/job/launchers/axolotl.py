@@ -5,10 +5,10 @@ are its options, `--num-processes` and `--main-process-port` too. Older releases
 `--no-accelerate` instead, and take options of accelerate among their own.
 """
 
-from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.bash.values import text_of
 from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.accelerate import accelerate
-from sbatchlint.job.launchers.model import Launcher
+from sbatchlint.job.launchers.model import Launcher, with_subcommand
 from sbatchlint.job.launchers.torchrun import torchrun
 from sbatchlint.source.text import Span
 
@@ -32,8 +32,7 @@ def axolotl(name: str, argv: Argv, index: int, after: int, span: Span, environme
     kind = options["launcher"].text if "launcher" in options else "accelerate"
     if kind not in ("accelerate", "torchrun") or options.keys() & {"no_accelerate", "cloud", "ray_num_workers"}:
         return None
-    end = span_of(argv[after])
-    whole, joined = f"{name} {method}", Span(span.start, end.end) if end.start >= span.start else span
+    whole, joined = f"{name} {method}", with_subcommand(span, argv, after)
     if kind == "torchrun":
         launcher = torchrun("torchrun", whole, argv, index, own + 1, joined, environment)
     else:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sbatchlint.bash.values import Pieces, cut, text_of
+from sbatchlint.bash.values import Pieces, cut, span_of, text_of
 from sbatchlint.job.argv import Argv, CommandOption, Lookup, Reading, integer, partition
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -207,6 +207,12 @@ class Launcher:
     @property
     def hostfile(self) -> Setting | None:
         return None
+
+
+def with_subcommand(span: Span, argv: Argv, at: int) -> Span:
+    """The place of a command and its subcommand; that of the command alone where the other is written before it."""
+    word = span_of(argv[at])
+    return Span(span.start, word.end) if word.start >= span.start else span
 
 
 def count(setting: Setting | None) -> int | str | None:

@@ -9,9 +9,9 @@ src/llamafactory/cli.py, LLaMA-Factory 0.8 to 0.9: `train` runs torchrun with th
 set or there are several GPUs, with as many processes as there are GPUs unless NPROC_PER_NODE is set.
 """
 
-from sbatchlint.bash.values import shown_text, span_of, text_of
+from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job.argv import Argv, Lookup, Reading
-from sbatchlint.job.launchers.model import Launcher
+from sbatchlint.job.launchers.model import Launcher, with_subcommand
 from sbatchlint.job.launchers.torchrun import Torchrun
 from sbatchlint.source.text import Span
 
@@ -102,8 +102,7 @@ def swift(name: str, argv: Argv, index: int, after: int, span: Span, environment
     # A configuration file as the first argument may set environment variables too.
     certain = after + 1 >= len(argv) or not shown_text(argv[after + 1]).endswith((".yaml", ".yml", ".json"))
     whole = f"{name} {method}"
-    end = span_of(argv[after])
-    joined = Span(span.start, end.end) if span.start <= end.end and end.start >= span.start else span
+    joined = with_subcommand(span, argv, after)
     return Swift(whole, method, index, joined, argv, Reading((), after, certain), environment)
 
 
@@ -111,8 +110,7 @@ def llamafactory_cli(name: str, argv: Argv, index: int, after: int, span: Span, 
     """The launcher of `llamafactory-cli train`; None for other subcommands, and where Ray starts the workers."""
     if after >= len(argv) or text_of(argv[after]) != "train" or environment("USE_RAY") is not None:
         return None
-    end = span_of(argv[after])
-    joined = Span(span.start, end.end) if span.start <= end.end and end.start >= span.start else span
+    joined = with_subcommand(span, argv, after)
     reading = Reading((), after + 1 if after + 1 < len(argv) else None, True)
     return LlamaFactory("llamafactory", f"{name} train", "train", index, joined, argv, reading, environment)
 
