@@ -281,7 +281,10 @@ class ParameterExpansion:
         if found is not None:
             self.expander.substituter.kept_alive.append(found)
         element = None if index is None else self.scope.written(index)
-        version = id(found) if found is not None else int(name.isdigit() and self.scope.state.has_set_positional)
+        if found is not None:
+            version = id(found)
+        else:
+            version = 1 if name.isdigit() and self.scope.state.has_set_positional else 0
         return ("default", name, element, self.part.operator[0] == ":", version)
 
     def _argument(self) -> list[Choice]:
