@@ -25,6 +25,7 @@ from sbatchlint.analysis.expansion.reads import assigned_names, guarded_names, u
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.job.environment import FOREIGN_NAMES
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -36,14 +37,10 @@ CARD = Card(
 NAMES = Regex(r"(?:PBS|LSB|SGE|OAR|COBALT)_\w+|LS_SUBCWD|NSLOTS|PE_HOSTFILE")
 # The Slurm variables with the same content; '' for those without one.
 COUNTERPARTS = {
-    "SLURM_SUBMIT_DIR": "PBS_O_WORKDIR LS_SUBCWD SGE_O_WORKDIR OAR_WORKDIR OAR_WORKING_DIRECTORY COBALT_CWD",
-    "SLURM_JOB_ID": "PBS_JOBID LSB_JOBID OAR_JOB_ID OAR_JOBID COBALT_JOBID",
-    "SLURM_JOB_NAME": "PBS_JOBNAME LSB_JOBNAME OAR_JOB_NAME",
+    **FOREIGN_NAMES,
     "SLURM_ARRAY_TASK_ID": "PBS_ARRAYID PBS_ARRAY_INDEX SGE_TASK_ID LSB_JOBINDEX OAR_ARRAY_INDEX",
     "SLURM_NTASKS": "PBS_NP NSLOTS LSB_DJOB_NUMPROC",
     "SLURM_JOB_NUM_NODES": "PBS_NUM_NODES",
-    "SLURM_SUBMIT_HOST": "PBS_O_HOST LSB_SUB_HOST SGE_O_HOST",
-    "SLURM_JOB_PARTITION": "PBS_QUEUE LSB_QUEUE",
     "": "PBS_NODEFILE OAR_NODEFILE OAR_NODE_FILE OAR_FILE_NODES PE_HOSTFILE LSB_DJOB_HOSTFILE LSB_HOSTS LSB_MCPU_HOSTS"
     " COBALT_NODEFILE",
 }

@@ -317,11 +317,14 @@ class Trace:
     """All that was recorded, in the order in which it runs.
 
     `is_kept`: False in a silent walk, of which only the commands are looked at before everything is discarded.
+    `outside`: the commands of branches that no job takes, only a shell of the login node (`[ -z "$SLURM_JOB_ID" ]`);
+    they are not among the `invocations`.
     """
 
     def __init__(self, is_kept: bool = True) -> None:
         self.is_kept = is_kept
         self.invocations: list[Invocation] = []
+        self.outside: list[Invocation] = []
         self.pipelines: list[PipelineRun] = []
         self.submissions: list[Submission] = []
         self.status_reads: list[int] = []  # how many `pipelines` had run when `$?` or PIPESTATUS was read
@@ -331,7 +334,7 @@ class Trace:
 
     def clear(self) -> None:
         """Drops all that was recorded, so that it can be freed."""
-        for records in (self.invocations, self.pipelines, self.submissions, self.assignments, self.reads):
+        for records in (self.invocations, self.outside, self.pipelines, self.submissions, self.assignments, self.reads):
             records.clear()
 
     def record(self, invocation: Invocation) -> None:

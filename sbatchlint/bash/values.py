@@ -79,20 +79,23 @@ class Piece:
     `text`: None where it is unknown. `start`, `end`: where it is written in the file; for literal text (no
     `expansion`) the characters stand there one to one, unless it is one character written with a backslash
     (`end - start` is 2, the character itself is at `end - 1`).
-    `open`: an unknown that may be no word at all or several ones (unquoted, or `"$@"`).
+    `open`: an unknown that may be no word at all or several ones (unquoted, or `"$@"`). `filled`: an unknown that is
+    certainly not empty.
     """
 
-    __slots__ = ("end", "expansion", "open", "start", "text")
+    __slots__ = ("end", "expansion", "filled", "open", "start", "text")
 
     def __init__(
         self, string: str | None, start: int, end: int, expansion: Expansion | None = None,
         open: bool = False,  # noqa: A002
+        filled: bool = False,
     ) -> None:  # fmt: skip
         self.text = string
         self.start = start
         self.end = end
         self.expansion = expansion
         self.open = open
+        self.filled = filled
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Piece) and self._key() == other._key()
@@ -104,11 +107,11 @@ class Piece:
         return f"Piece{self._key()!r}"
 
     def _key(self) -> tuple[object, ...]:
-        return self.text, self.start, self.end, self.expansion, self.open
+        return self.text, self.start, self.end, self.expansion, self.open, self.filled
 
     def replace(self, **changes: object) -> "Piece":
         """A piece that differs in these attributes."""
-        new = Piece(self.text, self.start, self.end, self.expansion, self.open)
+        new = Piece(self.text, self.start, self.end, self.expansion, self.open, self.filled)
         for name, value in changes.items():
             setattr(new, name, value)
         return new
@@ -148,6 +151,11 @@ def shown_text(field: Pieces) -> str:
         text = field[0].text
         return UNKNOWN_CHARACTER if text is None else text
     return "".join([UNKNOWN_CHARACTER if piece.text is None else piece.text for piece in field])
+
+
+def least_size(field: Pieces) -> int:
+    """How many characters a field has at least."""
+    return sum([piece.filled if piece.text is None else len(piece.text) for piece in field])
 
 
 def known_prefix(field: Pieces) -> str:

@@ -203,7 +203,7 @@ class Job:
 
     def release(self) -> None:
         """Breaks the reference cycles between commands, so that an unused job is freed at once."""
-        for command in self.trace.invocations:
+        for command in (*self.trace.invocations, *self.trace.outside):
             command.children.clear()
             command.spawn = NOTHING
         for step in self.steps:

@@ -23,7 +23,9 @@ def command_lines(job: Job) -> tuple[Directives, ...]:
     the values of the same options: it is not known which others go together.
     """
     found: dict[int, dict[str, Directives]] = {}
-    for command in job.invocations:
+    known = {each.span.start for each in job.invocations if each.name in COMMANDS}
+    outside = [each for each in job.trace.outside if each.span.start not in known]
+    for command in (*job.invocations, *outside):
         if command.name in COMMANDS and command.words[1:] and command.words[1][:1] in ("-", UNKNOWN):
             read = _read(job, command, command.name)
             found.setdefault(command.span.start, {}).setdefault(read.text.string, read)

@@ -17,3 +17,14 @@ GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gre
 # Options by which sbatch multiplies the nodes to get a number of tasks that nothing else sets.
 TASK_FACTORS = ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core")
 COUNTING_OPTIONS = ("ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-tres", "gpus-per-task")
+
+# What other batch systems call things that each of their jobs has, by what Slurm calls them.
+FOREIGN_NAMES = {
+    "SLURM_SUBMIT_DIR": "PBS_O_WORKDIR LS_SUBCWD SGE_O_WORKDIR OAR_WORKDIR OAR_WORKING_DIRECTORY COBALT_CWD",
+    "SLURM_JOB_ID": "PBS_JOBID LSB_JOBID OAR_JOB_ID OAR_JOBID COBALT_JOBID",
+    "SLURM_JOB_NAME": "PBS_JOBNAME LSB_JOBNAME OAR_JOB_NAME",
+    "SLURM_SUBMIT_HOST": "PBS_O_HOST LSB_SUB_HOST SGE_O_HOST",
+    "SLURM_JOB_PARTITION": "PBS_QUEUE LSB_QUEUE",
+}
+# Variables that no batch shell of Slurm has: those of other batch systems, and bash's prompt, which it removes itself.
+NEVER_IN_BATCH = frozenset(" ".join(FOREIGN_NAMES.values()).split()) | {"PS1"}

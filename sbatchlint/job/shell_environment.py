@@ -4,11 +4,13 @@ They follow from the directives; options on sbatch's command line, which would o
 shell is task 0 of a step with one task on the first node: there, task variables are set to 0.
 """
 
-from sbatchlint.bash.trace import Context
+from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import Expansion, Phase
+from sbatchlint.job.containers import Container
 from sbatchlint.job.environment import (
     COUNTING_OPTIONS,
     GPU_OPTIONS,
+    NEVER_IN_BATCH,
     NODE_COUNTS,
     TASK_COUNTS,
     TASK_FACTORS,
@@ -17,6 +19,7 @@ from sbatchlint.job.environment import (
 )
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step, enclosing_step
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm import environment as table
 
 _FIRST_LINE = (("head", "-n1"), ("head", "-n", "1"), ("head", "-1"), ("sort",))
@@ -36,6 +39,9 @@ class JobEnvironment:
         # whether the command line of sbatch is taken to say how many tasks there are where no directive does
         self.sized_elsewhere = sized_elsewhere
         self.unset = unset
+        # set while a branch is walked that runs outside of jobs only
+        self.is_outside = False
+        self.answers_of_jobs = 0
         self._in_batch: dict[str, str | bool | None] = {}
 
     def differs(self, name: str) -> bool:
@@ -48,19 +54,52 @@ class JobEnvironment:
         return expansion.phase is not Phase.SUBMIT and nodes and all(each in _FIRST_LINE for each in others)
 
     def lookup(self, name: str, context: Context) -> str | bool | None:
-        """The value where it is known; False if it is certainly not set, True or None if that is unknown."""
+        """The value where it is known; False if it is certainly not set, True if it is set and not empty."""
         request = self.request
         if name in self.unset:
             return False
-        if request is None or not name.startswith(("SLURM", "CUDA_")) or context.phase is Phase.SUBMIT:
+        if request is None:
+            return None
+        if name in NEVER_IN_BATCH:
+            return self._in_job(False, context) if context.phase is Phase.BATCH and self._is_slurms else None
+        if context.phase is Phase.SUBMIT and self.is_outside:
+            return False if self._of_job(name, request) is True else None
+        if not name.startswith(("SLURM", "CUDA_")) or context.phase is Phase.SUBMIT:
             return None
         if request.heterogeneous and context.phase is not Phase.TASK:
             return "0" if name in ZERO_IN_BATCH and context.phase is Phase.BATCH else None
         if context.phase is Phase.TASK:
-            return self._in_task(name, context, request)
-        if name not in self._in_batch:
-            self._in_batch[name] = self._of_job(name, request)
-        return self._in_batch[name]
+            value = self._in_task(name, context, request)
+        else:
+            if name not in self._in_batch:
+                self._in_batch[name] = self._of_job(name, request)
+            value = self._in_batch[name]
+        return self._in_job(True, context) if value is True else value
+
+    def has_program(self, name: str, context: Context) -> bool | None:
+        """Whether a program is in PATH: Slurm's own commands are wherever a batch script runs."""
+        inside = any(isinstance(each.spawn.info, Container) for each in _parents(context))
+        if context.phase is Phase.BATCH and not inside and self._is_slurms and has_trait(name, "slurm"):
+            return self._in_job(True, context)
+        return None
+
+    def is_terminal(self, fd: str, context: Context) -> bool | None:
+        """Whether a file descriptor is a terminal: a batch script has /dev/null and its log (sbatch(1), --input)."""
+        if context.phase is Phase.BATCH and fd in ("0", "1", "2") and self._is_slurms:
+            return self._in_job(False, context)
+        return None
+
+    @property
+    def _is_slurms(self) -> bool:
+        """Whether the script has options for Slurm, and not only for a system whose directives sbatch reads too."""
+        return self.request is not None and bool(self.request.directives.settings)
+
+    def _in_job(self, answer: bool, context: Context) -> bool | None:
+        """An answer that holds in jobs only; None where something in between has cleared the environment."""
+        if any(each.spawn.cleared and each.spawn.kind != "srun" for each in _parents(context)):
+            return None
+        self.answers_of_jobs += 1
+        return answer
 
     def _of_job(self, name: str, request: Request) -> str | bool | None:
         """The value in the batch shell."""
@@ -72,7 +111,7 @@ class JobEnvironment:
             return False
         if name in NODE_COUNTS:
             nodes = request.exact_nodes()
-            return None if nodes is None else str(nodes)
+            return True if nodes is None else str(nodes)
         if name in TASK_COUNTS:
             return self._tasks(entry, request)
         if entry.when == "options":
@@ -83,9 +122,10 @@ class JobEnvironment:
         if name == "SLURM_GPUS_ON_NODE":
             gpus = request.gpus_per_node()
             return None if gpus is None else str(gpus)
-        if name == "SLURM_JOB_NAME":
-            return request.value("job-name")
-        return "0" if entry.value == "0" else None
+        value = request.value("job-name") if name == "SLURM_JOB_NAME" else None
+        if entry.value == "0":
+            value = "0"
+        return True if value is None and entry.when == "always" and entry.batch.issuperset(releases) else value
 
     def _tasks(self, entry: table.Entry, request: Request) -> str | bool | None:
         """The value of SLURM_NTASKS, which is set only if the job requests tasks (with --nodes alone it is unset)."""
@@ -132,6 +172,11 @@ class JobEnvironment:
         if name == "SLURM_JOB_NAME" and step is not None and step.option("job-name") is not None:
             return None
         return self._of_job(name, request)
+
+
+def _parents(context: Context) -> list[Invocation]:
+    """The commands that started the shell, innermost first."""
+    return [] if context.parent is None else [context.parent, *context.parent.ancestors()]
 
 
 def _changes(step: Step, entry: table.Entry) -> bool:

@@ -47,7 +47,7 @@ class ShellVariables:
         old = scope.state.variables.get(name)
         span = old.span if old else self.span
         expansion = Expansion(f"$(({name}))", span, scope.context.phase, flattened(self.inputs))
-        piece = Piece(None if value is None else str(value), *span, expansion)
+        piece = Piece(None if value is None else str(value), *span, expansion, filled=True)
         set_variable(self.expander, name, (piece,), scope, span, index)
 
     def key(self, name: str, subscript: str) -> str | None:

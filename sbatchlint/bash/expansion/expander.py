@@ -69,7 +69,8 @@ class ScriptExpander(Expander):
         name = "$(" + " ".join(inside.removeprefix("$(").removesuffix(")").split()) + ")"
         expansion = Expansion(name, span, scope.context.phase, flattened(inputs), tuple(commands))
         if known is None:
-            return [((((Piece(None, *span, expansion, open=splitting),), splitting),), NO_GUARDS)]
+            filled = self.substituter.environment.certainly_prints(expansion)
+            return [((((Piece(None, *span, expansion, splitting, filled),), splitting),), NO_GUARDS)]
         empty: Segments = () if splitting else (((Piece("", span.start, span.start),), False),)
         return [(segments_of(pieces, splitting) or empty, guards) for pieces, guards in known]
 
@@ -97,7 +98,8 @@ class ScriptExpander(Expander):
             scope.state.doubtful = True
         self._note_names(word, inner)
         shown = None if value is None else str(value)
-        return (scope.expanded(shown, "$((" + scope.text.string[start:end].strip() + "))", span, inputs),)
+        name = "$((" + scope.text.string[start:end].strip() + "))"
+        return (scope.expanded(shown, name, span, inputs).replace(filled=True),)
 
     def number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...]]:
         value, inputs, _ = self._number(*self._expression(start, end, scope))

@@ -76,7 +76,7 @@ def split_fields(segments: Segments, state: State) -> Fields:
             if text is None or separators is None and text.strip(WHITESPACE):
                 # split by an unknown IFS, any text is unknown
                 current = current or []
-                current.append(_opened(piece))
+                current.append(piece if separators == WHITESPACE and _is_one_word(piece) else _opened(piece))
                 continue
             for match in words.finditer(text):
                 first = match[0][0]
@@ -95,6 +95,12 @@ def split_fields(segments: Segments, state: State) -> Fields:
     if current is not None:
         fields.append(tuple(current))
     return tuple(fields)
+
+
+def _is_one_word(piece: Piece) -> bool:
+    """Whether an unknown piece is one word: a number, or a variable of the job (a command may print several lines)."""
+    found = piece.expansion
+    return piece.filled and found is not None and (found.name[:2] != "$(" or found.name[:3] == "$((")
 
 
 def _opened(piece: Piece) -> Piece:

@@ -73,7 +73,8 @@ def inherited(environment: Environment, name: str, scope: Scope, span: Span) -> 
     value = environment.lookup(name, scope.context)
     if value is False:
         return None
-    if not isinstance(value, str):
+    if value is True:
+        return ((scope.expanded(None, name, span).replace(filled=True),),)
+    if value is None:
         note_unset(scope)  # it may be unset
-    text = value if isinstance(value, str) else None
-    return ((scope.expanded(text, name, span),),)
+    return ((scope.expanded(value, name, span),),)

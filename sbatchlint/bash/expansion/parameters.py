@@ -204,21 +204,14 @@ class ParameterExpansion:
         if not fields:
             return True
         if self.part.operator[0] != ":":
-            if any(text_of(field) is not None or any(map(self._has_text, field)) for field in fields):
+            if any(text_of(field) is not None or any(piece.filled for piece in field) for field in fields):
                 return False
             return False if all(any(piece.text is not None for piece in field) for field in fields) else None
-        if any(piece.text for field in fields for piece in field):
+        if any(piece.text or piece.filled for field in fields for piece in field):
             return False
         if len(fields) > 1:
             return None
-        if any(self._has_text(piece) for field in fields for piece in field):
-            return False
         return True if all(text_of(field) == "" for field in fields) else None
-
-    def _has_text(self, piece: Piece) -> bool:
-        """Whether a piece is not empty, though it is not known what it is."""
-        found = piece.expansion
-        return found is not None and (found.name.startswith("$((") or self.environment.certainly_prints(found))
 
     def _default(self, fields: Fields | None, guards: Guards, subject: Subject) -> tuple[list[Choice], bool]:
         """The alternatives of `${X:-d}` and the like for one value of X, and whether the default may be taken."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import comb
 
 from sbatchlint.bash.limits import MOST_CHARACTERS
-from sbatchlint.bash.values import Pieces, text_of
+from sbatchlint.bash.values import Pieces, least_size, text_of
 from sbatchlint.source.regex import Regex
 
 CLASSES = {
@@ -200,7 +200,13 @@ def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = N
     if pattern == "*":
         return True
     text = text_of(subject)
-    return None if pattern is None or text is None else matches(pattern, text, extended)
+    if pattern is None or text is not None:
+        return None if pattern is None or text is None else matches(pattern, text, extended)
+    least = least_size(subject)
+    if pattern in ("?*", "*?"):
+        return True if least else None
+    literal = _literal(pattern)
+    return False if literal is not None and least > len(literal) else None
 
 
 def removed_range(string: str, operator: str, pattern: str, extended: bool | None = None) -> tuple[int, int] | None:

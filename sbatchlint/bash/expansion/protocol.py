@@ -14,10 +14,23 @@ from sbatchlint.source.text import Span
 
 
 class Environment(Protocol):
-    """The environment before the script sets anything."""
+    """The environment before the script sets anything.
+
+    `answers_of_jobs`: how often it answered what holds in jobs only, and is open, or otherwise, for other shells.
+    `is_outside`: whether a branch is walked that only these take.
+    """
+
+    answers_of_jobs: int
+    is_outside: bool
 
     def lookup(self, name: str, context: Context) -> str | bool | None:
-        """The value where it is known; False: certainly not set; True or None: unknown."""
+        """The value where it is known; False: certainly not set; True: set, and not empty; None: unknown."""
+
+    def has_program(self, name: str, context: Context) -> bool | None:
+        """Whether a program is in PATH; None: unknown."""
+
+    def is_terminal(self, fd: str, context: Context) -> bool | None:
+        """Whether a file descriptor is a terminal; None: unknown."""
 
     def differs(self, name: str) -> bool:
         """Whether the variable differs between the tasks of a step."""

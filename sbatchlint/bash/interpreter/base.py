@@ -174,6 +174,28 @@ class Interpreter(Substituter):
         key = self.new_key("join")
         return join([(each, frozenset(((key, arm),))) for arm, each in enumerate(live)], phase)
 
+    # --- what being in a job decides ------------------------------------------------------------
+
+    def outside_of_job(self, statement: Statement, state: State, scope: Scope) -> None:
+        """Walks a branching statement as a shell of the login node does, which takes another branch than the job.
+
+        Its commands go to `trace.outside`; the job goes on as if they were not there.
+        """
+        if self.silent or scope.context.phase is not Phase.BATCH:
+            return
+        trace, marks, failed = self.trace, self.marks(), self.failed_exits
+        walked, recorded, self.walked, self.recorded = self.walked, self.recorded, [], []
+        self.trace = Trace()
+        self.trace.submissions = trace.submissions
+        self.environment.is_outside = True
+        try:
+            self.statement(statement, Scope(state.copy(), scope.text, scope.context.replace(phase=Phase.SUBMIT)))
+        finally:
+            trace.outside.extend(self.trace.invocations)
+            self.trace, self.failed_exits, self.walked, self.recorded = trace, failed, walked, recorded
+            self.environment.is_outside = False
+            self.reset(marks)
+
     # --- what iterations decide ----------------------------------------------------------------
 
     def decided(self, place: Hashable, truth: bool | None, scope: Scope) -> bool | None:

@@ -99,7 +99,7 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
     state: State | None = scope.state
     context = scope.context
     passed: Guards = NO_GUARDS
-    doubtful = False
+    doubtful = is_otherwise = False
     for condition, body in node.branches:
         for statement in condition[:-1]:
             state = interpreter.statement(statement, Scope(state, scope.text, context)) if state is not None else None
@@ -109,11 +109,15 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
         here.context.tested = True
         key = condition_key(interpreter, condition[-1], here)
         restricted = restricted_variables(interpreter, condition[-1], here)
+        answers = interpreter.environment.answers_of_jobs
         state = interpreter.statement(condition[-1], here)
         if state is None:
             break
         place = "if", id(condition[-1])
         truth = interpreter.decided(place, None if state.status is None else state.status == 0, here)
+        if truth is not None and answers != interpreter.environment.answers_of_jobs and not is_otherwise:
+            is_otherwise = True
+            interpreter.outside_of_job(node, state, scope)
         if truth is not False:
             own = passed | frozenset(((key, 0),))
             guards = merge_guards(context.guards, own)
@@ -159,7 +163,10 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
 
 
 def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None:
+    answers = interpreter.environment.answers_of_jobs
     subjects = interpreter.expander.value(node.word, scope)
+    if answers != interpreter.environment.answers_of_jobs:
+        interpreter.outside_of_job(node, scope.state, scope)
     subject = subjects[0][0] if len(subjects) == 1 else None
     key = case_key(interpreter, node.word, scope)
     restricted = scope.context.restricted

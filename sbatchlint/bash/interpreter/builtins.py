@@ -9,7 +9,7 @@ from sbatchlint.bash.interpreter import programs, reading
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import test_status
 from sbatchlint.bash.interpreter.declarations import unset
-from sbatchlint.bash.interpreter.double_brackets import is_set
+from sbatchlint.bash.interpreter.double_brackets import holds
 from sbatchlint.bash.state import STDOUT, State
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Text, text_of
@@ -77,8 +77,18 @@ def run_without_functions(interpreter: Interpreter, invocation: Invocation, scop
     at = _first_operand(invocation, with_value="")
     if at is not None and not any(text_of(field) in ("-v", "-V") for field in invocation.argv[1:at]):
         return _run_words(interpreter, invocation, scope, at, str(invocation.name))
-    scope.state.status = None if len(invocation.argv) > 1 else 0
-    interpreter.emit(None if len(invocation.argv) > 1 else (), scope)
+    scope.state.status = 0
+    interpreter.emit((), scope)
+    return scope.state if len(invocation.argv) == 1 else look_up(interpreter, invocation, scope)
+
+
+def look_up(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`command -v NAME`, `type NAME`, `hash NAME`, `which NAME`: whether there is such a command."""
+    at = _first_operand(invocation, with_value="p" if invocation.name == "hash" else "")
+    names = [text_of(field) for field in invocation.argv[at:]] if at is not None else []
+    found = [name and interpreter.environment.has_program(name, scope.context) for name in names]
+    scope.state.status = 0 if found and all(found) else None
+    interpreter.emit(None, scope)
     return scope.state
 
 
@@ -210,7 +220,7 @@ def test(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
             scope.state.status = None
             return scope.state
         words = words[:-1]
-    scope.state.status = test_status(words, lambda name: is_set(interpreter, name, scope))
+    scope.state.status = test_status(words, lambda operator, name: holds(interpreter, operator, name, scope))
     return scope.state
 
 
@@ -296,6 +306,7 @@ BUILTINS: dict[str, Builtin] = {
     "exit": exit_,
     "false": _known(1),
     "getopts": reading.getopts,
+    "hash": look_up,
     "let": let,
     "mapfile": reading.mapfile,
     "printf": printf,
@@ -309,5 +320,7 @@ BUILTINS: dict[str, Builtin] = {
     "test": test,
     "trap": trap,
     "true": _known(0),
+    "type": look_up,
     "unset": unset,
+    "which": look_up,
 }

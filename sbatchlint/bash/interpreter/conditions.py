@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from sbatchlint.bash.expansion.arithmetic import combine
 from sbatchlint.bash.expansion.patterns import depends_on_locale, extended_regex, is_affordable
-from sbatchlint.bash.values import Pieces, text_of
+from sbatchlint.bash.values import Pieces, least_size, text_of
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
@@ -16,6 +16,8 @@ UNKNOWN_UNARY = {
     "-N", "-v", "-o", "-a", "-R",
 }  # fmt: skip
 BINARY = frozenset({*NUMERIC, "=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef"})
+# What the shell answers to `-v NAME` and `-t NUMBER`.
+Asked = Callable[[str, str], bool | None]
 # Every locale sorts such strings the same way.
 PLAIN = Regex(r"[a-z]*|[0-9]*")
 
@@ -36,7 +38,7 @@ def either(left: bool | None, right: bool | None) -> bool | None:
 
 def is_empty(field: Pieces) -> bool | None:
     """Whether the text of a field is empty."""
-    if any(piece.text for piece in field):
+    if least_size(field):
         return False
     return True if text_of(field) == "" else None
 
@@ -62,7 +64,7 @@ def is_same(left: Pieces, right: Pieces) -> bool | None:
     first, second = text_of(left), text_of(right)
     if first is not None and second is not None:
         return first == second
-    if second == "" and is_empty(left) is False or first == "" and is_empty(right) is False:
+    if second is not None and least_size(left) > len(second) or first is not None and least_size(right) > len(first):
         return False
     return None
 
@@ -72,14 +74,14 @@ class WrongTest(Exception):
 
 
 class Condition:
-    """The words of a condition, read from left to right. `is_set` answers `-v NAME`."""
+    """The words of a condition, read from left to right. `ask` answers `-v NAME` and `-t NUMBER`."""
 
     OR: str
     AND: str
 
-    def __init__(self, is_set: Callable[[str], bool | None]) -> None:
+    def __init__(self, ask: Asked) -> None:
         self.at = 0
-        self.is_set = is_set
+        self.ask = ask
 
     def word(self, ahead: int = 0) -> str | None:
         """The word at the cursor, or after it; "" where there is none."""
@@ -108,7 +110,7 @@ class Condition:
             empty = is_empty(field)
             return empty if operator == "-z" else negate(empty)
         name = text_of(field)
-        return self.is_set(name) if operator == "-v" and name is not None else None
+        return self.ask(operator, name) if operator in ("-v", "-t") and name is not None else None
 
 
 class TestParser(Condition):
@@ -117,8 +119,8 @@ class TestParser(Condition):
     OR = "-o"
     AND = "-a"
 
-    def __init__(self, fields: Sequence[Pieces], is_set: Callable[[str], bool | None] = lambda name: None) -> None:
-        super().__init__(is_set)
+    def __init__(self, fields: Sequence[Pieces], ask: Asked = lambda operator, name: None) -> None:
+        super().__init__(ask)
         self.fields = list(fields)
 
     def word(self, ahead: int = 0) -> str | None:
@@ -244,10 +246,10 @@ class TestParser(Condition):
         return self.text()
 
 
-def test_status(fields: Sequence[Pieces], is_set: Callable[[str], bool | None] = lambda name: None) -> int | None:
+def test_status(fields: Sequence[Pieces], ask: Asked = lambda operator, name: None) -> int | None:
     """The exit status of `[ fields ]`; None where it is not known."""
     try:
-        truth = TestParser(fields, is_set).evaluate()
+        truth = TestParser(fields, ask).evaluate()
     except WrongTest:
         return 2 if all(text_of(field) is not None for field in fields) else None
     return None if truth is None else 1 - truth

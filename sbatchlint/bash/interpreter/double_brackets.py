@@ -22,7 +22,7 @@ from sbatchlint.bash.interpreter.conditions import (
     regex_matches,
 )
 from sbatchlint.bash.syntax.tree import Literal, Word
-from sbatchlint.bash.values import Pieces, flattened, text_of
+from sbatchlint.bash.values import Pieces, flattened, least_size, text_of
 from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.bash.variables import Fields, Guards
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -37,7 +37,7 @@ class BracketCondition(Condition):
     AND = "&&"
 
     def __init__(self, interpreter: Interpreter, words: Sequence[Word], values: Sequence[Values], scope: Scope) -> None:
-        super().__init__(lambda name: is_set(interpreter, name, scope))
+        super().__init__(lambda operator, name: holds(interpreter, operator, name, scope))
         self.interpreter = interpreter
         self.words = words
         self.values = values
@@ -110,8 +110,6 @@ class BracketCondition(Condition):
         elif right is not None and text_of(right) is not None:
             found = self.interpreter.silently(lambda: self.interpreter.expander.pattern(word, self.scope))
             pattern = None if found is None else found[0]
-        if pattern == "" and is_empty(left) is False:
-            return False
         return text_matches(pattern, left, True)
 
     def regex(self, left: Pieces, word: Word) -> bool | None:
@@ -139,6 +137,13 @@ class BracketCondition(Condition):
             return None
 
 
+def holds(interpreter: Interpreter, operator: str, name: str, scope: Scope) -> bool | None:
+    """Whether `-v NAME` or `-t NUMBER` holds; None where unknown."""
+    if operator == "-t":
+        return interpreter.environment.is_terminal(name, scope.context)
+    return is_set(interpreter, name, scope)
+
+
 def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
     """Whether `-v NAME` or `-v NAME[i]` holds; None where unknown."""
     variable, bracket, rest = name.partition("[")
@@ -159,7 +164,7 @@ def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
     for fields, _ in elements(interpreter.environment, variable, index, scope, scope.text.span(0, 0)):
         if not fields:
             known.add(False)
-        elif text_of(fields[0]) is not None or found is not None and not found.array:
+        elif text_of(fields[0]) is not None or least_size(fields[0]) or found is not None and not found.array:
             known.add(True)
         else:
             known.add(None)

@@ -187,11 +187,14 @@ class ScriptInterpreter(Interpreter):
         tested.tested = True
         restricted = restricted_variables(self, node.left, scope)
         guard = condition_key(self, node.left, scope)
+        answers = self.environment.answers_of_jobs
         left = self.statement(node.left, Scope(scope.state, scope.text, tested))
         if left is None:
             return None
         place, wanted = id(node), node.operator == "&&"
         truth = self.decided(place, None if left.status is None else (left.status == 0) == wanted, scope)
+        if truth is not None and answers != self.environment.answers_of_jobs and not scope.context.tested:
+            self.outside_of_job(node, left, scope)
         if truth is not None:
             if left.status is None:
                 left.status = 0 if truth == wanted else None
