@@ -3,7 +3,8 @@
 Web pages, word processors and chat programs turn `--` into `–`, `"` into `“`, and spaces into no-break spaces. sbatch
 knows none of them: `–nodes=2` is a word without an option (`Invalid directive found in batch script`), a no-break space
 is part of the value before it, and sbatch stops reading directives at a line that holds nothing else. Text that may
-well hold such characters, in a comment, a job name or a file name, is not reported.
+well hold such characters, in a comment, a job name or a file name, is not reported. A warning where only the name of
+the job or of its log gets such a character.
 
 ## Fix
 
@@ -16,8 +17,13 @@ dashes and quotes, of which there are two kinds and several uses.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.slurm.model import Setting
+
+if TYPE_CHECKING:
+    from sbatchlint.analysis.directives.invisible_characters import Invisible
 
 CARD = Card(
     "SB005", "invisible-character", severity="error", fix="sometimes", since="0.1.0", alone=True,
@@ -39,9 +45,11 @@ def check(job: Job) -> Iterator[Finding]:
         return
     # Few option blocks get this far.
     from sbatchlint.analysis.directives.invisible_characters import invisible_characters
+    from sbatchlint.analysis.directives.lost_options import severity_of_loss
 
     for mark in invisible_characters(job.directives):
         name = f"the {mark.name} (U+{ord(mark.characters[0]):04X})"
+        severity = None
         if mark.place == "magic":
             message = f"{name} hides this directive from sbatch; write a plain `#SBATCH`"
         elif mark.place == "stop":
@@ -56,12 +64,23 @@ def check(job: Job) -> Iterator[Finding]:
                 problem = f"sbatch does not read {name} as {PLAIN[mark.kind]}"
             message = f"{problem}; {ADVICE[mark.kind]}"
             if mark.edits is not None:
-                message = f"{problem}; write `{_corrected(text.string[mark.start : mark.end], mark.start, mark.edits)}`"
+                corrected = _corrected(text.string[mark.start : mark.end], mark.start, mark.edits)
+                message = f"{problem}; write `{corrected}`"
+                severity = severity_of_loss(job, _misread(job, mark, corrected))
         fix = None
         if mark.edits is not None:
             edits = [Edit(text.span(start, end), content) for start, end, content in mark.edits]
             fix = Fix("write plain characters", edits, safe=mark.safe)
-        yield Finding(text.span(mark.start, mark.end), message, fix=fix)
+        yield Finding(text.span(mark.start, mark.end), message, severity, fix=fix)
+
+
+def _misread(job: Job, mark: "Invisible", corrected: str) -> list[Setting]:
+    """The settings that sbatch accepts with such characters in their values; none where other options are lost."""
+    directives = job.directives
+    if directives.problems:
+        return []  # sbatch refuses the script
+    found = [each for each in directives.settings if each.value_token and mark.start <= each.value_token.start < mark.end]
+    return found if sum(word[0] == "-" for word in corrected.split()) <= len(found) else []
 
 
 def _corrected(words: str, start: int, edits: Sequence[tuple[int, int, str]]) -> str:

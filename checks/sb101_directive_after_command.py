@@ -4,9 +4,9 @@
 assignment. Every `#SBATCH` line below it is a comment. The job runs without those options, with the defaults of the
 site, and without any message: too little memory, the wrong partition, one hour instead of a day.
 
-A warning where only mail, a name or the name of a log is lost. Only advice where the lines repeat what is read, and
-below the last command of the script, where nothing follows but comments: lines that were put there are usually kept for
-another time.
+A warning where only mail, a name or the name of a log is lost, or the lines contradict directives that are read. Only
+advice where the job has what they set anyway, and below the last command of the script, where nothing follows but
+comments: lines that were put there are usually kept for another time.
 
 Where the command is what a `\\` at the end of a directive was meant to continue, directive-continuation reports it.
 
@@ -25,12 +25,12 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.continuations import continuations
 from sbatchlint.analysis.directives.invisible_characters import invisible_characters
+from sbatchlint.analysis.directives.lost_options import is_repeated, severity_of_loss
 from sbatchlint.analysis.directives.near_misses import near_misses
-from sbatchlint.analysis.directives.told_options import are_only_told
 from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.slurm.lines import DirectiveLine
-from sbatchlint.slurm.model import Setting, StopLine
+from sbatchlint.slurm.model import StopLine
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Unread
@@ -87,16 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
-    """What is lost with these lines: nothing where they repeat what is read, or perhaps only mail."""
-    lost = [setting for line in lines for setting in job.directives.read_line(line)[0]]
-    if lost and all(_is_repeated(job, each) for each in lost):
-        return "info"
-    return "warning" if are_only_told(job, lost) else None
-
-
-def _is_repeated(job: Job, setting: Setting) -> bool:
-    above = job.directives.last(setting.name)
-    return above is not None and above.known and above.value == setting.value
+    return severity_of_loss(job, [setting for line in lines for setting in job.directives.read_line(line)[0]])
 
 
 def _has_other_cause(job: Job, stop: StopLine) -> bool:
@@ -128,7 +119,7 @@ def _fix(job: Job, lines: list[DirectiveLine]) -> Fix | None:
         for setting in settings:
             if directives.last(setting.name) is None:
                 repeated = False
-            elif not _is_repeated(job, setting):
+            elif not is_repeated(directives, setting):
                 return None
         repeated = repeated and line.comment is None
     removed = [remove(line.full) for line in lines]
@@ -201,6 +192,7 @@ CASES = [
         «#SBATCH --nodes=4»
         srun ./a.out
         """,
+        severity="warning",
         title="which of the two is meant cannot be known",
     ),
     Good("#!/bin/bash\n\n  # blank lines and comments do not end the block\n\n#SBATCH --nodes=2\nsrun ./a.out\n"),

@@ -4,7 +4,7 @@ sbatch reads lines that begin with `#SBATCH`, in capitals and in the first colum
 `#sbatch` are comments, and the job runs without the option and without any message. `SBATCH` without its `#` is a
 command that does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch still obeys, but
 with an error message; a banner such as `#SLURM options` makes it refuse the script. A warning where only mail, a name
-or the name of a log is lost.
+or the name of a log is lost; only advice where the job has anyway what the line sets.
 
 `##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a directive off, and are not reported, nor is `# SBATCH`
 for an option that another directive sets, or where a comment says that such lines are off. Among directives that count,
@@ -23,8 +23,8 @@ sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 t
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.lost_options import severity_of_loss
 from sbatchlint.analysis.directives.near_misses import NearMiss, near_misses
-from sbatchlint.analysis.directives.told_options import are_only_told
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Written
@@ -88,9 +88,9 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     if miss.kind == "no-hash":
         edit = replace(text.span(miss.start, miss.end), "#SBATCH")
         message = f"`{miss.word}` without `#` is a command, at which sbatch stops reading directives; write `#SBATCH`"
-        only_told = are_only_told(job, miss.settings) and not job.directives.unread
+        severity = None if job.directives.unread else severity_of_loss(job, miss.settings)
         repair = Fix("write #SBATCH", [edit], safe=True)
-        return Finding(text.span(miss.start, miss.last), message, "warning" if only_told else None, fix=repair)
+        return Finding(text.span(miss.start, miss.last), message, severity, fix=repair)
     names = list(dict.fromkeys(f"--{setting.name}" for setting in miss.settings))
     unset = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not set"
     reason = {
@@ -113,7 +113,8 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
         edits.append(remove(text.span(miss.start, hash_at)))
     # A line that sbatch would refuse is better left as a comment until it is corrected.
     fix = Fix("write #SBATCH", edits, certain) if miss.accepted and not is_off else None
-    severity = "info" if is_off else None if certain and not are_only_told(job, miss.settings) else "warning"
+    severity = severity_of_loss(job, miss.settings) or (None if certain else "warning")
+    severity = "info" if is_off else severity
     return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)
 
 

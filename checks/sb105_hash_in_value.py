@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.near_misses import read_as_directive
-from sbatchlint.analysis.directives.told_options import are_only_told
+from sbatchlint.analysis.directives.lost_options import severity_of_loss
 from sbatchlint.analysis.directives.typos import INVISIBLE, swallowed
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of
@@ -140,7 +140,7 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     if not value and fix is None and setting.option is not None:
         advice = "remove the `#`"
     gets = f"`{value}`" if value else "an empty value"
-    severity = "warning" if are_only_told(job, [setting, *settings]) else None
+    severity = severity_of_loss(job, [setting, *settings])
     message = f"an unquoted `#` begins a comment, so --{setting.name} gets {gets}; {advice}"
     yield Finding(span, message, severity, fix=fix)
 

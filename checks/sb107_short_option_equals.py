@@ -16,7 +16,7 @@ getopt(3); seen on Slurm 22.05, 23.11, 24.11 and 26.05.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.told_options import are_only_told
+from sbatchlint.analysis.directives.lost_options import severity_of_loss
 from sbatchlint.analysis.directives.typos import SHORT_EQUALS, typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 from sbatchlint.slurm.directives import UNKNOWN, Directives
@@ -52,7 +52,7 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
         yield Finding(
             Span(setting.option_span.start, value.end),
             f"a short option takes no `=`, so --{setting.name} gets the value `={shown}`; write {advice}",
-            "warning" if are_only_told(job, [setting]) else None,
+            severity_of_loss(job, [setting], block),
             fix=fix,
         )
     for problem in block.problems:

@@ -1,7 +1,7 @@
 """A space next to the `=` of an option separates it from its value.
 
 `--time = 5` gives `--time` the value `=` and leaves a stray word `5`; `--time= 5` gives it an empty value. Most scripts
-are refused at submission for the stray word; `--job-name =train` is accepted, and names the job `=train`.
+are refused at submission for the stray word; `--job-name =train` is accepted, and names the job `=train`: a warning.
 
 ## Fix
 
@@ -14,6 +14,7 @@ getopt_long(3); seen on Slurm 22.05, 23.11, 24.11 and 26.05.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.lost_options import severity_of_loss
 from sbatchlint.analysis.directives.typos import gap_at_equals
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.triggers import Written
@@ -36,7 +37,10 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"write `{setting.written}{gap.sign or '='}{text.string[gap.end : gap.last]}`"
             fix = Fix("close the gap", [replace(text.span(gap.start, gap.end), gap.sign)], safe=True)
         span = Span(setting.option_span.start, text.span(gap.start, gap.last).end)
-        yield Finding(span, f"the blank ends the option, so --{setting.name} gets {value}; {advice}", fix=fix)
+        # What stands behind a value that is taken is a stray word, for which sbatch refuses the script.
+        is_accepted = setting.value_token is not None and setting.value_token.end == gap.last
+        severity = severity_of_loss(job, [setting]) if is_accepted else None
+        yield Finding(span, f"the blank ends the option, so --{setting.name} gets {value}; {advice}", severity, fix=fix)
 
 
 CASES = [

@@ -1,0 +1,76 @@
+"""How much is lost with options that sbatch does not read as they are meant, though it accepts the script."""
+
+from collections.abc import Iterable
+
+from sbatchlint.job import Job
+from sbatchlint.slurm.directives import Directives
+from sbatchlint.slurm.model import Setting
+
+# Options that decide only what is told of a job, and where: mail, its name, the names of its logs.
+_TOLD = frozenset({
+    "admin-comment", "comment", "error", "job-name", "mail-type", "mail-user", "open-mode", "output", "wckey",
+})  # fmt: skip
+# What a job has without the option.
+_DEFAULTS = {
+    "nodes": ("1", "1-1"),
+    "ntasks": ("1",),
+    "ntasks-per-node": ("1",),
+    "cpus-per-task": ("1",),
+    "export": ("ALL",),
+    "mail-type": ("NONE",),
+}
+# Variables of the job that an option sets.
+_VARIABLES = {
+    "ntasks": ("SLURM_NTASKS", "SLURM_NPROCS"),
+    "ntasks-per-node": ("SLURM_NTASKS_PER_NODE",),
+    "cpus-per-task": ("SLURM_CPUS_PER_TASK",),
+    "job-name": ("SLURM_JOB_NAME",),
+}
+
+
+def severity_of_loss(job: Job, settings: Iterable[Setting], block: Directives | None = None) -> str | None:
+    """The severity where these options are not read, or with other values than those that are meant.
+
+    `block`: the options of the command that reads them, by default the directives.
+
+    None, for an error, where the job may compute something else, or none is known; a warning where only what is told of
+    it is lost, or a directive that is read sets the option to another value; info where the job has the value anyway.
+    """
+    lost, block = list(settings), block or job.directives
+    missed = [each for each in lost if not _has_anyway(job, each, block)]
+    if lost and not missed:
+        return "info"
+    names = {each.name for each in missed if not _is_set_elsewhere(block, each)}
+    if not lost or names - _TOLD or any(_is_read(job, name) for name in names):
+        return None
+    return "warning"
+
+
+def is_repeated(block: Directives, setting: Setting) -> bool:
+    """Whether a line that is not read sets an option to the value that it has."""
+    above = block.last(setting.name)
+    return above is not None and above is not setting and above.known and above.value == setting.value
+
+
+def _is_set_elsewhere(block: Directives, setting: Setting) -> bool:
+    """Whether the option of a line that is not read is set by one that is."""
+    found = block.all(setting.name)
+    return bool(found) and all(each is not setting for each in found)
+
+
+def _is_read(job: Job, name: str) -> bool:
+    """Whether the script reads a variable that an option sets."""
+    return any(each.name in _VARIABLES.get(name, ()) for each in job.trace.reads)
+
+
+def _has_anyway(job: Job, setting: Setting, block: Directives) -> bool:
+    """Whether a job has the value of an option without it: by another directive, or by default."""
+    request = job.request
+    if is_repeated(block, setting):
+        return True
+    if block is not job.directives or request.has_option(setting.name) or setting.text not in _DEFAULTS.get(setting.name, ()) or request.heterogeneous:
+        return False
+    sizes = ("nodes", "ntasks", "ntasks-per-node")
+    if setting.name in sizes and request.has_any_option(sizes) and request.effective_tasks() != 1:
+        return False
+    return not _is_read(job, setting.name)
