@@ -52,6 +52,7 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
         read = mail.events(text)
         if read.unknown and (read.events or read.none):
             guesses = [mail.meant(word) for word in read.unknown]
+            missing = {each for guess in guesses for each in mail.events(guess or "").events} - {*read.events}
             instead = None if None in guesses else " and ".join(dict.fromkeys(each for each in guesses if each))
             whole = mail.corrected(text)
             fix = None
@@ -59,8 +60,10 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
                 fix = Fix(f"write {instead}", [replacement(job.directives, setting, whole)])
             predicate = "is no mail event" if len(read.unknown) == 1 else "are no mail events"
             message = f"{_quoted(read.unknown)} {predicate}, and sbatch drops such words without an error"
-            message = f"{message}; {EVENTS if instead is None else f'write {instead}'}"
-            yield Finding(span_of_words(job.directives, setting, read.unknown), message, "warning", fix=fix)
+            is_lost = instead is None or read.none or bool(missing)
+            advice = (EVENTS if instead is None else f"write {instead}") if is_lost else f"{instead} is set; remove them"
+            span = span_of_words(job.directives, setting, read.unknown)
+            yield Finding(span, f"{message}; {advice}", "warning" if is_lost else "info", fix=fix)
         elif read.none:
             others = tuple(word for word in text.split(",") if word and word.upper() != "NONE")
             if others:

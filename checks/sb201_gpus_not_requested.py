@@ -10,7 +10,7 @@ name of a partition alone may be a habit, and is advice. Sites that allocate who
 refuse it): a job with `--exclusive` or all memory of its nodes gets only advice (exclusive-without-gpus reports its
 steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
 partitions whose jobs get GPUs without a request. Advice, too, where no directive says how large the job is or in which
-partition it runs, so that the command line of sbatch does. An `salloc` with a command is looked at in the same way.
+partition it runs, so that the command line of sbatch does, and where a request for GPUs is commented out. An `salloc` with a command is looked at in the same way.
 
 ## Fix
 
@@ -28,12 +28,16 @@ from sbatchlint.analysis.gpus.gpu_use import allocation_needs, component_needs, 
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, NoGpus
 
 CARD = Card(
     "SB201", "gpus-not-requested", severity="warning", fix="sometimes", since="0.1.0",
     when=NoGpus() | Commands("salloc"),
 )  # fmt: skip
+
+# A request for GPUs that is off: `##SBATCH --gres=gpu:1`, or `#DOGPU --gres=gpu:1`, which a program turns on.
+_TURNED_OFF = Regex(r"(?m)^#(?!SBATCH\b)[# \t]*(?:\w+[ \t]+)?--(?:gres[= ](?:gpu|[A-Z]+)\b|gpus(?:-per-\w+)?[= ])")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -60,6 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
         advice = need.whole_nodes or not need.certain or need.alone and job.site.gpus is None
         # a partition says what kind of node is meant
         advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
+        advice = advice or _TURNED_OFF.search(job.directives.text.string) is not None
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(
             need.place.span,

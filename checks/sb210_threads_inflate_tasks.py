@@ -2,7 +2,7 @@
 
 With `--nodes` (or `-B`) and no number of tasks, it multiplies the nodes by `--sockets-per-node`, `--cores-per-socket`
 and `--threads-per-core`: `--nodes=1 --threads-per-core=2` is a job of two tasks, and a plain `srun ./a.out` starts the
-program twice. sbatch reports this only with `-v`. Only advice where nothing uses this number: every srun has its own,
+program twice. sbatch reports this only with `-v`. Only advice where nothing uses this number: every srun of a program has its own,
 and no mpirun and no `$SLURM_NTASKS` depends on it.
 
 ## Fix
@@ -17,8 +17,10 @@ None: set the intended number of tasks with `--ntasks` or `--ntasks-per-node`.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import task_counts
+from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.environment import TASK_FACTORS
+from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -48,10 +50,15 @@ def check(job: Job) -> Iterator[Finding]:
 def _are_used(job: Job) -> bool:
     """Whether something depends on the number of tasks: a step without one of its own, mpirun, or a variable."""
     return (
-        any(not step.certain or step.option("ntasks") is None for step in job.steps)
+        any(not step.certain or step.option("ntasks") is None and not _only_tells(step) for step in job.steps)
         or any(launch.launcher.kind == "mpi" and launch.container is None for launch in job.launches)
         or any(each.name in ("SLURM_NTASKS", "SLURM_NPROCS") for each in job.trace.reads)
     )
+
+
+def _only_tells(step: Step) -> bool:
+    """Whether a step starts a utility that prints something: more of it harms nothing."""
+    return bool(step.program) and not step_programs(step)
 
 
 CASES = [

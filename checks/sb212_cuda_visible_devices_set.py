@@ -10,8 +10,8 @@ indices on the node, which mean nothing to programs that see only the job's GPUs
 Not reported: a GPU for each process (in a loop, in the background, by several values), an empty value, and, in jobs
 with `--exclusive`, GPUs beyond those requested.
 
-A warning where it changes which GPUs a program sees; advice where it repeats what Slurm sets, or where only some runs
-or the tasks of a step are concerned.
+A warning where it changes which GPUs a program sees, or shows that fewer are meant than a step gets; advice where it
+repeats what Slurm sets, where only some runs are concerned, or names GPUs that a step, which gets others, never sees.
 
 ## Fix
 
@@ -77,7 +77,11 @@ def check(job: Job) -> Iterator[Finding]:
         severity, safe = None, False
         if context.conditional or job.request.has_option("exclusive") and not set(ids) < set(range(available)):
             continue
-        if max(ids) >= available:
+        if _only_steps(job) and set(ids) != set(range(available)):
+            option = f"give srun --gpus-per-node={len(ids)}, or " if len(ids) < available else ""
+            message = f"Slurm sets {name} anew for the tasks of srun, so that this does not reach them; {option}remove this"
+            severity = "info" if max(ids) >= available or _is_set_in_tasks(job, name) else None
+        elif max(ids) >= available:
             first = min(each for each in ids if each >= available)
             gpus = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
             visible = "no GPU" if ids[0] >= available else "fewer GPUs"  # CUDA stops at the first that does not exist
@@ -93,12 +97,6 @@ def check(job: Job) -> Iterator[Finding]:
             severity, safe = "info", _only_steps(job)
         elif set(ids) == set(range(available)) or choice.command is not None:
             continue
-        elif _only_steps(job):
-            message = (
-                f"Slurm sets {name} anew for the tasks of srun, so that this does not reach them; give srun "
-                f"--gpus-per-node={len(ids)}, or remove this"
-            )
-            severity = "info" if _is_set_in_tasks(job, name) else None
         elif _works_in_batch_shell(job):
             message = (
                 f"{name} shows programs {number} of the job's {available} GPUs, and the others stay idle; leave it to "

@@ -6,7 +6,8 @@ others are idle, but still charged. srun starts a command on every node. Lightni
 process, and waits for the rest or continues alone; on one node, too, where the job has a task for each of its devices:
 it takes these for its ranks (`MEMBER: 1/4`), and they never come.
 
-A custom program, called by its path, is a warning where nothing else in the script involves other nodes.
+An error where it waits for the others. A warning where they only stay idle, or where a custom program, called by its
+path, is all that the script runs.
 
 Nothing is reported where something else may start processes on the other nodes: ssh and the like, an MPI launcher, a
 step with work of its own, a script that cannot be read.
@@ -95,7 +96,7 @@ def _launcher_finding(job: Job, place: list[LaunchWorld], nodes: int) -> Finding
         return None
     stays = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
     advice = f"ask for one node, or start it with srun and tell it of all {nodes}"
-    return Finding(world.span, f"{only}, and {stays}; {advice}")
+    return Finding(world.span, f"{only}, and {stays}; {advice}", "warning")
 
 
 def _expects_several_nodes(world: LaunchWorld) -> bool:
@@ -349,6 +350,7 @@ torchrun --nnodes=$SLURM_NNODES "${ARGS[@]}" train.py
         #SBATCH --nodes=2 --gpus-per-node=4
         «accelerate» launch --multi_gpu --num_machines 1 --num_processes 4 train.py
         """,
+        severity="warning",
         title="the second node is idle",
     ),
     Bad(

@@ -5,7 +5,8 @@ word, but a variable with this long name, which is empty. All tasks of an array 
 nothing, a run has no name. `$SEED_$LR` reads SEED_.
 
 An error where that is certain: the shorter name is Slurm's, an underscore is at the end, or the case of the letters
-changes where the names meet. A warning where the longer name could exist; advice where it is only printed.
+changes where the names meet. A warning where the longer name could exist, or where a name that holds the ID of the job
+only lacks a word; advice where it is only printed.
 
 ## Fix
 
@@ -20,13 +21,17 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import glued_name, unset_reads
 from sbatchlint.analysis.expansion.reads import use_of
+from sbatchlint.bash.trace import VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
 CARD = Card(
     "SB419", "glued-variable-name", severity="error", fix="always", since="0.1.0", when=Variables("*"),
     seen="bash(1)",
 )  # fmt: skip
+
+_JOB_ID = Regex(r"\$\{?SLURM_JOB_?ID\b")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -35,6 +40,9 @@ def check(job: Job) -> Iterator[Finding]:
         if glued is None:
             continue
         severity = "error" if glued.certain else "warning"
+        varies = glued.prefix.startswith("SLURM_") or read.context.loops
+        if severity == "error" and not varies and _is_in_own_name(job, read):
+            severity = "warning"
         if use_of(job, read).kind == "print":
             severity = "info"
         instead = f"${{{glued.prefix}}}{read.name[len(glued.prefix) :]}"
@@ -44,6 +52,16 @@ def check(job: Job) -> Iterator[Finding]:
             severity,
             fix=Fix(f"write {instead}", [replace(read.span, instead)], safe=glued.certain),
         )
+
+
+def _is_in_own_name(job: Job, read: VariableRead) -> bool:
+    """Whether the word that lacks the value holds the ID of the job, and so is a name that no other job has."""
+    text = job.source.text
+    start, end = read.span.start, read.span.end
+    line = text[job.source.line_of(start).start : start].split() or [""]
+    before = "" if text[start - 1].isspace() else line[-1]
+    after = text[end : job.source.line_of(start).end].split() or [""]
+    return _JOB_ID.search(before + ("" if text[end : end + 1].isspace() else after[0])) is not None
 
 
 CASES = [

@@ -7,7 +7,7 @@ its work.
 Only commands that take file names literally are looked at: `find -name`, `rsync --include` and the like want their
 pattern in quotes.
 
-An error where the command fails or does not do its work; a warning for an `rm -f`, which then removes nothing.
+An error where the command does not do its work, or ends the job; a warning for an `rm` that only leaves old files.
 
 ## Fix
 
@@ -24,7 +24,7 @@ from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Literal, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -71,9 +71,15 @@ def _in_command(job: Job, text: Text, name: str, words: list[Word]) -> Iterator[
             place,
             f"in quotes the wildcard is a name, so `{name}` finds nothing"
             + (f"; write `{instead}`" if instead else "; take it out of the quotes"),
-            "warning" if silent and name == "rm" else "error",
+            "warning" if name == "rm" and (silent or not _ends_at_failure(job, place)) else "error",
             fix=Fix(f"write {instead}", [replace(place, instead)], safe=False) if instead else None,
         )
+
+
+def _ends_at_failure(job: Job, place: Span) -> bool:
+    """Whether the shell may end where the command at a place fails, by `set -e`."""
+    commands = [each for each in job.invocations if each.name == "rm" and each.span.contains(place)]
+    return not commands or any(each.state.option("errexit") is not False for each in commands)
 
 
 def _unquoted(written: str) -> str | None:

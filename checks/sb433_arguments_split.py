@@ -5,7 +5,8 @@
 and `--pattern 'data/*.h5'` becomes the names of files. An empty argument disappears. `"$@"` passes on what was given.
 
 Nothing is reported where the arguments are the command itself (`srun $@`), which may be given as one string, where they
-are only printed, and in `eval`, `set`, `getopt` and `[[ … ]]`, which splits nothing.
+are only printed, and in `eval`, `set`, `getopt` and `[[ … ]]`, which splits nothing. Advice where comments show how the
+script is called, and no argument there needs quotes.
 
 ## Fix
 
@@ -16,6 +17,8 @@ Writes `"$@"`. Unsafe: somebody may give several options as one argument, and co
 bash(1), "Special Parameters".
 """
 
+import os.path
+import re
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
@@ -56,8 +59,16 @@ def check(job: Job) -> Iterator[Finding]:
                     span,
                     f"an argument of the script with a space in it reaches `{_program(command)}` as two, and an empty "
                     f"one is lost; write `\"$@\"` for `{written}`",
+                    "info" if _are_plain(job) else None,
                     fix=Fix('write "$@"', [replace(span, '"$@"')]),
                 )
+
+
+def _are_plain(job: Job) -> bool:
+    """Whether comments show how the script is called, and never with a quoted argument."""
+    name = re.escape(os.path.basename(job.source.path))
+    shown = re.findall(rf"(?m)^[ \t]*#[^\n]*(?:\bsbatch\b[^\n]*[\s/]|\./){name}[ \t]+([^\n]+)", job.source.own.text)
+    return bool(shown) and not any(set("\"'\\") & set(words) for words in shown)
 
 
 def _split(job: Job, command: Invocation, field: Pieces) -> Span | None:

@@ -5,8 +5,8 @@ preempted or requeued itself, not even the reason why it ended. Sites may set th
 (`JobFileAppend`).
 
 Reported where the script itself requests requeueing: by `--requeue` or, as advice, by `scontrol requeue`. Advice, too,
-for a session that somebody works in, such as Jupyter: its log only tells its address. Not reported
-where `--open-mode` is set, or where the name of the log contains the number of restarts (`%r`, from 25.11 on).
+for a session that somebody works in, such as Jupyter: its log only tells its address; and for a program that begins
+anew, and writes its whole log again: without GPUs, and without a word of checkpoints or restarts. Not reported where `--open-mode` is set, or where the name of the log contains the number of restarts (`%r`, from 25.11 on).
 
 ## Fix
 
@@ -26,6 +26,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Options
 
 CARD = Card(
@@ -34,6 +35,8 @@ CARD = Card(
     batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
+# Words of a script whose program goes on where it was; training does so, too.
+_CONTINUING = Regex(r"(?i)check[-_]?point|resum|(?<![a-z])(?:ckpt|restart|continue[-_]from)")
 _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
 
 
@@ -55,7 +58,8 @@ def check(job: Job) -> Iterator[Finding]:
         fix = Fix("add --open-mode=append", [insertion(job.directives, "--open-mode=append", 0)], safe=True)
         message = "when the job is requeued, Slurm empties its log and what it wrote before is lost"
         # the script chose the moment, when its work was over; the log of a session only tells where it is
-        severity = "info" if setting is None or is_session(job) else None
+        goes_on = job.request.asks_for_gpus is not False or _CONTINUING.search(job.source.own.text) is not None
+        severity = "info" if setting is None or is_session(job) or not goes_on else None
         yield Finding(span, f"{message}; add --open-mode=append", severity, fix=fix)
 
 
@@ -72,14 +76,14 @@ CASES = [
         #!/bin/bash
         #SBATCH «--requeue»
         #SBATCH --output=train-%j.log
-        srun python train.py
+        srun python train.py --resume
         """,
         fixed="""\
         #!/bin/bash
         #SBATCH --requeue
         #SBATCH --output=train-%j.log
         #SBATCH --open-mode=append
-        srun python train.py
+        srun python train.py --resume
         """,
     ),
     Bad(

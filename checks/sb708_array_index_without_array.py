@@ -29,7 +29,14 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sbatchlint.analysis.expansion.reads import TESTS, enclosing_assignment, guarded_names, unprepared_reads, use_of
+from sbatchlint.analysis.expansion.reads import (
+    TESTS,
+    enclosing_assignment,
+    guarded_names,
+    read_names,
+    unprepared_reads,
+    use_of,
+)
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.submit_lines import shows_array
@@ -361,6 +368,8 @@ def _no_array(job: Job) -> Iterator[Finding]:
     for read in unprepared_reads(job):
         if read.name != _ID or read.context.conditional or read.operator or use_of(job, read).kind in _HARMLESS:
             continue
+        if _is_unused(job, read):
+            continue
         written = job.source.slice(read.span)
         fix = None
         if re.fullmatch(r"\$SLURM_ARRAY_TASK_ID|\$\{SLURM_ARRAY_TASK_ID\}", written):
@@ -377,6 +386,14 @@ def _no_array(job: Job) -> Iterator[Finding]:
 
 
 _HARMLESS = frozenset({"print", "guard", "test"})
+
+
+def _is_unused(job: Job, read: VariableRead) -> bool:
+    """Whether a read only assigns a variable that nothing reads or exports."""
+    assigned = enclosing_assignment(job, read.span)
+    if assigned is None or assigned.exported:
+        return False
+    return assigned.name not in read_names(job)
 
 CASES = [
     Bad(

@@ -105,10 +105,15 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             place,
             _message(job, group, place),
-            severity="error" if group[-1].certain else "warning",
+            severity="error" if group[-1].certain else "info" if _is_of_image(group[-1]) else "warning",
             related=[(each, "killed too") for each in places if each != place][:3],
             fix=_fix(job, group),
         )
+
+
+def _is_of_image(lost: Abandoned) -> bool:
+    """Whether it is the program of an image that runs, perhaps a service for what the image does in the foreground."""
+    return lost.race is not None and lost.race.name in ("singularity", "apptainer") and not lost.race.children
 
 
 # --- what runs in the background -----------------------------------------------------------------------

@@ -16,7 +16,18 @@ from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Arithmetic, ArithmeticCommand, ArithmeticFor, Case
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, cut, expansions, known_prefix, shown_text, text_of
+from sbatchlint.bash.values import (
+    UNKNOWN_CHARACTER,
+    Expansion,
+    Phase,
+    Pieces,
+    Text,
+    cut,
+    expansions,
+    known_prefix,
+    shown_text,
+    text_of,
+)
 from sbatchlint.job import Job
 from sbatchlint.job.environment import TASK_VARIABLES, ZERO_IN_BATCH
 from sbatchlint.job.launchers import Launcher
@@ -194,7 +205,9 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
     launcher = job.launcher_of(command)
     for number, field in enumerate(command.argv):
         for expansion in _early(field, question):
-            yield expansion, _consumer(command, number, launcher, question, gives_node_name(expansion)), field
+            consumer = _consumer(command, number, launcher, question, gives_node_name(expansion))
+            tells_rank = consumer == "text" and _follows_rank_key(field, expansion)
+            yield expansion, "rank" if tells_rank else consumer, field
     for redirect in command.redirects:
         for expansion in _early(redirect.target or (), question):
             yield expansion, "file" if ">" in redirect.operator else "text", redirect.target or ()
@@ -330,6 +343,16 @@ def _own_exports(command: Invocation, step: Step, question: Question) -> list[st
         if (old is None or now.span != old.span) and not any(name == variable for variable, _ in command.variables):
             found.append(name)
     return found
+
+
+def _follows_rank_key(field: Pieces, expansion: Expansion) -> bool:
+    """Whether a word of several (`docker run -e NODE_RANK=$SLURM_PROCID image`) has it as the value of a rank."""
+    before = ""
+    for piece in field:
+        if piece.expansion is expansion:
+            return " " in before and _RANK_KEY.search(before) is not None
+        before += piece.text or UNKNOWN_CHARACTER
+    return False
 
 
 def _option_of(command: Invocation, number: int) -> str | None:

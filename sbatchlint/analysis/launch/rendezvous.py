@@ -218,9 +218,12 @@ def _of_programs(job: Job) -> Iterator[UnsharedAddress]:
         if verdict is None or any(each is None for _, each in alternatives):
             continue
         world = world_of(job, program)
-        ranked = any(is_set(program, name) for name in ("RANK", "WORLD_SIZE")) or rank_sign(job, program) is not None
+        sign = rank_sign(job, program)
+        ranked = any(is_set(program, name) for name in ("RANK", "WORLD_SIZE")) or sign is not None
         if ranked or world.isolation not in ("restricted", "loop", "sharded"):
-            yield UnsharedAddress(world, *verdict, ranked)
+            # a program that finds its rank itself (DeepSpeed by MPI) may find the address, too
+            certain = is_set(program, "RANK") or sign is not None and sign.kind != "megatron"
+            yield UnsharedAddress(world, *verdict, certain)
 
 
 def _whose_address(invocation: Invocation, value: Pieces, place: Span) -> tuple[str, Span, str] | None:
