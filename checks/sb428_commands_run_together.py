@@ -17,7 +17,7 @@ bash(1), "Quoting"; `cd` of bash 4.4 and later: "too many arguments".
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import is_open, span_of, text_of
+from sbatchlint.bash.values import is_open, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.programs import programs_with
 from sbatchlint.triggers import Commands
@@ -46,6 +46,9 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         )
     elif command.name == "cd":
         folders = [field for field in command.argv[1:] if (text_of(field) or "?")[:1] != "-"]
+        words = " ".join(map(shown_text, folders))
+        if words[:1] == "[" and words[-1:] == "]":
+            return  # `cd [your folder]` is to be filled in
         if len(folders) > 1 and all(folders) and not any(map(is_open, folders)):
             yield Finding(span_of(folders[1]), "`cd` takes one folder and refuses two, so it stays where it is")
 

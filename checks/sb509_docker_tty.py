@@ -4,7 +4,7 @@ The standard input of a batch script, and of the tasks that srun starts, is not 
 docker refuses before it starts anything: `the input device is not a TTY`, exit status 1. It is a habit from the command
 line, where `-it` is right; `srun --pty` and `script` create a terminal, and with `-d` docker does not check.
 
-A warning where the script does not request resources, as it may then be meant for a terminal.
+A warning where the script requests neither resources nor time, as it may then be meant for a terminal.
 
 podman only warns, and docker accepts `-t` without `-i`: in both cases the container runs, each line of its log ends in
 a carriage return, and errors are mixed into the output. There the finding is only advice.
@@ -39,9 +39,9 @@ CARD = Card(
 # Commands that provide a terminal to what they start.
 TERMINALS = frozenset({"unbuffer", "script", "tmux", "screen", "expect"})
 # Options that show that a script is meant for sbatch, and not for a terminal with a few directives left in it.
-RESOURCES = (
+REQUESTS = (
     *("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "exclusive", *GPU_OPTIONS),
-    *("partition", "account", "qos", "constraint", "nodelist", "array"),
+    *("partition", "account", "qos", "constraint", "nodelist", "array", "time"),
 )
 
 
@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
                 f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device "
                 "is not a TTY`); leave `-t` out"
             )
-            severity = "error" if job.request.has_any_option(RESOURCES) else "warning"
+            severity = "error" if job.request.has_any_option(REQUESTS) else "warning"
         else:
             message = (
                 f"`{written}` makes a terminal at which nobody types, and ends each line of the log in a carriage "

@@ -2,7 +2,7 @@
 
 `wait` without an operand returns 0, whether or not the commands in the background failed; `set -e` does not help, as no
 command has failed. `wait $a $b` returns only the status of the last one, and that of `wait $a` is lost where another
-command follows.
+command follows, or the shell that waits is piped into `tee`.
 
 Reported once for a script. A warning where something takes the job for a success, as for [SB710](exit-status-lost.md);
 otherwise only advice.
@@ -63,12 +63,18 @@ def check(job: Job) -> Iterator[Finding]:
         return
     losses = places[min(places)]
     first = losses[0]
+    place = first.by
     name = f"`{first.command.name}`" if first.command.name else "a command"
     advice = "keep the ids (`pids+=($!)`) and write `wait \"$pid\" || status=1` for each"
     if first.how == "wait":
         happens = f"`wait` returns 0 even if {name} fails"
     elif first.how == "waits":
         happens = f"this `wait` returns the status of the last process, so an earlier failure of {name} is lost"
+    elif first.how == "pipeline" and first.filter is not None:
+        place = first.filter.name_span
+        happens = f"only the status of `{first.filter.name}` counts, so a failure of {name}, which is awaited before the "
+        happens += "pipe, is lost"
+        advice = "write `wait \"$pid\" || status=1` and `exit ${status:-0}` there, and `set -e -o pipefail` at the top"
     else:
         happens = f"this status replaces that of the `wait` for {name}, so a failure of it is lost"
         advice = "write `wait \"$pid\" || status=1`, and end with `exit ${status:-0}`"
@@ -77,7 +83,7 @@ def check(job: Job) -> Iterator[Finding]:
     so = "" if reader is None else f", and {reader.outcome}"
     started = dict.fromkeys(each.command.name_span for each in losses)
     yield Finding(
-        first.by,
+        place,
         f"{happens}{so}; {advice}",
         severity="info" if reader is None else "warning",
         related=[(each, "in the background") for each in started][:3],

@@ -42,8 +42,11 @@ _ALTERNATIVES = frozenset({"else", "elif", "elsif", "when"})
 _NEVER_HERE = frozenset({"macro", "define"})
 
 # Slots of simpler engines, which count where a directive has one of the same kind. First those that nothing resembles.
-PLAIN_SLOTS = {
+PLAINHASHES = r"(?<!#)##[A-Z][A-Z0-9_]*##(?!#)"  # alone on a line it is a comment
+_SLOTS = {
+    "hashes": HASHES,
     "lines": r"(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])",
+    "small_lines": r"(?<!\w)__[a-z][a-z0-9_]*?__(?![a-z0-9])",
     "percents": r"%%[A-Za-z][\w-]*%%",
     "percent": r"%[A-Z][A-Z0-9_]{3,}%",
     "printf": r"%\([A-Za-z_]\w*\)[-+0 #]*\d*(?:\.\d+)?[sdifgr]",

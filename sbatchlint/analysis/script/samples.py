@@ -10,7 +10,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import TEMPLATED
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.templates import PLAIN_SLOTS
+from sbatchlint.source.templates import HASHES, PLAIN_SLOTS
 
 # Words of a path that say what the script is.
 FIXTURE = frozenset(("fixture", "fixtures", "testdata", "mock", "mocks"))
@@ -24,7 +24,7 @@ _ENDING = Regex(r"\.(?:in|IN)(?:_\w+)?\Z")
 # Slots that a program fills in, in an option block.
 _SLOT = Regex(
     r"(?<![\w\\@])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@|\$\$\{?[A-Z]|(?<![$\\])\{[A-Za-z_][\w.]*\}|%\{[A-Za-z_]\w*\}|"
-    + "|".join(PLAIN_SLOTS.values())
+    + "|".join((HASHES, *PLAIN_SLOTS.values()))
 )
 # Lines with a statement of a template engine.
 _STATEMENT = Regex(
