@@ -42,9 +42,7 @@ _ALTERNATIVES = frozenset({"else", "elif", "elsif", "when"})
 _NEVER_HERE = frozenset({"macro", "define"})
 
 # Slots of simpler engines, which count where a directive has one of the same kind. First those that nothing resembles.
-PLAINHASHES = r"(?<!#)##[A-Z][A-Z0-9_]*##(?!#)"  # alone on a line it is a comment
-_SLOTS = {
-    "hashes": HASHES,
+PLAIN_SLOTS = {
     "lines": r"(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])",
     "small_lines": r"(?<!\w)__[a-z][a-z0-9_]*?__(?![a-z0-9])",
     "percents": r"%%[A-Za-z][\w-]*%%",
@@ -54,7 +52,9 @@ _SLOTS = {
     "crosses": r"XXX(?!X)[A-Za-z]\w*?(?<!X)XXX(?!X)",
     "word": r"(?<![\w$])(?:(?:[A-Z][A-Z0-9]*_)+PLACEHOLDER|PLACEHOLDER(?:_[A-Z0-9]+)+)(?!\w)",
 }
+HASHES = r"(?<!#)##[A-Z][A-Z0-9_]*##(?!#)"  # alone on a line it is a comment
 _SLOTS = {
+    "hashes": HASHES,
     "format": r"(?<![$\\{\w])\{(?:[A-Za-z_][\w.]*|\d)(?:\[\w+\])?(?:![rsa])?(?::[^{}\s]*)?\}(?!\})",
     "at": r"(?<![\w\\@])@@?[A-Za-z_]\w*@@?(?!\w)",
     **PLAIN_SLOTS,
