@@ -79,7 +79,8 @@ def _misread(job: Job, mark: "Invisible", corrected: str) -> list[Setting]:
     directives = job.directives
     if directives.problems:
         return []  # sbatch refuses the script
-    found = [each for each in directives.settings if each.value_token and mark.start <= each.value_token.start < mark.end]
+    within = range(mark.start, mark.end)
+    found = [each for each in directives.settings if each.value_token and each.value_token.start in within]
     return found if sum(word[0] == "-" for word in corrected.split()) <= len(found) else []
 
 

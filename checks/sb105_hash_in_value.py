@@ -19,8 +19,8 @@ was meant, it gets a space before it, which changes nothing. Directives in one l
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.near_misses import read_as_directive
 from sbatchlint.analysis.directives.lost_options import severity_of_loss
+from sbatchlint.analysis.directives.near_misses import read_as_directive
 from sbatchlint.analysis.directives.typos import INVISIBLE, swallowed
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of

@@ -61,7 +61,7 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
             predicate = "is no mail event" if len(read.unknown) == 1 else "are no mail events"
             message = f"{_quoted(read.unknown)} {predicate}, and sbatch drops such words without an error"
             is_lost = instead is None or read.none or bool(missing)
-            advice = (EVENTS if instead is None else f"write {instead}") if is_lost else f"{instead} is set; remove them"
+            advice = EVENTS if instead is None else f"write {instead}" if is_lost else f"{instead} is set; remove them"
             span = span_of_words(job.directives, setting, read.unknown)
             yield Finding(span, f"{message}; {advice}", "warning" if is_lost else "info", fix=fix)
         elif read.none:

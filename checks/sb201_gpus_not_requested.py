@@ -10,7 +10,8 @@ name of a partition alone may be a habit, and is advice. Sites that allocate who
 refuse it): a job with `--exclusive` or all memory of its nodes gets only advice (exclusive-without-gpus reports its
 steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
 partitions whose jobs get GPUs without a request. Advice, too, where no directive says how large the job is or in which
-partition it runs, so that the command line of sbatch does, and where a request for GPUs is commented out. An `salloc` with a command is looked at in the same way.
+partition it runs, so that the command line of sbatch does, and where a request for GPUs is commented out. An `salloc`
+with a command is looked at in the same way.
 
 ## Fix
 

@@ -2,8 +2,8 @@
 
 With `--nodes` (or `-B`) and no number of tasks, it multiplies the nodes by `--sockets-per-node`, `--cores-per-socket`
 and `--threads-per-core`: `--nodes=1 --threads-per-core=2` is a job of two tasks, and a plain `srun ./a.out` starts the
-program twice. sbatch reports this only with `-v`. Only advice where nothing uses this number: every srun of a program has its own,
-and no mpirun and no `$SLURM_NTASKS` depends on it.
+program twice. sbatch reports this only with `-v`. Only advice where nothing uses this number: every srun of a program
+has its own, and no mpirun and no `$SLURM_NTASKS` depends on it.
 
 ## Fix
 

@@ -79,7 +79,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if _only_steps(job) and set(ids) != set(range(available)):
             option = f"give srun --gpus-per-node={len(ids)}, or " if len(ids) < available else ""
-            message = f"Slurm sets {name} anew for the tasks of srun, so that this does not reach them; {option}remove this"
+            message = f"Slurm sets {name} anew for the tasks of srun, so this does not reach them; {option}remove it"
             severity = "info" if max(ids) >= available or _is_set_in_tasks(job, name) else None
         elif max(ids) >= available:
             first = min(each for each in ids if each >= available)

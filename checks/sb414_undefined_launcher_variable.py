@@ -10,8 +10,9 @@ or that a sourced file may set are not reported. Of the others these are: names 
 set other variables of the same command; names nearly the same as one that is set and never read; arrays, which an
 environment cannot hold; and the only lowercase name that the script does not set.
 
-An error for an array where one of a similar name is set and never read; otherwise a warning, as the submit environment
-may set anything; advice where the value is only printed.
+An error for an array where one of a similar name is set and never read, and where the same file's name stands elsewhere
+with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice
+where the value is only printed.
 
 ## Fix
 
@@ -22,6 +23,7 @@ None: only the author knows the value. `${NNODES:?}` stops the script at once if
 torch/distributed/run.py: `--nnodes ""` is a ValueError; bash(1), "Parameters".
 """
 
+import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import (
@@ -43,6 +45,7 @@ from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import enclosing_step
+from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, Variables
 
@@ -57,6 +60,9 @@ _OPTIONS = frozenset(
     | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
 )
 _SETTING = Regex(r"\s(?:-e|--env)[ =](\w+)=[\"']?$")
+# What stands in a word before and after a variable.
+_WORD_BEFORE = Regex(r"([\w.${}-]*)\Z")
+_WORD_AFTER = Regex(r"[\w.-]+")
 # The words of `timeout` before its duration.
 _BEFORE_DURATION = Regex(r"timeout[ \t]+(?:-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?")
 # Names of lists of options: a script that sets others of this kind sets them all itself.
@@ -92,6 +98,16 @@ def check(job: Job) -> Iterator[Finding]:
 def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     """Findings for a read that was clearly meant to have a value."""
     kind = use_of(job, read).kind
+    other = _in_same_word(job, read) if kind == "argument" else None
+    if other is not None:
+        line, written = job.line(other.start), job.source.slice(other)
+        yield Finding(
+            read.span,
+            f"nothing in the script sets {read.name}, so this is empty, and not the name on line {line}; did you mean "
+            f"`{written}`, as there?",
+            related=[(other, "the same name with a value")],
+        )
+        return
     meant = similar_variable(job, read) or _of_same_setting(job, read)
     lost = meant is not None and (is_list(job, read) or _is_duration(job, read))
     severity = "info" if kind == "print" else "error" if lost else "warning"
@@ -112,6 +128,19 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         yield Finding(read.span, f"{nothing}; set it, or write `${{{read.name}:?}}` if it is to be given", severity)
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and the options meant here are lost; set it, or remove it", severity)
+
+
+def _in_same_word(job: Job, read: VariableRead) -> Span | None:
+    """Where the same word stands with a similar variable that is set: a file's name that was meant to be the same."""
+    text, (start, end) = job.source.text, read.span
+    before, after = _WORD_BEFORE.search(text[max(start - 200, 0) : start]), _WORD_AFTER.match(text, end)
+    if before is None or after is None or min(len(before[1]), len(after[0]), len(read.name)) < 2:
+        return None
+    same = re.compile(re.escape(before[1]) + r"(\$\{?(\w+)\}?)" + re.escape(after[0]) + r"(?![\w./-])")
+    for match in same.finditer(text):
+        if match[2] != read.name and match[2] in set_names(job) and edit_distance(match[2], read.name) <= 2:
+            return Span(match.start(1), match.end(1))
+    return None
 
 
 def _of_same_setting(job: Job, read: VariableRead) -> VariableAssignment | None:

@@ -6,7 +6,8 @@ preempted or requeued itself, not even the reason why it ended. Sites may set th
 
 Reported where the script itself requests requeueing: by `--requeue` or, as advice, by `scontrol requeue`. Advice, too,
 for a session that somebody works in, such as Jupyter: its log only tells its address; and for a program that begins
-anew, and writes its whole log again: without GPUs, and without a word of checkpoints or restarts. Not reported where `--open-mode` is set, or where the name of the log contains the number of restarts (`%r`, from 25.11 on).
+anew, and writes its whole log again: without GPUs, and without a word of checkpoints or restarts. Not reported where
+`--open-mode` is set, or where the name of the log contains the number of restarts (`%r`, from 25.11 on).
 
 ## Fix
 

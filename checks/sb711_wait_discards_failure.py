@@ -72,8 +72,7 @@ def check(job: Job) -> Iterator[Finding]:
         happens = f"this `wait` returns the status of the last process, so an earlier failure of {name} is lost"
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
-        happens = f"only the status of `{first.filter.name}` counts, so a failure of {name}, which is awaited before the "
-        happens += "pipe, is lost"
+        happens = f"only the status of `{first.filter.name}` counts, so a failure of {name} before the pipe is lost"
         advice = "write `wait \"$pid\" || status=1` and `exit ${status:-0}` there, and `set -e -o pipefail` at the top"
     else:
         happens = f"this status replaces that of the `wait` for {name}, so a failure of it is lost"

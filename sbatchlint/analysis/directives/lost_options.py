@@ -68,7 +68,12 @@ def _has_anyway(job: Job, setting: Setting, block: Directives) -> bool:
     request = job.request
     if is_repeated(block, setting):
         return True
-    if block is not job.directives or request.has_option(setting.name) or setting.text not in _DEFAULTS.get(setting.name, ()) or request.heterogeneous:
+    if (
+        block is not job.directives
+        or request.has_option(setting.name)
+        or setting.text not in _DEFAULTS.get(setting.name, ())
+        or request.heterogeneous
+    ):
         return False
     sizes = ("nodes", "ntasks", "ntasks-per-node")
     if setting.name in sizes and request.has_any_option(sizes) and request.effective_tasks() != 1:
