@@ -27,7 +27,7 @@ class Diagnostic(NamedTuple):
 
     `reached`: for a finding in a file that the script reads or starts, the place that does so, as `path:row`; else "".
     `always_shown`: shown whatever `--min-severity` says. `dated`: it is advice only because it holds for old releases,
-    and the settings name none.
+    and the settings name none. `versions`: the releases for which it holds; empty for all that the site may have.
     """
 
     code: str
@@ -42,6 +42,7 @@ class Diagnostic(NamedTuple):
     reached: str = ""
     always_shown: bool = False
     dated: bool = False
+    versions: tuple[str, ...] = ()
 
 
 class Fault(NamedTuple):

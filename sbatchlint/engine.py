@@ -242,7 +242,8 @@ def _diagnostics(prepared: _Prepared, jobs: list[Job], source: Source, settings:
             placed, where, reached = _placed(finding, job.source)
             if not reached or _is_wanted(prepared.check.entry, where.path, settings):
                 dated = level == "info" and finding.severity != "info" and is_dated(finding, job)
-                found[finding.span] = _diagnostic(placed, where, reached, prepared.check, level, dated)
+                versions = _some(finding, job)
+                found[finding.span] = _diagnostic(placed, where, reached, prepared.check, level, dated, versions)
     return found.values()
 
 
@@ -291,7 +292,17 @@ def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, st
     return finding._replace(span=span, message=message, related=related, fix=None), source, reached
 
 
-def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, severity: str, dated: bool) -> Diagnostic:
+def _some(finding: Finding, job: Job) -> tuple[str, ...]:
+    """The releases for which a finding holds; empty if these are all that the site may have."""
+    known = frozenset(finding.versions or ())
+    found = tuple(each for each in job.versions.majors if each in known)
+    return () if len(found) == len(job.versions.majors) else found
+
+
+def _diagnostic(
+    finding: Finding, source: Source, reached: str, check: Check, severity: str, dated: bool,
+    versions: tuple[str, ...],
+) -> Diagnostic:  # fmt: skip
     size = len(source.text)
     fix = finding.fix
     assert not callable(fix)
@@ -320,6 +331,7 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
         reached,
         check.card.always_shown,
         dated,
+        versions,
     )
 
 

@@ -18,7 +18,7 @@ from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import Source, Span
+from sbatchlint.source.text import Source, Span, lines_of
 
 MAX_ROUNDS = 200
 # Each round lints the whole file again. When the rounds have cost this much together, the remaining findings are not
@@ -280,7 +280,7 @@ def unified_diff(before: Source, after: Source, path: str) -> str:
     """The change as a unified diff, in which every line ends in a newline."""
     from difflib import unified_diff as lines_of_diff  # heavy, and only needed by `--diff`
 
-    lines = lines_of_diff(_lines(before.text), _lines(after.text), path, path)
+    lines = lines_of_diff(lines_of(before.text), lines_of(after.text), path, path)
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
@@ -289,7 +289,7 @@ def redacted_diff(before: Source, after: Source, path: str) -> str:
     from sbatchlint.source.secrets import redacted, values_in  # as above
 
     values = (*values_in(before.text), *values_in(after.text))
-    old, new = ([line.removesuffix("\n") for line in _lines(redacted(each.text, values))] for each in (before, after))
+    old, new = ([line.removesuffix("\n") for line in lines_of(redacted(each.text, values))] for each in (before, after))
     rows = [0, 0]
     shown: list[str] = []
     for number, line in enumerate(unified_diff(before, after, path).split("\n")):
@@ -302,10 +302,3 @@ def redacted_diff(before: Source, after: Source, path: str) -> str:
             line = line[0] + body
         shown.append(line)
     return "\n".join(shown)
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of a text with their newlines; only a line feed ends a line."""
-    parts = text.split("\n")
-    lines = [part + "\n" for part in parts[:-1]]
-    return lines + ([parts[-1]] if parts[-1] else [])

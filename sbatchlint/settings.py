@@ -5,7 +5,7 @@
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sbatchlint.card_index import card_index
@@ -89,6 +89,16 @@ class Settings:
         checked = dict(table or {})
         check_table(checked, "settings")
         return cls(checked, Overrides(select=chosen), ".")
+
+    def narrowed(self, codes: Collection[str]) -> "Settings":
+        """These settings, with only these checks."""
+        from copy import copy  # rarely needed
+
+        found = copy(self)
+        found.selected = tuple(entry for entry in registry().entries if entry.code in codes)
+        found.named = frozenset(codes)
+        found.fingerprint = repr((self.fingerprint, sorted(codes)))
+        return found
 
     def checks(self, path: str) -> tuple[Entry, ...]:
         """The checks that run on a file."""
@@ -293,10 +303,11 @@ def _is_before_sbatch_support(pyxis: str) -> bool:
 
 
 class Resolver:
-    """The settings of each path; each configuration file is read once."""
+    """The settings of each path; each configuration file is read once. `top`: the highest folder with one; "": any."""
 
-    def __init__(self, overrides: Overrides) -> None:
+    def __init__(self, overrides: Overrides, top: str = "") -> None:
         self.overrides = overrides
+        self.top = top
         self._by_folder: dict[str, Settings] = {}
         self._of_file: dict[str, Settings] = {}
         self._fixed: Settings | None = None
@@ -306,8 +317,8 @@ class Resolver:
         elif overrides.isolated:
             self._fixed = self._default()
 
-    def __reduce__(self) -> "tuple[type[Resolver], tuple[Overrides]]":
-        return (Resolver, (self.overrides,))  # each worker process reads the files it needs
+    def __reduce__(self) -> "tuple[type[Resolver], tuple[Overrides, str]]":
+        return (Resolver, (self.overrides, self.top))  # each worker process reads the files it needs
 
     def settings(self, path: str) -> Settings:
         """The settings of a file. Raises `InputError` if its configuration is invalid."""
@@ -329,7 +340,7 @@ class Resolver:
                 if table is not None:
                     return self._made(path, table, folder)
         parent = os.path.dirname(folder)
-        return self._default() if parent == folder else self._of_folder(parent)
+        return self._default() if folder in (parent, self.top) else self._of_folder(parent)
 
     def _made(self, path: str, table: dict[str, object], root: str) -> Settings:
         known = self._of_file.get(path)

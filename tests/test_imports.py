@@ -32,6 +32,7 @@ LINT = VERSION | {
     "sbatchlint.diagnostics",
     "sbatchlint.engine",
     "sbatchlint.installation",
+    "sbatchlint.linting",
     "sbatchlint.registry",
     "sbatchlint.report",
     "sbatchlint.report.cells",

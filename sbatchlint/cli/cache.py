@@ -122,7 +122,7 @@ class Cache:
         _, asked, hidden, failing, ignored, dated, found, plain = entry
         sources: dict[str | None, Source] = {}
         diagnostics = []
-        for code, severity, message, start, end, related, fix, reached, shown in found:
+        for code, severity, message, start, end, related, fix, reached, shown, versions in found:
             if shown not in sources:
                 content = data if shown is None else self._beside(shown, asked)
                 if content is None:
@@ -143,6 +143,7 @@ class Cache:
                     sources[shown],
                     check.url,
                     reached,
+                    versions=tuple(versions),
                 )
             )
         origin = settings.origin or ""
@@ -183,6 +184,7 @@ class Cache:
                 ],
                 diagnostic.reached,
                 diagnostic.source.path if diagnostic.reached else None,
+                diagnostic.versions,
             ]
             for diagnostic in outcome.diagnostics
         ]

@@ -3,12 +3,12 @@
 import sys
 
 from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, formatter, overrides
-from sbatchlint.diagnose.answers import Answer, Picture, codes_of
+from sbatchlint.diagnose.answers import codes_of
+from sbatchlint.diagnose.repair import repaired
 from sbatchlint.diagnose.run import Run, judged
 from sbatchlint.report.cells import escape
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.terminal import Terminal
-from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.files import write
 from sbatchlint.source.secrets import values_in, without_values
 from sbatchlint.source.text import Source
@@ -26,14 +26,6 @@ def diagnose(arguments: list[str]) -> int:
         made.error("name a LOG, or give --sacct FILE")
     run = judged(options.logs, options.script, options.sacct, overrides(options))
 
-    def diff(answer: Answer) -> str:
-        fixed = _fixed(answer, run.picture)
-        if fixed is None or run.source is None:
-            return ""
-        from sbatchlint.fix import redacted_diff  # only where there is a fix
-
-        return redacted_diff(run.source, fixed, shown_path(run.source.path))
-
     def tell(report: str) -> None:
         """Prints a report, in which a secret of the script may stand where only the script tells that it is one."""
         print(report if run.source is None else without_values(report, values_in(run.source.text)), end="")
@@ -41,7 +33,7 @@ def diagnose(arguments: list[str]) -> int:
     if options.output_format == "json":
         from sbatchlint.diagnose.as_json import render as as_json  # for this format only
 
-        tell(as_json(run, diff))
+        tell(as_json(run))
     elif options.output_format == "github":
         from sbatchlint.diagnose.as_github import render as as_github  # for this format only
 
@@ -55,22 +47,10 @@ def diagnose(arguments: list[str]) -> int:
     return 1 if run.diagnosis.answers else 0
 
 
-def _fixed(answer: Answer, picture: Picture | None, unsafe: bool = True) -> Source | None:
-    """The script after the fixes of the checks that confirm an answer; None where they change nothing."""
-    wanted = tuple({each.code for each in answer.findings if each.fix is not None and (unsafe or each.fix.safe)})
-    if picture is None or not wanted:
-        return None
-    from sbatchlint.fix import fix_source  # only where there is a fix
-
-    settings = Resolver(Overrides(select=wanted, ignores=False)).settings(picture.source.path)
-    fixed = fix_source(picture.source, settings, unsafe).source
-    return None if fixed.text == picture.source.text else fixed
-
-
 def _fix(run: Run) -> None:
     """Repairs the script where a check confirms the first answer and its fix is safe."""
     best = run.diagnosis.answers[0] if run.diagnosis.answers else None
-    fixed = None if best is None else _fixed(best, run.picture, unsafe=False)
+    fixed = None if best is None else repaired(best, run.picture, unsafe=False)
     if best is None or fixed is None or run.source is None:
         print("fix: nothing in the script can be repaired safely", file=sys.stderr)
         return

@@ -275,7 +275,7 @@ class _Run:
     def _add_ignores(self, outcomes: list[Outcome], found: list[Diagnostic]) -> bool:
         """Writes comments that ignore the findings; whether each could be ignored."""
         from sbatchlint.fix import bash_parses
-        from sbatchlint.ignores import with_ignores
+        from sbatchlint.linting import holds_scripts, with_comments
 
         added = files = 0
         wanted = set(map(id, found))
@@ -285,18 +285,12 @@ class _Run:
             here = [each for each in own if not each.reached]
             if here:
                 before = here[0].source
-                document = is_document(outcome.path, Source.encode(before.text))
-                if document:
-                    from sbatchlint.documents import document_with_ignores  # few files are documents
-
-                    settings = self.resolver.settings(outcome.path)
-                    after = document_with_ignores(before, settings, here, self.options.add_ignore)
-                else:
-                    after = with_ignores(before, here, self.options.add_ignore)
+                settings = self.resolver.settings(outcome.path)
+                after = with_comments(before, settings, here, self.options.add_ignore)
                 again = process(
                     (outcome.path, Source.encode(after.text)), self.resolver, Mode(False, False, False, True)
                 )
-                if not document and bash_parses(before) and not bash_parses(after) or again.error:
+                if not holds_scripts(before) and bash_parses(before) and not bash_parses(after) or again.error:
                     left += here
                     continue
                 write(outcome.path, Source.encode(after.text), Source.encode(before.text))

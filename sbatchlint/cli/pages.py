@@ -3,20 +3,10 @@
 from sbatchlint.check import Bad, Example, Good, Span
 from sbatchlint.registry import Check
 from sbatchlint.report.cells import wrap
+from sbatchlint.report.reasons import sections
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.text import Source
-
-
-def sections(check: Check) -> tuple[str, list[tuple[str, str]]]:
-    """The text below the summary, and the `## ` sections, title and body each."""
-    _, _, body = (check.module.__doc__ or "").strip().partition("\n")
-    first, *rest = ("\n" + body).split("\n## ")
-    found = []
-    for part in rest:
-        title, _, text = part.partition("\n")
-        found.append((title.strip(), text.strip()))
-    return first.strip(), found
 
 
 def facts(check: Check) -> str:

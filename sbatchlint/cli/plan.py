@@ -6,9 +6,6 @@ from argparse import Namespace
 from functools import partial
 
 from sbatchlint import ISSUES
-from sbatchlint.analysis.planning.plan import plan_of
-from sbatchlint.analysis.planning.programs import batch_programs
-from sbatchlint.bash.trace import Invocation
 from sbatchlint.cli.arguments import (
     Parser,
     add_configuration_options,
@@ -20,16 +17,12 @@ from sbatchlint.cli.arguments import (
     overrides,
     script_of,
 )
-from sbatchlint.diagnostics import Diagnostic, Fault
-from sbatchlint.engine import inspect_job
-from sbatchlint.job import Job, has_directives
+from sbatchlint.planning import AsJob, planned
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.plan import as_text
-from sbatchlint.report.plan_view import Mark, Place, first_clause
 from sbatchlint.report.terminal import Terminal
-from sbatchlint.settings import Resolver, Settings
+from sbatchlint.settings import Resolver
 from sbatchlint.source.files import InputError, read, read_standard_input
-from sbatchlint.source.secrets import redacted_plan, values_in
 from sbatchlint.source.text import Source
 
 FORMATS = ("text", "json", "svg", "html")
@@ -41,28 +34,28 @@ def plan(arguments: list[str]) -> int:
     options = _options(arguments, command)
     resolver = Resolver(overrides(options))
     drawn = options.output_format != "json"
-    plans, marks, findings = [], [], []
-    faults: list[Fault] = []
-    for source in [script_of(command)] if command else map(partial(_read, options), options.paths):
-        settings = resolver.settings(source.path)
-        job = _job(source, settings, options)
-        plans.append(redacted_plan(plan_of(job), values_in(job.source.text)))
-        found = _findings(job, source, settings, faults) if drawn else []
-        marks.append(_marks(job, found) if drawn else {})
-        findings.append(found)
+    as_job = None
+    if options.as_job is not None:
+        as_job = AsJob(options.as_job, options.gpus_per_node, options.cpus_per_node)
+    found = [
+        planned(source, resolver.settings(source.path), as_job, judged=drawn)
+        for source in ([script_of(command)] if command else map(partial(_read, options), options.paths))
+    ]
     if options.output_format == "json":
+        plans = [each.plan for each in found]
         print(json.dumps(plans[0] if len(plans) == 1 else plans, indent=2))
     elif options.output_format == "svg":
         from sbatchlint.report.plan_svg import as_svg  # for this format only
 
-        print(as_svg(plans[0], marks[0]), end="")
+        print(as_svg(found[0].plan, found[0].marks), end="")
     elif options.output_format == "html":
         from sbatchlint.report.plan_html import as_html  # for this format only
 
-        print(as_html(list(zip(plans, marks, findings, strict=True))), end="")
+        print(as_html([(each.plan, each.marks, each.findings) for each in found]), end="")
     else:
         terminal = Terminal.of_stream(sys.stdout, options.color)
-        print("\n".join(as_text(each, terminal, found) for each, found in zip(plans, marks, strict=True)), end="")
+        print("\n".join(as_text(each.plan, terminal, each.marks) for each in found), end="")
+    faults = [fault for each in found for fault in each.faults]
     for fault in faults:
         said = f"sbatchlint itself failed in {fault.where} on {shown_path(fault.path)} ({fault.error})"
         print(f"fault: {said}; please report this at {ISSUES}", file=sys.stderr)
@@ -71,69 +64,6 @@ def plan(arguments: list[str]) -> int:
 
 def _read(options: Namespace, name: str) -> Source:
     return read_standard_input(options.stdin_filename or "<stdin>") if name == "-" else read(name)
-
-
-def _job(source: Source, settings: Settings, options: Namespace) -> Job:
-    """The job of a script; with --as-job that of one without options of its own."""
-    if options.as_job is None:
-        return Job.from_source(source, settings.site_of(source.path))
-    if has_directives(source, settings.site):
-        raise InputError(f"{source.path} has #SBATCH lines; --as-job is for scripts that have none")
-    wanted = {"nodes": options.as_job, "ntasks-per-node": 1, "gpus-per-node": options.gpus_per_node}
-    wanted["cpus-per-task"] = options.cpus_per_node
-    words = [f"--{name}={number}" for name, number in wanted.items() if number is not None]
-    return Job.from_source(source, settings.site, " ".join(words))
-
-
-def _findings(job: Job, source: Source, settings: Settings, faults: list[Fault]) -> list[Diagnostic]:
-    """The errors and warnings of a script, as far as the settings show them."""
-    inspection = inspect_job(job, source, settings)
-    faults.extend(inspection.faults)
-    return [
-        diagnostic
-        for diagnostic in inspection.diagnostics
-        if diagnostic.severity in ("error", "warning") and settings.shows(diagnostic.code, diagnostic.severity)
-    ]
-
-
-def _marks(job: Job, findings: list[Diagnostic]) -> dict[Place, list[Mark]]:
-    """The findings of each step, on the lines of its words and of the commands that it runs."""
-    steps: dict[tuple[str, int], set[Place]] = {}
-    for inner in job.with_submitted():
-        _add_rows(inner, steps)
-    marks: dict[Place, list[Mark]] = {}
-    for finding in findings:
-        source = finding.source
-        touched: dict[Place, None] = {}
-        for span in (finding.span, *(span for span, _ in finding.related)):
-            for row in range(source.row(span.start), source.row(max(span.end - 1, span.start)) + 1):
-                touched |= dict.fromkeys(steps.get((source.path, row), ()))
-        mark = Mark(finding.code, finding.severity, source.row(finding.span.start), first_clause(finding.message))
-        for place in touched:
-            if mark not in marks.setdefault(place, []):
-                marks[place].append(mark)
-    return marks
-
-
-def _add_rows(job: Job, steps: dict[tuple[str, int], set[Place]]) -> None:
-    """Adds the rows of each step, by the path of their file, and the step's place."""
-    own = [*(each.invocation for each in job.launches if each.step is None), *batch_programs(job)]
-    roots = {id(each) for each in (*(step.invocation for step in job.steps), *own)}
-    for invocation in job.invocations:
-        root: Invocation | None = invocation
-        while root is not None and id(root) not in roots:
-            root = root.context.parent
-        if root is None:
-            continue
-        line = job.line(root.span.start)
-        place = (getattr(line, "path", None), int(line))
-        # a word may be written elsewhere, and reach the command by a variable
-        spans = {invocation.span, *(piece.span for field in invocation.argv for piece in field)}
-        for span in spans:
-            source, base = job.source.part(span.start)
-            start, end = span.start - base, max(span.end - 1, span.start) - base
-            for row in range(source.row(start), source.row(end) + 1):
-                steps.setdefault((source.path, row), set()).add(place)
 
 
 def parser() -> Parser:

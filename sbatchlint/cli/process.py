@@ -9,7 +9,6 @@ from sbatchlint.cli.outcome import Outcome
 from sbatchlint.report.model import shown_path
 from sbatchlint.settings import Resolver
 from sbatchlint.source import lookups
-from sbatchlint.source.discover import is_document
 from sbatchlint.source.files import InputError, write
 from sbatchlint.source.text import Source, Undecodable
 
@@ -55,32 +54,26 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
 
 
 def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) -> Outcome:
-    path, data = script
-    document = is_document(path, data)
-    if document:
-        from sbatchlint.documents import inspect_document as inspect  # few files are documents
-    else:
-        from sbatchlint.engine import inspect  # slow to import, and not needed where all results are known
+    # slow to import, and not needed where all results are known
+    from sbatchlint.linting import fix_file, inspect_file, reported
 
+    path, data = script
     settings = resolver.settings(path)
     try:
         source = Source.from_bytes(data, path)
     except Undecodable as error:
         return Outcome(path, [], error=f"cannot read {path}: {error}")
     record = lookups.begin_record() if recording else None
-    inspection = inspect(source, settings)
+    inspection = inspect_file(source, settings)
     lookups.end_record()
     applied: tuple[tuple[str, str], ...] = ()
     refused: tuple[Refused, ...] = ()
     diff = redacted = ""
     before = source
     if mode.fix or mode.diff:
-        from sbatchlint.fix import fix_source, redacted_diff, unified_diff  # loaded with --fix and --diff only
+        from sbatchlint.fix import redacted_diff, unified_diff  # loaded with --fix and --diff only
 
-        if document:
-            from sbatchlint.documents import fix_document as fix_source
-
-        fixed = fix_source(source, settings, mode.unsafe, inspection)
+        fixed = fix_file(source, settings, mode.unsafe, inspection)
         source, inspection = fixed.source, fixed.inspection
         applied = tuple((each.code, each.name) for each in fixed.applied)
         refused = tuple(fixed.refused)
@@ -93,7 +86,7 @@ def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) ->
         except InputError as error:
             return Outcome(path, [], faults=tuple(inspection.faults), error=str(error))
     found = inspection.diagnostics
-    shown = [each for each in found if each.always_shown or settings.shows(each.code, each.severity)]
+    shown = reported(found, settings)
     if shown:
         from sbatchlint.source.secrets import redacted_source  # with the engine
 

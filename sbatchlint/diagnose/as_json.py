@@ -1,22 +1,27 @@
 """The diagnosis as one JSON object."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from sbatchlint.diagnose.answers import Answer, codes_of, rows_of
+from sbatchlint.diagnose.repair import diff_of
 from sbatchlint.diagnose.run import Run
 from sbatchlint.report.json import clean
 from sbatchlint.report.model import shown_path
 from sbatchlint.source.secrets import masked
 
 
-def render(run: Run, diff: Callable[[Answer], str]) -> str:
-    """The JSON text; `diff`: returns the changes by --fix for an answer."""
-    value = {
+def render(run: Run) -> str:
+    """The JSON text; see `as_value`."""
+    return json.dumps(as_value(run), indent=2) + "\n"
+
+
+def as_value(run: Run) -> dict[str, Any]:
+    """The diagnosis as plain values."""
+    return {
         "script": None if run.source is None else clean(shown_path(run.source.path)),
         "logs": [clean(shown_path(each)) for each in run.logs],
-        "diagnoses": [_answer(each, run, diff) for each in run.diagnosis.answers],
+        "diagnoses": [_answer(each, run) for each in run.diagnosis.answers],
         "noise": [
             {"path": clean(shown_path(noise.event.path)), "rows": list(noise.event.rows), "why": noise.reason,
              "symptom": noise.event.symptom.id, "count": noise.event.count}
@@ -24,10 +29,9 @@ def render(run: Run, diff: Callable[[Answer], str]) -> str:
         ],
         "notes": [_clean(each) for each in run.notes],
     }  # fmt: skip
-    return json.dumps(value, indent=2) + "\n"
 
 
-def _answer(answer: Answer, run: Run, diff: Callable[[Answer], str]) -> dict[str, Any]:
+def _answer(answer: Answer, run: Run) -> dict[str, Any]:
     event = answer.event
     return {
         "symptom": event.symptom.id,
@@ -41,7 +45,7 @@ def _answer(answer: Answer, run: Run, diff: Callable[[Answer], str]) -> dict[str
         "script_rows": rows_of(answer, run.source),
         "codes": codes_of(answer.findings),
         "fix": _clean(answer.advice),
-        "diff": _clean(diff(answer)) or None,
+        "diff": _clean(diff_of(answer, run.picture)) or None,
     }
 
 

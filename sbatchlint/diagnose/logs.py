@@ -3,9 +3,10 @@
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
 
@@ -63,11 +64,23 @@ def read_logs(paths: list[str]) -> Findings:
         shown = STANDARD_INPUT if path == "-" else path
         try:
             with _opened(path) as stream:
-                findings.lines[shown] = read_log(stream, shown, number, findings)
-                add_context(stream, [each for each in findings.events.values() if each.file == number])
+                _read(stream, shown, number, findings)
         except OSError as error:
             raise InputError(f"cannot read {shown}: {reason(error)}") from None
     return findings
+
+
+def findings_in(logs: Mapping[str, bytes]) -> Findings:
+    """The findings in the contents of logs, by their names."""
+    findings = Findings(_searched())
+    for number, (name, data) in enumerate(logs.items()):
+        _read(BytesIO(data), name, number, findings)
+    return findings
+
+
+def _read(stream: BinaryIO, shown: str, number: int, findings: Findings) -> None:
+    findings.lines[shown] = read_log(stream, shown, number, findings)
+    add_context(stream, [each for each in findings.events.values() if each.file == number])
 
 
 @contextmanager

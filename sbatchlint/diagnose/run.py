@@ -6,6 +6,7 @@ from typing import NamedTuple
 from sbatchlint.diagnose.accounts import read_account
 from sbatchlint.diagnose.answers import Picture, overrides_for, picture_of
 from sbatchlint.diagnose.diagnosis import Diagnosis, diagnose
+from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.logs import STANDARD_INPUT, log_paths, read_logs
 from sbatchlint.diagnose.scripts import script_of
 from sbatchlint.diagnose.symptom import Account, Event
@@ -40,8 +41,6 @@ def judged(
     if sacct is not None:
         account = read_account(read_bytes(sacct).decode("utf-8", "replace"), sacct)
     findings = read_logs(paths)
-    if account is not None:
-        _add_account(account, sacct or "", len(paths), findings.events)
     notes: list[str] = []
     if script is None and account is not None:
         script = account.limits.get("Command")
@@ -55,8 +54,18 @@ def judged(
         resolver = Resolver(overrides_for(options or Overrides()))
         picture = picture_of(source, resolver.settings(source.path))
     shown = [STANDARD_INPUT if each == "-" else each for each in paths]
+    return judge(findings, shown, picture, account, sacct or "", notes)
+
+
+def judge(
+    findings: Findings, logs: list[str], picture: Picture | None, account: Account | None, account_path: str,
+    notes: list[str],
+) -> Run:  # fmt: skip
+    """The diagnosis of what was read. `account_path`: where the record of the job comes from."""
+    if account is not None:
+        _add_account(account, account_path, len(logs), findings.events)
     result = diagnose(findings, picture, account)
-    return Run(result, shown, picture, account, notes, sum(findings.lines.values()))
+    return Run(result, logs, picture, account, notes, sum(findings.lines.values()))
 
 
 def _found(paths: list[str]) -> tuple[str | None, list[str]]:

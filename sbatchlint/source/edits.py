@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sbatchlint.source.text import Source, Span
+from sbatchlint.source.text import Source, Span, lines_of
 
 
 class Edit(NamedTuple):
@@ -64,3 +64,24 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 def edited(source: Source, edits: Iterable[Edit]) -> Source:
     """The source with all edits made; see `in_order`."""
     return Source(apply(source.text, edits), source.path)
+
+
+def edits_between(before: str, after: str) -> list[Edit]:
+    """The edits that make one text of another, in order; each replaces, adds or removes whole lines."""
+    from difflib import SequenceMatcher  # heavy, and needed where somebody asks for edits only
+
+    old, new = lines_of(before), lines_of(after)
+    # the matcher is slow where many lines are the same, and most changes are of one place
+    most = min(len(old), len(new))
+    first = next((at for at in range(most) if old[at] != new[at]), most)
+    most -= first
+    last = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
+    middle, instead = old[first : len(old) - last], new[first : len(new) - last]
+    starts = [sum(map(len, old[:first]))]
+    for line in middle:
+        starts.append(starts[-1] + len(line))
+    return [
+        Edit(Span(starts[low], starts[high]), "".join(instead[new_low:new_high]))
+        for kind, low, high, new_low, new_high in SequenceMatcher(None, middle, instead, False).get_opcodes()
+        if kind != "equal"
+    ]

@@ -137,3 +137,10 @@ class Source:
 
     def slice(self, span: Span) -> str:
         return self.text[span.start : span.end]
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text with their newlines; only a line feed ends a line."""
+    parts = text.split("\n")
+    lines = [part + "\n" for part in parts[:-1]]
+    return lines + ([parts[-1]] if parts[-1] else [])
