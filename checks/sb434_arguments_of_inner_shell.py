@@ -1,0 +1,128 @@
+"""The text of `sh -c` reads arguments that this shell does not get.
+
+In single quotes `$1` and `$@` are left for the inner shell, which has arguments of its own: the words after its text.
+In `srun sh -c 'cd /code && python $@'` there are none, so python starts without a program, reads an empty input and
+ends with success. The first word after the text is `$0`, not `$1`: `bash -c 'run $1' input.dat` runs `run` alone. The
+same goes for a text on standard input (`bash <<'EOF'`) and for `sbatch --wrap`, which takes no arguments.
+
+## Fix
+
+None: it depends on whose arguments are meant. `sh -c '…' _ "$@"` passes on those of the script.
+
+## References
+
+bash(1), "OPTIONS", `-c`; src/sbatch/opt.c ("Script arguments not permitted with --wrap option"), Slurm 20.11 to 26.05
+"""
+
+from collections.abc import Iterator, Sequence
+
+from sbatchlint.bash.interpreter.programs import shell_arguments
+from sbatchlint.bash.syntax.tree import Function, Parameter, Program, Simple, TestCommand, Word
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces, Text, is_open, shown_text
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands, Submitted
+
+CARD = Card(
+    "SB434", "arguments-of-inner-shell", severity="error", fix="never", since="0.1.0",
+    when=Commands("sh", "bash", "dash", "zsh", "ksh") | Submitted(), seen="a public script, run with bash 5.2",
+)  # fmt: skip
+
+# What changes the arguments, or reads them with care.
+_OWN = frozenset({"set", "shift", "getopts", "getopt", "source", ".", "eval"})
+_ARGUMENT = Regex(r"[1-9][0-9]?|[@*]")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.is_wrapped and not job.limits.exhausted:
+        yield from _missing(job, job.text, job.program, 0, "a text of --wrap gets no arguments")
+    for command in job.invocations:
+        if command.text is not None and command.alternatives == 1:
+            passed = _passed(command)
+            if passed is not None:
+                program = job.parsed(command.text.string)
+                yield from _missing(job, command.text, program, len(passed[0]), passed[1])
+
+
+def _passed(command: Invocation) -> tuple[Sequence[Pieces], str] | None:
+    """The arguments of a shell's text, and what to say if these are too few; None where they are not known."""
+    found = shell_arguments(command.argv)
+    if found is None or found[0] == "script" or any(each.spawn.kind == "parallel" for each in command.ancestors()):
+        return None  # GNU parallel makes one line of its words, which a shell reads again
+    how, at = found
+    words = command.argv[at + 1 :] if how == "-c" else command.argv[at:]
+    if any(map(is_open, words)):
+        return None
+    passed = words[1:] if how == "-c" else words
+    if how == "-c" and len(words) == 1:
+        return passed, f"`{shown_text(words[0])}` after the text is its `$0`"
+    return passed, f"this {command.name} gets " + (f"{len(passed)} arguments" if passed else "no arguments")
+
+
+def _missing(job: Job, text: Text, program: Program, count: int, why: str) -> Iterator[Finding]:
+    """The finding on the first parameter for which a shell with that many arguments has no value."""
+    for simple in nodes_of(program, Simple):
+        if simple.words and isinstance(simple.words[0], Word):
+            first = text.string[simple.words[0].start : simple.words[0].end]
+            if first in _OWN:
+                return
+    careful = [(each.start, each.end) for each in nodes_of(program, TestCommand)]
+    careful += [(each.start, each.end) for each in nodes_of(program, Function)]
+    careful += [
+        (each.start, each.end)
+        for each in nodes_of(program, Simple)
+        if text.string.startswith(("[ ", "test "), each.start)
+    ]
+    found = []
+    for node in nodes_of(program, Parameter):
+        if not _ARGUMENT.fullmatch(node.name):
+            if node.name == "#":
+                return
+            continue
+        if node.operator or any(start <= node.start < end for start, end in careful):
+            return
+        if count == 0 if node.name in "@*" else (parse_integer(node.name) > count):
+            found.append(node)
+    if found:
+        first_node = min(found, key=lambda each: each.start)
+        written = text.string[first_node.start : first_node.end]
+        advice = "" if job.is_wrapped and text is job.text else " pass them after the text (`sh -c '…' _ \"$@\"`), or"
+        yield Finding(
+            text.span(first_node.start, first_node.end),
+            f"{why}, so `{written}` is empty in it;{advice} use double quotes where the outer shell's are meant",
+        )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gpus=1
+        srun --container-image=torch.sqsh sh -c 'cd /code && python «$@»'
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        srun bash -c './solver «$1»' input.dat
+        """,
+        title="the first word is `$0`",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        for lr in 0.1 0.01; do
+            sbatch --gpus=1 --wrap='python train.py --lr «$1»' 
+        done
+        """,
+        title="--wrap takes no arguments",
+    ),
+    Good('#!/bin/bash\n#SBATCH --gpus=1\nsrun sh -c \'cd /code && python "$@"\' sh "$@"\n'),
+    Good('#!/bin/bash\n#SBATCH --gpus=1\nsrun sh -c "cd /code && python $@"\n', title="the script's own"),
+    Good("#!/bin/bash\n#SBATCH -n4\nls | xargs -n1 sh -c 'wc \"$@\"' _\nls | xargs -n1 sh -c 'wc $0'\n"),
+    Good("#!/bin/bash\n#SBATCH -n4\nsrun bash -c 'f() { echo $1; }; f 1; echo ${1:-none}'\n"),
+]
