@@ -116,7 +116,7 @@ CASES = [
         """\
         #!/bin/bash
         for lr in 0.1 0.01; do
-            sbatch --gpus=1 --wrap='python train.py --lr «$1»' 
+            sbatch --gpus=1 --wrap='python train.py --lr «$1»'
         done
         """,
         title="--wrap takes no arguments",
