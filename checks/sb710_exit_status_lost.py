@@ -88,8 +88,12 @@ def check(job: Job) -> Iterator[Finding]:
     lost = [each for each in lost if each.command.context.background is None and not _is_secondary(job, found, each)]
     if lost:
         yield _worst(job, found, lost)
-    elif trap is None:
-        yield from islice(chain(_giving_up(job, found), _doing_nothing(job, found)), 1)
+    giving_up = list(_giving_up(job, found))
+    if trap is not None:  # what comes before it is set ends as it says
+        first = min(each.span for each in by_program(job)["trap"])
+        yield from (each for each in giving_up if each.span < first)
+    else:
+        yield from islice(chain(giving_up, [] if lost else _doing_nothing(job, found)), 1)
 
 
 def _is_secondary(job: Job, found: ExitStatuses, loss: Loss) -> bool:

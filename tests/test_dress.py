@@ -33,7 +33,6 @@ OTHERWISE = {
     ("SB433", "function"): "a function splits its own arguments, not the script's",
     ("SB720", "pipeline"): "the status is that of tee, as SB710 says",
     ("SB721", "pipeline"): "the status is that of tee, which is not dead",
-    ("SB721", "subshell"): "not seen yet: that errexit ends the script after a subshell",
     ("SB722", "function"): "not seen yet: that a function which ends the script gives it its status",
     ("SB802", "timeout"): "the step that others wait for ends",
     ("SB809", "*"): "nobody is asked where the output is a pipe, nor for ever behind timeout",

@@ -31,6 +31,7 @@ from sbatchlint.bash.syntax.tree import (
     Assignment,
     Background,
     Case,
+    CommandSubstitution,
     For,
     Function,
     Group,
@@ -192,7 +193,9 @@ class _Walk:
     def weight(self, command: Invocation) -> Weight:
         key = id(command)
         if key not in self.weights:
-            self.weights[key] = weight(self.job, command)
+            found = weight(self.job, command)
+            # what a script only looks up is work where it does nothing else
+            self.weights[key] = min(found, Weight.STAGING) if command.context.captured else found
             self.met.append(command)
         return self.weights[key]
 
@@ -344,8 +347,14 @@ class _Walk:
             return GOOD
         self.replace(node, status)
         if any("$(" in string or "`" in string for string in map(self.written, pairs)):
-            return GOOD
+            return self.ended(self.captured_in(pairs)) if not node.words else GOOD
         return self.after_sure(node, status)
+
+    def captured_in(self, pairs: Sequence[Assignment]) -> list[Invocation]:
+        """The commands whose failure the last substitution of an assignment returns."""
+        found = [each for pair in pairs for each in nodes_of(pair, CommandSubstitution)]
+        last = max(found, key=lambda each: each.start, default=None)
+        return [] if last is None else self.in_subprocess(Group(last.body, False, (), last.start, last.end), GOOD)
 
     def keep(self, node: Simple, pairs: Sequence[Assignment], status: Status) -> None:
         """Records that variables hold the status from now on."""
@@ -488,7 +497,9 @@ class _Walk:
     def on_group(self, node: Group, status: Status) -> Status | None:
         if not node.subshell:
             return self.body(node.body, status)
-        return self.ended(self.in_subprocess(Group(node.body, False, (), node.start, node.end), status))
+        commands = self.in_subprocess(Group(node.body, False, (), node.start, node.end), status)
+        self.note_options(self.span(node))
+        return self.ended(commands)
 
     def branch(self, body: Sequence[Statement]) -> Status | None:
         """The status after statements that may not run."""

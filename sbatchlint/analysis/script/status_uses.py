@@ -12,6 +12,7 @@ from sbatchlint.bash.syntax.tree import (
     Arithmetic,
     ArithmeticCommand,
     Assignment,
+    Case,
     Function,
     Group,
     If,
@@ -66,6 +67,9 @@ class StatusUses:
         found.sort()
         quiet = [(node.start, node.end) for node in nodes_of(program, Simple) if self._only_reports(node)]
         quiet += [(test.start, test.end) for test, body, rest in _tests(program) if self._is_idle(test, body, rest)]
+        for case in nodes_of(program, Case):
+            if "?" in self.string[case.word.start : case.word.end]:
+                quiet += self._of_case(case)
         for start, end in quiet:
             self._quiet.update(at for at, _ in found[bisect_left(found, (start,)) : bisect_left(found, (end,))])
         for at, name in found:
@@ -75,6 +79,13 @@ class StatusUses:
             self._places.setdefault(name, []).append(at)
             if at not in self._quiet:
                 self._named.setdefault(name, []).append(at)
+
+    def _of_case(self, node: Case) -> list[tuple[int, int]]:
+        """Records what a `case $?` does about a failure; where its word stands, if that is nothing."""
+        arms = [body for patterns, body, _ in node.items if "0" not in [self.string[a.start : a.end] for a in patterns]]
+        failing = [each for body in arms for each in body]
+        self._failing.append((node.word.start, node.word.end, failing))
+        return [(node.word.start, node.word.end)] if self.only_reports(failing) else []
 
     def name(self, node: Simple) -> str | None:
         """The first word of a command as written, without its folder; None without one."""

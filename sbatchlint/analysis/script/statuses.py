@@ -30,7 +30,10 @@ GOOD = Status()  # after a command that does no work
 def joined(ends: Sequence[Status | None]) -> Status | None:
     """The status after branches of which one runs; None where the shell goes on after none of them."""
     live = [end for end in ends if end is not None]
-    return Status(tuple(dict.fromkeys(each for end in live for each in end.carried))) if live else None
+    if not live:
+        return None
+    fatal = [each for end in live for each in end.fatal] if all(end.fatal for end in live) else []
+    return Status(tuple(dict.fromkeys(each for end in live for each in end.carried)), fatal=tuple(fatal))
 
 
 class Process:

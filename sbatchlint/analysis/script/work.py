@@ -32,6 +32,8 @@ _ENDING = Regex(r"-*(?:stop|kill|shutdown|terminate|teardown|tear-down|cleanup|c
 _STARTING = frozenset({"start", "--start", "init", "login", "activate", "status", "info", "list", "query", "logs"})
 _PULLING = frozenset({"pull", "build", "load", "import", "create", "save", "tag", "push"})
 _FETCHING = frozenset({"pull", "download", "install", "fetch", "clone", "build", "sync", "venv", "pip"})
+# What builds an environment of conda: `conda create`, `mamba env update`.
+_BUILDING = frozenset({"create", "install", "update", "upgrade"})
 # Scripts and functions that prepare the shell or its software: `setup_env`, `./install.sh`.
 _SETTING_UP = Regex(
     r"(?i)(?:.*[-_.])?(?:set[-_]?up|install|env|environment|activate|modules?|configure|bootstrap|(?:pro|epi)log(?:ue)?)"
@@ -60,7 +62,7 @@ def weight(job: Job, command: Invocation) -> Weight:
     """How much of the job's work a command does, with all that it starts."""
     name, calls = command.name, bool(command.state.functions)
     if has_trait(name, "minor") and not calls and not command.children and command.argv[0][0].expansion is None:
-        return Weight.NONE  # most commands; none of these is a launcher
+        return _of_minor(command)  # most commands; none of these is a launcher
     if name == "trap":
         return Weight.NONE  # its commands run later
     if _is_argument(command):
@@ -97,7 +99,7 @@ def _called(job: Job, command: Invocation) -> list[Invocation]:
 def _of_leaf(command: Invocation) -> Weight:
     """The weight of a command that is not seen to start another."""
     if has_trait(command.name, "minor"):
-        return Weight.NONE
+        return _of_minor(command)
     words = command.words[1:]
     if len(words) <= 1 and set(words) & _ASKING:
         return Weight.NONE
@@ -134,6 +136,12 @@ def _of_leaf(command: Invocation) -> Weight:
     if not rest and _SETTING_UP.fullmatch(file.rpartition("/")[2]):
         return Weight.STAGING
     return Weight.NONE if _says_minor(words) or _TELLING.fullmatch(name) else Weight.PROGRAM
+
+
+def _of_minor(command: Invocation) -> Weight:
+    """The weight of a program that is never the purpose of a job, unless it builds an environment."""
+    builds = has_trait(command.name, "conda") and not _BUILDING.isdisjoint(command.words[1:3])
+    return Weight.STAGING if builds else Weight.NONE
 
 
 def _says_minor(words: list[str]) -> bool:
