@@ -41,9 +41,11 @@ _ARGUMENTS = Regex(r"\$\{?(?:#|[1-9])")
 
 def check(job: Job) -> Iterator[Finding]:
     string = job.text.string
-    inside = [
-        (node.start, node.end) for kind in (Function, For, ArithmeticFor, While) for node in nodes_of(job.program, kind)
-    ]
+    others: list[Function | For | ArithmeticFor | While] = [
+        *nodes_of(job.program, Function), *nodes_of(job.program, For), *nodes_of(job.program, ArithmeticFor),
+        *nodes_of(job.program, While),
+    ]  # fmt: skip
+    inside = [(node.start, node.end) for node in others]
     for body, test in _branches(job):
         last = body[-1]
         if not all(_is_message(string, each) for each in body) or any(a <= last.start < b for a, b in inside):
