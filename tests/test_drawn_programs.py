@@ -49,6 +49,15 @@ NOT_KNOWN = re.compile(r"BASH\w*|PATH|IFS|PWD|OLDPWD|SHLVL|_|HOME|HOST\w*|\w+TYP
 class Empty:
     """An empty environment, but for what bash sets itself."""
 
+    answers_of_jobs = 0
+    is_outside = False
+
+    def has_program(self, name: str, context: Context) -> bool | None:
+        return None
+
+    def is_terminal(self, fd: str, context: Context) -> bool | None:
+        return None
+
     def lookup(self, name: str, context: Context) -> str | bool | None:
         return None if NOT_KNOWN.fullmatch(name) or name in ("RANDOM", "SECONDS", "LINENO") else False
 
