@@ -77,8 +77,8 @@ def check(job: Job) -> Iterator[Finding]:
                 continue  # branches of a template
             if alternative <= setting.line.end and not any(_is_alternative(string, each) for each in (setting, last)):
                 yield _finding(job, job.directives, setting, settings)
-                if setting.name == "mail-type" and not _same_events(settings):
-                    break  # one list of all of them fixes it
+                if setting.name == "mail-type":
+                    break  # one edit of all of them fixes it
     for block in command_lines(job):
         yield from _in_command(job, block)
 
@@ -124,7 +124,11 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     if setting.name == "mail-type" and not _same_events(settings):
         message, fix = _mail_types(block, settings, place)
         return Finding(setting.span, message, related=related, fix=fix)
-    if setting.name == "mail-type" or _meaning(setting) == _meaning(last):
+    if setting.name == "mail-type" and any(_events(each) != _events(last) for each in settings):
+        message = f"{setting.shown} changes nothing, as {last.shown} {place} names its events too; remove it"
+        fix = Fix(f"remove {setting.shown}", removal(block, settings[:-1]), safe=True)
+        return Finding(setting.span, message, "info", related, fix)
+    if _meaning(setting) == _meaning(last):
         message = f"{name} is given again {place} with the same value; remove one of the two"
         fix = Fix(f"remove the first {name}", removal(block, [setting]), safe=True)
         return Finding(setting.span, message, "info", related, fix)

@@ -35,6 +35,13 @@ _TEXT_TOKENS = Regex(
     r"|PROMPT|NEXT|LAST|FIRST|CANCEL|REMOVE|EXTRA|STOPPING|TRIGGER|CHAT|ENTITY|CLASS)_TOKEN",
     re.IGNORECASE,
 )
+# In small letters a token is a word of a text, unless the name says who gives it out, or what it opens.
+_GIVEN_OUT = Regex(
+    rf"(?:\w+_)?(?:{_SERVICES}|HUB|API|APP|APPLICATION|AUTH|OAUTH|BEARER|BOT|CSRF|DOCKER|GIT|GH|JUPYTER|LOGIN|MY|NOTEBOOK"
+    r"|NPM|PERSONAL|PRIVATE|PYPI|REFRESH|SERVICE|SLACK|TELEGRAM|USER|VAULT|(?:\w*_)?ACCESS|REGISTRATION|REMOVAL"
+    r"|ENROLL?MENT|JOIN|BOOTSTRAP|SESSION|TEMP(?:ORARY)?|ONE_?TIME|SINGLE_?USE)_TOKEN",
+    re.IGNORECASE,
+)
 
 # Given out for one use, or for minutes.
 _SHORT_LIVED = Regex(
@@ -46,7 +53,9 @@ _SHORT_LIVED = Regex(
 @lru_cache(maxsize=1024)
 def is_secret(name: str) -> bool:
     """Whether a variable of this name holds a secret."""
-    return _NAMES.fullmatch(name) is not None and _TEXT_TOKENS.fullmatch(name) is None and name != "token"
+    if _NAMES.fullmatch(name) is None or _TEXT_TOKENS.fullmatch(name) is not None or name == "token":
+        return False
+    return not (name.islower() and name.endswith("_token")) or _GIVEN_OUT.fullmatch(name) is not None
 
 
 def is_short_lived(name: str) -> bool:
@@ -358,7 +367,7 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
         if sign[0].isspace() and written[:1] != "-" or string[match.start() - 1 : match.start()] in ("$", "/"):
             continue
         name = written.lstrip("-").rpartition(".")[2].replace("-", "_")
-        is_named = is_secret(name) or _MORE_NAMES.fullmatch(name) is not None or written.endswith(".token")
+        is_named = _NAMES.fullmatch(name) is not None or _MORE_NAMES.fullmatch(name) is not None or written.endswith(".token")
         if not is_named or _TEXT_TOKENS.fullmatch(name):
             continue
         given = _value(string, sign.end(), written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
