@@ -17,8 +17,8 @@ bash(1), "PATH"; ld.so(8); https://github.com/ArjunaCluster/ArjunaUsers/issues/2
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
-from sbatchlint.bash.trace import Invocation, VariableAssignment
-from sbatchlint.bash.values import expansions, shown_text
+from sbatchlint.bash.trace import Invocation, VariableAssignment, values_of
+from sbatchlint.bash.values import Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launches import container_of
 from sbatchlint.programs import has_trait
@@ -36,10 +36,18 @@ _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 
 def check(job: Job) -> Iterator[Finding]:
     for assignment in job.assignments:
+        if assignment.name not in ("PATH", *_LATER_ONES) or _reads_itself(job, assignment):
+            continue
         if assignment.name == "PATH":
             yield from _of_commands(job, assignment)
-        elif assignment.name in _LATER_ONES:
+        else:
             yield from _of_modules(job, assignment)
+
+
+def _reads_itself(job: Job, assignment: VariableAssignment) -> bool:
+    """Whether the old value is part of the new one, whatever is left of it."""
+    name, span = assignment.name, assignment.span
+    return any(each.name == name and span.contains(each.span) for each in job.trace.reads)
 
 
 def _folders(assignment: VariableAssignment) -> list[str] | None:
@@ -47,8 +55,12 @@ def _folders(assignment: VariableAssignment) -> list[str] | None:
     only = assignment.alternatives[0] if len(assignment.alternatives) == 1 else None
     if only is None or not only.fields or only.guards or assignment.context.conditional:
         return None
-    field = only.fields[0]
-    if any(each.name == assignment.name or each.name[:1] in "$`" for each in expansions(field)):
+    return _known_folders(only.fields[0], assignment.name)
+
+
+def _known_folders(field: Pieces, name: str) -> list[str] | None:
+    """The folders of a value of this variable; None where it is unknown, or has the environment's in it."""
+    if any(each.name == name or each.name[:1] in "$`" for each in expansions(field)):
         return None
     if any(piece.text is None and (piece.expansion is None or piece.start == field[0].start) for piece in field):
         if not (field[0].expansion is not None and field[0].expansion.name == "HOME"):
@@ -62,8 +74,9 @@ def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         return
     later = job.invocations[assignment.order :]
     lost = next((each for each in later if _is_external(each) and _runs_after(each, assignment)), None)
-    again = any(each.name == "PATH" and each.span > assignment.span for each in job.assignments)
-    if lost is None or again or any(each.name in ("module", "source", ".") for each in later[: lost.index]):
+    if lost is None or any(each.name in ("module", "source", ".") for each in later[: lost.index]):
+        return
+    if not _is_lost(lost) or _is_replaced_again(job, assignment, lost):
         return
     written = job.source.slice(assignment.span)
     quote = written[-1] if written[-1:] in "\"'" else ""
@@ -76,6 +89,19 @@ def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         related=[(lost.name_span, "not found")],
         fix=fix,
     )
+
+
+def _is_lost(command: Invocation) -> bool:
+    """Whether no folder of the system is on PATH where a command is looked for."""
+    values = values_of(command, command.state.variables["PATH"])
+    folders = [_known_folders(each[0], "PATH") if each else None for each in values]
+    return all(each is not None and _SYSTEM.isdisjoint(each) for each in folders)
+
+
+def _is_replaced_again(job: Job, assignment: VariableAssignment, lost: Invocation) -> bool:
+    """Whether another assignment before the command replaces PATH, and has lost the folders itself."""
+    between = (each for each in job.assignments if each.name == "PATH" and each.order <= lost.index)
+    return any(each.span > assignment.span and not _reads_itself(job, each) for each in between)
 
 
 def _is_external(command: Invocation) -> bool:

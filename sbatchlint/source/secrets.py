@@ -367,7 +367,9 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
         if sign[0].isspace() and written[:1] != "-" or string[match.start() - 1 : match.start()] in ("$", "/"):
             continue
         name = written.lstrip("-").rpartition(".")[2].replace("-", "_")
-        is_named = _NAMES.fullmatch(name) is not None or _MORE_NAMES.fullmatch(name) is not None or written.endswith(".token")
+        is_named = (
+            _NAMES.fullmatch(name) is not None or _MORE_NAMES.fullmatch(name) is not None or written.endswith(".token")
+        )
         if not is_named or _TEXT_TOKENS.fullmatch(name):
             continue
         given = _value(string, sign.end(), written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())

@@ -168,5 +168,7 @@ def swallowed_option(setting: Setting) -> bool:
     value = setting.text
     if value is None or setting.value_line is setting.line or not setting.separate or swallowed(setting):
         return False
+    if setting.line.fault is not None:
+        return False  # which hides the value
     is_long = value[:2] == "--" and find(value[2:].partition("=")[0]) is not None
     return is_long or value[:1] == "-" and value[1:2].isalpha()
