@@ -79,6 +79,8 @@ def check(job: Job) -> Iterator[Finding]:
             consequence = "this directive is only a comment; move it above that line"
         else:
             consequence = f"these {len(lines)} directives are only comments; move them above that line"
+        if not all(job.directives.read_line(line)[1] for line in lines):
+            consequence += ", without what sbatch would refuse"
         kept = _has_no_command(job.source.own.text[lines[-1].full.end :]) and not job.is_embedded
         message = f"sbatch stops reading options at line {row}, so {consequence}{' if that is meant' if kept else ''}"
         related = [(stop.span, "the first command, where sbatch stops reading")]

@@ -88,7 +88,8 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     if miss.kind == "no-hash":
         edit = replace(text.span(miss.start, miss.end), "#SBATCH")
         message = f"`{miss.word}` without `#` is a command, at which sbatch stops reading directives; write `#SBATCH`"
-        severity = None if job.directives.unread else severity_of_loss(job, miss.settings)
+        below = [setting for line in job.directives.unread for setting in job.directives.read_line(line)[0]]
+        severity = severity_of_loss(job, [*miss.settings, *below])
         repair = Fix("write #SBATCH", [edit], safe=True)
         return Finding(text.span(miss.start, miss.last), message, severity, fix=repair)
     names = list(dict.fromkeys(f"--{setting.name}" for setting in miss.settings))

@@ -1,8 +1,8 @@
 """A long option with one dash, or with three.
 
 `-nodes=2` is `-n odes=2` to sbatch. Usually that is refused, with a message about another option (`-mem=4G`: `Invalid
---distribution specification`); but `-output=run.log` is accepted, and writes a file `utput=run.log`. `---gres=gpu:1` is
-an unknown option.
+--distribution specification`); but `-output=run.log` is accepted, and writes a file `utput=run.log`, which is a
+warning; so is `srun -pty` in a job, which srun takes for a partition and ignores. `---gres=gpu:1` is an unknown option.
 
 ## Fix
 
@@ -15,7 +15,9 @@ getopt_long(3); seen on Slurm 22.05 and 26.05.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.lost_options import are_only_told
 from sbatchlint.analysis.directives.typos import dashed
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import Problem, Setting
@@ -42,11 +44,14 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
         word = token.text[: dashes + len(name)]
         if job.source.slice(span) != word:
             continue  # it contains quotes or backslashes
-        effect = f"{block.command} has no option {word}"
+        effect, severity = f"{block.command} has no option {word}", None
         if dashes == 1 and isinstance(option, Setting):
             effect = f"{block.command} reads {word} as `{token.text[:2]} {token.text[2:]}`"
+            # a step of a job runs in the partition of the job, whatever it says
+            in_job = block.command == "srun" and option.name == "partition" and job.phase is Phase.BATCH
+            severity = "warning" if in_job or are_only_told((name, option.name)) else None
         fix = Fix("write two dashes", [replace(span, f"--{name}")], safe=True)
-        yield Finding(span, f"{effect}; write --{name}, with two dashes", fix=fix)
+        yield Finding(span, f"{effect}; write --{name}, with two dashes", severity, fix=fix)
 
 
 CASES = [
@@ -85,6 +90,7 @@ CASES = [
         #SBATCH --output="my run.log"
         srun ./a.out
         """,
+        severity="warning",
         title="taken, as a file `utput=my run.log`",
     ),
     Good("#!/bin/bash\n#SBATCH -n4 -t30 -Jtrain -ologs/%j.out -HN2\nsrun ./a.out\n", title="values and clusters"),

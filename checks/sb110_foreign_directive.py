@@ -5,8 +5,9 @@ walltime=1:00:00` replaces `#SBATCH --time`, wherever it is: after commands, in 
 does not begin with `#`. What it cannot translate (`#PBS -P`, `#BSUB -R`) makes it refuse the whole script. Values stay
 as written and change their meaning: `#BSUB -W 1:30` is a minute and a half, `#PBS -l walltime=3600` sixty hours.
 
-A line that only adds an option which no `#SBATCH` line sets is a warning. Lines that agree with the `#SBATCH` lines, or
-that sbatch ignores (`#PBS -V`), are not reported. Files without an `#SBATCH` line are not checked.
+A line that only adds an option which no `#SBATCH` line sets is a warning, and so is one that only changes what is told
+of the job, such as its log. Lines that agree with the `#SBATCH` lines, or that sbatch ignores (`#PBS -V`), are not
+reported. Files without an `#SBATCH` line are not checked.
 
 ## Fix
 
@@ -24,6 +25,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.conflicts import conflicts
+from sbatchlint.analysis.directives.lost_options import are_only_told
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.foreign import Foreign
 from sbatchlint.slurm.grammar.numbers import node_count, whole
@@ -73,7 +75,10 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             related = [(part.block.span, "set here") for part in parts if part.block is not None]
             advice = "delete these words, or add `#SBATCH --ignore-pbs`"
-            yield Finding(span, f"{message}; {advice}", related=related, fix=fix)
+            names = [part.block.name for part in parts if part.block is not None]
+            replaces = all(" replaces " in part.description for part in parts)
+            only_told = replaces and len(names) == len(parts) and are_only_told(names)
+            yield Finding(span, f"{message}; {advice}", "warning" if only_told else None, related, fix)
 
 
 def _effects(job: Job, foreign: Foreign) -> list[Effect]:

@@ -3,7 +3,8 @@
 sbatch reads `#SBATCH` lines itself, long before a shell sees the script. `--output=$HOME/%j.out` is a path below a
 folder named `$HOME`; `--chdir=$HOME` makes the job run in /tmp; `--nodes=$N` is refused. A warning where the site
 decides what follows, as for `--account=$ACCOUNT`, or where only a name or an address is wrong: that of the job, or of a
-log in a folder that is meant.
+log. Before 23.02 a log in a folder that does not exist makes the job fail: an error where `slurm-version` names such a
+release.
 
 ## Fix
 
@@ -77,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
         if not found:
             if setting.name in PATHS and HOME.match(raw):
                 message = f"sbatch does not expand `~`{_effect(setting.name, '`~`')}; {_advice(setting.name)}"
-                yield Finding(span, message)
+                yield Finding(span, message, "warning" if _is_only_misnamed(job, setting, raw) else None)
             continue
         pattern = _pattern(job, raw) if setting.name in LOGS else None
         fix = None
@@ -88,16 +89,18 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix("use sbatch's own patterns", [replace(span, pattern)], safe=True)
         else:
             message = f"{message}; {_advice(setting.name)}"
-        only_misnamed = span == setting.value_span and _is_only_misnamed(setting, raw)
+        only_misnamed = span == setting.value_span and _is_only_misnamed(job, setting, raw)
         severity = "warning" if setting.name in UNCHECKED or only_misnamed else None
         # a script without a command is a header for scripts that another program generates
         yield Finding(span, message, severity if job.program.statements else "info", fix=fix)
 
 
-def _is_only_misnamed(setting: Setting, raw: str) -> bool:
-    """Whether a log goes into the folder that was meant, under a literal name."""
+def _is_only_misnamed(job: Job, setting: Setting, raw: str) -> bool:
+    """Whether a log only gets a literal name, in a folder that is there, or that Slurm makes (from 23.02 on)."""
     found = EXPANSION.search(raw)
-    return setting.name in ("output", "error") and found is not None and "/" not in raw[found.start(1) :]
+    in_folder = "/" in (raw if found is None else raw[found.start(1) :])
+    missing = in_folder and job.site.versions_named and is_before(job.versions.majors[0], "23.02")
+    return setting.name in ("output", "error") and not missing
 
 
 def _whole_value(job: Job, value: Span) -> Span:
@@ -155,8 +158,9 @@ CASES = [
         #SBATCH -o logs/%u/%x-%j.out
         srun ./a.out
         """,
+        severity="warning",
     ),
-    Bad("#!/bin/bash\n#SBATCH --output=«$SCRATCH/%j.out» --chdir=«${HOME}/run»\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH --input=«$SCRATCH/in.txt» --chdir=«${HOME}/run»\nsrun ./a.out\n"),
     Bad("#!/bin/bash\n#SBATCH --nodes=«$NODES»\nsrun ./a.out\n"),
     Bad(
         "#!/bin/bash\n#SBATCH --output=«logs/run_${SLURM_JOB_ID}.out»\nsrun ./a.out\n",
@@ -165,7 +169,7 @@ CASES = [
         title="only the log is misnamed",
     ),
     Bad('#!/bin/bash\n#SBATCH -J «"run-$(date +%F)"» -A «$PROJECT»\nsrun ./a.out\n', severity="warning"),
-    Bad("#!/bin/bash\n#SBATCH --error=«~/logs/%j.err»\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH --error=«~/logs/%j.err»\nsrun ./a.out\n", severity="warning"),
     Bad("#!/bin/bash\n#SBATCH --container-mounts=«$PWD:/work»\nsrun ./a.out\n", title="pyxis expands nothing"),
     Good("#!/bin/bash\n#SBATCH --output=logs/%x-%j.out --comment='costs 5$' -J \\$USER\nsrun ./a.out\n"),
     Good(

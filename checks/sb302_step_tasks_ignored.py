@@ -6,7 +6,8 @@ match the requested tasks 64", and starts 64 tasks all the same. With an additio
 number since 23.02.5, and honours the option. Before that, a step on fewer nodes than the job has, such as one for the
 workers of Ray next to its head, starts all tasks of the job on these, or is refused for lack of CPUs.
 
-A warning where the job may have another number of tasks in some runs.
+A warning where the job may have another number of tasks in some runs; advice for a step that only runs utilities such
+as mkdir.
 
 ## Fix
 
@@ -20,6 +21,7 @@ Adds `--ntasks`, the number of nodes times the tasks on each. Safe: it is what t
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_step_option, knows_all_steps
+from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.bash.values import expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.geometry import is_node_count
@@ -54,10 +56,15 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         option.span,
         f"{ignores} `{option.written}={requested}`: {reason} makes it start {starts}; "
         f"add `--ntasks{f'={totals[0]}' if totals else ''}`",
-        None if always else "warning",
+        "info" if _only_prepares(step) else None if always else "warning",
         related=related,
         fix=_add_total(job, step, totals),
     )
+
+
+def _only_prepares(step: Step) -> bool:
+    """Whether a step only runs utilities such as mkdir, which may run several times on a node."""
+    return bool(step.program) and not step_programs(step)
 
 
 def _inherited(step: Step) -> int | None:

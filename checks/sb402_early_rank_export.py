@@ -59,6 +59,8 @@ CARD = Card(
 # A copy of the variable, with or without quotes.
 _COPY = Regex(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROCID|LOCALID|NODEID)(?::?-\w*)?\}))\2")
 # Variables of the tasks that number the same: all processes, those of a node, the nodes.
+# `main.py fit --config run.yaml`: LightningCLI takes ranks from SLURM_PROCID, whatever RANK says.
+_LIGHTNING = Regex(r"\.py (?:fit|validate|test|predict) (?:.* )?--config\b")
 _SAME_RANK = (
     frozenset({"SLURM_PROCID", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"}),
     LOCAL_RANKS,
@@ -105,7 +107,10 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _has_own_rank(use: EarlyUse) -> bool:
-    """Whether the program also gets this rank from an argument or a variable that its own shell expands."""
+    """Whether the program also gets this rank elsewhere: as a program of Lightning's command line, which asks Slurm, or
+    from an argument or a variable that its own shell expands."""
+    if _LIGHTNING.search(" ".join(use.command.words)):
+        return True
     fields = [*use.command.argv, *(field for _, field in use.command.variables)]
     fields.extend(exported(use.command, name) or () for name in RANK_VARIABLES)
     wanted = next((names for names in _SAME_RANK if use.expansion.name in names), None)

@@ -96,11 +96,17 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
     renamed = misspelling.certain and environment.lookup(meant, read.context) is not False
     instead = _renamed(job, read, meant) if renamed else None
     fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=misspelling.certain)
+    use = use_of(job, read)
+    severity = "error" if misspelling.certain and use.kind != "print" else "warning"
+    if meant in ("SLURM_JOB_NODELIST", "SLURM_NODELIST") and use.command is not None:
+        # without a list scontrol takes that of the job (a live run of 22.05)
+        words = use.command.words
+        severity = "info" if words[:2] == ["scontrol", "show"] and len(words) < 5 and not read.operator else severity
     yield Finding(
         read.span,
         f"Slurm never sets {read.name}, so it is {_result(read)} here; "
         + (f"write `{instead}`" if instead else f"did you mean {meant}?"),
-        "error" if misspelling.certain and use_of(job, read).kind != "print" else "warning",
+        severity,
         fix=fix,
     )
 

@@ -88,9 +88,11 @@ def _lists_nodes(expansion: Expansion) -> bool:
 
 
 def _indexed(job: Job, assigned: VariableAssignment) -> Span | None:
-    """Where an element of the array, or the number of elements, is read."""
+    """Where an element of the array, or the number of elements, is read, before another value is assigned."""
+    others = [each for each in job.assignments if each.name == assigned.name and each.span != assigned.span]
+    until = min((each.order for each in others if each.order >= assigned.order), default=None)
     for read in job.trace.reads:
-        if read.name == assigned.name and read.order >= assigned.order:
+        if read.name == assigned.name and read.order >= assigned.order and (until is None or read.order <= until):
             written = job.source.slice(read.span)
             before = job.source.text[read.span.start - 1 : read.span.start]
             if "[" in written and (written.startswith("${#") or before == '"' or not written.endswith(_ALL)):

@@ -104,6 +104,10 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
             yield Finding(Span(literal.start(), literal.end()), message, "warning")
             return
         quoted, start, what = literal[0], literal.start(), "the command line is"
+        if job.source.text[:start].rstrip(" ").endswith(('",', "',")):
+            message = "bash runs this as a command, as a space ends the assignment; take `, ` and the quotes around it out"
+            yield Finding(Span(literal.start(), literal.end()), message)
+            return
     place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "take the quotes away"
     if _NEEDS_SHELL.search(shown_text(word)):
         instead = f"bash -c {quoted}" if command.kind else f"eval {quoted}"

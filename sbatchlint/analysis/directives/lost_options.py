@@ -46,6 +46,11 @@ def severity_of_loss(job: Job, settings: Iterable[Setting], block: Directives | 
     return "warning"
 
 
+def are_only_told(names: Iterable[str]) -> bool:
+    """Whether options decide only what is told of a job: mail, its name, the names of its logs."""
+    return _TOLD.issuperset(names)
+
+
 def is_repeated(block: Directives, setting: Setting) -> bool:
     """Whether a line that is not read sets an option to the value that it has."""
     above = block.last(setting.name)
