@@ -105,7 +105,7 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
             return
         quoted, start, what = literal[0], literal.start(), "the command line is"
         if job.source.text[:start].rstrip(" ").endswith(('",', "',")):
-            message = "bash runs this as a command, as a space ends the assignment; take `, ` and the quotes around it out"
+            message = "bash runs this as a command, as a space ends the assignment; take out `, ` and its quotes"
             yield Finding(Span(literal.start(), literal.end()), message)
             return
     place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "take the quotes away"

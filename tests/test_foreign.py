@@ -191,11 +191,11 @@ def test_effects() -> None:
     assert gres == [("error", "--gres=gpu:1,gpu:2 replaces --gres=gpu:1 of line 2")]
     # What sbatch does with the other lines is of no interest where it refuses one.
     refused = effects("#SBATCH -t 60", "#PBS -P x", "#PBS -l walltime=5")
-    assert refused == [("warning", "it refuses the script for -P, which it cannot translate")]
+    assert refused == [("error", "it refuses the script for -P, which it cannot translate")]
     ((_, beside),) = effects("#SBATCH --mem-per-cpu=1G", "#PBS -l mem=4gb")
     assert beside.startswith("it refuses --mem=4g beside --mem-per-cpu of line 2: `--mem, --mem-per-cpu, and")
     mail = "--mail-type=END replaces --mail-type=ALL of line 2"
-    assert effects("#SBATCH --mail-type=ALL", "#PBS -m e") == [("error", f"{mail} (from 25.05 on)")]
+    assert effects("#SBATCH --mail-type=ALL", "#PBS -m e") == [("warning", f"{mail} (from 25.05 on)")]
     assert effects("#SBATCH --mail-type=ALL", "#PBS -m e", version="22.05-24.11") == []
     # An unknown value may well be the same.
     assert effects("#SBATCH -t {{ time }}", "#PBS -l walltime=5") == []
