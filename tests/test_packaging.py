@@ -30,8 +30,9 @@ def sources() -> set[str]:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what belongs to the project, so that building leaves nothing behind."""
     copy = tmp_path_factory.mktemp("tree")
-    for name in ("sbatchlint", "checks"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("sbatchlint", "checks", "editors"):
+        ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+        shutil.copytree(ROOT / name, copy / name, ignore=ignored)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
     return copy
@@ -53,7 +54,7 @@ def test_the_wheel_holds_every_file(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         metadata = archive.read(f"sbatchlint-{__version__}.dist-info/METADATA").decode()
-    assert names == sources() | {"sbatchlint/checks.json"}
+    assert names == sources() | {"sbatchlint/checks.json"}  # and nothing of editors/
     assert "Requires-Python: >=3.11" in metadata
     assert "License-Expression: Apache-2.0" in metadata
 
