@@ -15,7 +15,7 @@ sbatch(1).
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.typos import PLACEHOLDER, typo
+from sbatchlint.analysis.directives.typos import BLANK_AT_EQUALS, PLACEHOLDER, typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
@@ -38,7 +38,7 @@ def check(job: Job) -> Iterator[Finding]:
         setting = directives.last("mail-user", component)
         if setting is None or not setting.text or directives.last("mail-type", component) is not None:
             continue
-        if typo(directives, setting) in (None, PLACEHOLDER):
+        if typo(directives, setting) in (None, PLACEHOLDER, BLANK_AT_EQUALS):
             fix = Fix("add --mail-type=END,FAIL", [insertion(directives, "--mail-type=END,FAIL", component)])
             message = "no mail is sent without --mail-type; add --mail-type=END,FAIL, or remove --mail-user"
             yield Finding(setting.span, message, fix=fix)

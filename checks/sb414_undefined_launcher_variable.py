@@ -5,6 +5,8 @@ stops with an error about another option, or starts fewer processes than request
 a command without arguments, an unset `$IMAGE` turns the next word into the image. This easily happens when a line is
 copied from another script, or a variable is renamed in one place only.
 
+An assignment that is commented out sets nothing either: `# DATA=/data/v2` above `srun ./train $DATA`.
+
 Names that are set, tested or given a default, that a comment or a directive mentions, that modules or a login provide,
 or that a sourced file may set are not reported. Of the others these are: names that a launcher needs, in scripts that
 set other variables of the same command; names nearly the same as one that is set and never read; arrays, which an
@@ -39,13 +41,14 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     unset_reads,
     unusual_names,
 )
-from sbatchlint.analysis.expansion.reads import assigned_names, enclosing_assignment, use_of
+from sbatchlint.analysis.expansion.reads import DEFAULTS, assigned_names, enclosing_assignment, use_of
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.edit_distance import edit_distance
+from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, Variables
 
@@ -63,6 +66,10 @@ _SETTING = Regex(r"\s(?:-e|--env)[ =](\w+)=[\"']?$")
 # What stands in a word before and after a variable.
 _WORD_BEFORE = Regex(r"([\w.${}-]*)\Z")
 _WORD_AFTER = Regex(r"[\w.-]+")
+# A line that is an assignment but for its `#`.
+_COMMENTED = Regex(
+    r"(?m)^[ \t]*#+[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"'<]+)[ \t]*(?:#.*)?$"
+)
 # The words of `timeout` before its duration.
 _BEFORE_DURATION = Regex(r"timeout[ \t]+(?:-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?")
 # Names of lists of options: a script that sets others of this kind sets them all itself.
@@ -78,6 +85,10 @@ def check(job: Job) -> Iterator[Finding]:
             seen.add(finding.span)
             yield finding
     by_name: dict[str, list[Finding]] = {}
+    if job.phase is Phase.BATCH:
+        for finding in _commented_out(job):
+            seen.add(finding.span)
+            yield finding
     for read in unset_reads(job):
         if (
             read.span in seen
@@ -93,6 +104,31 @@ def check(job: Job) -> Iterator[Finding]:
         worst = min(found, key=lambda each: ("error", "warning", "info").index(each.severity or "warning"))
         others = [(each.span, "empty, too") for each in found if each.span != worst.span]
         yield worst._replace(related=[*worst.related, *others[:3]])
+
+
+def _commented_out(job: Job) -> Iterator[Finding]:
+    """Findings on variables whose only assignment is commented out, among others that are not."""
+    if "#" not in job.text.string or not job.assignments:
+        return
+    found = {match[1]: match for match in _COMMENTED.finditer(job.text.string) if match[1] not in mentioned_names(job)}
+    first: dict[str, VariableRead] = {}
+    for read in job.trace.reads if found else ():
+        if read.name in found and read.variable is None and read.operator not in DEFAULTS and read.text is job.text:
+            first.setdefault(read.name, read)
+    for name, read in first.items():
+        match = found[name]
+        if find(name) is not None or read.context.handler or read.start < match.start():
+            continue
+        if use_of(job, read).kind == "print":
+            continue
+        line = job.line(job.span(match.start(1), match.end(1)).start)
+        yield Finding(
+            read.span,
+            f"{name} is empty here unless the submit environment has it, as its assignment on line {line} is commented "
+            f"out; assign it, or write `${{{name}:?}}`",
+            "warning",
+            related=[(job.span(match.start(1), match.end(1)), "commented out")],
+        )
 
 
 def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:

@@ -4,10 +4,13 @@
 "missing ]" and are false, `[$x = y ]` looks for a program named `[$x`, and the branch is never taken: the job goes on
 without it. `[ $x==y ]` is one word, which is true whatever `$x` is, and `[ $n > 4 ]` writes a file named 4.
 
+`[ -n $x ]` is true even where `$x` is empty: without quotes no word is left of it, and `[ -n ]` asks whether the word
+`-n` is empty. A warning.
+
 ## Fix
 
-Adds spaces around the bracket or the operator; `>` becomes `-gt` before a number. Unsafe: until now the branch was run
-never, or always.
+Adds spaces around the bracket or the operator; `>` becomes `-gt` before a number; the variable is quoted. Unsafe: until
+now the branch was run never, or always.
 
 ## References
 
@@ -17,7 +20,7 @@ bash(1), "CONDITIONAL EXPRESSIONS" and `test`; seen with bash 5.2: "[: missing `
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.syntax.tree import Literal, Parameter, Redirect, Simple, TestCommand, Word
+from sbatchlint.bash.syntax.tree import CommandSubstitution, Literal, Parameter, Redirect, Simple, TestCommand, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Text
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
@@ -28,6 +31,7 @@ CARD = Card(
 )
 
 _GLUED = Regex(r"\[{1,2}(?=[\"'$!-])")
+_LONGEST = 40
 _OPERATOR = Regex(r"==?|!=")
 _COMPARISONS = {">": "-gt", "<": "-lt"}
 
@@ -53,6 +57,7 @@ def _bracket(text: Text, command: Simple, words: list[Word]) -> Iterator[Finding
     if _plain(last) == "]":
         yield from _redirected(text, command, last)
         yield from _one_word(text, words[1:-1], "[")
+        yield from _always_true(text, words[1:-1])
         return
     place = text.span(last.start, last.end)
     glued = len(words) > 1 and text.string[last.end - 1] == "]" and "[" not in text.string[last.start : last.end]
@@ -86,6 +91,25 @@ def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
     yield Finding(
         place, f"bash runs `{written}` as a command, and does not find it; put a blank behind `{opening[0]}`", fix=fix
     )
+
+
+def _always_true(text: Text, words: list[Word]) -> Iterator[Finding]:
+    """`[ -n $x ]`: without the variable, the operator is the only word."""
+    if len(words) != 2 or _plain(words[0]) != "-n" or len(words[1].parts) != 1:
+        return
+    part = words[1].parts[0]
+    if not isinstance(part, (Parameter, CommandSubstitution)) or part.quoted:
+        return
+    if isinstance(part, Parameter) and (part.operator in (":-", "-", ":=", "=") or part.name in ("#", "?", "!", "$")):
+        return
+    place = text.span(words[1].start, words[1].end)
+    written = text.string[words[1].start : words[1].end]
+    if len(written) > _LONGEST or "\n" in written:
+        written = "…"
+    edits = [insert(place.start, '"'), insert(place.end, '"')]
+    fix = Fix("quote it", edits, safe=False) if text.is_plain else None
+    message = f"`[ -n {written} ]` is true even where this is empty, as nothing is left of it then; put it in quotes"
+    yield Finding(place, message, "warning", fix=fix)
 
 
 def _redirected(text: Text, command: Simple, last: Word) -> Iterator[Finding]:

@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.nobody_sets import is_common_name
 from sbatchlint.analysis.expansion.reads import DEFAULTS, enclosing_assignment, guarded_names, use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.bash.syntax.tree import If
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -39,6 +41,11 @@ def check(job: Job) -> Iterator[Finding]:
     for assignment in job.assignments:
         if _is_plain(assignment) and not is_common_name(assignment.name):
             later.setdefault(assignment.name, assignment)
+    branched: dict[str, list[VariableAssignment]] = {}
+    for assignment in job.assignments:
+        if assignment.name not in later and not is_common_name(assignment.name):
+            branched.setdefault(assignment.name, []).append(assignment)
+    later.update((name, found[0]) for name, found in branched.items() if _is_made_in_all_branches(job, found))
     first: dict[str, VariableRead] = {}
     for read in job.trace.reads if later else ():
         if read.name in later and read.variable is None and read.name not in first and _counts(read):
@@ -68,6 +75,21 @@ def _is_plain(assignment: VariableAssignment) -> bool:
     if context.phase is not Phase.BATCH or context.parent is not None or context.handler:
         return False
     return not context.conditional and not context.guards and not context.loops and context.shell.kind == "script"
+
+
+def _is_made_in_all_branches(job: Job, assignments: list[VariableAssignment]) -> bool:
+    """Whether these are the assignments of both branches of an `if` of the script itself."""
+    if len(assignments) != 2 or any(each.text is not job.text for each in assignments):
+        return False
+    places = [each.name_start for each in assignments]
+    for node in nodes_of(job.program, If):
+        arms = [body for _, body in node.branches] + [node.otherwise or ()]
+        if len(arms) == 2 and all(arms):
+            inside = [arm[0].start <= at < arm[-1].end for arm, at in zip(arms, places, strict=True)]
+            contexts = [each.context for each in assignments]
+            if all(inside):
+                return not any(each.loops or each.calls or each.parent or each.handler for each in contexts)
+    return False
 
 
 def _counts(read: VariableRead) -> bool:

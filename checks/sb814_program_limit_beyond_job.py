@@ -5,7 +5,8 @@ Programs that save their state and end before the job's limit have an option for
 minutes after the job's. Where that time is at least the job's limit, the clean end is never reached: everything since
 the last checkpoint is lost. It happens when `--time` is shortened and the number further down is forgotten.
 
-A time without a unit counts as seconds, the shortest it can be.
+A time without a unit counts as seconds, the shortest it can be. `timeout 600 ./solver` in a job of one minute is a
+limit of this kind, too: what the script does after it, such as copying what there is, is never reached.
 
 ## Fix
 
@@ -14,7 +15,7 @@ None: only you know how long the program needs to save its state.
 ## References
 
 Megatron-LM, megatron/training/arguments.py (`--exit-duration-in-mins`); lightning/pytorch/callbacks/timer.py;
-gmx-mdrun(1)
+gmx-mdrun(1); timeout(1)
 """
 
 import math
@@ -28,9 +29,9 @@ from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.argv import Argv, program_options
+from sbatchlint.job.argv import Argv, program_options, read, syntax
 from sbatchlint.job.launchers import python_of
-from sbatchlint.job.programs import commands_with_option
+from sbatchlint.job.programs import commands_named, commands_with_option
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.times import duration, limit_seconds
 from sbatchlint.source.numbers import parse_integer
@@ -55,6 +56,9 @@ _UNITS = {"s": 1, "sec": 1, "secs": 1, "seconds": 1, "m": 60, "min": 60, "mins":
           "h": 3600, "hr": 3600, "hrs": 3600, "hours": 3600, "d": 86400, "days": 86400}  # fmt: skip
 _NUMBER = Regex(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([a-z]*)")
 _CLOCK = Regex(r"(?:([0-9]{1,4})[:-])?([0-9]{1,4}):([0-9]{1,2}):([0-9]{1,2})")
+_TIMEOUT = syntax(values="k/kill-after kill-after s/signal signal", flags="f/foreground p/preserve-status v/verbose")
+_WHO = "the program is ended"
+_DURATION = Regex(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd]?)")
 # A program with one of these starts other jobs, which have their own limits.
 _OTHER_JOBS = frozenset(("--partition", "--account", "--queue", "--qos"))
 
@@ -71,11 +75,16 @@ def check(job: Job) -> Iterator[Finding]:
     if job.request.has_option("signal"):
         return  # a program that gets a signal needs no clock
     commands = commands_with_option(job, _may_limit)
-    settings = list(plain_limits(job, "time")) if commands else []
+    timeouts = [each for each in commands_named(job, "timeout") if each.phase is not Phase.SUBMIT]
+    settings = list(plain_limits(job, "time")) if commands or timeouts else []
     allowed = limit_seconds(settings[0][1]) if len(settings) == 1 else None
     if allowed is None or allowed <= 0:
         return
     beyond: dict[Span, list[OwnLimit | None]] = {}
+    for command in timeouts:
+        limit = _of_timeout(command)
+        if limit is not None:
+            beyond.setdefault(limit.span, []).append(limit if limit.seconds > allowed else None)
     for command in commands:
         if command.children or command.phase is Phase.SUBMIT or command.name in UTILITIES:
             continue
@@ -90,11 +99,23 @@ def check(job: Job) -> Iterator[Finding]:
         stop = duration(math.floor(limits[0].seconds))
         yield Finding(
             span,
-            f"the program stops by itself after {stop} (`{limits[0].written}`), but the job "
+            f"{_WHO if limits[0].written.startswith('timeout ') else 'the program stops by itself'} "
+            f"after {stop} (`{limits[0].written}`), but the job "
             f"is killed after {duration(allowed)} (line {job.line(setting.span.start)}): no clean end comes; "
             "write less than that",
             related=[(setting.span, "the job's limit")],
         )
+
+
+def _of_timeout(command: Invocation) -> OwnLimit | None:
+    """The limit that `timeout` sets; None where it is not known."""
+    reading = read(command.argv, 1, _TIMEOUT)
+    word = command.argv[reading.operand] if reading.certain and reading.operand is not None else ()
+    match = _DURATION.fullmatch(text_of(word) or "") if word else None
+    if match is None:
+        return None
+    seconds = float(match[1]) * _UNITS[match[2] or "s"]
+    return OwnLimit(seconds, f"timeout {match[0]}", span_of(word)) if seconds else None
 
 
 @lru_cache(maxsize=4096)  # the same words occur again and again
@@ -190,6 +211,15 @@ CASES = [
         srun python train.py «trainer.max_time=00:04:00:00»
         gmx mdrun -deffnm md «-maxh» 12
         """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=00:30:00
+        timeout -k 30 «40m» srun ./solver
+        cp -r out results/
+        """,
+        title="by timeout",
     ),
     Good(
         """\

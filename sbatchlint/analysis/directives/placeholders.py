@@ -74,6 +74,7 @@ _MOMENT = Regex(r"[Yy]{4}-[Mm]{2}-[Dd]{2}(?:T[Hh]{2}:[Mm]{2}(?::[Ss]{2})?)?")
 # RFC 2606, and what stands for a domain in manuals.
 _DOMAIN = Regex(
     r"(?:.*\.)?(?:example(?:\.(?:com|org|net|edu))?|test|invalid|localhost)"
+    r"|(?:your|my)?[-_]?(?:domain|institution|institute|university)(?:[-_]?name)?"
     r"|(?:.*\.)?(?:your|my)?(?:domain|institution|institute|university|organi[sz]ation|company|host)\.(?:com|org|net|edu|xx|tld)"
 )
 _PERSON = Regex(
@@ -233,6 +234,6 @@ def _mail(raw: str) -> Placeholder | None:
         plain = _plain(name)
         if at and (_DOMAIN.fullmatch(domain.lower()) or _PERSON.fullmatch(plain)):
             return Placeholder(part, start, end, "blank")
-        if _WORD.fullmatch(plain) or not at and _CAPITALS.fullmatch(part):
+        if _WORD.fullmatch(plain) or not part.strip("*") or not at and _CAPITALS.fullmatch(part):
             return Placeholder(part, start, end, "blank")
     return None

@@ -1,10 +1,12 @@
-"""A hostfile next to the script names nodes, but Slurm chooses others for each job.
+"""A launcher is told the names of fixed nodes, but Slurm chooses other nodes for each job.
 
-A launcher with a hostfile starts its processes on the nodes that it names: by ssh on nodes of another job, or it
-refuses (`A hostfile was provided that contains at least one node not present in the allocation`). A file that was
-written for one job, or for a cluster of fixed machines, is right only by chance.
+`mpiexec -hosts n1,n2`, `mpirun -H n1:8`, or a hostfile next to the script: a launcher starts its processes on the nodes
+that it is told. On nodes of another job it refuses (`A hostfile was provided that contains at least one node not
+present in the allocation`; srun, which Hydra uses: `Requested node not in allocation`), or starts them there by ssh.
+What was written for one job, or for a cluster of fixed machines, is right only by chance.
 
-Not reported where the script writes the file, where `--nodelist` names these nodes, and for the launcher's own host.
+An error where more nodes are named than the job has. Not reported where the script writes the file, where `--nodelist`
+names these nodes, and for the launcher's own host.
 
 ## Fix
 
@@ -12,7 +14,8 @@ None: the format differs between launchers. `scontrol show hostnames "$SLURM_JOB
 
 ## References
 
-`fetch_hostfile()` in deepspeed/launcher/runner.py (0.16); orte/util/hostfile/help-hostfile.txt of Open MPI 4.1
+`fetch_hostfile()` in deepspeed/launcher/runner.py (0.16); orte/util/hostfile/help-hostfile.txt of Open MPI 4.1;
+src/srun/libsrun/launch.c, Slurm 22.05
 """
 
 from collections.abc import Iterator
@@ -27,34 +30,52 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
-    "SB335", "hostfile-of-fixed-nodes", severity="warning", fix="never", since="0.1.0", stage="preview",
-    when=Launchers(), seen="deepspeed/launcher/runner.py of 0.16",
+    "SB335", "fixed-nodes", severity="error", fix="never", since="0.1.0", when=Launchers(),
+    seen="deepspeed/launcher/runner.py of 0.16",
 )  # fmt: skip
 
 _LINE = Regex(r"\s*([A-Za-z0-9][\w.-]*)(?::\d+)?(?:\s+(?:slots|max_slots)\s*=\s*\d+)*\s*(?:#.*)?")
+_HOST = Regex(r"([A-Za-z][\w.-]*\d|\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?")
 _OWN = frozenset({"localhost", "127.0.0.1"})
 _MOST_BYTES = 1 << 16
 
 
 def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     setting = launch.launcher.hostfile or launch.launcher.setting("hostfile", "machinefile")
-    if setting is None or not setting.value:
-        return
-    path = job.beside.path(launch.invocation, setting.value)
-    data = None if path is None else lookups.read(path, _MOST_BYTES)
-    names = _names(data) if data else []
+    names, where = _of_file(job, launch, setting), "beside the script always names"
+    if not names:
+        setting = launch.launcher.setting("hosts", "host")
+        names, where = _of_option(setting), "always names"
     nodelist = job.request.value("nodelist")
     unknown = job.request.has_option("nodelist") and nodelist is None
-    if not names or unknown or set(names) & {*_OWN, *(hosts(nodelist) or ())}:
-        return
-    if _may_be_written(job, launch.invocation, setting):
+    if setting is None or not names or unknown or set(names) & {*_OWN, *(hosts(nodelist) or ())}:
         return
     shown = ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
+    nodes = job.request.exact_nodes()
+    most = f"the job has {nodes} node{'s' if nodes != 1 else ''}, and " if nodes is not None else ""
     yield Finding(
         setting.span,
-        f"`{setting.text}` beside the script always names {shown}, but Slurm chooses the nodes of each job; write "
-        'it from `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
+        f"`{setting.text}` {where} {shown}, but {most}Slurm chooses the nodes of each job; take them "
+        'from `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
+        "error" if nodes is not None and len(set(names)) > nodes else "warning",
     )
+
+
+def _of_file(job: Job, launch: Launch, setting: Setting | None) -> list[str]:
+    """The nodes that a launcher's hostfile names; empty where that is not known, or the script may write it."""
+    if setting is None or not setting.value:
+        return []
+    path = job.beside.path(launch.invocation, setting.value)
+    data = None if path is None else lookups.read(path, _MOST_BYTES)
+    return _names(data) if data and not _may_be_written(job, launch.invocation, setting) else []
+
+
+def _of_option(setting: Setting | None) -> list[str]:
+    """The nodes that an option lists; empty where some of them are not known."""
+    if setting is None or setting.text is None or setting.from_environment:
+        return []
+    found = [_HOST.fullmatch(each) for each in setting.text.split(",")]
+    return [each[1] for each in found if each is not None] if all(found) else []
 
 
 def _may_be_written(job: Job, launcher: Invocation, setting: Setting) -> bool:
@@ -66,7 +87,6 @@ def _may_be_written(job: Job, launcher: Invocation, setting: Setting) -> bool:
         if command not in ancestors and any(shown_text(field).endswith(name) for field in fields):
             return True
     return False
-
 
 
 def _names(data: bytes) -> list[str]:
@@ -83,6 +103,7 @@ CASES = [
         #SBATCH --nodes=2 --gpus-per-node=8
         deepspeed «--hostfile=hostfile» train.py
         """,
+        severity="warning",
         files={"hostfile": "worker-1 slots=8\nworker-2 slots=8\n"},
     ),
     Bad(
@@ -91,7 +112,16 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=4
         mpirun «--hostfile» conf/nodes -np 8 ./solver
         """,
+        severity="warning",
         files={"conf/nodes": "# the two of us\nnode07\nnode08\n"},
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=16
+        mpiexec -n 16 -ppn 8 «-hosts» node07,node08 ./solver
+        """,
+        title="more nodes than the job has",
     ),
     Good(
         """\

@@ -1,0 +1,159 @@
+"""A relative path begins with the folder that the script has entered, and so leads below it.
+
+`cd data/raw; align data/raw/a.fasta` looks for `data/raw/data/raw/a.fasta`: the program does not find its input, or
+bash cannot write the file, and the work is not done. The path was right in the folder where the job was submitted.
+
+Reported where the same folder below itself is unlikely: for two names in a row (`data/raw`), where both come from the
+same variable (`cd $OUT; ./solver > $OUT/log`), and where the script itself has just made the folder. A folder with one
+name is often in a folder of the same name (`cd repo; python repo/main.py`).
+
+## Fix
+
+None: write the path without the folder, or `cd` to an absolute one and name that.
+
+## References
+
+chdir(2), path_resolution(7)
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.programs import commands_named
+from sbatchlint.job.steps import enclosing_step
+from sbatchlint.programs import has_trait
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB435", "path-of-left-folder", severity="error", fix="never", since="0.1.0", when=Commands("cd"), batch=True,
+    seen="a review of public scripts",
+)  # fmt: skip
+
+# Commands whose words are not files, or that make what they name.
+_OTHER = frozenset({"cd", "pushd", "popd", "mkdir", "[", "[[", "test", "rm", "export", "module", "ls", "find", "git"})
+
+_VARIABLE = Regex(r"\$\{?(\w+)\}?[\"']?$")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    changing = commands_named(job, "cd", "pushd", "popd")
+    for cd in changing:
+        folder = _folder(cd)
+        if folder is None:
+            continue
+        shell = cd.context.shell
+        end = min((each.index for each in changing if each.index > cd.index), default=len(job.invocations))
+        made = [(each, word) for each in commands_named(job, "mkdir") for word in each.words[1:]]
+        if any(word == folder or word.startswith(f"{folder}/") for each, word in made if each.index > cd.index):
+            continue
+        for command in job.invocations[cd.index + 1 : end]:
+            if command.span.start < cd.span.start or _is_elsewhere(command):
+                continue
+            if shell not in command.context.shell.enclosing_shells():
+                continue
+            field = _field_in(job, cd, command, folder)
+            if field is not None:
+                line = job.line(cd.span.start)
+                place = span_of(field)
+                yield Finding(
+                    place if command.span.contains(place) else command.span,
+                    f"after `cd` on line {line} this leads to `{folder}/{folder}/…`; write it without `{folder}/`",
+                    related=[(cd.span, "enters the folder")],
+                )
+                break
+
+
+def _folder(cd: Invocation) -> str | None:
+    """The relative folder that a `cd` certainly enters, without a slash at its end; None for others."""
+    context = cd.context
+    if cd.name != "cd" or len(cd.argv) != 2 or cd.alternatives > 1 or context.phase is not Phase.BATCH:
+        return None
+    if context.conditional or context.loops or context.calls or context.captured or context.handler:
+        return None
+    text = (text_of(cd.argv[1]) or "").removeprefix("./").rstrip("/")
+    parts = text.split("/")
+    if not text or text[0] in "/~-$." or ".." in parts or "." in parts:
+        return None
+    return text
+
+
+def _is_elsewhere(command: Invocation) -> bool:
+    """Whether a command runs, or may run, in another folder, or its words are not files."""
+    if command.name in _OTHER or command.children:
+        return True
+    if has_trait(command.name, "text", "prints", "slurm", "loads", "conda"):
+        return True
+    container = container_of(command)
+    if container is not None and container.kind not in ("apptainer", "singularity"):
+        return True
+    step = enclosing_step(command.context)
+    return step is not None and step.option("chdir") is not None or command.phase is Phase.SUBMIT
+
+
+def _field_in(job: Job, cd: Invocation, command: Invocation, folder: str) -> Pieces | None:
+    """The word of a command, or the target of a redirect, that begins with a folder; None without one."""
+    targets = [each.target for each in command.redirects if each.target is not None]
+    for field in (*command.argv[1:], *targets):
+        shown = shown_text(field)
+        path = shown.removeprefix("./")
+        if not path.startswith(f"{folder}/") or path == f"{folder}/" or path.startswith(f"{folder}/{folder}/"):
+            continue
+        if "/" in folder or _same_variable(job, cd, command) or _made(job, cd, folder):
+            return field
+    return None
+
+
+def _same_variable(job: Job, cd: Invocation, command: Invocation) -> bool:
+    """Whether the line of a command has a path that begins with the variable that a `cd` enters."""
+    variable = _VARIABLE.search(job.source.slice(cd.span))
+    if variable is None:
+        return False
+    line = job.source.text[command.span.start : job.source.text.find("\n", command.span.end)]
+    return f"${variable[1]}/" in line or f"${{{variable[1]}}}/" in line
+
+
+def _made(job: Job, cd: Invocation, folder: str) -> bool:
+    """Whether the script makes a folder before it enters it."""
+    makes = [each for each in commands_named(job, "mkdir") if each.index < cd.index and not each.context.conditional]
+    return any(word.rstrip("/") == folder for each in makes for word in each.words[1:])
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        cd data/raw
+        ./align "«data/raw/a.fasta»"
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        OUT=results
+        cd $OUT
+        «./solver» > $OUT/solver.log
+        """,
+        title="the same variable",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        mkdir -p run7
+        cd run7
+        srun ./solver --out «run7/out.dat»
+        """,
+        title="a folder that was just made",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\ncd repo\npython repo/main.py\n", title="a package in its repository"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\ncd data/raw\n./align a.fasta\ncd ../..\n./report data/raw/a.txt\n"),
+    Good(
+        "#!/bin/bash\n#SBATCH --nodes=1\nOUT=/scratch/out\ncd $OUT\n./solver > $OUT/solver.log\n", title="absolute"
+    ),
+]
