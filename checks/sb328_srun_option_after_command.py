@@ -180,7 +180,8 @@ def _finding(step: Step, words: list[int], options: list[str], effect: str) -> F
     listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     assert step.command is not None
     command = shown_text(argv[step.command]).rpartition("/")[2]
-    message = f"srun does not read {listed} behind its command: {effect.format(it=it)}; write {it} before `{command}`"
+    effect = effect.replace("{it}", it)
+    message = f"srun does not read {listed} behind its command: {effect}; write {it} before `{command}`"
     return Finding(Span(spans[0].start, max(spans[0].end, spans[-1].end)), message)
 
 

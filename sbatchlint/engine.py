@@ -158,7 +158,7 @@ class _Run:
 
     def cost(self, diagnostics: list[Diagnostic]) -> int:
         """About how many statements would cost as much as the run."""
-        evaluated = sum(each.limits.work for each in self.jobs) + self.job.proved // _PROVED_FOR_A_STATEMENT
+        evaluated = self.job.limits.work + self.job.submitted_work + self.job.proved // _PROVED_FOR_A_STATEMENT
         return evaluated + len(diagnostics) + len(self.source.text) // _READ_FOR_A_STATEMENT
 
 

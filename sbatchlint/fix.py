@@ -66,6 +66,7 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
     applied: list[Diagnostic] = []
     refused: list[Refused] = []
     banned: set[tuple[str, int]] = set()
+    aside: set[tuple[str, int]] = set()  # to be tried when all others are dealt with
     asked_bash = False
     before = {source.text}
     most = spent = 0
@@ -73,7 +74,10 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
         spent += state.inspection.cost
         if number and spent > MOST_COST or state.inspection.is_cut and spent > 2 * MOST_COST:
             break
-        batch = _choose(state.inspection.diagnostics, accepted, banned)
+        batch = _choose(state.inspection.diagnostics, accepted, banned | aside)
+        if not batch and aside:
+            aside.clear()
+            batch = _choose(state.inspection.diagnostics, accepted, banned)
         if most:
             batch = batch[:most]
         if not batch:
@@ -81,9 +85,12 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
         if not asked_bash:
             state = state._replace(parses=bash_parses(source))
             asked_bash = True
-        after, reason = _try(state, batch, settings)
+        after, reason, blamed = _try(state, batch, settings)
         if not reason and after.source.text in before:
             reason = "it would undo what another fix did"
+        if reason and 0 < len(blamed) < len(batch):
+            aside.update([(each.name, each.span.start) for each in blamed])
+            continue
         if reason and len(batch) > 1:
             most = len(batch) // 2  # one of them is to blame: halve the batch until it is found
             continue
@@ -93,7 +100,7 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
             banned.add((batch[0].name, batch[0].span.start))
             continue
         offsets = OffsetMap(_edits(batch, state.source))
-        banned = {(name, offsets.offset(at)) for name, at in banned}
+        banned, aside = ({(name, offsets.offset(at)) for name, at in places} for places in (banned, aside))
         applied.extend(batch)
         before.add(after.source.text)
         state = after
@@ -156,32 +163,49 @@ class OffsetMap:
         return at + self._moved[number]
 
 
-def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_State, str]:
-    """The file after a round, and why the round must be reverted; "" if it need not."""
+def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_State, str, list[Diagnostic]]:
+    """The file after a round; why it must be reverted, "" if it need not; and whose fixes seem to blame, if known."""
     edits = _edits(batch, state.source)
     try:
         text = apply(state.source.text, edits)
     except ValueError:
-        return state, "its edits overlap"
+        return state, "its edits overlap", []
     text = _with_same_end(state.source, text)
     if text == state.source.text:
-        return state, "it changes nothing"
+        return state, "it changes nothing", []
     source = state.source.with_text(text)
     inspection = inspect(source, settings)
     after = _State(source, inspection, state.parses)
     if inspection.faults and not state.inspection.faults:
-        return state, "sbatchlint could not read the result"
-    reason = _unwanted(state.inspection.diagnostics, inspection.diagnostics, batch, OffsetMap(edits))
+        return state, "sbatchlint could not read the result", []
+    reason, blamed = _unwanted(state.inspection.diagnostics, inspection.diagnostics, batch, OffsetMap(edits))
     if reason:
-        return state, reason
+        return state, reason, blamed
     if _has_new_error(state.inspection.diagnostics, inspection.diagnostics):
         before, now = _refusals(state.source, settings), _refusals(source, settings)
         message = next((message for version, message in now.items() if version not in before), None)
         if message is not None:
-            return state, f"sbatch would refuse the result: {message}"
+            blamed = [
+                each for each in batch if any(_is_of_directive(edit, state.source) for edit in _edits([each], source))
+            ]
+            return state, f"sbatch would refuse the result: {message}", blamed
     if inspection.syntax_errors > state.inspection.syntax_errors or state.parses and not bash_parses(source):
-        return state, "the result would not be valid bash"
-    return after, ""
+        return state, "the result would not be valid bash", _breaking(state, batch)
+    return after, "", []
+
+
+def _is_of_directive(edit: Edit, source: Source) -> bool:
+    """Whether an edit changes a comment, or adds one."""
+    return source.slice(source.line_of(edit.span.start)).lstrip().startswith("#") or "#SBATCH" in edit.content
+
+
+def _breaking(state: _State, batch: list[Diagnostic]) -> list[Diagnostic]:
+    """One of these findings whose fix alone makes the file invalid for bash, if there is one."""
+    while len(batch) > 1 and state.parses:
+        half = batch[: len(batch) // 2]
+        text = apply(state.source.text, _edits(half, state.source))
+        batch = batch[len(half) :] if bash_parses(state.source.with_text(text)) else half
+    return batch
 
 
 def _with_same_end(before: Source, text: str) -> str:
@@ -191,26 +215,31 @@ def _with_same_end(before: Source, text: str) -> str:
     return text
 
 
-def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Diagnostic], offsets: OffsetMap) -> str:
-    """Why a round must be reverted: a finding remains; "" if none does."""
+def _unwanted(
+    before: list[Diagnostic], after: list[Diagnostic], batch: list[Diagnostic], offsets: OffsetMap
+) -> tuple[str, list[Diagnostic]]:
+    """Why a round must be reverted: findings remain; "" if none does. And those that remain at their places."""
+    taken = {id(each) for each in batch}
+    kept_places = _Places(each for each in before if id(each) not in taken)
+    places = _Places(after)
+    blamed = []
+    for diagnostic in batch:
+        start, end = offsets.offset(diagnostic.span.start), offsets.offset(diagnostic.span.end, after=False)
+        if places.touching(diagnostic.name, start, end) > kept_places.touching(diagnostic.name, *diagnostic.span):
+            blamed.append(diagnostic)
+    if blamed:
+        return "its finding would remain", blamed
     old = Counter(each.name for each in before)
     gone = Counter(each.name for each in batch)
     new = Counter(each.name for each in after)
-    taken = {id(each) for each in batch}
     for name, count in gone.items():
         if new[name] > old[name] - count:
             known = {offsets.offset(each.span.start) for each in before if each.name == name and id(each) not in taken}
             words = {each.source.slice(each.span) for each in batch if each.name == name}
             others = (each for each in after if each.name == name and each.span.start not in known)
             if any(each.source.slice(each.span) in words for each in others):
-                return "its finding would remain"  # elsewhere; of other words it is the next of several
-    kept_places = _Places(each for each in before if id(each) not in taken)
-    places = _Places(after)
-    for diagnostic in batch:
-        start, end = offsets.offset(diagnostic.span.start), offsets.offset(diagnostic.span.end, after=False)
-        if places.touching(diagnostic.name, start, end) > kept_places.touching(diagnostic.name, *diagnostic.span):
-            return "its finding would remain"
-    return ""
+                return "its finding would remain", []  # elsewhere; of other words it is the next of several
+    return "", []
 
 
 def _has_new_error(before: list[Diagnostic], after: list[Diagnostic]) -> bool:

@@ -9,12 +9,16 @@ import ast
 import json
 import random
 import re
+import zlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cache
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sbatchlint.analysis.planning.plan import plan_of
+from sbatchlint.cli import main
 from sbatchlint.cli.process import Mode, process
 from sbatchlint.configuration import parse
 from sbatchlint.convert.conversion import convert
@@ -139,6 +143,72 @@ def check_listing(data: bytes) -> None:
         return
 
 
+def check_verbs(data: bytes) -> None:
+    """Runs verbs in a folder of which one file is damaged: its name stands before the first NUL."""
+    name, _, content = data.partition(b"\0")
+    files = folder_files()
+    changed = name.decode("ascii", "replace")
+    if changed not in files:
+        changed, content = NAME, data
+    with TemporaryDirectory() as folder, chdir(folder):
+        Path(".git").mkdir()
+        for each, usual in files.items():
+            Path(each).write_bytes(content if each == changed else usual)
+        for line in draw_lines(data):
+            stream = TextIOWrapper(BytesIO(), "utf-8")
+            try:
+                with redirect_stdout(stream), redirect_stderr(stream):
+                    code = main(line.split())
+            except SystemExit as leaving:
+                code = int(leaving.code or 0)
+            stream.seek(0)
+            shown = stream.read()
+            assert code in (0, 1, 2, 4) and "fault: " not in shown, f"{line}: exit code {code}: {shown[-2000:]}"
+
+
+@cache
+def folder_files() -> dict[str, bytes]:
+    """The files of a folder, each of which is read by some verb."""
+    return {
+        NAME: SHORT.encode(),
+        "env.sh": b"export NCCL_DEBUG=INFO MASTER_PORT=29500\ncd $SLURM_SUBMIT_DIR\n",
+        "page.md": f"# Jobs\n\n```bash\n{SHORT}```\n".encode(),
+        "job.log": LOG.encode(),
+        ".gitignore": b"*.tmp\n/build/**/x?[a-c]\n!keep.sh\n",
+        "sbatchlint.toml": CONFIGURATION.encode(),
+        "baseline.json": b'{"version": 1, "files": {"job.sbatch": {"SB101": ["a1", "b2"], "SB206": ["c3"]}}}',
+        "sacct.txt": b"JobID|State|ExitCode|Reason\n7|TIMEOUT|0:0|TimeLimit\n7.batch|CANCELLED|0:15|\n",
+    }
+
+
+LINES = (
+    f"--select ALL --min-severity info {NAME} --config sbatchlint.toml",
+    ". --no-cache --jobs 1",
+    ". --no-cache --diff --unsafe-fixes --jobs 1",
+    ". --no-cache --fix --unsafe-fixes --show-fixes --jobs 1",
+    ". --no-cache --statistics --min-severity info --jobs 1",
+    ". --no-cache --baseline baseline.json --jobs 1",
+    ". --no-cache --baseline baseline.json --update-baseline --jobs 1",
+    ". --no-cache --write-baseline new.json --jobs 1",
+    ". --no-cache --add-ignore=later --jobs 1",
+    "--show-files .",
+    f"plan --output-format html {NAME}",
+    f"plan --as-job 4 {NAME}",
+    f"convert --nodes 4 --diff {NAME}",
+    f"convert --nodes 2 --container apptainer --output-format json {NAME}",
+    f"diagnose --script {NAME} job.log",
+    f"diagnose --sacct sacct.txt --script {NAME} --output-format json job.log",
+    "diagnose job.log --output-format github",
+    f"config {NAME}",
+    f"explain {NAME}",
+)
+
+
+def draw_lines(data: bytes) -> list[str]:
+    """Some of the command lines, always the same for the same data."""
+    return random.Random(zlib.crc32(data)).sample(LINES, 4)
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "script": check_script,
     "document": check_document,
@@ -147,6 +217,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "log": check_log,
     "configuration": check_configuration,
     "listing": check_listing,
+    "verbs": check_verbs,
 }
 
 SHORT = """#!/bin/bash
@@ -277,6 +348,8 @@ def seeds_of(target: str, folders: Iterable[Path] = ()) -> list[bytes]:
         return [CONFIGURATION.encode(), b'select = ["SB101"]\n', b"slurm-version = '24.05'\n"]
     if target == "listing":
         return [LISTING.encode()]
+    if target == "verbs":
+        return [name.encode() + b"\0" + content for name, content in folder_files().items()]
     if target == "document":
         return [path.read_bytes() for path in sorted((ROOT / "docs" / "checks").iterdir())]
     if target == "log":

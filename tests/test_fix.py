@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conftest import HEAD, Command, examples
+from counting import executed_lines
 from sbatchlint.check import Fix, Span, insert, remove, replace
 from sbatchlint.engine import belies_comment, drops_comment, lint_source
 from sbatchlint.fix import OffsetMap, fix_source, unified_diff
@@ -47,6 +48,18 @@ def test_a_fix_that_breaks_the_syntax_is_taken_back(toys: Registry) -> None:
     text, _, refused = fixed(f"{HEAD}echo BREAK\n")
     assert text == f"{HEAD}echo BREAK\n"
     assert refused == ["the result would not be valid bash"]
+
+
+@pytest.mark.parametrize("word", ["STAY", "BREAK"])
+def test_one_fix_that_is_taken_back_costs_no_more_among_many(word: str, toys: Registry) -> None:
+    """Which of them it is, is known without trying half of them, and half of these."""
+
+    def work(size: int) -> None:
+        text, applied, refused = fixed(HEAD + "echo WRONG\n" * size + f"echo {word}\n")
+        assert (len(applied), len(refused)) == (size, 1) and text.endswith(f"echo {word}\n")
+
+    work(3)
+    assert executed_lines(lambda: work(300)) < 13 * executed_lines(lambda: work(30))
 
 
 def test_a_fix_is_no_worse_where_bash_could_not_parse_before(toys: Registry) -> None:

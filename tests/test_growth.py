@@ -9,6 +9,7 @@ import pytest
 from counting import executed_lines
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.engine import inspect
+from sbatchlint.fix import fix_source, redacted_diff
 from sbatchlint.job import Job, Site
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
@@ -42,6 +43,10 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "case: files": case("a@) echo $A > f@ ;;\n"),
     "case: exits": case("a@) A@=2; exit @ ;;\n"),
     "case: next patterns": case("a@) A@=x; B=$B@ ;;&\n"),
+    "case: arms that run on": case("a@) A@=x ;&\n"),
+    "case: files of arms that run on": case("a@) echo $A > f@ ;&\n"),
+    "case: functions of arms that run on": case("a@) f@() { srun a; } ;&\n"),
+    "case: arms of all kinds": case("a@) A@=x ;&\nb@) B=$A@ ;;&\nc@) srun a$B ;;\n"),
     "case: a first arm of many variables": lambda size: case("a@) A=x ;;\n")(size).replace(
         "in\n", f"in\nq) {repeated('Q@=1; ')(size)};;\n"
     ),
@@ -90,6 +95,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 REPAIRED = (
     "case: variables",
     "case: a first arm of many variables",
+    "case: arms that run on",
     "and",
     "launchers in the background",
     "containers",
@@ -111,6 +117,44 @@ def lint(text: str) -> None:
 )
 def test_a_script_that_grows(shape: str) -> None:
     assert ratio(lambda size: lint(SHAPES[shape](size))) < MOST
+
+
+# What grows with each line, so that all of it grows with the square: up to a bound.
+GROWING: dict[str, Callable[[int], str]] = {
+    "words": repeated('A="$A x@"; srun a $A\n'),
+    "unknown words": repeated('A="$A -x@ $B"; srun a $A\n'),
+    "a program": repeated('A="$A; echo x@"; srun bash -c "$A"\n'),
+    "a script that is submitted": repeated("cat >> f.sh <<E\n#SBATCH --comment=@\nE\nsbatch f.sh\n"),
+    "a command that is submitted": repeated('A="$A srun x@;"; sbatch --wrap="$A"\n'),
+    "commands that are evaluated": repeated('A="$A B@=1;"; eval "$A"\n'),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", GROWING)
+def test_what_grows_by_itself_is_bounded(shape: str) -> None:
+    lint(GROWING[shape](5))
+    small, large = (executed_lines(lambda size=size: lint(GROWING[shape](size))) for size in (200, 800))
+    assert large < 4 * 13 / 10 * max(small, 4_000_000)
+
+
+def fixes(text: str) -> None:
+    source = Source(text, "a.sbatch")
+    redacted_diff(source, fix_source(source, Settings.of_table({}), True).source, "a.sbatch")
+
+
+FIXED: dict[str, Callable[[int], str]] = {
+    "all": lambda size: HEAD + "cd $PBS_O_WORKDIR\nsrun a\n" * size,
+    "one that sbatch refuses": lambda size: (
+        "#!/bin/bash\n#SBATCH --mem=4G\n#SBTACH --mem-per-cpu=2G\n" + "cd $PBS_O_WORKDIR\nsrun a\n" * size
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", FIXED)
+def test_fixes_of_a_script_that_grows(shape: str) -> None:
+    assert ratio(lambda size: fixes(FIXED[shape](size))) < MOST
 
 
 @pytest.mark.slow

@@ -174,6 +174,15 @@ def test_what_a_statement_starts_is_work_too() -> None:
         assert job.limits.exhausted
 
 
+def test_all_jobs_that_a_script_submits_share_a_bound() -> None:
+    """Each of them would be followed for 20,000 statements by itself."""
+    bomb = "f() { g; g; g; g; g; }; g() { h; h; h; h; h; }; h() { i; i; i; i; i; }; i() { j; j; j; j; j; }; "
+    bomb += "j() { k; k; k; k; k; }; k() { date; date; date; date; date; }; f"
+    job = Job.from_source(Source(f"{HEAD}A='{bomb}'\n" + 'sbatch --wrap="$A"\n' * 20, "a.sbatch"), Site())
+    assert len(job.submits) < 4 and job.limits.exhausted
+    assert sum(len(each.trace.invocations) for each in job.with_submitted()) < 2 * MOST_WORK
+
+
 @pytest.mark.parametrize(
     "line", ["--gpus-per-task=4G", "--gpus-per-node=4G --gpu-bind=map:0", "-n 2000000000 --gpus=8 -N1"]
 )

@@ -16,6 +16,9 @@ from sbatchlint.source.text import Span
 MOST_WORK = 20_000
 WORK_OF = {"start": 3, "program": 3, "submission": 20}
 PIECES_OF_A_STATEMENT = 400
+# Words of one command that cost as much as a statement, and characters of a script that is submitted.
+WORDS_OF_A_STATEMENT = 20
+CHARACTERS_OF_A_STATEMENT = 40
 # Pieces of the value of a variable: the longest of some 2,000 real scripts has 343.
 MOST_PIECES = 400
 # Pieces of one word of a command, of a heredoc, of what a substitution prints.
@@ -33,6 +36,11 @@ MOST_FIELDS = 20_000
 def fits(field: Pieces, most: int) -> bool:
     """Whether a field has at most `most` pieces, and at most `MOST_CHARACTERS`."""
     return len(field) < 2 or len(field) <= most and sum([len(each.text or "") for each in field]) <= MOST_CHARACTERS
+
+
+def cost_of_submission(string: str) -> int:
+    """What it costs to submit a script, besides the evaluation of its commands."""
+    return WORK_OF["submission"] + len(string) // CHARACTERS_OF_A_STATEMENT
 
 
 class WorkBudgetExceeded(Exception):

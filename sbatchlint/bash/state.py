@@ -6,7 +6,7 @@ with values of another. An `if` whose condition reads and evaluates the same as 
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from sbatchlint.bash.variables import (
     Guard,
     Guards,
     LayeredDict,
+    Named,
     Variable,
     Variables,
     either_guards,
@@ -108,6 +109,12 @@ class State:
         new.escaped = self.escaped
         return new
 
+    def take_unchanged(self, other: "State", own_before: "State", other_before: "State") -> None:
+        """Takes from another state what has changed in neither of them since they were the other two."""
+        self.variables = _unchanged(self.variables, other.variables, own_before.variables, other_before.variables)
+        self.functions = _unchanged(self.functions, other.functions, own_before.functions, other_before.functions)
+        self.files = _unchanged(self.files, other.files, own_before.files, other_before.files)
+
     def join_shell(self, branches: Sequence["State"]) -> None:
         """Joins branches into this state, which is a copy of the first, all but their variables and files."""
         for name, usual, others in versions([state.functions for state in branches]):
@@ -154,6 +161,15 @@ class State:
 
     def option(self, name: str) -> bool | None:
         return self.options.get(name, False)
+
+
+def _unchanged(
+    own: LayeredDict[Named], other: LayeredDict[Named], own_before: LayeredDict[Named], before: LayeredDict[Named]
+) -> LayeredDict[Named]:
+    taken = other.copy()
+    for name in dict.fromkeys((*own_before.changes(own), *before.changes(other))):
+        taken.restore(name, own.get(name))
+    return taken
 
 
 def _merged(alternatives: list[Alternative]) -> list[Alternative]:
@@ -206,6 +222,18 @@ class _Arms:
             return [(first, self.guards[first])]
         return [(first, frozenset([each for each in self.guards[first] if self._count_but(each, others) == size]))]
 
+    def of_versions(self, others: Mapping[int, Variable | None]) -> list[tuple[int, Variable | None, Guards]]:
+        """The branches that hold something else, with their guards: those that hold the same as one, as above."""
+        if self._iterations or len(others) < 2:
+            return [(number, version, self.guards[number]) for number, version in others.items()]
+        numbers: dict[int, list[int]] = {}
+        for number, version in others.items():
+            numbers.setdefault(id(version), []).append(number)
+        return [
+            (first, others[first], self.guards[first].intersection(*[self.guards[number] for number in more]))
+            for first, *more in numbers.values()
+        ]
+
     def _count_but(self, guard: Guard, others: Collection[int]) -> int:
         """How many branches have a guard, but for some."""
         if guard not in self._counts:
@@ -229,7 +257,7 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
     result = first.copy()
     for name, usual, others in versions([state.variables for state in states]):
         shared = [(number, usual, guards) for number, guards in arms.all_but(others)]
-        changed = [(number, version, arms.guards[number]) for number, version in others.items()]
+        changed = arms.of_versions(others)
         joined, is_doubtful = _join_variable(name, sorted([*shared, *changed], key=itemgetter(0)), phase)
         result.variables[name] = joined
         result.doubtful = result.doubtful or is_doubtful

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.interpreter.programs import shell_flags
+from sbatchlint.bash.limits import MOST_WORK
 from sbatchlint.bash.state import ZSH, State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Program
@@ -92,10 +93,16 @@ class Job:
             self.is_shell, self.program = False, Program((), ())
         self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source))
         interpreter = ScriptInterpreter(hooks)
+        # What all jobs that are submitted inside the script have cost together, at any depth.
+        self.submitted_work: int = 0 if outer is None else outer.submitted_work
+        if outer is not None:
+            interpreter.limits.work = outer.submitted_work
         self.trace: Trace = interpreter.trace
         self.parsed, self.programs = interpreter.parsed, interpreter.programs  # so that nothing is parsed twice
         self.evaluate(interpreter)
         self.limits = interpreter.limits
+        if outer is not None:
+            self.submitted_work = self.limits.work
         if hooks.files.left_out is not None:
             self.limits.note("files", hooks.files.left_out)
         if self.directives.cut is not None:
@@ -149,7 +156,11 @@ class Job:
             string = submission.text.string
             is_script = submission.wrapped or submission.command is not None and string.startswith("#!")
             if is_script or "#SBATCH" in string:
+                if self.submitted_work > MOST_WORK:
+                    self.limits.note("work", submission.span)
+                    break
                 jobs.append(Job(self.source, submission.text, self.site, submission=submission, outer=self))
+                self.submitted_work = jobs[-1].submitted_work
         return jobs
 
     # --- what ran ----------------------------------------------------------------------------

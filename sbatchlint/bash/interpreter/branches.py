@@ -27,6 +27,8 @@ MOST_COMPARED = 400  # characters
 NAMES = Regex(r"[A-Za-z_]\w*|\$\{?[#!]?[0-9@*#?]")
 # Commands that change what they test, so that a second run is another condition.
 CHANGING = frozenset({"read", "getopts", "shift", "eval", "source", ".", "mapfile", "set", "unset"})
+# After so many bodies of `case` that run on into the next one (`;&`), what a body does not change stays as it is.
+MOST_EXACT_FALLS = 16
 CHANGING_NAMES = frozenset({"RANDOM", "SECONDS", "LINENO", "EPOCHSECONDS", "SRANDOM", "BASHPID"})
 
 
@@ -162,6 +164,32 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
     return join(ends, scope.context.phase)
 
 
+class _Falls:
+    """The bodies of a `case` that run on into the next one: `falling` is the state at the end of the last of them."""
+
+    def __init__(self) -> None:
+        self.falling: State | None = None
+        self._count = 0
+        # where a body was last entered by its pattern, too: with what, and the state at its start
+        self._entry: tuple[State, State] | None = None
+
+    def start(self, interpreter: Interpreter, taken: State | None, phase: Phase) -> State | None:
+        """The state at the start of a body. `taken`: that of those who enter it by its pattern."""
+        falling, self.falling = self.falling, None
+        if falling is None:
+            self._count = 0
+            self._entry = None
+        self._count += 1
+        entering = taken
+        if taken is not None and falling is not None and self._entry is not None and self._count > MOST_EXACT_FALLS:
+            entering = taken.copy()
+            entering.take_unchanged(falling, *self._entry)
+        start = interpreter.merge([entering, falling], phase)
+        if taken is not None and start is not None:
+            self._entry = taken.copy(), start.copy()
+        return start
+
+
 def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None:
     answers = interpreter.environment.answers_of_jobs
     subjects = interpreter.expander.value(node.word, scope)
@@ -177,7 +205,7 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
     ends: list[tuple[State | None, Guards]] = []
     # the state where no pattern has matched so far, and where a body falls through to the next
     waiting: State | None = scope.state
-    falling: State | None = None
+    falls = _Falls()
     alone = True
     for number, (patterns, body, terminator) in enumerate(node.items):
         truth: bool | None = False
@@ -188,7 +216,7 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
                 matching = text_matches(text, subject, extended) if subject is not None else text == "*" or None
                 truth = either(truth, matching)
             truth = interpreter.decided((id(node), number), truth, scope)
-        if truth is False and falling is None:
+        if truth is False and falls.falling is None:
             continue
         labels = tuple(scope.written(pattern) for pattern in patterns)
         own: Guards = frozenset(((key, hash(labels)),))
@@ -209,8 +237,7 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
             waiting = interpreter.arm((id(node), number), False, waiting, scope)
         if taken is not None and not body:
             taken.status = 0
-        start = interpreter.merge([taken, falling], scope.context.phase)
-        falling = None
+        start = falls.start(interpreter, taken, scope.context.phase)
         if truth is True:
             waiting = None
         if start is None and waiting is None:
@@ -219,16 +246,16 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
             continue
         end = interpreter.statements(body, Scope(start, scope.text, context))
         if terminator == ";&":
-            falling, alone = end, certain
+            falls.falling, alone = end, certain
         elif terminator == ";;&":
             waiting = interpreter.merge([waiting, end], scope.context.phase)
             alone = certain
         else:
             ends.append((end, own))
-        if waiting is None and falling is None:
+        if waiting is None and falls.falling is None:
             break
-    if falling is not None:
-        ends.append((falling, frozenset(((key, -2),))))
+    if falls.falling is not None:
+        ends.append((falls.falling, frozenset(((key, -2),))))
     if waiting is not None:
         if not ends:
             waiting.status = 0 if waiting is scope.state else waiting.status

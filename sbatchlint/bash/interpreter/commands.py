@@ -11,6 +11,7 @@ from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.declarations import declare
 from sbatchlint.bash.interpreter.double_brackets import BracketCondition
 from sbatchlint.bash.interpreter.redirects import expand_redirects
+from sbatchlint.bash.limits import WORDS_OF_A_STATEMENT
 from sbatchlint.bash.state import STDOUT, State, join
 from sbatchlint.bash.syntax.tree import Simple, TestCommand, Word
 from sbatchlint.bash.trace import Invocation
@@ -46,6 +47,8 @@ def run_simple(
     invocations: list[Invocation] = []
     ends: list[tuple[State | None, Guards]] = []
     for number, (argv, guards) in enumerate(choices):
+        if len(argv) >= WORDS_OF_A_STATEMENT:
+            interpreter.charge(len(argv) // WORDS_OF_A_STATEMENT, span)
         state = scope.state if len(choices) == 1 else scope.state.copy()
         if not argv:
             inner = Scope(state, scope.text, scope.context)
