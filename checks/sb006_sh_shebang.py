@@ -4,8 +4,8 @@
 error: "(" unexpected`, and `module` and `conda activate`, which are functions of bash, do not exist. Most of this is
 only a line in the log, and the job runs on without its modules or its environment. On Red Hat, SUSE and most others
 `/bin/sh` is bash in its POSIX mode, and the script works until it is moved elsewhere: a warning, an error where the
-script asks for dash itself and dash cannot even parse it, and only advice where nothing but `module` or `conda` needs
-bash, as sites also define these for `sh`.
+script asks for dash itself and dash cannot even parse it, and only advice where nothing but `module`, `conda` or
+`source` needs bash, as sites also define these for `sh`, or have no dash.
 
 Reported once, with the places. Not checked: strings for another shell (`bash -c '…'`), and scripts that test
 `BASH_VERSION` or start bash themselves.
@@ -123,7 +123,8 @@ def check(job: Job) -> Iterator[Finding]:
             "warning" if fatal else "info",
         )
         return
-    foreign = all(what in FUNCTIONS for _, _, what, _, _ in found)
+    # Where sh is bash, as on most clusters, these do what is meant.
+    foreign = all(what in FUNCTIONS or what == "source" and shell == "sh" for _, _, what, _, _ in found)
     line = job.text.string.partition("\n")[0].rstrip()
     where = "dash" if shell == "dash" else "dash, which is sh on Debian and Ubuntu,"
     at = line.rindex("sh", 0, _shell_name_end(line))
@@ -339,7 +340,7 @@ CASES = [
         source venv/bin/activate
         srun python train.py
         """,
-        severity="warning",
+        severity="info",
     ),
     Bad(
         """\

@@ -121,7 +121,8 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     rest, following = string[hash_at + 1 : line.end], string[end : line.end].strip(BLANKS)
     settings, accepted = read_as_directive(job.directives, end, line.end)
     option_follows = not rest[:1].strip() and accepted and following[:1] == "-"
-    if rest[:1].isspace() and not option_follows or without_hash and value:
+    is_comment = rest[:1].isspace() and not option_follows or not rest and string[hash_at - 1] in "\"'"
+    if is_comment or without_hash and value:
         yield Finding(
             text.span(start, hash_at + 1),
             f"sbatch ends the word at the `#`, and reads `{value}`; write a blank before a comment",
@@ -213,6 +214,12 @@ CASES = [
         """,
         severity="info",
         title="a comment was meant",
+    ),
+    Bad(
+        '#!/bin/bash\n#SBATCH --constraint=«"a100|v100"#»\nsrun ./a.out\n',
+        fixed='#!/bin/bash\n#SBATCH --constraint="a100|v100" #\nsrun ./a.out\n',
+        severity="info",
+        title="a comment without a word",
     ),
     Bad(
         """\

@@ -15,6 +15,7 @@ getopt_long(3); seen on Slurm 22.05, 23.11, 24.11 and 26.05.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.lost_options import severity_of_loss
+from sbatchlint.analysis.directives.placeholders import enclosing_placeholder
 from sbatchlint.analysis.directives.typos import gap_at_equals
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.triggers import Written
@@ -33,7 +34,9 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         value = f"the value `{gap.value}`" if gap.value else "an empty value"
         advice, fix = "write no blanks around the `=`", None
-        if gap.end is not None:
+        if gap.end is not None and enclosing_placeholder(text.string, gap.end, gap.end, setting.line.end) is not None:
+            advice = "fill in what follows, without a blank"
+        elif gap.end is not None:
             advice = f"write `{setting.written}{gap.sign or '='}{text.string[gap.end : gap.last]}`"
             fix = Fix("close the gap", [replace(text.span(gap.start, gap.end), gap.sign)], safe=True)
         span = Span(setting.option_span.start, text.span(gap.start, gap.last).end)
@@ -92,6 +95,7 @@ CASES = [
         srun ./a.out
         """,
     ),
+    Bad("#!/bin/bash\n#SBATCH «--account= <your» project>\nsrun ./a.out\n", title="a placeholder of two words"),
     Good("#!/bin/bash\n#SBATCH --time=5 -n 4 --nodes 2\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --comment '= 5' --job-name=\nsrun ./a.out\n", title="quoted, and empty on purpose"),
 ]

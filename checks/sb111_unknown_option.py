@@ -91,6 +91,7 @@ SYNONYMS = {
     "ncpus-per-task": "cpus-per-task",
     "ngpus": "gpus",
     "ngpus-per-node": "gpus-per-node",
+    "nnode": "nodes",
     "nnodes": "nodes",
     "node-list": "nodelist",
     "nodes-list": "nodelist",
@@ -136,9 +137,14 @@ COMMON = ("no", "disable", "enable", "add", "auto", "power")
 
 
 def check(job: Job) -> Iterator[Finding]:
+    plugins: set[str] = set()  # a site that has one line of them has the others
     for block, problem, commands in unknown_options(job):
         if block.command not in commands and not (block.command != "salloc" and {"srun", "sbatch"} & commands.keys()):
-            yield _finding(job, block, problem, commands)
+            finding = _finding(job, block, problem, commands)
+            if finding.severity is None or problem.name not in plugins:
+                yield finding
+            if finding.severity is not None:
+                plugins.add(problem.name)
     yield from _unlisted(job)
 
 

@@ -47,7 +47,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     elif command.name == "cd":
         folders = [field for field in command.argv[1:] if (text_of(field) or "?")[:1] != "-"]
         words = " ".join(map(shown_text, folders))
-        if words[:1] == "[" and words[-1:] == "]":
+        if words[:1] + words[-1:] in ("[]", "{}", "<>"):
             return  # `cd [your folder]` is to be filled in
         if len(folders) > 1 and all(folders) and not any(map(is_open, folders)):
             yield Finding(span_of(folders[1]), "`cd` takes one folder and refuses two, so it stays where it is")
@@ -85,4 +85,5 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH --nodes=2\nsource env.sh \\\n«srun» ./solver\n", title="an srun that never starts"),
     Good("#!/bin/bash\n#SBATCH --nodes=2\ncd /opt/app && \\\nsrun ./solver\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=2\nmodule load gcc \\\n  python \\\n  cuda\nsrun ./solver\n", title="modules"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2\ncd {PROJECT DIR HERE}\ncd [your folder]\nsrun ./solver\n", title="slots"),
 ]

@@ -44,6 +44,7 @@ _NEVER_HERE = frozenset({"macro", "define"})
 # Slots of simpler engines, which count where a directive has one of the same kind. First those that nothing resembles.
 PLAIN_SLOTS = {
     "lines": r"(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])",
+    "line": r"(?<![\w$])_[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?!\w)",
     "small_lines": r"(?<!\w)__[a-z][a-z0-9_]*?__(?![a-z0-9])",
     "percents": r"%%[A-Za-z][\w-]*%%",
     "percent": r"%[A-Z][A-Z0-9_]{3,}%",

@@ -116,13 +116,12 @@ def find_placeholder(option: str, raw: str) -> Placeholder | None:
     """The first placeholder in a value of an option; None without one."""
     if option in _FREE_TEXT:
         return None
-    signs = "__" in raw or "XXX" in raw or "PLACEHOLDER" in raw or not set(raw).isdisjoint("<>{}[]@%")
+    signs = raw[:1] == "_" or "__" in raw or "XXX" in raw or "PLACEHOLDER" in raw or not set(raw).isdisjoint("<>{}[]@%")
     if not signs and option not in _OTHER_PATHS and not may_be_words(option, raw):
         return None  # most values end here, before any pattern is compiled
     found = _ANGLED.search(raw)
-    if found is not None and option == "mail-user" and "@" in found.group() and raw.strip("\"'")[0] != "<":
-        # `Ada <ada@uni.edu>` is an address.
-        return _mail(raw)
+    if found is not None and option == "mail-user" and "@" in found.group():
+        return _mail(raw)  # `<ada@uni.edu>` is an address
     if found is None and option in _SQUARED:
         found = _SQUARE.search(raw)
     if found is not None:
@@ -194,7 +193,10 @@ def enclosing_placeholder(string: str, start: int, line_start: int, line_end: in
 
 def may_open_placeholder(option: str, raw: str) -> bool:
     """Whether a value may be the first word of a placeholder with spaces in it: `<project id>`, `[your account]`."""
-    return option not in _FREE_TEXT and ("<" in raw or "{" in raw or "[" in raw and option in _SQUARED)
+    if option in _FREE_TEXT:
+        return False
+    pairs = [("<", ">"), ("{", "}"), *([("[", "]")] if option in _SQUARED else [])]
+    return any(raw.rfind(opening) > raw.rfind(closing) for opening, closing in pairs)
 
 
 def _parts(raw: str) -> list[tuple[int, int]]:

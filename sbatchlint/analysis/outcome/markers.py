@@ -10,7 +10,8 @@ _STATE = r"(?:completed?|done|finished|ok|passed|success(?:ful(?:ly)?)?|succeede
 _MARKER = Regex(rf"(?i)(?:.*[^a-z])?{_STATE}(?:[^a-z].{{0,20}})?")
 # Text that is only such a state, or says that something has it; "job done" only says that the job ended.
 _CLAIM = Regex(
-    rf"(?i)(?:-\w+ )*\W*{_STATE}\W*\Z|.*\b(?:state|status|result)\W{{1,4}}{_STATE}\b|.*\b(?:success|succeeded\b)"
+    rf"(?i)(?:-\w+ )*\W*{_STATE}\W*\Z|.*\b(?:state|status|result)\W{{1,4}}{_STATE}\b"
+    r"|(?:.*[\s=:'\"])?(?:success|succeeded\b)"
 )
 _NOT_YET = Regex(r"(?i)\b(?:not|un|in|if)[ _-]?(?:success|complete|done|ok)|\bfail|\berror")
 _PRINTING = frozenset({"echo", "printf", "cat", "log", "date"})
