@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -93,7 +94,10 @@ def cases_of(entry: Entry) -> list[Case]:
     return found
 
 
-ALL = [case for entry in ENTRIES for case in cases_of(entry)]
+@cache
+def all_cases() -> list[Case]:
+    """Those of all checks: read when a test asks for them, as to read them takes long."""
+    return [case for entry in ENTRIES for case in cases_of(entry)]
 
 
 def settings_of(case: Case) -> Settings:

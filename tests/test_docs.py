@@ -105,13 +105,13 @@ def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Place:
     """A folder in which the commands of a document are run: a clone of the project for contributors, else a user's."""
 
-    def __init__(self, folder: Path, committed: Path, document: Path) -> None:
+    def __init__(self, folder: Path, document: Path, request: pytest.FixtureRequest) -> None:
         self.folder = folder
-        source = committed
+        self.source = source = ROOT
         if document.name == "CONTRIBUTING.md":
             source = folder / "project"
-            shutil.copytree(committed, source)
-            self.folder = source
+            shutil.copytree(request.getfixturevalue("committed"), source)
+            self.folder = self.source = source
         else:
             shutil.copytree(ROOT / "examples", folder / "examples")
             shutil.copytree(ROOT / "examples", folder / "jobs")
@@ -127,6 +127,8 @@ class Place:
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
         variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
+        if self.source == ROOT:
+            variables["PYTHONPYCACHEPREFIX"] = os.environ["PYTHONPYCACHEPREFIX"]
         variables |= {"PATH": f"{self.programs}:{variables['PATH']}", "COLUMNS": "100", "NO_COLOR": "1"}
         return subprocess.run(
             ["bash", "-c", command], cwd=self.folder, env=variables, capture_output=True, text=True, check=False
@@ -153,8 +155,8 @@ def commands() -> list[Any]:
 
 
 @pytest.mark.parametrize("fence", commands(), ids=str)
-def test_commands_work(fence: Fence, committed: Path, tmp_path: Path) -> None:
-    place = Place(tmp_path, committed, fence.document)
+def test_commands_work(fence: Fence, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    place = Place(tmp_path, fence.document, request)
     for command in runnable(fence.text):
         done = place.run(command)
         findings_may_be_left = command.startswith(("sbatchlint", ".venv/bin/sbatchlint"))
@@ -163,10 +165,10 @@ def test_commands_work(fence: Fence, committed: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fence", fences("console"), ids=str)
-def test_shown_output_is_true(fence: Fence, committed: Path, tmp_path: Path) -> None:
+def test_shown_output_is_true(fence: Fence, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     command, _, output = fence.text.partition("\n")
     assert command.startswith("$ ")
-    assert Place(tmp_path, committed, fence.document).run(command.removeprefix("$ ")).stdout == output
+    assert Place(tmp_path, fence.document, request).run(command.removeprefix("$ ")).stdout == output
 
 
 def test_the_first_questions_have_answers() -> None:

@@ -8,7 +8,7 @@ here. For every place that prints:
 - an unknown piece stands for any text, an open one for any number of words.
 Of programs whose loops decide all their guards themselves, words that are known are those of an iteration in bash.
 
-SBATCHLINT_PROGRAMS is how many programs a deep run draws (2000; a plain run 60), SBATCHLINT_SEED where drawing begins
+SBATCHLINT_PROGRAMS is how many programs a deep run draws (600; a plain run 60), SBATCHLINT_SEED where drawing begins
 (0). Loops inside loops are not among those that decide their guards: of more values than are kept, which of the outer
 loop belongs to which of the inner one is lost.
 """
@@ -36,10 +36,10 @@ from sbatchlint.bash.values import Phase as ShellPhase
 from sbatchlint.source.text import Span
 from shell_programs import INPUTS, UNKNOWN, loops, programs
 
-COUNT = int(os.environ.get("SBATCHLINT_PROGRAMS", "2000"))
+COUNT = int(os.environ.get("SBATCHLINT_PROGRAMS", "600"))
 PLAIN = 60
-# Of loops, a tenth as many.
-LOOPS = 10
+# Of loops, a third as many.
+LOOPS = 3
 SEED = int(os.environ.get("SBATCHLINT_SEED", "0"))
 BATCH = 50
 # Variables that bash sets on its own, and those that the harness sets.

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
 
 import pytest
 
-from check_cases import ALL, Case, findings
+from check_cases import ENTRIES, Case, cases_of, findings
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad
@@ -85,14 +84,10 @@ DRESSES: dict[str, Callable[[str], str | None]] = {
 }
 
 
-@cache
-def bad_scripts() -> dict[str, list[Case]]:
-    """The first bad scripts of each check, by its code."""
-    found: dict[str, list[Case]] = {}
-    for case in ALL:
-        if isinstance(case.case, Bad) and not case.case.missed:
-            found.setdefault(case.check.entry.code, []).append(case)
-    return {code: cases[:SCRIPTS] for code, cases in found.items()}
+def bad_scripts(code: str) -> list[Case]:
+    """The first bad scripts of a check."""
+    cases = cases_of(next(entry for entry in ENTRIES if entry.code == code))
+    return [case for case in cases if isinstance(case.case, Bad) and not case.case.missed][:SCRIPTS]
 
 
 def missed_in(case: Case) -> dict[str, str]:
@@ -114,22 +109,22 @@ def unseen(cases: list[Case]) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("code", bad_scripts())
+@pytest.mark.parametrize("code", [entry.code for entry in ENTRIES])
 def test_the_first_script_is_found_in_other_dress(code: str) -> None:
-    wrong = unseen(bad_scripts()[code][:1])
+    wrong = unseen(bad_scripts(code)[:1])
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", bad_scripts())
+@pytest.mark.parametrize("code", [entry.code for entry in ENTRIES])
 def test_other_scripts_are_found_in_other_dress(code: str) -> None:
-    wrong = unseen(bad_scripts()[code][1:])
+    wrong = unseen(bad_scripts(code)[1:])
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.slow
 def test_every_exception_is_one() -> None:
     codes = {code for code, _ in OTHERWISE}
-    cases = [case for code in sorted(codes) for case in bad_scripts()[code]]
+    cases = [case for code in sorted(codes) for case in bad_scripts(code)]
     missed = {(case.check.entry.code, name) for case in cases for name in missed_in(case)}
     assert OTHERWISE.keys() <= missed | {(code, "*") for code, _ in missed}

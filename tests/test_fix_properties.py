@@ -6,13 +6,18 @@ The cases alone: over thousands of scripts this is done by hand.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
 import pytest
 
 from check_cases import ENTRIES, Case, cases_of, in_its_folder
+from sbatchlint import fix as fix_module
 from sbatchlint.check import Bad
 from sbatchlint.diagnostics import Diagnostic
-from sbatchlint.engine import inspect
-from sbatchlint.fix import OffsetMap, fix_source
+from sbatchlint.engine import Inspection, inspect
+from sbatchlint.fix import OffsetMap, bash_parses, fix_source
 from sbatchlint.registry import Entry
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import apply
@@ -40,7 +45,32 @@ def settings_for(case: Case) -> Settings:
     return chosen
 
 
-def brought(source: Source, found: Diagnostic, before: list[Diagnostic], settings: Settings) -> list[str]:
+Inspect = Callable[[Source, Settings], Inspection]
+
+
+@contextmanager
+def remembered() -> Iterator[Inspect]:
+    """What looks at each text of one case only once, also where fixes ask; so does what asks whether bash reads it."""
+    inspections: dict[str, Inspection] = {}
+    parses: dict[str, bool] = {}
+
+    def inspect_once(source: Source, settings: Settings) -> Inspection:
+        if source.text not in inspections:
+            inspections[source.text] = inspect(source, settings)
+        return inspections[source.text]
+
+    def parses_once(source: Source) -> bool:
+        if source.text not in parses:
+            parses[source.text] = bash_parses(source)
+        return parses[source.text]
+
+    with patch.multiple(fix_module, inspect=inspect_once, bash_parses=parses_once):
+        yield inspect_once
+
+
+def brought(
+    source: Source, found: Diagnostic, before: list[Diagnostic], settings: Settings, inspect: Inspect
+) -> list[str]:
     """The findings, at warning or above, about the words that a fix has written."""
     assert found.fix is not None
     edits = sorted(found.fix.edits, key=lambda each: each.span)
@@ -66,10 +96,10 @@ def test_fixes_bring_nothing_and_are_stable(entry: Entry) -> None:
             continue
         settings = settings_for(case)
         source = Source(case.case.example.text, "job.sh")
-        with in_its_folder(case):
-            before = inspect(source, settings).diagnostics
+        with in_its_folder(case), remembered() as inspect_once:
+            before = inspect_once(source, settings).diagnostics
             own = [each for each in before if each.code == entry.code and each.fix is not None and not each.reached]
-            faults = [fault for each in own for fault in brought(source, each, before, settings)]
+            faults = [fault for each in own for fault in brought(source, each, before, settings, inspect_once)]
             fixed = fix_source(source, settings, unsafe=True)
             again = fix_source(fixed.source, settings, unsafe=True)
         if again.source.text != fixed.source.text:

@@ -228,7 +228,7 @@ PLACES = {
     "mysql": "srun mysql -h db -u ada -p'{secret}' team < dump.sql",
 }  # fmt: skip
 # Each pair takes some twenty runs, so that a slow run looks at one in so many: 1 for all of them.
-SHARE = int(os.environ.get("SBATCHLINT_SECRETS", "6"))
+SHARE = int(os.environ.get("SBATCHLINT_SECRETS", "12"))
 # A telling part of them, which plain runs look at; the others are slow.
 FEW = [
     ("wandb", "here-string"), ("short password", "yaml heredoc"), ("comet", "python -c"), ("openai", "wrap"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from check_cases import ALL
+from check_cases import all_cases
 from sbatchlint.job import Job, Site
 from sbatchlint.source.text import Source
 
@@ -43,7 +43,7 @@ def slurm() -> Iterator[LocalSlurm]:
     """A private cluster for the whole run."""
     try:
         # It has the partitions and the features that the cases of the checks ask for.
-        names = names_of(case.case.example.text for case in ALL)
+        names = names_of(case.case.example.text for case in all_cases())
         cluster = LocalSlurm(os.environ.get("SBATCHLINT_SLURM_PREFIX") or None, *names)
     except Unavailable as error:
         pytest.skip(f"no Slurm: {error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from check_cases import ALL, Case
+from check_cases import ENTRIES, Case, cases_of
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad
 from sbatchlint.job import Job
@@ -27,7 +27,7 @@ def is_batch_script(job: Job) -> bool:
 
 
 def cases() -> list[Case]:
-    return [case for case in ALL if case.check.entry.code.startswith(CODES)]
+    return [case for entry in ENTRIES if entry.code.startswith(CODES) for case in cases_of(entry)]
 
 
 def fixes(case: Case) -> list[str]:
