@@ -190,10 +190,10 @@ def test_accounting_speaks_where_the_log_does_not(capsys: pytest.CaptureFixture[
 def test_hostile_logs_do_no_harm(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     draw = random.Random(kind)
     data = {
-        "binary": draw.randbytes(3 << 20),
+        "binary": draw.randbytes(1 << 20),
         "escapes": (f"\x1b[2J\x1b]0;gone\x07\x9b31m\u202e{OOM.strip()}\x1b[8m\r\x07\n" * 500).encode(),
         "unique": "".join(
-            f"error: {draw.random()} cannot open {draw.getrandbits(200):x}\n" for _ in range(9000)
+            f"error: {draw.random()} cannot open {draw.getrandbits(200):x}\n" for _ in range(4000)
         ).encode(),
     }[kind]
     Path("job.log").write_bytes(data)

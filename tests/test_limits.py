@@ -65,6 +65,7 @@ def test_what_stands_behind_too_many_statements_is_not_judged() -> None:
     assert found[0].source.row(found[0].span.start) == MOST_WORK + 3
 
 
+@pytest.mark.slow
 def test_a_check_of_what_is_missing_is_silent_where_the_end_was_not_seen() -> None:
     assert "SB710" in codes("python train.py | tee log\necho done\n")
     assert "SB710" not in codes("python train.py | tee log\n" + "echo x\n" * MOST_WORK)
@@ -75,7 +76,7 @@ def test_a_check_of_what_is_missing_is_silent_where_the_end_was_not_seen() -> No
     [
         ('A="$A$A"\n' * 60 + "srun a $A\n", "warning", 0),
         ("echo x\n" * MOST_WORK, "warning", 1),
-        ("echo x\n" * MOST_WORK, "error", 0),
+        pytest.param("echo x\n" * MOST_WORK, "error", 0, marks=pytest.mark.slow),
     ],
     ids=range(3),
 )
@@ -173,6 +174,7 @@ def test_what_is_read_of_a_text_is_bounded() -> None:
     assert parse("a\n" * 20_000).cut is None
 
 
+@pytest.mark.slow
 def test_what_a_statement_starts_is_work_too() -> None:
     """The 25,000th is looked at where each only assigns, and not where each submits a job."""
     for line, most in (("A=1\n", MOST_WORK), ("srun a\n", MOST_WORK / 3), ("sbatch --wrap=a\n", MOST_WORK / 11)):
