@@ -15,7 +15,7 @@ from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
 MOST = 13
-SMALL, LARGE = 20, 200
+SMALL, LARGE = 30, 300
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=8 --ntasks-per-node=1\n"
 
 
