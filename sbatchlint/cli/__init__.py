@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
 # The functions of the verbs, by their modules: only that of the one that is asked for is loaded.
 _VERBS = {
     "plan": "plan", "diagnose": "diagnose", "convert": "convert", "explain": "explain", "checks": "explain",
-    "config": "config", "schema": "schema", "completions": "completions",
+    "config": "config", "schema": "schema", "server": "server", "completions": "completions",
 }  # fmt: skip
 
 

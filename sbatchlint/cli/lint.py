@@ -20,7 +20,7 @@ from sbatchlint.report.model import Report, by_file, shown_path
 from sbatchlint.report.summary import count, statistics, statistics_json, summary
 from sbatchlint.report.terminal import REDACTED, Terminal, is_read_by_people
 from sbatchlint.settings import Overrides, Resolver
-from sbatchlint.source.discover import candidates, is_batch_name, is_batch_script, is_document, submits_scripts
+from sbatchlint.source.discover import candidates, is_batch_script, is_document, is_lintable
 from sbatchlint.source.files import InputError, content, reason, standard_input_bytes, write
 from sbatchlint.source.text import Source, Span, begins_as_script
 
@@ -131,7 +131,7 @@ class _Run:
         """
         if is_document(path, data):
             return named and not self.options.force_exclude or self.resolver.settings(path).includes(path)
-        return is_batch_script(data, path) or named and (is_batch_name(path) or submits_scripts(data))
+        return is_lintable(path, data) if named else is_batch_script(data, path)
 
     def take(self, outcome: Outcome) -> None:
         """Prints at once what went wrong with a file."""

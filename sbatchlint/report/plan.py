@@ -107,6 +107,15 @@ def request_rows(component: Plan) -> list[tuple[str, str, str]]:
     return rows
 
 
+def option_row(component: Plan, name: str) -> tuple[str, str] | None:
+    """What an option contributes to: the label and the value of its row; None where nothing is made of it."""
+    for key, label, names in _ROWS:
+        if name in names:
+            value = _value(key, component)
+            return None if value is None else (label, value)
+    return None
+
+
 def _table(component: Plan, terminal: Terminal, width: int) -> list[str]:
     rows = request_rows(component)
     if not rows:

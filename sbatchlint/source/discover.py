@@ -98,6 +98,11 @@ def submits_scripts(data: bytes) -> bool:
 _SUBMITS = Regex(rb"^[^#\n]*\b(?:sbatch|salloc|srun)[ \t]+[^\s#]", re.MULTILINE)
 
 
+def is_lintable(path: str, data: bytes) -> bool:
+    """Whether a file that somebody names is linted: a batch script, a script that submits, a document."""
+    return is_document(path, data) or is_batch_script(data, path) or is_batch_name(path) or submits_scripts(data)
+
+
 class Candidate(NamedTuple):
     """A file to look at; `named` on the command line, or found in a folder."""
 

@@ -55,6 +55,10 @@ class Workspace(Source):
         self._parts.append((source, included_from))
         return base
 
+    def files(self) -> list[tuple[Source, int]]:
+        """The script and the attached files, each with the offset at which it begins."""
+        return [(self.own, 0), *((source, base) for (source, _), base in zip(self._parts, self._bases))]
+
     def part(self, offset: int) -> tuple[Source, int]:
         """The file in which a character stands, and the offset at which that file begins."""
         index = bisect_right(self._bases, offset) - 1

@@ -85,6 +85,13 @@ class Snippet(Embedded):
         one_to_one = self._size(number) == end - start
         return start + offset - self._starts[number] if one_to_one else start
 
+    def offset(self, place: int) -> int | None:
+        """Which character stands at a place of the document; None where none does."""
+        for start, (first, last) in zip(self._starts, self._places):
+            if first <= place <= last:
+                return min(start + place - first, len(self.text))
+        return None
+
     def span(self, span: Span) -> Span:
         """Where a range stands in the document, from its first to its last character."""
         first = self.place(span.start)

@@ -1,0 +1,27 @@
+"""`server`: speaks with an editor by the Language Server Protocol."""
+
+from sbatchlint.cli.arguments import Parser, formatter
+from sbatchlint.source.files import InputError
+
+
+def server(arguments: list[str]) -> int:
+    """`sbatchlint server`: over standard input and output, until the editor leaves."""
+    parser().parse_args(arguments)
+    try:
+        from sbatchlint.server.main import serve  # with the extra `lsp` only
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise InputError("the server needs pygls: pip install 'sbatchlint[lsp]'") from None
+    return serve()
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="sbatchlint server",
+        description="A language server over standard input and output; docs/editors.md says how editors start it.",
+        allow_abbrev=False,
+        formatter_class=formatter,
+    )
+    made.add_argument("--stdio", action="store_true", help="over standard input and output, as always")
+    return made

@@ -1,0 +1,72 @@
+"""What the usual options of sbatch and srun mean, for people."""
+
+import json
+import os.path
+from functools import cache
+from typing import NamedTuple
+
+from sbatchlint.slurm.options import COMMANDS, Option, plugin_options, table
+from sbatchlint.slurm.versions import MAJORS, describe
+
+_DATA = os.path.join(os.path.dirname(__file__), "data", "notes.json")
+
+
+class Note(NamedTuple):
+    """What an option is, what holds without it, and in which unit or form its value is; "" where nothing is said."""
+
+    meaning: str
+    default: str
+    unit: str
+
+
+@cache
+def notes() -> dict[str, Note]:
+    """The notes by the long name of the option."""
+    with open(_DATA, encoding="utf-8") as file:
+        rows = json.load(file)["notes"]
+    return {name: Note(row["is"], row.get("default", ""), row.get("unit", "")) for name, row in rows.items()}
+
+
+def options_of(command: str, versions: tuple[str, ...]) -> dict[str, Option]:
+    """The options that a command has in some of these releases, by long name; those of known plugins last."""
+    found: dict[str, Option] = {}
+    for version in reversed(versions):
+        for name, option in table(command, version).names.items():
+            found.setdefault(name, option)
+    for name, option in plugin_options().items():
+        if command in option.commands:
+            found.setdefault(name, option)
+    return found
+
+
+def words_of(option: Option) -> list[str]:
+    """The words that an option takes as its value, as far as they are known."""
+    return [word for word in option.words if not word.endswith("N")]
+
+
+def releases_of(option: Option) -> str:
+    """Which commands have the option, where not in all releases that are known: "sbatch since 23.02, srun"."""
+    told = []
+    for command in COMMANDS:
+        releases = option.commands.get(command)
+        if releases:
+            when = describe(releases, MAJORS)
+            told.append(f"{command} {when}" if when else command)
+    return ", ".join(told)
+
+
+def text_of(option: Option) -> str:
+    """What is known of an option, as Markdown."""
+    note = notes().get(option.canonical)
+    letter = f" (`-{option.letter}`)" if option.letter else ""
+    lines = [f"`--{option.name}`{letter}" + (f": {note.meaning}" if note is not None else "")]
+    if note is not None and note.unit:
+        lines.append(f"- value: {note.unit}")
+    elif option.form:
+        lines.append(f"- value: `{option.form}`")
+    if option.words:
+        lines.append("- words: " + ", ".join(f"`{word}`" for word in words_of(option)))
+    if note is not None and note.default:
+        lines.append(f"- without it: {note.default}")
+    lines.append(f"- of {releases_of(option)}" + (f" (plugin {option.plugin})" if option.plugin else ""))
+    return "\n".join(lines)

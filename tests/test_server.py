@@ -1,0 +1,471 @@
+"""The language server, asked by a client over standard input and output as an editor does."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+pytest.importorskip("pygls")
+
+from lsprotocol import types
+from pygls import uris
+
+from conftest import ROOT
+from language_client import Editor, editor
+from sbatchlint.api import lint
+from sbatchlint.server.completion import completions
+from sbatchlint.server.positions import Positions, changed
+from sbatchlint.slurm.site import Site
+
+Result = TypeVar("Result")
+HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\n#SBATCH --gpus-per-node=4 --time=1:30:00\n"
+JOB = HEAD + (
+    'export HEAD_NODE=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\n'
+    "srun --cpu-bind=none torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d"
+    ' --rdzv-endpoint="$HEAD_NODE:29500" train.py\n'
+)
+EVERYTHING = types.Range(types.Position(0, 0), types.Position(10_000, 0))
+
+
+class Session:
+    """One server for the tests of this file, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._loop = asyncio.new_event_loop()
+        self._context = editor(folder)
+        self.editor = self._loop.run_until_complete(self._context.__aenter__())
+        self._number = 0
+
+    def __call__(self, work: Callable[[Editor], Coroutine[Any, Any, Result]]) -> Result:
+        return self._loop.run_until_complete(asyncio.wait_for(work(self.editor), 600))
+
+    def name(self, ending: str = "sbatch") -> str:
+        self._number += 1
+        return f"job{self._number}.{ending}"
+
+    def end(self) -> None:
+        self._loop.run_until_complete(self._context.__aexit__(None, None, None))
+        self._loop.close()
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    made = Session(tmp_path_factory.mktemp("server"))
+    yield made
+    made.end()
+
+
+def key(found: types.Diagnostic) -> tuple[str, str, int, int, int, int]:
+    start, end = found.range.start, found.range.end
+    return str(found.code), found.message, start.line, start.character, end.line, end.character
+
+
+def expected(text: str, path: Path) -> list[tuple[str, str, int, int, int, int]]:
+    """The findings that the command line reports, by the interface for programs, which is compared with it."""
+    positions = Positions(text)
+    found = []
+    for each in lint(text, path=path):
+        if not each.reached:
+            start, end = positions.position(each.start.offset), positions.position(each.end.offset)
+            place = (start.line, start.character, end.line, end.character)
+            found.append((each.code, each.message, *place))
+    return found
+
+
+# --- without a server ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_places_lead_back(encoding: str) -> None:
+    text = "a\r\nä😀b\rc\x0cd\u2028e\n\n😀"
+    positions = Positions(text, encoding)
+    for offset in range(len(text) + 1):
+        if text[max(offset - 1, 0) : offset + 1] != "\r\n":
+            assert positions.offset(positions.position(offset)) == offset
+    assert positions.position(len(text)).line == 4
+    assert positions.offset(types.Position(0, 99)) == 1 and positions.offset(types.Position(99, 0)) == len(text)
+
+
+def test_changes_are_made_one_after_the_other() -> None:
+    def part(line: int, start: int, end: int, text: str) -> types.TextDocumentContentChangePartial:
+        return types.TextDocumentContentChangePartial(
+            types.Range(types.Position(line, start), types.Position(line, end)), text
+        )
+
+    assert changed("😀ab\nc", [part(0, 2, 3, "X"), part(1, 0, 0, "\n")]) == "😀Xb\n\nc"
+    assert changed("a", [types.TextDocumentContentChangeWholeDocument("\ud800b")]) == "\ufffdb"
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("#SBATCH --mail-t|", ["--mail-type"]),
+        ("#SBATCH -N1 --gpus-per-n|", ["--gpus-per-node"]),
+        ("#SBATCH --mail-type=BEGIN,E|", ["END"]),
+        ("#SBATCH --open-mode=|", ["append", "truncate"]),
+        ("#SBATCH --partition=|", ["gpu"]),
+        ("#SBATCH -N1 # --mail-t|", []),
+        ("# --mail-t|", []),
+        ("srun --cpu-b|", ["--cpu-bind"]),
+        ("srun -N1 \\\n  --cpu-b|", ["--cpu-bind"]),
+        ("X=$(srun --kill-on-b|", ["--kill-on-bad-exit"]),
+        ("srun ./a.out --cpu-b|", []),
+        ("srun -n 4 --cpu-b|", ["--cpu-bind"]),
+        ("sbatch --depend|", ["--dependency"]),
+        ("echo $SLURM_PROCI|", ["SLURM_PROCID"]),
+        ("echo ${SLURM_PROCI|}", ["SLURM_PROCID"]),
+        ("|", []),
+    ],
+)
+def test_completion(text: str, labels: list[str]) -> None:
+    offset = text.index("|")
+    text = text.replace("|", "")
+    found = completions(text, offset, Positions(text), Site(gpu_partitions=("gpu",)))
+    assert [each.label for each in found] == labels
+
+
+def test_every_letter_of_a_script_can_be_completed() -> None:
+    for offset in range(len(JOB)):
+        completions(JOB, offset, Positions(JOB), Site())
+
+
+def test_without_the_extra(tmp_path: Path) -> None:
+    """What is missing is said, and the rest of the program does not need it."""
+    code = (
+        "import sys; sys.modules['pygls'] = sys.modules['lsprotocol'] = None\n"
+        "from sbatchlint.cli import main\nsys.exit(main(['server']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (2, "error: the server needs pygls: pip install 'sbatchlint[lsp]'\n")
+
+
+# --- with one -------------------------------------------------------------------------------------------
+
+
+def test_findings_follow_what_is_typed(session: Session) -> None:
+    async def work(it: Editor) -> None:
+        name = session.name()
+        it.open(name, JOB)
+        first = await it.findings(name)
+        assert list(map(key, first)) == expected(JOB, session.folder / name)
+        assert [each.code for each in first] == ["SB301"] and first[0].source == "sbatchlint"
+        assert first[0].code_description is not None and first[0].related_information
+        line = types.Range(types.Position(1, 0), types.Position(1, 99))
+        it.change(name, "#SBATCH --nodes=2 --ntasks-per-node=1 --cpus-per-task=4", line)
+        assert await it.findings(name) == []
+        it.change(name, "#SBATCH --nodes=2 --nta", line)
+        assert {each.code for each in await it.findings(name)} == {code for code, *_ in expected(
+            JOB.replace("--ntasks-per-node=4", "--nta"), session.folder / name)}  # fmt: skip
+        it.change(name, "")
+        assert await it.findings(name) == []
+        it.close(name)
+
+    session(work)
+
+
+@pytest.mark.slow
+def test_actions(session: Session) -> None:
+    async def work(it: Editor) -> None:
+        name = session.name()
+        text = JOB.replace("export", "#SBATCH --mail-user=ada@example.org\nexport")
+        it.open(name, text)
+
+        async def actions(only: list[str] | None = None) -> dict[str, types.CodeAction]:
+            parameters = types.CodeActionParams(it.identifier(name), EVERYTHING, types.CodeActionContext([], only))
+            found = await it.client.text_document_code_action_async(parameters) or []
+            return {each.title: each for each in found if isinstance(each, types.CodeAction)}
+
+        every = await actions()
+        assert set(every) == {
+            "Ask for one task per node, with the CPUs of 4",
+            "Add --mail-type=END,FAIL (unsafe)",
+            "Ignore launcher-tasks-per-node here",
+            "Ignore mail-user-without-type here",
+            "Fix everything that is safe to fix",
+            "Fix everything, also by guesses (unsafe)",
+        }
+        assert every["Ask for one task per node, with the CPUs of 4"].is_preferred
+        assert not every["Add --mail-type=END,FAIL (unsafe)"].is_preferred
+        on_save = await actions(["source.fixAll"])
+        assert set(on_save) == {"Fix everything that is safe to fix"}
+        fixed = edited(text, on_save["Fix everything that is safe to fix"])
+        assert "--ntasks-per-node=1 --cpus-per-task=4" in fixed and "mail-type" not in fixed
+        assert "mail-type" in edited(text, every["Fix everything, also by guesses (unsafe)"])
+        for title, action in every.items():
+            it.change(name, edited(text, action))
+            codes = {each.code for each in await it.findings(name)}
+            assert codes < {"SB301", "SB131"}, title
+        comment = edited(text, every["Ignore mail-user-without-type here"]).splitlines()[3]
+        assert comment == "# sbatchlint: ignore[mail-user-without-type] TODO: say why"
+        it.close(name)
+
+    session(work)
+
+
+def edited(text: str, action: types.CodeAction) -> str:
+    assert action.edit is not None and action.edit.document_changes is not None
+    (change,) = action.edit.document_changes
+    assert isinstance(change, types.TextDocumentEdit)
+    positions = Positions(text)
+    for edit in sorted(change.edits, key=lambda each: positions.span(each.range), reverse=True):  # type: ignore[union-attr]
+        assert isinstance(edit, types.TextEdit)
+        span = positions.span(edit.range)
+        text = text[: span.start] + edit.new_text + text[span.end :]
+    return text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("--ntasks-per-node", ["**tasks per node: 4**", "without it: 1"]),
+        ("1:30:00", ["**time limit: 1:30 h**", "minutes, MIN:SEC", "`-t`"]),
+        ("--exclusive=topo", ["before 24.05 refuses this: Invalid --exclusive specification"]),
+        ("--cpu-bind", ["how tasks are bound to CPUs", "of srun"]),
+        ("SLURM_JOB_NODELIST", ["by the batch script", "known only when it runs"]),
+        ("SLURM_NNODES", ["by the batch script", "**2**"]),
+        ("SLURM_PROCID", ["by each task", "**0 to 7** in the tasks of line 8"]),
+        ("torchrun", ["2 nodes × 4 tasks = 8", "torchrun starts 4 processes in each task"]),
+        ("srun --l", ["2 nodes × 4 tasks = 8", "program: python late.py"]),
+        ("--time=5", ["sbatch does not read this"]),
+    ],
+)
+def test_hover(session: Session, word: str, says: list[str]) -> None:
+    async def work(it: Editor) -> None:
+        name = session.name()
+        text = JOB.replace("--time", "--exclusive=topo --time")
+        text += "echo $SLURM_NNODES\n#SBATCH --time=5\nsrun --label bash -c 'python late.py $SLURM_PROCID'\n"
+        it.open(name, text)
+        place = Positions(text).position(text.index(word) + 1)
+        found = await it.client.text_document_hover_async(types.HoverParams(it.identifier(name), place))
+        assert found is not None and isinstance(found.contents, types.MarkupContent)
+        assert not [each for each in says if each not in found.contents.value], found.contents.value
+        it.close(name)
+
+    session(work)
+
+
+@pytest.mark.slow
+def test_lenses_and_the_plan(session: Session) -> None:
+    async def work(it: Editor) -> None:
+        name = session.name()
+        it.open(name, JOB)
+        found = await it.client.text_document_code_lens_async(types.CodeLensParams(it.identifier(name))) or []
+        assert [(each.range.start.line, each.command and each.command.title) for each in found] == [
+            (4, "2 nodes × 4 tasks = 8; torchrun starts 4 processes in each task, 32 in all")
+        ]
+        assert (await it.command(it.uri(name), "svg")).startswith("<svg")
+        assert "torchrun starts 4 processes" in await it.command(it.uri(name), "text")
+        it.close(name)
+
+    session(work)
+
+
+@pytest.mark.slow
+def test_definitions(session: Session) -> None:
+    (session.folder / "env.sh").write_text("PORT=1234\nsay() {\n  echo $1\n}\n")
+
+    async def work(it: Editor) -> None:
+        name = session.name()
+        text = HEAD + "source env.sh\nA=1\nA=2\nsay $A $PORT\nlater() { :; }\n"
+        (session.folder / name).write_text(text)
+        it.open(name, text)
+        for word, places in (
+            ("$A", [(name, 5), (name, 4)]),
+            ("$PORT", [("env.sh", 0)]),
+            ("say $A", [("env.sh", 1)]),
+            ("later", [(name, 7)]),
+            ("nodes", []),
+        ):
+            place = Positions(text).position(text.index(word) + 1)
+            parameters = types.DefinitionParams(it.identifier(name), place)
+            found = await it.client.text_document_definition_async(parameters) or []
+            assert isinstance(found, (list, tuple))
+            assert [
+                (Path(uris.to_fs_path(each.uri) or "").name, each.range.start.line)
+                for each in found
+                if isinstance(each, types.Location)
+            ] == places, word
+        it.close(name)
+
+    session(work)
+
+
+@pytest.mark.slow
+def test_scripts_in_documents_and_heredocs(session: Session) -> None:
+    async def work(it: Editor) -> None:
+        name = session.name("md")
+        text = f"# How to run\n\n- as so:\n\n  ```bash\n{''.join(f'  {line}' for line in JOB.splitlines(True))}  ```\n"
+        it.open(name, text, "markdown")
+        assert list(map(key, await it.findings(name))) == expected(text, session.folder / name)
+        place = Positions(text).position(text.index("torchrun") + 1)
+        found = await it.client.text_document_hover_async(types.HoverParams(it.identifier(name), place))
+        assert found is not None and found.range is not None and found.range.start == types.Position(9, 23)
+        lenses = await it.client.text_document_code_lens_async(types.CodeLensParams(it.identifier(name))) or []
+        assert [each.range.start.line for each in lenses] == [9]
+        outer = session.name("sh")
+        text = f"#!/bin/bash\nsbatch <<'END'\n{JOB}END\n"
+        it.open(outer, text)
+        assert list(map(key, await it.findings(outer))) == expected(text, session.folder / outer) != []
+        place = Positions(text).position(text.index("--nodes") + 1)
+        found = await it.client.text_document_hover_async(types.HoverParams(it.identifier(outer), place))
+        assert found is not None and "**nodes: 2**" in str(found.contents)
+        it.close(name)
+        it.close(outer)
+
+    session(work)
+
+
+@pytest.mark.slow
+def test_files_that_are_no_scripts(session: Session) -> None:
+    async def work(it: Editor) -> None:
+        for name, text in (("notes.txt", "srun later\n"), ("run.sh", "echo $SLURM_PROCID\n"), ("a.sbatch", "\0\1")):
+            it.open(name, text, "plaintext")
+            assert await it.findings(name) == []
+            place = types.HoverParams(it.identifier(name), types.Position(0, 8))
+            assert await it.client.text_document_hover_async(place) is None
+            it.close(name)
+
+    session(work)
+
+
+@pytest.mark.slow
+def test_settings_are_read_again(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with editor(tmp_path, settings={"ignore": ["SB131"]}, minSeverity="error") as it:
+            text = JOB + "#SBATCH --mail-user=ada@example.org\n"
+            it.open("job.sbatch", text)
+            assert [each.code for each in await it.findings("job.sbatch")] == ["SB301"]
+            for content, codes in (('ignore = ["SB301"]', []), ("no-such-key = 1", ["SB301"]), (None, ["SB301"])):
+                path = tmp_path / "sbatchlint.toml"
+                if content is None:
+                    path.unlink()
+                else:
+                    path.write_text(content)
+                it.published.clear()
+                event = types.FileEvent(path.as_uri(), types.FileChangeType.Changed)
+                it.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+                assert [each.code for each in await it.findings("job.sbatch")] == codes
+            assert len([each for each in it.messages if "no-such-key" in each]) == 1
+            it.published.clear()
+            wrong = types.DidChangeConfigurationParams({"sbatchlint": {"settings": {"select": ["SB999"]}}})
+            it.client.workspace_did_change_configuration(wrong)
+            await it.findings("job.sbatch")
+            assert any("SB999" in each for each in it.messages)
+
+    asyncio.run(work())
+
+
+@pytest.mark.slow
+def test_requests_are_cancelled(session: Session) -> None:
+    """A request that a client gives up is answered as cancelled, and the next one is answered."""
+
+    async def work(it: Editor) -> None:
+        name = session.name()
+        text = HEAD + "for i in $(seq 2000); do X=$((i+1)); srun python t.py $X; done\n" * 30
+        it.open(name, text)
+        parameters = types.HoverParams(it.identifier(name), types.Position(1, 12))
+        request = it.client.protocol.send_request("textDocument/hover", parameters)
+        (number,) = [number for number, each in it.client.protocol._request_futures.items() if each is request]
+        it.client.protocol.notify("$/cancelRequest", types.CancelParams(number))
+        with pytest.raises(Exception, match="cancel"):
+            await asyncio.wrap_future(request) if not asyncio.isfuture(request) else await request
+        for size in range(5):
+            it.change(name, text + "\n" * size)
+        it.change(name, JOB)
+        assert [each.code for each in await it.findings(name)] == ["SB301"]
+        assert it.published[it.uri(name)].version == 7
+        it.close(name)
+
+    session(work)
+
+
+def scripts() -> list[str]:
+    """A fixed third of two hundred scripts."""
+    found = sorted(ROOT.glob("tests/cases_real/**/*.sh")) + sorted(ROOT.glob("examples/**/*.sbatch"))
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in found]
+    return texts[:200][::3]
+
+
+@pytest.mark.slow
+def test_findings_are_those_of_the_command_line(session: Session) -> None:
+    async def work(it: Editor) -> None:
+        for text in scripts():
+            name = session.name()
+            it.open(name, text)
+            assert list(map(key, await it.findings(name))) == expected(text, session.folder / name), text
+            it.close(name)
+
+    session(work)
+
+
+def random_edit(text: str, chosen: random.Random) -> tuple[int, int, str]:
+    """What somebody may do to a script: the characters that go, and what is written instead."""
+    at = chosen.randrange(len(text) + 1)
+    kind = chosen.randrange(6)
+    if kind == 0:
+        return at, min(at + chosen.randrange(40), len(text)), ""
+    if kind == 1:
+        return (
+            at,
+            at,
+            chosen.choice(["\n", '"', "'", "$(", "`", "<<EOF\n", "\\\n", "#SBATCH --", "{", "}", "\0", "😀", "\r"]),
+        )
+    if kind == 2:
+        start = text.rfind("\n", 0, at) + 1
+        end = text.find("\n", at)
+        return start, len(text) if end < 0 else end + 1, ""
+    if kind == 3:
+        other = chosen.randrange(len(text) + 1)
+        return at, at, text[other : other + chosen.randrange(80)]
+    if kind == 4:
+        return (
+            at,
+            at,
+            chosen.choice(["srun -n2 ", "\n#SBATCH --nodes=4\n", "torchrun ", "$SLURM_PROCID", "done\n", "fi\n"]),
+        )
+    return at, min(at + 1, len(text)), chosen.choice("abc -=0129")
+
+
+async def edit_at_random(it: Editor, folder: Path, texts: list[str], edits: int, seed: int) -> None:
+    """Edits scripts at random, as fast as it goes, with questions in between; the findings that are left must be right."""
+    chosen = random.Random(seed)
+    for number, text in enumerate(texts):
+        name = f"random{seed}-{number}.sbatch"
+        it.open(name, text)
+        for each in range(edits):
+            start, end, content = random_edit(text, chosen)
+            positions = Positions(text)
+            range_ = types.Range(positions.position(start), positions.position(end))
+            span = positions.span(range_)
+            text = text[: span.start] + content + text[span.end :]
+            it.change(name, content, range_)
+            if chosen.random() < 0.2 or each == edits - 1:
+                assert list(map(key, await it.findings(name))) == expected(text, folder / name), text
+            elif chosen.random() < 0.2:
+                place = Positions(text).position(chosen.randrange(len(text) + 1))
+                identifier = it.identifier(name)
+                await it.client.text_document_hover_async(types.HoverParams(identifier, place))
+                await it.client.text_document_completion_async(types.CompletionParams(identifier, place))
+                await it.client.text_document_code_lens_async(types.CodeLensParams(identifier))
+                await it.client.text_document_definition_async(types.DefinitionParams(identifier, place))
+                context = types.CodeActionContext([])
+                actions = types.CodeActionParams(identifier, types.Range(place, place), context)
+                await it.client.text_document_code_action_async(actions)
+        it.close(name)
+    assert not it.messages, it.messages
+
+
+@pytest.mark.slow
+def test_random_edits(session: Session) -> None:
+    session(lambda it: edit_at_random(it, session.folder, scripts()[::12], 15, 1))
