@@ -24,7 +24,7 @@ def definitions(snapshot: Snapshot, offset: int) -> list[types.Location]:
             continue
         found = [*_assigned(snapshot, part, named[0]), *_defined(snapshot, part, named[0])]
         at = snapshot.positions.position(offset)
-        own = [each for each in found if each.uri == snapshot.uri]
+        own = sorted((each for each in found if each.uri == snapshot.uri), key=_key)
         before = [each for each in own if (each.range.start.line, each.range.start.character) < (at.line, at.character)]
         others = [each for each in found if each not in own]
         rest = [each for each in own if each not in before]

@@ -20,15 +20,12 @@ from sbatchlint.source.text import Span
 def hover(snapshot: Snapshot, offset: int) -> tuple[str, Span] | None:
     """What is known of a place, as Markdown, and of which characters; None for nothing."""
     for part, inner in snapshot.at(offset):
-        for job in part.job.with_submitted():
-            found = (
-                _of_directive(snapshot, part, job, inner)
-                or _of_variable(snapshot, part, job, inner)
-                or _of_option(job, inner)
-                or _of_step(snapshot, part, job, inner)
-            )
-            if found is not None:
-                return clean(found[0]), part.outer(found[1])
+        # the innermost script first
+        for look in (_of_directive, _of_variable, _of_option, _of_step, _of_unread):
+            for job in reversed(part.job.with_submitted()):
+                found = look(snapshot, part, job, inner)
+                if found is not None:
+                    return clean(found[0]), part.outer(found[1])
     return None
 
 
@@ -40,10 +37,14 @@ def _holds(span: Span, offset: int) -> bool:
 
 
 def _of_directive(snapshot: Snapshot, part: Part, job: Job, offset: int) -> tuple[str, Span] | None:
-    directives = job.directives
-    for setting in directives.settings:
+    for setting in job.directives.settings:
         if _holds(setting.span, offset):
             return _directive_text(snapshot, part, job, setting), setting.span
+    return None
+
+
+def _of_unread(snapshot: Snapshot, part: Part, job: Job, offset: int) -> tuple[str, Span] | None:
+    directives = job.directives
     for line in directives.unread:
         if _holds(line.span, offset) and directives.stop is not None:
             row = job.line(directives.stop.offset)
@@ -84,7 +85,7 @@ def _plan_of(plan: Plan, job: Job, whole: Job) -> Plan | None:
     return None
 
 
-def _of_option(job: Job, offset: int) -> tuple[str, Span] | None:
+def _of_option(snapshot: Snapshot, part: Part, job: Job, offset: int) -> tuple[str, Span] | None:
     """An option of an srun."""
     for step in job.steps:
         if not _holds(step.invocation.span, offset):

@@ -386,6 +386,7 @@ def _drawn(snapshot: Snapshot, form: str) -> str:
 def serve() -> int:
     """Speaks with a client until it leaves."""
     logging.basicConfig(level=logging.WARNING)  # standard error, which clients keep as a log
+    gc.set_threshold(20_000, 10, 10)  # the command line, which ends soon, collects hardly ever
     gc.freeze()  # what was imported stays
     made().start_io()
     return 0

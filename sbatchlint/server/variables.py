@@ -57,7 +57,7 @@ def use_at(job: Job, text: str, offset: int) -> Use | None:
                     if known is not None:
                         values[known] = None
     before = text[max(span.start - 2, 0) : span.start]
-    if not phases and not before.endswith(("$", "${")):
+    if not phases and (job.outer is not None or not before.endswith(("$", "${"))):
         return None
     return Use(name, span, max(phases, default=job.phase), tuple(values)[:MOST_VALUES])
 
