@@ -54,11 +54,12 @@ def test_neovim(tmp_path: Path, environment: dict[str, str]) -> None:
         for _, each in ipairs(vim.diagnostic.get(0)) do
           table.insert(told, { line = each.lnum, column = each.col, code = each.code, source = each.source })
         end
-        local here = { textDocument = vim.lsp.util.make_text_document_params(), position = { line = 1, character = 12 } }
+        local document = vim.lsp.util.make_text_document_params()
+        local here = { textDocument = document, position = { line = 1, character = 12 } }
         local answer = vim.lsp.buf_request_sync(0, "textDocument/hover", here, 60000)
         for _, each in pairs(answer) do table.insert(told, each.result.contents.value) end
         local all = { start = { line = 0, character = 0 }, ["end"] = { line = 99, character = 0 } }
-        local asked = { textDocument = here.textDocument, range = all, context = { diagnostics = {} } }
+        local asked = { textDocument = document, range = all, context = { diagnostics = {} } }
         for id, each in pairs(vim.lsp.buf_request_sync(0, "textDocument/codeAction", asked, 60000)) do
           for _, action in ipairs(each.result) do
             if action.isPreferred then vim.lsp.util.apply_workspace_edit(action.edit, "utf-16") end
@@ -121,7 +122,8 @@ def test_vim(tmp_path: Path, environment: dict[str, str]) -> None:
           let left -= 1
           sleep 100m
         endwhile
-        call writefile(map(copy(g:ale_buffer_info[bufnr('')].loclist), {_, each -> each.lnum . ' ' . each.text}), 'told')
+        let found = copy(g:ale_buffer_info[bufnr('')].loclist)
+        call writefile(map(found, {_, each -> each.lnum . ' ' . each.text}), 'told')
         qa!
         """
     )
