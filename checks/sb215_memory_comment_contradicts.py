@@ -1,0 +1,99 @@
+"""The comment on a request for memory says whose memory it is, and the option is for something else.
+
+`--mem-per-cpu=24G  # 24 GB of RAM` with `--cpus-per-task=8` requests 192 GB: the job waits longer, is charged more, or
+is refused. `--mem=4G  # memory per CPU` with eight CPUs requests 4 GB for all of them, and the job is killed when it uses
+more. Which of the two is meant only the author knows, but they differ by the number of CPUs.
+
+Advice for `--mem`, whose comment is often left over from a template.
+
+## Fix
+
+None: the option or the comment is wrong.
+
+## References
+
+sbatch(1), `--mem`, `--mem-per-cpu`
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.directives.limits import comment_on, plain_limits, request_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.request import Request
+from sbatchlint.slurm.grammar import sizes
+from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB215", "memory-comment-contradicts", severity="warning", fix="never", since="0.1.0", alone=True,
+    when=Options("mem", "mem-per-cpu"), seen="a review of public scripts",
+)  # fmt: skip
+
+_PER_CPU = Regex(r"(?i)\bper[ -]+(?:allocated )?(?:cpu|core|processor|thread)|\b(?:each|every) (?:cpu|core)")
+_TOTAL = Regex(r"(?i)\btotal\b|\bper[ -]node\b|\b(?:whole|entire) (?:job|node)")
+_OTHER = Regex(r"(?i)\b(?:per|each|every|times|x|per-\w+)\b|\*|/")
+_AMOUNT = Regex(r"(?i)(?<![\w.])([0-9]{1,4})\s*(?:gb|gib|gigabytes?|gigs?|g)\b")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for setting, text in plain_limits(job, "mem", "mem-per-cpu"):
+        size, comment = sizes.megabytes(text), comment_on(job, setting)
+        cpus = _cpus(request_of(job, setting))
+        if not comment or not size or cpus is None or cpus < 2 or setting.value_span is None:
+            continue
+        whole = f"{size * cpus // 1024} GB" if size * cpus >= 1024 else f"{size * cpus} MB"
+        if setting.name == "mem" and _PER_CPU.search(comment) and not _TOTAL.search(comment):
+            yield Finding(
+                setting.value_span,
+                f"the comment says per CPU, but --mem is the memory of a node, here for {cpus} CPUs; "
+                "write --mem-per-cpu, or correct the comment",
+                "info",
+            )
+        elif setting.name == "mem-per-cpu" and not _PER_CPU.search(comment) and _says_total(comment, size):
+            yield Finding(
+                setting.value_span,
+                f"the comment says {text} in all, but with {cpus} CPUs --mem-per-cpu={text} requests {whole}; write "
+                "--mem, or correct the comment",
+            )
+
+
+def _says_total(comment: str, size: int) -> bool:
+    """Whether a comment names a total, or just this amount."""
+    if _TOTAL.search(comment):
+        return True
+    amounts = _AMOUNT.findall(comment)
+    return not _OTHER.search(comment) and len(amounts) == 1 and parse_integer(amounts[0]) * 1024 == size
+
+
+def _cpus(request: Request) -> int | None:
+    """The CPUs that a node gives the job by its own directives; None where they do not say it."""
+    if request.heterogeneous or request.has_any_option(("exclusive", "cpus-per-gpu", "mincpus")):
+        return None
+    per_task = request.cpus_per_task if request.has_option("cpus-per-task") else 1
+    tasks = request.tasks_on_each_node()
+    return per_task * tasks if per_task is not None and tasks is not None else None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=1 --cpus-per-task=8
+        #SBATCH --mem-per-cpu=«24G»    # ask for 24 GB of RAM
+        srun ./solver
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=1 --cpus-per-task=8
+        #SBATCH --mem=«4G»   # memory per cpu-core
+        srun ./solver
+        """,
+        severity="info",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=1 --ntasks=1 --cpus-per-task=8\n#SBATCH --mem-per-cpu=24G  # 24 GB per CPU\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1 --ntasks=1\n#SBATCH --mem-per-cpu=24G  # 24 GB\n", title="one CPU"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1 --ntasks=1 -c 8\n#SBATCH --mem-per-cpu=24G  # 8 x 24 GB\n"),
+]

@@ -1,0 +1,132 @@
+"""A model is to be split over more GPUs than the job has.
+
+`vllm serve --tensor-parallel-size 8` in a job with four GPUs: vLLM and SGLang start a worker for each part and end when
+there is no GPU for it (`World size (8) is larger than the number of available GPUs (4)`), or wait for ever for a Ray
+node that never comes. The parts of a pipeline (`--pipeline-parallel-size`) multiply the number.
+
+## Fix
+
+None: the request may be too small, or the split too fine.
+
+## References
+
+vllm/config/parallel.py (0.8); python/sglang/srt/server_args.py (0.4); launcher/src/main.rs of text-generation-inference
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.argv import program_options
+from sbatchlint.job.gpus import chosen_devices, devices_chosen, step_gpus
+from sbatchlint.job.launchers import python_of
+from sbatchlint.job.programs import commands_with_option
+from sbatchlint.job.steps import enclosing_step
+from sbatchlint.source.numbers import is_number, parse_integer
+
+CARD = Card(
+    "SB339", "tensor-parallel-beyond-gpus", severity="error", fix="never", since="0.1.0", batch=True, certain=True,
+    homogeneous=True, seen="vllm/config/parallel.py of 0.8",
+)  # fmt: skip
+
+_TENSOR = frozenset({"--tensor-parallel-size", "--tensor_parallel_size", "--tp-size", "--num-shard", "-tp", "--tp"})
+_PIPELINE = frozenset({"--pipeline-parallel-size", "--pipeline_parallel_size", "--pp-size", "-pp", "--pp"})
+# Short names, which other programs have for something else.
+_SHORT = frozenset({"--num-shard", "-tp", "--tp", "--tp-size", "-pp", "--pp", "--pp-size"})
+_SERVERS = ("vllm", "sglang", "lmdeploy", "text-generation-launcher", "aphrodite")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    commands = commands_with_option(job, lambda word: word.partition("=")[0] in _TENSOR)
+    if not commands or is_submitted_with_gpus(job):
+        return
+    beyond: dict[Span, list[Finding | None]] = {}
+    for command in commands:
+        if command.children or command.phase is Phase.SUBMIT or job.launcher_of(command) is not None:
+            continue
+        sizes = _sizes(command)
+        if sizes is None:
+            continue
+        number, span = sizes
+        gpus, where = _gpus(job, command)
+        found = None
+        if gpus is not None and number > gpus:
+            found = Finding(
+                span,
+                f"the model is split over {number} GPUs, but {where} {gpus}, so the program ends; write at most "
+                f"{gpus}, or request more",
+            )
+        beyond.setdefault(span, []).append(found)
+    for findings in beyond.values():
+        if findings[0] is not None and None not in findings:
+            yield findings[0]
+
+
+def _sizes(command: Invocation) -> tuple[int, Span] | None:
+    """Over how many GPUs a command splits its model, and the option that says so; None where that is not known."""
+    number, span = 1, None
+    for name, value, word in program_options(command.argv[1:], (_TENSOR | _PIPELINE).__contains__):
+        text = None if value is None else text_of(value)
+        if name in _SHORT and not _is_server(command):
+            return None
+        if text is None or not is_number(text):
+            return None
+        number *= parse_integer(text)
+        span = span_of(word) if name in _TENSOR else span
+    return None if span is None else (number, span)
+
+
+def _is_server(command: Invocation) -> bool:
+    """Whether a command is one of the servers that have the short options."""
+    python = python_of(command)
+    name = (python.text or "") if python is not None else command.name or ""
+    return name.startswith(_SERVERS)
+
+
+def _gpus(job: Job, command: Invocation) -> tuple[int | None, str]:
+    """The GPUs that a command can use at most, also on other nodes by Ray; None where that is not known."""
+    step = enclosing_step(command.context)
+    if devices_chosen(command, step):
+        return chosen_devices(command), "CUDA_VISIBLE_DEVICES has"
+    nodes, per_node, total = job.request.exact_nodes(), job.request.gpus_per_node(), job.request.gpus.total
+    if step is not None and (step.in_other_job or step.request is not job.request):
+        return None, ""
+    if per_node is None and step is not None:
+        per_node = step_gpus(job, step).on_node
+    if per_node is not None and nodes is not None:
+        return per_node * nodes, "the job has"
+    return total, "the job has"
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=4
+        vllm serve big/model «--tensor-parallel-size» 8
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4
+        TP=8
+        srun --nodes=1 python -m vllm.entrypoints.openai.api_server --model big «-tp» $TP --pipeline-parallel-size 2
+        """,
+        title="times the parts of a pipeline",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus=4
+        export CUDA_VISIBLE_DEVICES=0,1
+        python evaluate.py --model big «--tensor_parallel_size=4»
+        """,
+        title="of the GPUs that the script chooses",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=4\nvllm serve big --tensor-parallel-size 8\n", title="by Ray"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=4\nvllm serve big --tensor-parallel-size $TP\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=4\n./simulate --tp 8\n", title="another program"),
+]
