@@ -1,8 +1,8 @@
 """The comment on a request for memory says whose memory it is, and the option is for something else.
 
 `--mem-per-cpu=24G  # 24 GB of RAM` with `--cpus-per-task=8` requests 192 GB: the job waits longer, is charged more, or
-is refused. `--mem=4G  # memory per CPU` with eight CPUs requests 4 GB for all of them, and the job is killed when it uses
-more. Which of the two is meant only the author knows, but they differ by the number of CPUs.
+is refused. `--mem=4G  # memory per CPU` with eight CPUs requests 4 GB for all of them, and the job is killed when it
+uses more. Which of the two is meant only the author knows, but they differ by the number of CPUs.
 
 Advice for `--mem`, whose comment is often left over from a template.
 
@@ -33,6 +33,7 @@ CARD = Card(
 _PER_CPU = Regex(r"(?i)\bper[ -]+(?:allocated )?(?:cpu|core|processor|thread)|\b(?:each|every) (?:cpu|core)")
 _TOTAL = Regex(r"(?i)\btotal\b|\bper[ -]node\b|\b(?:whole|entire) (?:job|node)")
 _OTHER = Regex(r"(?i)\b(?:per|each|every|times|x|per-\w+)\b|\*|/")
+_TASKS = ("nodes", "ntasks", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu")
 _AMOUNT = Regex(r"(?i)(?<![\w.])([0-9]{1,4})\s*(?:gb|gib|gigabytes?|gigs?|g)\b")
 
 
@@ -71,7 +72,7 @@ def _cpus(request: Request) -> int | None:
     if request.heterogeneous or request.has_any_option(("exclusive", "cpus-per-gpu", "mincpus")):
         return None
     per_task = request.cpus_per_task if request.has_option("cpus-per-task") else 1
-    tasks = request.tasks_on_each_node()
+    tasks = request.tasks_on_each_node() if request.has_any_option(_TASKS) else 1
     return per_task * tasks if per_task is not None and tasks is not None else None
 
 
