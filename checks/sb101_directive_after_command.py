@@ -64,10 +64,12 @@ def check(job: Job) -> Iterator[Finding]:
     if groups and not directives.lines:
         # No directive is read at all: move the first command.
         lost = [line for lines in groups for line in lines]
-        consequence = f"the directive on line {job.line(lost[0].offset)} is only a comment; move the command below it"
-        if len(lost) > 1:
-            number = "both" if len(lost) == 2 else f"all {len(lost)}"
-            consequence = f"{number} directives below it are only comments; move the command below them"
+        between = job.source.own.text[job.source.line_of(stop.offset).end : lost[0].full.start]
+        single = f"the directive on line {job.line(lost[0].offset)} is only a comment"
+        many = f"{'both' if len(lost) == 2 else f'all {len(lost)}'} directives below it are only comments"
+        pronoun = "it" if len(lost) == 1 else "them"
+        advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
+        consequence = f"{single if len(lost) == 1 else many}; {advice}"
         message = f"sbatch stops reading options at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         fix = _fix(job, lost) if len(groups) == 1 else None

@@ -37,7 +37,7 @@ CARD = Card(
 # Options that a job can do without.
 _OPTIONAL = (
     "array begin comment deadline dependency error exclude hold input job-name licenses mail-type mail-user nice"
-    " nodelist no-requeue open-mode output profile requeue reservation signal wckey"
+    " nodelist no-requeue open-mode output profile qos requeue reservation signal wckey"
 )
 DISPENSABLE = frozenset(_OPTIONAL.split())
 # A comment that explains the spelling: `with "# SBATCH" a line is off`, `delete the space before SBATCH`.

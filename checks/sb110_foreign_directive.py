@@ -71,7 +71,9 @@ def check(job: Job) -> Iterator[Finding]:
         descriptions = ", and ".join(dict.fromkeys(part.description for part in parts))
         message = f"sbatch obeys #{foreign.dialect} lines too: {descriptions}"
         if parts[0].adds:
-            yield Finding(span, f"{message}; write it as an #SBATCH line, or delete these words", "warning")
+            names = [each.name for each in foreign.settings if each.span == span]
+            level = "info" if names and are_only_told(names) else "warning"
+            yield Finding(span, f"{message}; write it as an #SBATCH line, or delete these words", level)
         else:
             related = [(part.block.span, "set here") for part in parts if part.block is not None]
             advice = "delete these words, or add `#SBATCH --ignore-pbs`"

@@ -377,6 +377,8 @@ def _used_outside(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         if command.phase is not Phase.BATCH or command.name in SKIPPED or command.children or entered(command):
             continue
+        if command.name is not None and command.name[:1] == "-":  # the line before lacks its backslash
+            continue
         if container_of(command) is not None or command.context.tested and command.context.conditional:
             continue
         for use in _paths(command, containers[0]):

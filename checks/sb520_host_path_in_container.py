@@ -65,6 +65,11 @@ def _assigns(job: Job, expansion: Expansion) -> bool:
     return match is not None and match["name"] == expansion.name
 
 
+def _activates(command: Invocation) -> bool:
+    """Whether the text that runs in the container activates an environment, whose programs come first."""
+    return command.text is not None and "activate" in command.text.string
+
+
 def _finding(job: Job, expansion: Expansion, command: Invocation) -> Finding:
     written = job.source.slice(expansion.span)
     is_text = command.text is not None and written.startswith("$")
@@ -74,6 +79,7 @@ def _finding(job: Job, expansion: Expansion, command: Invocation) -> Finding:
         expansion.span,
         f"the shell outside of the container puts the host's {expansion.name} here, and its folders are not the "
         f"container's; {advice}",
+        "info" if _activates(command) and expansion.name == "PATH" else None,
         fix=fix,
     )
 

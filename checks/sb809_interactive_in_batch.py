@@ -119,6 +119,8 @@ def _of_pty(job: Job, step: Step) -> Finding | None:
 def _is_shell(words: list[str]) -> bool:
     """Whether the words start a program that reads commands from standard input."""
     name = words[0].rpartition("/")[2]
+    if "#!" in words[0]:
+        return False  # a shebang with something before it
     if name in CONTAINERS:
         return "shell" in words[1:3]
     return name in SHELLS and all(each in ("-i", "-l", "-il", "-li", "--login", "-q", "--norc") for each in words[1:])

@@ -9,7 +9,7 @@ from sbatchlint.source.regex import Regex
 
 # Files that set up a shell or one tool, and set no variables that a job script would use.
 _SETUPS = Regex(
-    r"/etc/.*|(?:.*/)?(?:activate.*|(?:conda|(?:micro)?mamba).*|modules?(?:\.\w+)?|lmod\w*(?:\.sh)?|z00_lmod\.sh"
+    r"/etc/(?:profile|bash|z?sh|csh|environment|modules?|lmod|default|conda|sysconfig).*|(?:.*/)?(?:activate.*|(?:conda|(?:micro)?mamba).*|modules?(?:\.\w+)?|lmod\w*(?:\.sh)?|z00_lmod\.sh"
     r"|bash|sh|setvars\.sh|bash_completion)"
 )
 # Startup files of the user's own shell.

@@ -14,7 +14,7 @@ from sbatchlint.source.templates import HASHES, PLAIN_SLOTS
 
 # Words of a path that say what the script is.
 FIXTURE = frozenset(("fixture", "fixtures", "testdata", "mock", "mocks"))
-TEMPLATE = frozenset(("template", "templates", "tmpl", "tpl", "skeleton", "skeletons", "boilerplate"))
+TEMPLATE = frozenset(("template", "templates", "tmpl", "tpl", "skeleton", "skeletons", "boilerplate", "readme"))
 _EXAMPLE = "example examples sample samples tutorial tutorials doc docs documentation demo demos tests md mdx rst txt"
 EXAMPLE = frozenset(_EXAMPLE.split())
 _WORDS = Regex(r"[^A-Za-z]+")
@@ -46,7 +46,7 @@ _SAID = Regex(
 )
 
 
-_EMPTY_IN_A_FORM = 2
+_LEFT_IN_A_FORM = 2
 
 
 @once
@@ -67,8 +67,8 @@ def is_unfinished(job: Job) -> bool:
 
 def _is_form(job: Job) -> bool:
     """Whether the values of several options are left empty: `--partition=`, `--time=  # set the time`."""
-    empty = [each for each in job.directives.settings if each.value == "" and each.written.startswith("--")]
-    return sum(each.token is not None and each.token.text.endswith("=") for each in empty) >= _EMPTY_IN_A_FORM
+    empty = [each for each in job.directives.settings if each.value == "" and each.token.text.endswith("=")]
+    return len(empty) >= _LEFT_IN_A_FORM
 
 
 def may_be_edited(job: Job) -> bool:
