@@ -2,7 +2,7 @@
 
 The runner of deepspeed learns of other nodes from a hostfile. It does not ask Slurm: without `--hostfile` (and without
 /job/hostfile) it prints one warning, sets the master to 127.0.0.1 and trains on its own node, even with `--launcher
-slurm`. The other nodes are allocated and stay idle. With `--num_nodes=4` it stops with an error instead.
+slurm`. The other nodes are allocated and stay idle: a warning. With `--num_nodes=4` it stops with an error instead.
 
 ## Fix
 
@@ -49,13 +49,14 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if several not in ([], [world]):
             continue  # a one-node stage before or after the others
-        effect = f"it trains on the first of {job.request.exact_nodes() or 'several'} nodes only"
+        effect, severity = f"it trains on the first of {job.request.exact_nodes() or 'several'} nodes only", "warning"
         if is_refused(job, world.launch, "hostfile"):
-            effect = "`--num_nodes` above 1 stops it with an error"
+            effect, severity = "`--num_nodes` above 1 stops it with an error", "error"
         yield Finding(
             runner.span,
             f"`{runner.name}` has no hostfile, so {effect}; run `srun torchrun` on each node, or write a hostfile "
             "where ssh is allowed",
+            severity,
             fix=_with_hostfile(world, runner),
         )
 
@@ -93,6 +94,7 @@ CASES = [
         scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/\\$/ slots=8/" > "hostfile.$SLURM_JOB_ID"
         deepspeed --hostfile="hostfile.$SLURM_JOB_ID" train.py --deepspeed ds.json
         """,
+        severity="warning",
     ),
     Bad(
         """\

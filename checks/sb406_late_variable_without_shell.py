@@ -19,7 +19,7 @@ srun(1); bash(1), "EXPANSION"; seen with Slurm 22.05 and 26.05.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.literal_dollars import LiteralDollar, literal_dollars
+from sbatchlint.analysis.expansion.literal_dollars import LiteralDollar, is_only_logged, literal_dollars
 from sbatchlint.bash.syntax.tree import Assignment, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text
@@ -58,7 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             continue
         related = [] if step is None else [(step.invocation.name_span, "the tasks start here")]
-        yield Finding(dollar.span, message, related=related, fix=fix)
+        yield Finding(dollar.span, message, "warning" if is_only_logged(dollar.command) else None, related, fix)
 
 
 def _is_written_in(dollar: LiteralDollar) -> bool:

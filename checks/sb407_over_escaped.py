@@ -2,7 +2,8 @@ r"""One backslash too many: the shell that should expand a variable only removes
 
 Each backslash before a `$` keeps one shell that reads the string from expanding the variable. In `srun bash -c 'echo
 \$SLURM_JOB_ID'` the single quotes already keep the batch shell from it, and the task's shell, which should expand the
-variable, passes `$SLURM_JOB_ID` on literally: all nodes write to a folder of that very name. The same happens in the
+variable, passes `$SLURM_JOB_ID` on literally: all nodes write to a folder of that very name. A warning where it is
+only printed in the log. The same happens in the
 body of a heredoc with a quoted delimiter, and to lines of the batch script that were copied from inside a string.
 
 ## Fix
@@ -17,7 +18,7 @@ bash(1), "QUOTING"; LUMI-AI-Guide, pull request 115; seen with bash 5.2.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.literal_dollars import literal_dollars
+from sbatchlint.analysis.expansion.literal_dollars import is_only_logged, literal_dollars
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.programs import has_trait
@@ -51,6 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
             span,
             f"{dollar.command.name} gets `${dollar.name}` as text, because {shell} only takes the backslash away;"
             f" {advice}",
+            "warning" if printed and is_only_logged(dollar.command) else None,
             fix=fix,
         )
 
@@ -98,13 +100,11 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodes=1
-        echo \\"job «\\$SLURM_JOB_ID» starts\\"
         torchrun --nproc_per_node=8 train.py --run-name run-«\\$SLURM_JOB_ID»
         """,
         fixed="""\
         #!/bin/bash
         #SBATCH --nodes=1
-        echo \\"job \\$SLURM_JOB_ID starts\\"
         torchrun --nproc_per_node=8 train.py --run-name run-$SLURM_JOB_ID
         """,
         title="in the batch script itself",

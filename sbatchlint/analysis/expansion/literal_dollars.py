@@ -20,10 +20,17 @@ from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-_PLAIN = programs_with("prints") | {"cat", "cd", "chmod", "cp", "date", "hostname", "ls", "mkdir", "mv", "rm", "touch"}
+_PRINTING = programs_with("prints")
+_PLAIN = _PRINTING | {"cat", "cd", "chmod", "cp", "date", "hostname", "ls", "mkdir", "mv", "rm", "touch"}
 _PYTHON = Regex(r"python[0-9.]*")
 _DOLLAR = Regex(r"\$(?:\{(\w+)(?:(?::?[-=?+]|##?|%%?)[^{}$\s]*)?\}|([A-Za-z_]\w*))")
 _NAME_OF_SLURM = Regex(r"SLURMD?_[A-Z_]+")
+
+
+def is_only_logged(command: Invocation) -> bool:
+    """Whether a command only prints, and into the log: not to a file, a pipe or a substitution."""
+    elsewhere = command.redirects or command.piped_to or command.context.captured
+    return command.name in _PRINTING and not elsewhere
 
 
 class LiteralDollar(NamedTuple):
