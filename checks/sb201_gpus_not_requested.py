@@ -10,8 +10,8 @@ name of a partition alone may be a habit, and is advice. Sites that allocate who
 refuse it): a job with `--exclusive` or all memory of its nodes gets only advice (exclusive-without-gpus reports its
 steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
 partitions whose jobs get GPUs without a request. Advice, too, where no directive says how large the job is or in which
-partition it runs, so that the command line of sbatch does, where a request for GPUs is commented out, and where docker
-starts what uses them, whose daemon has all GPUs. An `salloc` with a command is looked at in the same way.
+partition it runs, so that the command line of sbatch does, and where a request for GPUs is commented out. An `salloc`
+with a command is looked at in the same way.
 
 ## Fix
 
@@ -25,7 +25,6 @@ sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES i
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.gpus.gpu_signs import Sign
 from sbatchlint.analysis.gpus.gpu_use import allocation_needs, component_needs, gpu_need, unseen_gpus
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
@@ -66,7 +65,6 @@ def check(job: Job) -> Iterator[Finding]:
         advice = need.whole_nodes or not need.certain or need.alone and job.site.gpus is None
         # a partition says what kind of node is meant
         advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
-        advice = advice or all(_is_of_daemon(each) for each in need.signs)
         advice = advice or _TURNED_OFF.search(job.directives.text.string) is not None
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(
@@ -77,11 +75,6 @@ def check(job: Job) -> Iterator[Finding]:
             related=[(each.span, each.words) for each in need.signs],
             fix=Fix("ask for GPUs", edits) if need.per_node else None,
         )
-
-
-def _is_of_daemon(sign: Sign) -> bool:
-    """Whether docker brings the GPUs, whose daemon has all of the node, whatever the job asks for."""
-    return sign.words.startswith(("--gpus brings", "--gpu brings", "the nvidia runtime"))
 
 
 CASES = [
