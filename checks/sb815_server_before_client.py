@@ -34,6 +34,8 @@ CARD = Card(
     when=Commands(*SERVERS, *VERBS, "python*", "ipython*", "pypy*"), batch=True,
 )  # fmt: skip
 
+# Of more servers one after the other only the last are compared with what follows.
+_MOST_SERVERS = 20
 _CLIENTS = programs_with("connects")
 _HERE = Regex(r"(?i)\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b")
 _HOW_TO_CONNECT = Regex(r"(?i)\bssh\b.*\s-\w*[NLR]|https?://(?:localhost|127\.0\.0\.1|\W)|\btunnel")
@@ -68,6 +70,7 @@ def check(job: Job) -> Iterator[Finding]:
                 break
         if id(command) in starting:
             servers.append(starting[id(command)])
+            del servers[:-_MOST_SERVERS]
 
 
 @lru_cache(maxsize=4096)  # scripts call the same programs again and again

@@ -146,9 +146,9 @@ _AFTER_UNDERSCORE = Regex("_[A-Za-z0-9]{12}")
 
 # How the names of secrets end, in small letters, and what is in each of these.
 _END_OF_NAME = Regex(
-    r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|_pat|pw|pwd|_auth|_dsn)(?=['\"\\\s=:+\],<])"
+    r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|[_-]pat|pw|pwd|_auth|_dsn)(?=['\"\\\s=:+\],<])"
 )
-_IN_NAMES = ("token", "key", "secret", "pass", "credential", "jwt", "_pat", "pw", "_auth", "_dsn")
+_IN_NAMES = ("token", "key", "secret", "pass", "credential", "jwt", "_pat", "-pat", "pw", "_auth", "_dsn")
 # What is set to such a name, or follows such an option.
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
 _SET = Regex(rf"(?P<sign>['\"]?\s?[=:]\s?|[ \t]+)['\"]?(?P<value>{_VALUE}{{16,400}})")
@@ -253,9 +253,11 @@ def _entropy(string: str) -> float:
 # Names that may hold a secret, besides those of `is_secret`; a bare `token` or `auth` is one of many things.
 _MORE_NAMES = Regex(
     r"\w*(?:password|passwd|passphrase|secret|api_?key|access_?token|auth_?token|account_?key|accesskey|private_?key)"
-    r"|(?:\w+_)?pass|\w+_pwd|(?:\w+_)?kaggle_key|\w+_auth|\w+_dsn|private_token",
+    r"|(?:\w+_)?pass|\w+_pwd|(?:\w+_)?kaggle_key|\w+_auth|\w+_dsn|private_token|\w+_pat",
     re.IGNORECASE,
 )
+# What is no pattern, where a name may mean a personal access token as well.
+_DRAWN = Regex(r"(?=.{0,40}[0-9])(?=.{0,40}[A-Za-z])[\w.-]{20,}")
 _PASSWORDS = Regex(r"\w*(?:password|passwd|passphrase|\w_pass|pwd?)", re.IGNORECASE)
 _LOOSE_NAME = Regex(r"-{0,2}[A-Za-z_][\w.-]*\Z")
 # What stands between a name and its value.
@@ -321,7 +323,7 @@ _PLACES = tuple(
     )
 )  # fmt: skip
 _PASSWORD_OF_ADDRESS = Regex(r"://[^\s:/@'\"]{0,200}:(?P<value>[^\s'\"`/]+|(?!\d+/)[^\s'\"`]{1,100}?)@(?!sha\d+:)")
-_PASSWORD_OF_IMAGE = Regex(r"image[ =]['\"]?[^\s:/@'\"]{1,200}:(?P<value>[^\s'\"/@]{1,200})@(?!sha\d+:)")
+_PASSWORD_OF_IMAGE = Regex(r"image[ =]['\"]?[^\s:/@'\"]{1,200}:(?P<value>(?!\d+/)[^\s'\"@]{1,2000})@(?!sha\d+:)")
 _USER_OF_ADDRESS = Regex(r"://(?P<value>[^\s:/@'\"]{20,400})(?=[:@])")
 _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
 # Of a value, as many characters as nothing else begins with by chance.
@@ -388,6 +390,8 @@ def _value(string: str, at: int, of_setting: bool = False) -> tuple[str, tuple[i
 
 def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) -> bool:
     if _is_elsewhere(value) or _NO_VALUE.fullmatch(value) is not None:
+        return False
+    if name[-4:].lower() == "_pat" and _NAMES.fullmatch(name) is None and _DRAWN.fullmatch(value) is None:
         return False
     if _PASSWORDS.fullmatch(name) is None and (len(value) < 4 or value.isdigit() and len(value) < 6):
         return False

@@ -45,4 +45,9 @@ def unclear_sources(job: Job) -> list[Invocation]:
 
 def may_set_variables(job: Job, *, personal: bool = True) -> bool:
     """Whether a file that cannot be read here may set the script's own variables."""
+    return _may_set_variables(job, personal)
+
+
+@once
+def _may_set_variables(job: Job, personal: bool) -> bool:
     return any(is_unclear_source(each, personal=personal) for each in job.invocations)

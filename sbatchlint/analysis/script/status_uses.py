@@ -51,6 +51,8 @@ class StatusUses:
         self._quiet: set[int] = set()  # reads without consequences
         self._choosing: list[tuple[int, int]] = []
         self._failing: list[tuple[int, int, Sequence[Statement]]] = []  # tests, and what runs where they show a failure
+        self._chosen: set[int] = set()  # the reads within these
+        self._failed: dict[int, Sequence[Statement]] = {}
         self._reads: list[int] = []
         self._places: dict[str, list[int]] = {}  # also reads without consequences
         self._named: dict[str, list[int]] = {}
@@ -79,6 +81,11 @@ class StatusUses:
             self._places.setdefault(name, []).append(at)
             if at not in self._quiet:
                 self._named.setdefault(name, []).append(at)
+        for start, end in self._choosing:
+            self._chosen.update(at for at, _ in found[bisect_left(found, (start,)) : bisect_left(found, (end,))])
+        for start, end, body in self._failing:
+            for at, _ in found[bisect_left(found, (start,)) : bisect_left(found, (end,))]:
+                self._failed.setdefault(at, body)
 
     def _of_case(self, node: Case) -> list[tuple[int, int]]:
         """Records what a `case $?` does about a failure; where its word stands, if that is nothing."""
@@ -112,7 +119,7 @@ class StatusUses:
 
     def use(self, at: int) -> str:
         """What the status that is read there does: see `LateRead.use`."""
-        if self.is_acted_on(at) or any(start <= at < end for start, end in self._choosing):
+        if self.is_acted_on(at) or at in self._chosen:
             return "decides"
         return "printed" if self.on_failure(at) is None else "verdict"
 
@@ -125,7 +132,7 @@ class StatusUses:
 
     def on_failure(self, at: int) -> Sequence[Statement] | None:
         """The statements that run where the test around a place shows a failure; None without such a test."""
-        return next((body for start, end, body in self._failing if start <= at < end), None)
+        return self._failed.get(at)
 
     def places(self, name: str) -> list[int]:
         """Where a variable is read, with consequences or without."""
