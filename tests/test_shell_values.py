@@ -108,6 +108,10 @@ PROGRAMS: dict[str, str] = {
     'declare -n r=n; show "${r:=4}" $n; unset r; show ${n-gone}; r=5; unset -n r; show $n ${r-none}': "4|4|gone|5|none",
     'a=1 b=2; declare -n r; for r in a b; do show $r; done; declare -n q=r; q=7; show $b $q': "?|7|7",
     'declare -A m=([a]=1); declare -n r=m; r[b]=2; show "${r[a]}" "${m[b]}"; export r2=m; show $r2': "1|2|m",
+    # what is done to an element through a reference is not followed
+    'v=(1 2 3); declare -n r=v[1]; r=x; show "${v[0]}" "$r"': "?|x",
+    'v=(1 2 3); declare -n r=v[0]; read -r r <<< q; show "${v[0]}"': "?",
+    'f() { local -n o=$1; o=7; }; v=(1 2 3); f v[1]; show "${v[1]}"': "?",
     'n=1; declare -n r=n; f() { local n=5; r=6; show $n; }; f; show $n; [[ -v r ]] && show set': "6|1|set",
     # backquotes in backquotes
     'x=`echo \\`echo a b\\` c`; show "$x"; y="`echo \\"\\`echo a  b\\`\\"`"; show "$y"': "a b c|a b",

@@ -174,6 +174,7 @@ def assign(
         state.doubtful = True
         return
     if "n" in flags and not is_reference(node.name, values):
+        widen_elements(values, span, scope)
         flags = flags.replace("n", "")
         values = [Alternative((scope.unknown(name, span),))]
         state.doubtful = True
@@ -224,6 +225,17 @@ def is_reference(name: str, values: list[Alternative]) -> bool:
     """Whether a variable of this name may hold these values as a reference: each is another variable's name."""
     texts = [text_of(each.fields[0]) if each.fields else None for each in values]
     return all(text is not None and text != name and NAME.fullmatch(text) for text in texts)
+
+
+def widen_elements(values: list[Alternative], span: Span, scope: Scope) -> None:
+    """Makes the arrays unknown to whose elements a reference leads: what is done to it changes them."""
+    variables = scope.state.variables
+    for value in values:
+        name, bracket, _ = (text_of(value.fields[0]) or "" if value.fields else "").partition("[")
+        old = variables.get(scope.state.target(name)) if bracket and NAME.fullmatch(name) else None
+        if old is not None:
+            field = scope.unknown(name, span, is_open=True)
+            variables[scope.state.target(name)] = old._replace(alternatives=(Alternative((field,)),), array=True)
 
 
 def _inherited(expander: Expander, name: str, scope: Scope) -> tuple[Alternative, ...]:

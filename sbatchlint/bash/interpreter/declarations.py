@@ -3,7 +3,14 @@
 import re
 from functools import lru_cache
 
-from sbatchlint.bash.expansion.assignment import assign, is_reference, right_side, unset_element, with_attributes
+from sbatchlint.bash.expansion.assignment import (
+    assign,
+    is_reference,
+    right_side,
+    unset_element,
+    widen_elements,
+    with_attributes,
+)
 from sbatchlint.bash.expansion.protocol import FieldChoice, Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import NAME, State
@@ -120,6 +127,7 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
         )
         values = with_attributes(interpreter.expander, [Alternative((pieces,))], flags, scope)
         if "n" in flags and not is_reference(name, values):
+            widen_elements(values, span, scope)
             flags = flags.replace("n", "")
             values = [Alternative((scope.unknown(name, span),))]
             state.doubtful = True
