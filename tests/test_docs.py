@@ -134,8 +134,9 @@ class Place:
             variables["PYTHONPYCACHEPREFIX"] = os.environ["PYTHONPYCACHEPREFIX"]
         variables |= {"PATH": f"{self.programs}:{variables['PATH']}", "COLUMNS": "100", "NO_COLOR": "1"}
         return subprocess.run(
-            ["bash", "-c", command], cwd=self.folder, env=variables, capture_output=True, text=True, check=False
-        )
+            ["bash", "-c", command], cwd=self.folder, env=variables, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
 
 
 def runnable(text: str) -> list[str]:

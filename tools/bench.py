@@ -11,6 +11,7 @@ as nothing makes a program faster than it is. Told are, each without the cache o
 - the same run over all scripts again, with the cache of the run before;
 - how the time grows with the number of files, and with the length of a script, for several shapes of scripts;
 - the memory of the run over all scripts;
+- the time from a change in an editor to its findings, after the first, for scripts of 500 lines (with the extra `lsp`);
 - how many megabytes of a log `diagnose` reads in a CPU second: a plain log, a coloured one, and one full of complaints.
 
     python tools/bench.py --instructions [--tree TREE] FOLDER
@@ -33,6 +34,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -178,6 +180,45 @@ def growth(bench: Bench, files: list[str]) -> None:
         print(f"  {size} to {10 * size} {name}: {costs[0]:.3f} to {costs[1]:.3f} s, {costs[1] / costs[0]:.1f} times")
 
 
+# Parts of a script of 500 lines as people write them, and of one that does nothing but start steps.
+PART = """\
+# Part {i}: prepare, run, keep what is needed
+module load gcc/12 openmpi/4.1
+export PART={i}
+OUT="$SCRATCH/run/$SLURM_JOB_ID/part$PART"
+mkdir -p "$OUT"
+if [ ! -f "$OUT/done" ]; then
+    echo "part $PART begins at $(date)"
+    srun --ntasks=8 ./simulate --input "data/$PART.nc" --output "$OUT/result.nc" > "$OUT/log.txt"
+    cp "$OUT/result.nc" results/
+    touch "$OUT/done"
+fi
+
+"""
+EDITED = {
+    "as people write them": PART * 41,
+    "of steps and variables alone": 'A="value {i}"\nsrun -n1 ./t --x {i} "$A"\n' * 248,
+}
+
+
+def editing(rounds: int) -> None:
+    """The time from a change to the findings, in this process: the language server's part of it."""
+    from sbatchlint.server.snapshot import Snapshot
+    from sbatchlint.settings import Settings
+
+    settings = Settings.of_table({})
+    for name, body in EDITED.items():
+        numbers = iter(range(10_000))
+        text = HEAD + re.sub(r"\{i\}", lambda _, numbers=numbers: str(next(numbers)), body)
+        found = []
+        for number in range(rounds + 1):
+            begin = time.process_time()
+            Snapshot("file:///a.sbatch", "/a.sbatch", number, f"{text}# {number}\n", settings).release()
+            found.append(time.process_time() - begin)
+        first, later, rows = found[0] * 1000, min(found[1:]) * 1000, text.count("\n")
+        print(f"a change in {rows} lines {name}: {later:.0f} ms; the first time {first:.0f} ms")
+
+
 # A line of a log for `diagnose`, and what is there to find; `{i}` is another number in each line.
 LOG_LINES = {
     "plain": "{i}: 10:00:00 INFO step {i} loss 0.413 grad 1.2 tokens 4096 memory 31.2 of 80 time 0.31\n",
@@ -266,6 +307,8 @@ def main() -> int:
         one(bench, program)
         growth(bench, files)
         logs()
+        if find_spec("lsprotocol") is not None:
+            editing(options.rounds)
     return 0
 
 
