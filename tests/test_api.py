@@ -171,6 +171,7 @@ def test_only_chosen_checks_repair() -> None:
     assert {each.code for each in one.applied} == {"SB301"} and "SB101" in {each.code for each in one.findings}
 
 
+@pytest.mark.slow
 def test_plans_have_the_documented_shape() -> None:
     scripts = [*(ROOT / "examples").glob("*.sbatch"), *(ROOT / "examples" / "fixed").glob("*.sbatch")]
     texts = [path.read_text(encoding="utf-8") for path in scripts]
@@ -223,6 +224,7 @@ def test_a_script_as_job() -> None:
         plan(JOB, nodes=2)
 
 
+@pytest.mark.slow
 def test_forms_of_a_plan() -> None:
     planned = plan(JOB)
     assert "torchrun starts 4 processes" in planned.text(70) and "SB301" in planned.text()
@@ -349,6 +351,7 @@ def test_one_exception_for_bad_input(call: Any) -> None:
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_several_threads() -> None:
     scripts = [JOB, *(path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.sbatch"))] * 3
     expected = [[each.code for each in lint(script)] for script in scripts]
