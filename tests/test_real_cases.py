@@ -95,7 +95,9 @@ def parses(text: str) -> bool:
     return subprocess.run(["bash", "-n"], input=Source.encode(text), capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
+@pytest.mark.parametrize(
+    "unsafe", [pytest.param(False, marks=pytest.mark.slow, id="safe"), pytest.param(True, id="unsafe")]
+)
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_fixes_are_stable_and_keep_the_rest(path: Path, unsafe: bool) -> None:
     source = source_of(path)

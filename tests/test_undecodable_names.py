@@ -94,7 +94,14 @@ def test_every_verb_takes_such_a_name(folder: Path, locale: str) -> None:
     assert [arguments for arguments, code in zip(wanted, codes, strict=True) if code not in (0, 1, 2, 4)] == []
 
 
-@pytest.mark.parametrize("code", [entry.code for entry in registry().entries])
+# A plain run asks every fifth check.
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(entry.code, marks=[pytest.mark.slow] * (row % 5 != 0))
+        for row, entry in enumerate(registry().entries)
+    ],
+)
 def test_every_check_takes_such_a_name(folder: Path, code: str) -> None:
     entry = registry().find(code)
     assert entry is not None
