@@ -32,6 +32,7 @@ from sbatchlint.analysis.launch.node_counts import (
     is_started_by_whole_step,
 )
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES
+from sbatchlint.analysis.launch.rendezvous import is_own_node
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
@@ -90,9 +91,20 @@ def _has_one_node(job: Job, world: LaunchWorld) -> bool:
         return False
     if job.directives.unread:
         return False  # a directive that sbatch does not read may set the number of nodes
+    if _is_one_of_several(world):
+        return False
     if world.step is None:
         return world.in_batch_shell and not is_for_some_jobs(world.invocation)
     return fills_node(job, world)
+
+
+def _is_one_of_several(world: LaunchWorld) -> bool:
+    """Whether the launch may be one node of several that other jobs start: by its rank, and the address of another."""
+    rank, meeting = world.launcher.node_rank, world.launcher.rendezvous
+    address = None if meeting is None else meeting.address
+    if rank is None:
+        return False
+    return bool(rank.number) or address is not None and not is_own_node(address)
 
 
 def _launcher_finding(job: Job, world: LaunchWorld) -> Finding:

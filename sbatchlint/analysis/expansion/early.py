@@ -29,8 +29,10 @@ from sbatchlint.bash.values import (
     text_of,
 )
 from sbatchlint.job import Job
+from sbatchlint.job.containers import Container
 from sbatchlint.job.environment import TASK_VARIABLES, ZERO_IN_BATCH
 from sbatchlint.job.launchers import Launcher
+from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import programs_with
@@ -223,6 +225,18 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
             yield expansion, _variable_consumer(name, launcher, question, gives_node_name(expansion)), value
 
 
+# What pyxis sets for each task, whatever the job has in it, where the image has PYTORCH_VERSION, as NVIDIA's have
+# (`pytorch_setup()` in pyxis_slurmstepd.c).
+_SET_BY_PYXIS = frozenset({"RANK", "LOCAL_RANK"})
+
+
+def _may_number_tasks(container: Container) -> bool:
+    """Whether pyxis may set the ranks of the tasks: in an image of NVIDIA, or in a file, which may be made of one."""
+    image = None if container.image is None else text_of(container.image)
+    is_file = image is None or image.startswith(("/", ".", "~")) or image.endswith(".sqsh")
+    return container.kind == "pyxis" and (is_file or image is not None and "nvidia" in image)
+
+
 def _exports_to(job: Job, step: Step, question: Question, names: frozenset[str]) -> Iterator[EarlyUse]:
     before = step.invocation.state.variables
     set_for_srun = [(name, field) for name, field in step.invocation.variables if name in names]
@@ -231,7 +245,11 @@ def _exports_to(job: Job, step: Step, question: Question, names: frozenset[str])
         if command.text is not None or command.children or command.name in _PRINTING or command.name in TESTS:
             continue
         launcher = job.launcher_of(command)
+        container = container_of(command)
+        unsure = _SET_BY_PYXIS if container is not None and _may_number_tasks(container) else frozenset()
         for name, field in set_for_srun:
+            if name in unsure:
+                continue
             own = command is not step.invocation and any(name == variable for variable, _ in command.variables)
             value = () if own else exported(command, name) or ()
             for expansion in _early(field, question):
@@ -240,6 +258,8 @@ def _exports_to(job: Job, step: Step, question: Question, names: frozenset[str])
                 consumer = _variable_consumer(name, launcher, question, gives_node_name(expansion))
                 yield EarlyUse(expansion, step, consumer, command, field, (), name)
         for name, old in inherited:
+            if name in unsure:
+                continue
             now = command.state.variables.get(name)
             if now is None or not now.exported or now.span != old.span:
                 continue

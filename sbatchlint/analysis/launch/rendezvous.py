@@ -14,7 +14,7 @@ from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.job import Job, Launch
-from sbatchlint.job.launchers import Launcher, is_python
+from sbatchlint.job.launchers import Launcher, Setting, is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.worlds import LaunchWorld, World, by_place, find_worlds, from_submission, world_of
@@ -224,6 +224,14 @@ def _of_programs(job: Job) -> Iterator[UnsharedAddress]:
             # a program that finds its rank itself (DeepSpeed by MPI) may find the address, too
             certain = is_set(program, "RANK") or sign is not None and sign.kind != "megatron"
             yield UnsharedAddress(world, *verdict, certain)
+
+
+def is_own_node(address: Setting) -> bool:
+    """Whether an address is a node of this job, as far as the script shows: its own name, or what a command prints."""
+    if address.text is not None:
+        return _LOCAL.fullmatch(address.text.strip()) is not None
+    names = [each.name for each in expansions(address.value or ())]
+    return any(name[:1] in "$`" or name.startswith(("SLURM", "HOST")) for name in names)
 
 
 def _whose_address(invocation: Invocation, value: Pieces, place: Span) -> tuple[str, Span, str] | None:
