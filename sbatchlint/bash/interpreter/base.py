@@ -87,6 +87,8 @@ class Interpreter(Substituter):
         self.redirected: Sequence[Redirection] = ()  # the redirects of the last compound command
         self.kept_alive: list[object] = []  # objects whose id() is part of a guard's key
         self.keys = 0
+        # of the last test whose words have several values: its exit status for each, and the guards of the value
+        self.outcomes: Sequence[tuple[int | None, Guards]] = ()
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
         """Walks a statement. Returns the state after it, None where the flow ends there."""

@@ -61,6 +61,16 @@ def case_key(interpreter: Interpreter, word: Word, scope: Scope) -> Hashable:
     return _key(interpreter, "case", scope.written(word), scope)
 
 
+def narrowed(interpreter: Interpreter, statement: Statement, truth: bool, guards: Guards) -> Guards:
+    """The guards of an arm, with those of the only value for which the test before it may have come out so."""
+    is_negated = isinstance(statement, Pipeline) and len(statement.commands) == 1 and statement.negated
+    if not is_negated and not isinstance(statement, (Simple, TestCommand)):
+        return guards
+    wanted = truth is not is_negated
+    left = [own for status, own in interpreter.outcomes if status is None or (status == 0) is wanted]
+    return (merge_guards(guards, left[0]) or guards) if len(left) == 1 else guards
+
+
 def restricted_variables(interpreter: Interpreter, statement: Statement, scope: Scope) -> frozenset[str]:
     """`Context.restricted` inside a condition: also the variables in it that differ between tasks."""
     if scope.context.phase is not Phase.TASK:
@@ -117,6 +127,7 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             break
         place = "if", id(condition[-1])
         truth = interpreter.decided(place, None if state.status is None else state.status == 0, here)
+        outcomes = interpreter.outcomes
         if truth is not None and answers != interpreter.environment.answers_of_jobs and not is_otherwise:
             is_otherwise = True
             interpreter.outside_of_job(node, state, scope)
@@ -127,7 +138,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
                 arm = context
                 if truth is None:
                     arm = context.copy()
-                    arm.guards, arm.conditional, arm.restricted = guards, True, restricted
+                    arm.guards = narrowed(interpreter, condition[-1], True, guards)
+                    arm.conditional, arm.restricted = True, restricted
                 exits = interpreter.failed_exits
                 taken: State | None = state.copy()
                 if truth is None:
@@ -147,6 +159,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             passed = interpreter.arm_guards(place, False, passed | frozenset(((key, 1),)), here)
             context = context.copy()
             context.conditional, context.restricted = True, restricted
+            interpreter.outcomes = outcomes
+            context.guards = narrowed(interpreter, condition[-1], False, context.guards)
             state = interpreter.arm(place, False, state, here)
             if state is None:
                 break
@@ -158,7 +172,7 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
                 state.status = 0
             else:
                 arm = context.copy()
-                arm.guards = guards
+                arm.guards = merge_guards(context.guards, passed) or guards
                 state = interpreter.statements(node.otherwise, Scope(state, scope.text, arm))
             ends.append((state, passed))
     return join(ends, scope.context.phase)

@@ -70,8 +70,11 @@ def run_simple(
         ends.append((interpreter.with_output_to(redirects, own_scope, walk), guards))
         if number == 0 and redirects:
             programs.record_files(interpreter, invocation, scope)
+    interpreter.outcomes = ()
     if len(ends) == 1:
         return invocations, ends[0][0]
+    outer = scope.context.guards
+    interpreter.outcomes = [(None if end is None else end.status, guards - outer) for end, guards in ends]
     return invocations, join([(end, guards - scope.context.guards) for end, guards in ends], scope.context.phase)
 
 
@@ -99,7 +102,17 @@ def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> in
     state = scope.state.copy()
     invocation = Invocation(argv, (), (), span, scope.context, state, scope.context.guards, "")
     interpreter.trace.record(invocation)
-    return BracketCondition(interpreter, node.words, values, scope).status()
+    status = BracketCondition(interpreter, node.words, values, scope).status()
+    interpreter.outcomes = ()
+    several = [number for number, each in enumerate(values) if len(each) > 1]
+    if status is None and len(several) == 1 and "=~" not in scope.written(node):
+        (at,) = several
+        each_alone = [(each, [*values[:at], [each], *values[at + 1 :]]) for each in values[at]]
+        interpreter.outcomes = [
+            (BracketCondition(interpreter, node.words, own, scope).status(), guards - scope.context.guards)
+            for (_, guards), own in each_alone
+        ]
+    return status
 
 
 def snapshot(state: State, variables: Sequence[tuple[str, Pieces]]) -> State:

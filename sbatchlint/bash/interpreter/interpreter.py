@@ -12,7 +12,7 @@ from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import commands, programs
 from sbatchlint.bash.interpreter.base import Hooks, Interpreter, LoopBudgetExceeded, is_widened
-from sbatchlint.bash.interpreter.branches import condition_key, restricted_variables, run_case, run_if
+from sbatchlint.bash.interpreter.branches import condition_key, narrowed, restricted_variables, run_case, run_if
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.limits import MOST_WORK, WorkBudgetExceeded
@@ -216,7 +216,7 @@ class ScriptInterpreter(Interpreter):
         usual = node.operator == "&&" and restricted == scope.context.restricted
         context = scope.context.copy()
         context.conditional = context.conditional or not usual
-        context.guards, context.restricted = guards, restricted
+        context.guards, context.restricted = narrowed(self, node.left, wanted, guards), restricted
         right = self.arm(place, True, left.copy(), scope)
         if right is not None:
             right = self.statement(node.right, Scope(right, scope.text, context))
