@@ -72,7 +72,7 @@ def check(job: Job) -> Iterator[Finding]:
         consequence = "where the site binds tasks (autobind), each has one CPU"
     yield Finding(
         main.place,
-        f"{job.versions.suffix(releases).strip() or 'here'}, srun does not take over {setting.shown} (line "
+        f"srun of Slurm {' and '.join(releases)} does not take over {setting.shown} (line "
         f"{job.line(setting.span.start)}): {consequence}; add --cpus-per-task=$SLURM_CPUS_PER_TASK to the srun",
         "error" if reason else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
