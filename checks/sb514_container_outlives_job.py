@@ -24,6 +24,7 @@ https://github.com/codalab/codalab-worksheets/issues/1908
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import container_starts
+from sbatchlint.analysis.containers.gpu_access import gpu_access
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -51,6 +52,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if not start.is_certain and _ENDING.search(job.source.text):
             continue  # `$EXTRA_ARGS` may contain the option
+        if not start.flag("detach") and job.request.asks_for_gpus is False and gpu_access(start).kind == "none":
+            continue  # it has no GPU to keep, and ends as its client does, or with its program
         later = next((each for each in stops if each.index > start.invocation.index), None)
         if start.flag("detach") and later is not None:
             message = (

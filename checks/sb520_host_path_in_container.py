@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Pieces
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launches import container_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
@@ -31,6 +31,7 @@ CARD = Card(
 
 _PATHS = frozenset({"PATH", "PYTHONPATH", "LD_LIBRARY_PATH"})
 _ASSIGNS = Regex(r"\b(?P<name>PATH|PYTHONPATH|LD_LIBRARY_PATH)=[\"'\\]*[^\s;&|]*$")
+_REST = Regex(r"[^\s;&|\"']*")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -41,14 +42,15 @@ def check(job: Job) -> Iterator[Finding]:
         if command.text is not None and command.alternatives == 1:
             for field in command.argv[1:]:
                 for expansion in _of_host(field):
-                    if _assigns(job, expansion):
-                        yield _finding(job, expansion, command)
+                    place = _place_in(job, command, expansion)
+                    if place is not None and _assigns(job, place, expansion.name):
+                        yield _finding(job, place, expansion.name, command)
                         break
         elif container.kind in ("docker", "podman") and command.parent is not None:
             for name, value in container.passed.items():
                 found = [each for each in _of_host(value or ()) if each.name == name]
                 if found:
-                    yield _finding(job, found[0], command)
+                    yield _finding(job, found[0].span, name, command)
 
 
 def _of_host(field: Pieces) -> Iterator[Expansion]:
@@ -58,11 +60,30 @@ def _of_host(field: Pieces) -> Iterator[Expansion]:
             yield piece.expansion
 
 
-def _assigns(job: Job, expansion: Expansion) -> bool:
-    """Whether the text around an expansion sets the same variable in the container."""
-    before = job.source.text[max(expansion.span.start - 200, 0) : expansion.span.start]
+def _place_in(job: Job, command: Invocation, expansion: Expansion) -> Span | None:
+    """Where the shell outside expands the variable in a text for the container; None where that is another text."""
+    if not job.source.slice(expansion.span).startswith("$"):
+        return None
+    reads = (each.span for each in job.trace.reads if each.name == expansion.name)
+    inside = (each for each in reads if command.span.contains(each))
+    # a text that stands in a variable of its own
+    return next(inside, None if _sets_own(job, expansion) else expansion.span)
+
+
+def _sets_own(job: Job, expansion: Expansion) -> bool:
+    """Whether the expansion is part of the new value of the same variable, outside of the container."""
+    own = (each for each in job.assignments if each.name == expansion.name and each.context.parent is None)
+    return any(each.span.contains(expansion.span) for each in own)
+
+
+def _assigns(job: Job, place: Span, name: str) -> bool:
+    """Whether the text around an expansion sets the same variable in the container, and leaves out the container's."""
+    before = job.source.text[max(place.start - 200, 0) : place.start]
     match = _ASSIGNS.search(before)
-    return match is not None and match["name"] == expansion.name
+    if match is None or match["name"] != name:
+        return False
+    after = _REST.match(job.source.text, place.end)
+    return f"${name}" not in (match[0] + (after[0] if after else "")).replace("{", "")
 
 
 def _activates(command: Invocation) -> bool:
@@ -70,16 +91,16 @@ def _activates(command: Invocation) -> bool:
     return command.text is not None and "activate" in command.text.string
 
 
-def _finding(job: Job, expansion: Expansion, command: Invocation) -> Finding:
-    written = job.source.slice(expansion.span)
+def _finding(job: Job, place: Span, name: str, command: Invocation) -> Finding:
+    written = job.source.slice(place)
     is_text = command.text is not None and written.startswith("$")
     advice = f"write `\\{written}`, which the shell in the container expands" if is_text else "leave it out"
-    fix = Fix("let the container expand it", [insert(expansion.span.start, "\\")], safe=False) if is_text else None
+    fix = Fix("let the container expand it", [insert(place.start, "\\")], safe=False) if is_text else None
     return Finding(
-        expansion.span,
-        f"the shell outside of the container puts the host's {expansion.name} here, and its folders are not the "
-        f"container's; {advice}",
-        "info" if _activates(command) and expansion.name == "PATH" else None,
+        place,
+        f"the shell outside of the container puts the host's {name} here, and its folders are not the container's; "
+        f"{advice}",
+        "info" if _activates(command) and name == "PATH" else None,
         fix=fix,
     )
 

@@ -63,6 +63,8 @@ def _before_exit(job: Job, read: DeadRead) -> Invocation | None:
         context = command.context
         if context.parent is not None or context.handler or context.captured or command.calls_function:
             continue
+        if command.span == read.work.span:
+            continue  # with other words
         if command.name == "exit":
             written = job.source.slice(command.span)
             return first if written.strip("\"'").endswith((f"${read.name}", f"${{{read.name}}}")) else None
