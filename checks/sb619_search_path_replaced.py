@@ -125,8 +125,8 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         return
     yield Finding(
         assignment.span,
-        f"{assignment.name} loses what modules have put there (line {job.line(modules[0].span.start)}); if the program "
-        f"needs it, append `:${assignment.name}`",
+        f"{assignment.name} loses what modules may have put there (line {job.line(modules[0].span.start)}); if the "
+        f"program needs it, append `:${assignment.name}`",
         "info",
         related=[(modules[0].span, "a module")],
     )

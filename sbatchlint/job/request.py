@@ -4,6 +4,7 @@ What the command line or the environment of the submission adds is not known her
 values follow src/common/proc_args.c, parse_time.c and gres.c of Slurm 20.11 to 26.05.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +15,7 @@ from sbatchlint.slurm.grammar.numbers import node_count, whole
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.versions import MAJORS
+from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.conflicts.counts import Counts
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
 
 # GRES that are a GPU, or a part of one.
 GPU_RESOURCES = frozenset({"gpu", "shard", "mps"})
+# What else is requested by --gres and --tres-per-task, by names that say that it computes nothing. Sites give other
+# accelerators names of their own (dcu, npu, hpu).
+_NO_GPU = Regex(
+    r"(?:.*[_-])?(?:cpu|mem|node|billing|energy|bb|license|fs|nvme|ssd|hdd|disk|tmp\w*|l?scratch\w*|ramdisk|localdisk"
+    r"|localtmp|craynetwork|bandwidth|io|nic|hca|ic)(?:[/_-].*)?",
+    re.IGNORECASE,
+)
 GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task")
 
 
@@ -65,6 +74,10 @@ def fixed_nodes(string: str | None, version: str = MAJORS[-1]) -> Nodes | None:
     if count is None or count.sizes or not 0 < count.minimum <= count.maximum:
         return None
     return Nodes(count.minimum, count.maximum)
+
+
+def _is_no_accelerator(item: resources.Item) -> bool:
+    return item.count == 0 or item.name.lower() in GPU_RESOURCES or _NO_GPU.fullmatch(item.name) is not None
 
 
 def resource_items(option: str, string: str, version: str) -> tuple[resources.Item, ...] | None:
@@ -281,6 +294,8 @@ class Request:
                 unknown = unknown or self.has_option(name)
             elif any(item.name.lower() in GPU_RESOURCES and item.count != 0 for item in items):
                 return True
+            else:
+                unknown = unknown or not all(map(_is_no_accelerator, items))
         return None if unknown else False
 
     @property
