@@ -55,6 +55,8 @@ ELSEWHERE = Regex(
     r"ray|dask\S*|snakemake|nextflow|cromwell|srun|sbatch|salloc|mpirun|mpiexec|prun|gunicorn|uvicorn|docker|podman"
     r"|apptainer|singularity|deepspeed|accelerate|horovodrun|torchpack|parsl\S*|spark\S*|echo|printf|export|numactl"
 )
+# Options of a workflow engine that has its jobs run elsewhere, so that it counts the CPUs of these.
+_SUBMITTING = Regex(r"--(?:cluster(?:-\w+)?|drmaa|executor|profile|jobscript|slurm)(?:=.*)?")
 # Options that affect the CPUs of a job in ways that are not modelled here.
 UNCLEAR = (
     "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core", "extra-node-info",
@@ -118,7 +120,7 @@ def _cpus(job: Job, step: Step | None) -> int | None:
 def _counts_others(command: Invocation) -> bool:
     """Whether the CPUs that a command names are for other processes than its own."""
     words = [command.words[0].rpartition("/")[2], *command.words[1:4]]
-    return any(ELSEWHERE.fullmatch(word) for word in words)
+    return any(map(ELSEWHERE.fullmatch, words)) or any(map(_SUBMITTING.fullmatch, command.words))
 
 
 def _with_options(job: Job) -> list[Invocation]:
