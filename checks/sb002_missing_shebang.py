@@ -48,7 +48,9 @@ def check(job: Job) -> Iterator[Finding]:
     directives, text = job.directives, job.directives.text
     string = text.string
     named = job.is_embedded or is_batch_name(job.source.path)
-    if not lacks_interpreter(string) or not (named or directives.lines or directives.unread):
+    # those in a heredoc are of another script, which this one writes
+    below = any(not job.in_quoted_text(each.span.start) for each in directives.unread)
+    if not lacks_interpreter(string) or not (named or directives.lines or below):
         return
     if not string.strip(BLANK):
         if not string and text.whole:
