@@ -93,7 +93,8 @@ def check(job: Job) -> Iterator[Finding]:
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":
             continue
         elif ids == tuple(range(available)):
-            message = f"Slurm itself sets {name} to the job's {available} GPUs, maybe by other numbers; remove this"
+            gpus = "GPU" if available == 1 else f"{available} GPUs"
+            message = f"Slurm itself sets {name} to the job's {gpus}, maybe by other numbers; remove this"
             severity, safe = "info", _only_steps(job)
         elif set(ids) == set(range(available)) or choice.command is not None:
             continue
