@@ -309,11 +309,11 @@ def test_nothing_outside_of_the_root_is_read(project: Path) -> None:
 
 def test_documents() -> None:
     text = f"# Run\n\n```bash\n{LATE}```\n"
-    assert [(each.code, each.start.row) for each in lint(text, path="README.md", isolated=True)] == [
+    assert [(each.code, each.start.row) for each in lint(text, path="notes.md", isolated=True)] == [
         ("SB301", 5),
         ("SB101", 8),
     ]
-    assert fix(text, path="README.md", isolated=True).text.splitlines()[4].endswith(" --cpus-per-task=4")
+    assert fix(text, path="notes.md", isolated=True).text.splitlines()[4].endswith(" --cpus-per-task=4")
 
 
 # --- what is raised ----------------------------------------------------------------------------------
