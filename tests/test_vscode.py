@@ -46,6 +46,27 @@ def test_the_version_is_told_as_the_extension_reads_it() -> None:
     assert re.match(r"sbatchlint (\d+(?:\.\d+)*)", done.stdout)[1] == __version__
 
 
+def test_the_server_offers_what_the_extension_asks_for() -> None:
+    sent = ""
+    for message in (
+        {"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}},
+        {"id": 2, "method": "shutdown"},
+        {"method": "exit"},
+    ):
+        body = json.dumps({"jsonrpc": "2.0", **message})
+        sent += f"Content-Length: {len(body)}\r\n\r\n{body}"
+    command = [sys.executable, "-m", "sbatchlint", *PACKAGE["sbatchlint"]["server"]]
+    done = subprocess.run(command, input=sent.encode(), cwd=ROOT, capture_output=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    answers = [json.loads(each) for each in re.findall(rb"\r\n\r\n(\{.*?\})(?=Content-Length:|\Z)", done.stdout, re.S)]
+    (offered,) = [each["result"]["capabilities"] for each in answers if each.get("id") == 1]
+    assert "source.fixAll.sbatchlint" in offered["codeActionProvider"]["codeActionKinds"]
+    commands = {*offered["executeCommandProvider"]["commands"]}
+    assert PACKAGE["sbatchlint"]["plan"] in commands
+    # VS Code registers those of the server itself, and refuses a second one of the same name.
+    assert not commands & {each["command"] for each in PACKAGE["contributes"]["commands"]}
+
+
 def test_the_endings_are_those_of_batch_scripts() -> None:
     (language,) = PACKAGE["contributes"]["languages"]
     # Some clusters call their scripts .sl, which are otherwise S-Lang; .job and .batch have other meanings, too.

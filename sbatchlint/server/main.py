@@ -9,6 +9,7 @@ import asyncio
 import gc
 import logging
 import os
+import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -388,5 +389,7 @@ def serve() -> int:
     logging.basicConfig(level=logging.WARNING)  # standard error, which clients keep as a log
     gc.set_threshold(20_000, 10, 10)  # the command line, which ends soon, collects hardly ever
     gc.freeze()  # what was imported stays
-    made().start_io()
+    # A copy, because pygls closes what it has written to, and standard output is flushed once more at the end.
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:
+        made().start_io(stdout=output)
     return 0
