@@ -15,7 +15,7 @@ import pytest
 
 import sbatchlint
 from conftest import HEAD, ROOT, Command
-from sbatchlint import documents, engine, installation
+from sbatchlint import documents, engine, installation, linting
 from sbatchlint.cli import cache
 from sbatchlint.source import lookups
 
@@ -50,6 +50,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return inspect(source, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(engine, "inspect", noting)
+    monkeypatch.setattr(linting, "inspect", noting)
     return found
 
 
