@@ -40,7 +40,8 @@ def check(job: Job) -> Iterator[Finding]:
     if job.is_wrapped and not job.limits.exhausted:
         yield from _missing(job, job.text, job.program, 0, "a text of --wrap gets no arguments")
     for command in job.invocations:
-        if command.text is not None and command.alternatives == 1:
+        # what starts it, too: in one of several words of a launcher the arguments may be missing
+        if command.text is not None and all(each.alternatives == 1 for each in (command, *command.ancestors())):
             passed = _passed(command)
             if passed is not None:
                 program = job.parsed(command.text.string)
