@@ -46,29 +46,19 @@ _SAID = Regex(
 )
 
 
-_LEFT_IN_A_FORM = 2
-
-
 @once
 def is_unfinished(job: Job) -> bool:
     """Whether a script is a template or a fixture, which need not be right before it is completed.
 
-    Its name or folder says so, slots of a template engine in its directives, or several options without a value.
+    Its name or folder says so, or the slots of a template engine in its directives.
     """
     path = _path_in_project(job)
     return (
         not (FIXTURE | TEMPLATE).isdisjoint(_words(path))
         or _TEST_DATA.search(path) is not None
         or _ENDING.search(path) is not None
-        or _is_form(job)
         or _has_slots(job)
     )
-
-
-def _is_form(job: Job) -> bool:
-    """Whether the values of several options are left empty: `--partition=`, `--time=  # set the time`."""
-    empty = [each for each in job.directives.settings if each.value == "" and each.token.text.endswith("=")]
-    return len(empty) >= _LEFT_IN_A_FORM
 
 
 def may_be_edited(job: Job) -> bool:
