@@ -194,7 +194,20 @@ def test_no_fix_changes_a_template(text: str) -> None:
 
 @pytest.mark.parametrize(
     "slot",
-    ["{nodes}", "@NODES@", "@@nodes@@", "__NODES__", "%%nodes%%", "%NODES%", "%(nodes)s", "{{ nodes }}", "<%= n %>"],
+    [
+        "{nodes}",
+        "@NODES@",
+        "@@nodes@@",
+        "__NODES__",
+        "__nodes__",
+        "_NODES_",
+        "##NODES##",
+        "%%nodes%%",
+        "%NODES%",
+        "%(nodes)s",
+        "{{ nodes }}",
+        "<%= n %>",
+    ],
 )
 def test_the_quick_look_sees_every_slot(slot: str) -> None:
     text = f"{HEAD}#SBATCH --nodes={slot}\nsrun hostname\n"

@@ -19,7 +19,7 @@ from sbatchlint.source.text import BYTE_ORDER_MARK, Span
 # The word comes first, so that most of a text is skipped quickly. A mail address is not a slot.
 _SLOT = Regex(
     r"#SBATCH\b(?<![^\n]#SBATCH)"
-    r".*?(?:@\[?[A-Za-z_]\w*[]@]|(?<!\w)@[A-Z]|__[A-Z]|(?<!\w)__[a-z]|##[A-Z][A-Z0-9_]*##|%(?:%[A-Za-z]|\(|[A-Z][A-Z0-9_]{3})|(?<!\$)\{|XXX[A-Za-z]|PLACEHOLDER)"
+    r".*?(?:@\[?[A-Za-z_]\w*[]@]|(?<!\w)(?:@[A-Z]|__?[A-Z]|__[a-z])|##[A-Z][A-Z0-9_]*##|%(?:%[A-Za-z]|\(|[A-Z][A-Z0-9_]{3})|(?<!\$)\{|XXX[A-Za-z]|PLACEHOLDER)"
 )
 # Stands for an unknown piece where a value is parsed as a program; no script holds it (private use area).
 UNKNOWN_CHARACTER = "\ue000"
