@@ -239,6 +239,9 @@ def _diagnostics(prepared: _Prepared, jobs: list[Job], source: Source, settings:
             if finding.fix is not None and not may_be_edited(job):
                 finding = finding._replace(fix=None)
             finding = _completed(finding, settings.shows(prepared.check.entry.code, level))
+            assert not callable(finding.fix)
+            if finding.fix is not None and _joins_places(job, finding.fix):
+                finding = finding._replace(fix=None)
             placed, where, reached = _placed(finding, job.source)
             if not reached or _is_wanted(prepared.check.entry, where.path, settings):
                 dated = level == "info" and finding.severity != "info" and is_dated(finding, job)
@@ -254,6 +257,13 @@ def _completed(finding: Finding, shown: bool) -> Finding:
     if callable(finding.fix):
         finding = finding._replace(fix=finding.fix() if shown else None)
     return finding
+
+
+def _joins_places(job: Job, fix: Fix) -> bool:
+    """Whether an edit covers what stands between a variable's value and the text that it went into."""
+    return not job.text.is_plain and any(
+        "\n" in job.source.slice(edit.span).strip("\n") and "\n" not in edit.content for edit in fix.edits
+    )
 
 
 def _is_wanted(entry: Entry, path: str, settings: Settings) -> bool:
