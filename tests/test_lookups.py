@@ -41,6 +41,7 @@ ON_TEXT = {
 # What is read of our own data; and bash, of which `lookups` tells where it is.
 ALLOWED = {
     ("sbatchlint/slurm/environment.py", "open"),
+    ("sbatchlint/slurm/notes.py", "open"),
     ("sbatchlint/slurm/options.py", "open"),
     ("checks/sb001_syntax_error.py", "os.environ"),
     ("checks/sb001_syntax_error.py", "os.environ.items"),

@@ -323,7 +323,7 @@ _PLACES = tuple(
     )
 )  # fmt: skip
 _PASSWORD_OF_ADDRESS = Regex(r"://[^\s:/@'\"]{0,200}:(?P<value>[^\s'\"`/]+|(?!\d+/)[^\s'\"`]{1,100}?)@(?!sha\d+:)")
-_PASSWORD_OF_IMAGE = Regex(r"image[ =]['\"]?[^\s:/@'\"]{1,200}:(?P<value>(?!\d+/)[^\s'\"@]{1,2000})@(?!sha\d+:)")
+_PASSWORD_OF_IMAGE = Regex(r"image[ =]['\"]?[^\s:/@'\"]{1,200}:(?P<value>(?!\d+/|//)[^\s'\"@]{1,2000})@(?!sha\d+:)")
 _USER_OF_ADDRESS = Regex(r"://(?P<value>[^\s:/@'\"]{20,400})(?=[:@])")
 _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
 # Of a value, as many characters as nothing else begins with by chance.
