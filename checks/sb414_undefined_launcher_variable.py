@@ -119,8 +119,8 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         match = found[name]
         if find(name) is not None or read.context.handler or read.start < match.start():
             continue
-        if use_of(job, read).kind == "print":
-            continue
+        if use_of(job, read).kind not in ("argument", "assignment"):
+            continue  # a list that may be empty, a message
         line = job.line(job.span(match.start(1), match.end(1)).start)
         yield Finding(
             read.span,
