@@ -55,8 +55,8 @@ def _passed(command: Invocation) -> tuple[Sequence[Pieces], str] | None:
         return None  # GNU parallel makes one line of its words, which a shell reads again
     how, at = found
     words = command.argv[at + 1 :] if how == "-c" else command.argv[at:]
-    if any(map(is_open, words)):
-        return None
+    if any(map(is_open, words)) or how == "-c" and len(words) == 1 and shown_text(words[0]) == "_":
+        return None  # who writes `_` has arguments follow, here or in what is added later
     passed = words[1:] if how == "-c" else words
     if how == "-c" and len(words) == 1:
         return passed, f"`{shown_text(words[0])}` after the text is its `$0`"

@@ -36,6 +36,7 @@ OTHERWISE = {
     ("SB607", "*"): "the launcher of another environment",
     ("SB608", "conda"): "the environment may set PYTHONPATH",
     ("SB721", "bash"): "the string may test the status itself",
+    ("SB619", "apptainer"): "the search path of the image",
     ("SB612", "apptainer"): "the Python of the image",
     ("SB328", "bash"): "the words that srun does not read are then those of the string",
 }
