@@ -141,10 +141,11 @@ def check(job: Job) -> Iterator[Finding]:
     for block, problem, commands in unknown_options(job):
         if block.command not in commands and not (block.command != "salloc" and {"srun", "sbatch"} & commands.keys()):
             finding = _finding(job, block, problem, commands)
-            if finding.severity is None or problem.name not in plugins:
-                yield finding
+            if finding.severity is not None and problem.name in plugins:
+                continue
             if finding.severity is not None:
                 plugins.add(problem.name)
+            yield finding
     yield from _unlisted(job)
 
 

@@ -176,13 +176,12 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     if found.variable is not None:
         refuses = f"srun takes `{words}` for its --cpus-per-task, and{job.versions.suffix(found.versions)} refuses it"
     # who asks for nodes alone, and for tasks only here, has whole nodes
-    severity = "warning" if step.request.has_any_option(("ntasks", "ntasks-per-node")) else "info"
-    severity = severity if step.request.has_option("nodes") else "warning"
+    is_of_nodes = step.request.has_option("nodes") and not step.request.has_any_option(("ntasks", "ntasks-per-node"))
     return Finding(
         step.place if option is None else option.span,
         f"{refuses} unless the site gives whole nodes: it wants {wants} and the job has {found.available} "
         f"(line {line}); {advice}",
-        severity,
+        "info" if is_of_nodes else "warning",
         related=[(found.setting.span, "what the job has")],
         versions=found.versions,
     )

@@ -41,14 +41,14 @@ _VARIABLE = Regex(r"\$\{?(\w+)\}?[\"']?$")
 
 def check(job: Job) -> Iterator[Finding]:
     changing = commands_named(job, "cd", "pushd", "popd")
-    for cd in changing:
+    ends = [*(each.index for each in changing[1:]), len(job.invocations)]
+    made = [(each.index, word) for each in commands_named(job, "mkdir") for word in each.words[1:]]
+    for cd, end in zip(changing, ends, strict=False):  # none of a job that changes no folder
         folder = _folder(cd)
         if folder is None:
             continue
         shell = cd.context.shell
-        end = min((each.index for each in changing if each.index > cd.index), default=len(job.invocations))
-        made = [(each, word) for each in commands_named(job, "mkdir") for word in each.words[1:]]
-        if any(word == folder or word.startswith(f"{folder}/") for each, word in made if each.index > cd.index):
+        if any(word == folder or word.startswith(f"{folder}/") for index, word in made if index > cd.index):
             continue
         for command in job.invocations[cd.index + 1 : end]:
             if command.span.start < cd.span.start or _is_elsewhere(command):

@@ -86,7 +86,6 @@ def check(job: Job) -> Iterator[Finding]:
     if last is not None and last.name == "wait" and len(last.argv) == 2 and is_number(text_of(last.argv[1]) or ""):
         return  # this fails in any case (SB820)
     lost = [each for each in lost if each.command.context.background is None and not _is_secondary(job, found, each)]
-    lost = [each for each in lost if each.command.name != "SBATCH"]  # a directive without its `#`
     if lost:
         yield _worst(job, found, lost)
     giving_up = list(_giving_up(job, found))

@@ -87,6 +87,7 @@ PROGRAMS = {
     "sacct squeue sstat": "minor quick tells slurm asks-slurm",
     "sacctmgr sdiag sreport sshare": "minor slurm",
     "sattach srun strigger": "slurm",
+    "SBATCH": "minor",  # a directive without its `#`
     "scancel": "minor monitors kills slurm",
     "scontrol": "minor quick repeatable tells slurm asks-slurm",
     "sinfo sprio": "minor slurm asks-slurm",

@@ -12,7 +12,7 @@ from sbatchlint.slurm.environment import variables
 from sbatchlint.slurm.notes import notes, options_of, text_of, words_of
 from sbatchlint.slurm.options import Option
 from sbatchlint.slurm.site import Site
-from sbatchlint.slurm.versions import Range
+from sbatchlint.slurm.versions import MAJORS, Range
 from sbatchlint.source.text import Span
 
 TRIGGERS = ("-", "=", "$", "{", ",")
@@ -100,7 +100,7 @@ def _names(
 
 def option_release(option: Option, command: str) -> str:
     """The newest release in which a command has an option."""
-    return max(option.commands.get(command, frozenset()), default="26.05")
+    return max(option.commands.get(command, frozenset()), default=MAJORS[-1])
 
 
 def _values(
