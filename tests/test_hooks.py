@@ -108,7 +108,7 @@ def test_documents_are_read_where_the_settings_include_them(repository: Path, st
         file.write('include = ["*.md"]\n')
     code, out = run(repository, store)
     assert code == 1 and "--> README.md:5:9" in out, out
-    assert "5 findings (4 errors, 1 info) in 5 of 5 scripts" in out
+    assert "5 findings (5 errors) in 5 of 5 scripts" in out
     code, out = run(repository, store, "--hook-stage", "manual", "sbatchlint-fix")
     assert (repository / "README.md").read_text().endswith("```bash\n#!/bin/bash\n#SBATCH -N 2\nsrun hostname\n```\n")
 

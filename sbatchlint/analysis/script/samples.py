@@ -14,8 +14,10 @@ from sbatchlint.source.templates import HASHES, PLAIN_SLOTS
 
 # Words of a path that say what the script is.
 FIXTURE = frozenset(("fixture", "fixtures", "testdata", "mock", "mocks"))
-TEMPLATE = frozenset(("template", "templates", "tmpl", "tpl", "skeleton", "skeletons", "boilerplate", "readme"))
-_EXAMPLE = "example examples sample samples tutorial tutorials doc docs documentation demo demos tests md mdx rst txt"
+TEMPLATE = frozenset(("template", "templates", "tmpl", "tpl", "skeleton", "skeletons", "boilerplate"))
+_EXAMPLE = (
+    "example examples sample samples tutorial tutorials doc docs documentation demo demos tests readme md mdx rst txt"
+)
 EXAMPLE = frozenset(_EXAMPLE.split())
 _WORDS = Regex(r"[^A-Za-z]+")
 _TEST_DATA = Regex(r"(?i)test_?-?data")
