@@ -9,7 +9,8 @@ answer). A warning where a launcher, a program or an option works on GPUs, or tw
 name of a partition alone may be a habit, and is advice. Sites that allocate whole nodes need no such option (and some
 refuse it): a job with `--exclusive` or all memory of its nodes gets only advice (exclusive-without-gpus reports its
 steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
-partitions whose jobs get GPUs without a request. Advice, too, where no directive says how large the job is or in which
+partitions whose jobs get GPUs without a request. Scripts for a centre that knows no GRES of GPUs, as TACC, are not
+reported. Advice, too, where the job names its node, where no directive says how large the job is or in which
 partition it runs, so that the command line of sbatch does, and where a request for GPUs is commented out. An `salloc`
 with a command is looked at in the same way.
 
@@ -63,6 +64,8 @@ def check(job: Job) -> Iterator[Finding]:
         write += "" if need.per_node else ", with the number that it needs"
         whole = "component of the job" if job.request.heterogeneous else "job"
         advice = need.whole_nodes or not need.certain or need.alone and job.site.gpus is None
+        # who names a node of a partition for GPUs knows how it hands them out
+        advice = advice or job.site.gpus is None and job.request.has_option("nodelist")
         # a partition says what kind of node is meant
         advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
         advice = advice or _TURNED_OFF.search(job.directives.text.string) is not None

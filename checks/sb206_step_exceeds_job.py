@@ -12,7 +12,8 @@ nodes, or whose --exclude names this one: `Requested node configuration is not a
 that the script takes from `sinfo`, which lists the nodes of the cluster, those of others and idle ones above all.
 
 A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning, unless the
-setting `gpus` says what the site does. Jobs with `--exclusive` are not reported, nor jobs that request only nodes and
+setting `gpus` says what the site does, and not reported where the script is for such a centre (TACC). More CPUs than
+the job has are advice there. Jobs with `--exclusive` are not reported, nor jobs that request only nodes and
 start more on them than one CPU can run.
 
 ## Fix
@@ -29,6 +30,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.step_limits import TooManyGpus, too_many_gpus
+from sbatchlint.analysis.script.centres import gets_gpus_of_nodes, gets_whole_nodes
 from sbatchlint.bash.values import Phase, Pieces, expansions
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
@@ -51,7 +53,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         gpus = too_many_gpus(job, step)
-        if gpus is not None and (gpus.setting is not None or job.site.gpus != "whole-node"):
+        if gpus is not None and (gpus.setting is not None or not gets_gpus_of_nodes(job)):
             yield _too_many_gpus(job, gpus)
     yield from _launchers_with_too_many_nodes(job)
     if job.phase is Phase.BATCH:
@@ -181,7 +183,7 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
         step.place if option is None else option.span,
         f"{refuses} unless the site gives whole nodes: it wants {wants} and the job has {found.available} "
         f"(line {line}); {advice}",
-        "info" if is_of_nodes else "warning",
+        "info" if is_of_nodes or gets_whole_nodes(job) else "warning",
         related=[(found.setting.span, "what the job has")],
         versions=found.versions,
     )

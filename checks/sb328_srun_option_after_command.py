@@ -29,7 +29,7 @@ from sbatchlint.bash.values import expansions, known_prefix, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.job.containers import is_pyxis_option
 from sbatchlint.job.steps import Step
-from sbatchlint.programs import programs_with
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.slurm import getopt
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
@@ -54,6 +54,9 @@ OF_SLURM = OF_SRUN | {
     "nodes", "nodelist", "exclude", "gpus", "gpus-per-node", "mem", "mpi", "overlap", "exclusive", "partition",
     "export", "label", "distribution", "unbuffered", "account", "qos",
 }  # fmt: skip
+# Those of them that programs for files have too: rsync, tar, du.
+OF_FILES = frozenset({"exclude", "export", "label", "partition"})
+_WITHOUT_VALUE = frozenset({"kill-on-bad-exit", "overlap", "exclusive", "label", "unbuffered"})
 # Names of programs that pass such options on to Slurm.
 SUBMITTING = Regex(
     r"submit|sbatch|srun|slurm|launch|snakemake|nextflow|sweep|cluster|dask|parsl|nemo|run_?with|container"
@@ -91,7 +94,8 @@ def _finding_on_step(job: Job, step: Step) -> Finding | None:
                 return _refused(job, step, launcher.name, [first + at for at in words])
         return None if launcher.program is None else _custom_program(job, step, last, launcher.program, first)
     if last.name in REFUSING:
-        words = _option_words(last, 1, len(last.argv), OF_SLURM)
+        of_files = any(has_trait(last.name, trait) for trait in ("copies", "packs", "files"))
+        words = _option_words(last, 1, len(last.argv), OF_SLURM - OF_FILES if of_files else OF_SLURM)
         return _refused(job, step, last.name, [first + at for at in words]) if words else None
     return _custom_program(job, step, last, 0, first)
 
@@ -181,8 +185,20 @@ def _finding(step: Step, words: list[int], options: list[str], effect: str) -> F
     assert step.command is not None
     command = shown_text(argv[step.command]).rpartition("/")[2]
     effect = effect.replace("{it}", it)
-    message = f"srun does not read {listed} behind its command: {effect}; write {it} before `{command}`"
+    message = f"srun does not read {listed} behind its command: {effect}"
+    if all(_is_bare(step, at) for at in words):
+        message += f", without a value; remove {it}, or give it a value before `{command}`"
+    else:
+        message += f"; write {it} before `{command}`"
     return Finding(Span(spans[0].start, max(spans[0].end, spans[-1].end)), message)
+
+
+def _is_bare(step: Step, at: int) -> bool:
+    """Whether a word is an option of srun that needs a value, and has none."""
+    argv = step.invocation.argv
+    name, equals, _ = shown_text(argv[at])[2:].partition("=")
+    known = name in OF_SLURM - _WITHOUT_VALUE
+    return known and not equals and (at + 1 == len(argv) or known_prefix(argv[at + 1])[:1] == "-")
 
 
 def _moved(job: Job, step: Step, words: list[int]) -> Fix | None:
@@ -192,6 +208,8 @@ def _moved(job: Job, step: Step, words: list[int]) -> Fix | None:
     if job.is_embedded or words != list(range(words[0], len(argv))):
         return None
     names = {known_prefix(argv[at])[2:].partition("=")[0] for at in words}
+    if any(_is_bare(step, at) for at in words):
+        return None
     if names & step.options.keys() or not step.certain:
         return None
     known = words_of(job)

@@ -57,8 +57,17 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     if "SLURM_JOB_ID" in step.invocation.state.variables or "test-only" in step.options:
         return  # srun may request an allocation of its own
     for option in step.options.values():
-        if option.name in EFFECTS:
+        if option.name in EFFECTS and not _may_be_of_program(job, step, option):
             yield _finding(job, step, option)
+
+
+def _may_be_of_program(job: Job, step: Step, option: StepOption) -> bool:
+    """Whether a word before the option is the program where another branch has set its variable."""
+    return not step.certain and any(
+        other.invocation.span == step.invocation.span
+        and all(each.span != option.span for each in other.options.values())
+        for other in job.steps
+    )
 
 
 def _finding(job: Job, step: Step, option: StepOption) -> Finding:

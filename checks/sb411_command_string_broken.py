@@ -6,7 +6,7 @@ The next line, which begins with an option, is run as a command of its own (`--n
 goes on with the defaults of all the lost options. The same holds for a string that `bash -c` or `eval` runs: a newline
 in it ends the command. In double quotes a backslash at the end of the line joins the lines before comments are
 recognized, so the comment swallows all that follows. A warning where nothing is cut off, and the program only gets a
-blank as its last argument.
+blank as its last argument. Where the line before is whole, as `module load mpi` is, the options lack their program.
 
 ## Fix
 
@@ -25,10 +25,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.syntax.tree import ArrayLiteral, For, Program, Simple, Word
+from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, For, Program, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.values import Phase, Text
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Text
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove, replace
+from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 
 CARD = Card("SB411", "command-string-broken", severity="error", fix="sometimes", since="0.1.0")
@@ -49,6 +50,10 @@ _LIVE = Regex(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
 
 
 _LEAVING = frozenset({"exit", "return", "break", "continue"})
+
+
+# Commands that prepare the shell, and take no options on a line of their own.
+_SETTING_UP = programs_with("software") | {"cd", "export", "set", "source", ".", "ulimit", "unset"}
 
 
 class Break(NamedTuple):
@@ -131,8 +136,10 @@ def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
         gap = string[before.end : after.start]
         if indent.strip(" \t") or not before.words or "\n" not in gap or not _GAP.fullmatch(gap):
             continue
-        if string[before.words[0].start : before.words[0].end] in _LEAVING:
+        if _text(before.words[0], string) in _LEAVING:
             continue  # these take no options, and what stands behind them is not run
+        if string[before.end - 1] == UNKNOWN_CHARACTER:
+            continue  # what an outer shell writes here may end in a backslash
         if _false_comment(before, string) is not None:
             yield Break(before, after, "comment")
         elif _ends_in_escaped_space(before, string):
@@ -177,7 +184,13 @@ def _broken(job: Job, chain: list[Break], text: Text) -> Finding:
     option = _OPTION.match(text.string, first.after.start)
     assert option is not None
     place = text.span(*option.span())
+    if len(chain) == 1 and _is_whole(first, text.string):
+        message = f"bash runs `{option[0]}` as a command, and does not find it; write its program before it"
+        return Finding(place, message)
     lost = f"and bash runs `{option[0]}` on line {job.line(place.start)} as a command of its own"
+    if _text(first.after.words[-1], text.string) == "wait":
+        message = MESSAGES[first.kind].format(lost) + ", and write `wait` on a line of its own"
+        return Finding(_end_of(first, text, job.source.text), message, related=[(place, "this was meant to be a part")])
     edits = _continued(chain, text, job.source.text)
     title = "continue the line"
     if first.kind not in ("newline", "blank", "doubled"):
@@ -188,6 +201,18 @@ def _broken(job: Job, chain: list[Break], text: Text) -> Finding:
         related=[(place, "this was meant to be a part of it")],
         fix=Fix(title, edits, safe=True) if edits else None,
     )
+
+
+def _is_whole(found: Break, string: str) -> bool:
+    """Whether the command before is one line that sets something up (`module load mpi`), and needs no more."""
+    before = found.before
+    name = _text(before.words[0], string)
+    plain = found.kind in ("newline", "between") and "#" not in string[before.end : found.after.start]
+    return plain and "\n" not in string[before.start : before.end] and name in _SETTING_UP
+
+
+def _text(word: Word | Assignment, string: str) -> str:
+    return string[word.start : word.end]
 
 
 def _end_of(found: Break, text: Text, file: str) -> Span:

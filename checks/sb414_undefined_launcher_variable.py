@@ -5,7 +5,12 @@ stops with an error about another option, or starts fewer processes than request
 a command without arguments, an unset `$IMAGE` turns the next word into the image. This easily happens when a line is
 copied from another script, or a variable is renamed in one place only.
 
-An assignment that is commented out sets nothing either: `# DATA=/data/v2` above `srun ./train $DATA`.
+An assignment that is commented out sets nothing either: `# DATA=/data/v2` above `srun ./train $DATA`. It may have
+replaced what comes from elsewhere, so names that Slurm or the site sets for a job, or that another comment or a
+directive mentions, are not reported.
+
+Under `set -u` bash stops at an unset name, which is the same as `${NAME:?}`: nothing is lost, and only what looks like
+a mistyped name is reported.
 
 Names that are set, tested or given a default, that a comment or a directive mentions, that modules or a login provide,
 or that a sourced file may set are not reported. Of the others these are: names that a launcher needs, in scripts that
@@ -34,6 +39,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     is_list,
     is_lone_lowercase_name,
     is_mentioned,
+    is_set_by_site,
     may_come_from_files,
     mentioned_names,
     set_names,
@@ -48,7 +54,6 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.edit_distance import edit_distance
-from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, Variables
 
@@ -117,7 +122,9 @@ def _commented_out(job: Job) -> Iterator[Finding]:
             first.setdefault(read.name, read)
     for name, read in first.items():
         match = found[name]
-        if find(name) is not None or read.context.handler or read.start < match.start():
+        if is_set_by_site(name) or read.context.handler or read.start < match.start():
+            continue
+        if _stops_if_unset(job, read) or _is_told_elsewhere(job, name):
             continue
         if use_of(job, read).kind not in ("argument", "assignment"):
             continue  # a list that may be empty, a message
@@ -129,6 +136,21 @@ def _commented_out(job: Job) -> Iterator[Finding]:
             "warning",
             related=[(job.span(match.start(1), match.end(1)), "commented out")],
         )
+
+
+def _is_told_elsewhere(job: Job, name: str) -> bool:
+    """Whether the file mentions a name other than by expanding it, beside assignments that are commented out."""
+    text = _COMMENTED.sub(lambda match: "" if match[1] == name else match[0], job.source.text)
+    return re.search(rf"(?<![$\w./-])(?<!\$\{{){name}\b", text) is not None
+
+
+def _stops_if_unset(job: Job, read: VariableRead) -> bool:
+    """Whether `set -u` holds, or may hold, in the command that reads a variable, so that bash stops there."""
+    command = use_of(job, read).command
+    if command is None:
+        later = job.invocations[read.order :]
+        command = next((each for each in later if each.context.shell is read.context.shell), None)
+    return command is not None and command.state.option("nounset") is not False
 
 
 def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
@@ -145,16 +167,17 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         )
         return
     meant = similar_variable(job, read) or _of_same_setting(job, read)
-    lost = meant is not None and (is_list(job, read) or _is_duration(job, read))
-    severity = "info" if kind == "print" else "error" if lost else "warning"
-    nothing = f"nothing in the script sets {read.name}, so this is empty"
+    stops = _stops_if_unset(job, read)
+    lost = meant is not None and not stops and (is_list(job, read) or _is_duration(job, read))
+    severity = "info" if kind == "print" and not stops else "error" if lost else "warning"
+    nothing = f"nothing in the script sets {read.name}, so {'`set -u` ends it here' if stops else 'this is empty'}"
     if meant is not None:
         line = job.line(meant.span.start)
         unread = " and never read" if similar_variable(job, read) is not None else ""
         yield Finding(
             read.span, f"{nothing}; did you mean {meant.name}, which is set on line {line}{unread}?", severity
         )
-    elif kind == "print":
+    elif kind == "print" or stops:
         return
     elif is_list(job, read):
         yield Finding(read.span, f"{nothing}: no environment can hold an array; set it, or remove it", severity)
@@ -229,6 +252,8 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
                 name, place = expansion.name, expansion.span
                 if _may_be_set(job, name) or _is_from_image(launch, expansion):
                     continue
+                if launch.invocation.state.option("nounset") is not False:
+                    continue  # bash stops there itself
                 dashes = "-" if len(option.name) == 1 else "--"
                 yield Finding(
                     place,

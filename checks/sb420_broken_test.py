@@ -4,17 +4,23 @@
 "missing ]" and are false, `[$x = y ]` looks for a program named `[$x`, and the branch is never taken: the job goes on
 without it. `[ $x==y ]` is one word, which is true whatever `$x` is, and `[ $n > 4 ]` writes a file named 4.
 
+`[ $x >= 4 ]` writes a file named `=`, and `[` fails; `[[ $x >= 4 ]]` is worse: bash cannot read it and ends the script
+there, with the status of the command before, so that the job is COMPLETED. The same holds for any `[[ … ]]` whose words
+are not a test: `[[ $x -gt 1 -a $y -gt 2 ]]`, `[[ $x === y ]]`, `[[ $x $op y ]]`. There are no operators for texts that
+are at least as great, and none for numbers with a decimal point.
+
 `[ -n $x ]` is true even where `$x` is empty: without quotes no word is left of it, and `[ -n ]` asks whether the word
 `-n` is empty. A warning.
 
 ## Fix
 
-Adds spaces around the bracket or the operator; `>` becomes `-gt` before a number; the variable is quoted. Unsafe: until
-now the branch was run never, or always.
+Adds spaces around the bracket or the operator; `>` becomes `-gt` before a number, `>=` becomes `-ge`, and `-a` in
+`[[ … ]]` becomes `&&`; the variable is quoted. Unsafe: until now the branch was run never, or always.
 
 ## References
 
-bash(1), "CONDITIONAL EXPRESSIONS" and `test`; seen with bash 5.2: "[: missing `]'", exit status 2.
+bash(1), "CONDITIONAL EXPRESSIONS" and `test`; seen with bash 5.2: "[: missing `]'", exit status 2; "syntax
+error in conditional expression" ends a script with the status of the command before.
 """
 
 from collections.abc import Iterator
@@ -22,7 +28,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import CommandSubstitution, Literal, Parameter, Redirect, Simple, TestCommand, Word
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.values import Text
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.source.regex import Regex
 
@@ -34,6 +40,11 @@ _GLUED = Regex(r"\[{1,2}(?=[\"'$!-])")
 _LONGEST = 40
 _OPERATOR = Regex(r"==?|!=")
 _COMPARISONS = {">": "-gt", "<": "-lt"}
+_AT_LEAST = {">": "-ge", "<": "-le"}
+_DECIMAL = Regex(r"[\"']?\d*\.\d+[\"']?")
+_UNARY = Regex(r"-[a-hkprstuwxGLNOSznovR]")
+_BINARY = Regex(r"==?|!=|=~|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
+_JOINING = {"-a": "&&", "-o": "||"}
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -50,6 +61,8 @@ def check(job: Job) -> Iterator[Finding]:
                 yield from _glued(text, words)
         for test in nodes_of(program, TestCommand):
             yield from _one_word(text, test.words, "[[")
+            if job.ended is None or text is not job.text or test.start < job.ended:
+                yield from _unreadable(text, test.words)
 
 
 def _bracket(text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:
@@ -127,21 +140,96 @@ def _redirected(text: Text, command: Simple, last: Word) -> Iterator[Finding]:
         if "/" in written:
             continue
         place = text.span(redirect.start, redirect.end)
-        operator = _COMPARISONS[redirect.operator]
-        number = written.isdigit() or "$" in written
-        advice = f"write `{operator} {written}`" if number else "compare inside of `[[ … ]]`"
-        what = f"writes a file named {written}" if redirect.operator == ">" else f"reads a file named {written}"
+        comparison, operator = redirect.operator, _COMPARISONS[redirect.operator]
+        name = written.strip("\"'")
+        what = f"{'writes' if comparison == '>' else 'reads'} a file named {name}"
+        at_least = name.startswith("=")
+        if at_least:  # `[ $n >= 4 ]`
+            operator = _AT_LEAST[comparison]
+            words = [each for each in command.words if isinstance(each, Word) and each.start >= redirect.end]
+            written = written[1:] or (text.string[words[0].start : words[0].end] if len(words) > 1 else "")
+        left = [each for each in command.words if isinstance(each, Word) and each.end <= redirect.start]
+        other = text.string[left[-1].start : left[-1].end]
+        whole_number = written.strip("\"'").isdigit() or "$" in written
         yield Finding(
             place,
-            f"`{redirect.operator}` is a redirect here: the test {what} and compares nothing; {advice}",
-            fix=_compare(text, redirect, operator) if number else None,
+            f"`{comparison}` is a redirect here: the test {what} and compares nothing; "
+            + _advice(comparison, operator, other, written, at_least),
+            fix=_compare(text, redirect, operator) if whole_number and name in (written.strip("\"'"), "=") else None,
         )
 
 
+def _advice(comparison: str, operator: str, left: str, right: str, at_least: bool) -> str:
+    """What to write for a comparison of numbers, of numbers with a decimal point, or of texts."""
+    if right.strip("\"'").isdigit() or "$" in right:
+        return f"write `{operator} {right}`"
+    sign = comparison + ("=" if at_least else "")
+    if _DECIMAL.fullmatch(right):
+        condition = f"{left} {sign} {right.strip(_QUOTES)}"
+        return f"bash has no decimal numbers, so let awk compare: `awk \"BEGIN {{exit !({condition})}}\"`"
+    opposite = "<" if comparison == ">" else ">"
+    return f"write `! [[ {left} {opposite} {right} ]]`" if at_least else f"write `[[ {left} {comparison} {right} ]]`"
+
+
+_QUOTES = "\"'"
+
+
 def _compare(text: Text, redirect: Redirect, operator: str) -> Fix | None:
-    place = text.span(redirect.start, redirect.start + 1)
-    space = "" if text.string[redirect.start + 1].isspace() else " "
+    size = 2 if text.string.startswith("=", redirect.start + 1) else 1
+    place = text.span(redirect.start, redirect.start + size)
+    space = "" if text.string[redirect.start + size].isspace() else " "
     return Fix(f"write {operator}", [replace(place, operator + space)], safe=False) if text.is_plain else None
+
+
+def _unreadable(text: Text, words: tuple[Word, ...]) -> Iterator[Finding]:
+    """`[[ $x >= 4 ]]`, `[[ -f a -a -f b ]]`: bash ends the script where it reads a word that the test cannot have."""
+    plain = [_plain(word) for word in words]
+    at = _end_of_test(plain, 0) if words else None
+    if at is None or at >= len(words) or UNKNOWN_CHARACTER in text.string[words[0].start : words[-1].end]:
+        return
+    start, end, instead, advice = words[at].start, words[at].end, _JOINING.get(plain[at] or ""), "write a test of bash"
+    if plain[at - 1] == "=" and plain[at - 2] in _AT_LEAST and words[at - 2].end == words[at - 1].start:
+        left, right = (text.string[each.start : each.end] for each in (words[at - 3], words[at]))
+        start, end, sign = words[at - 2].start, words[at - 1].end, plain[at - 2] or ""
+        instead, advice = _AT_LEAST[sign], _advice(sign, _AT_LEAST[sign], left, right, at_least=True)
+    elif instead is not None:
+        advice = f"write `{instead}`"
+    place = text.span(start, end)
+    exact = text.is_plain and instead is not None and f"`{instead}" in advice
+    yield Finding(
+        place,
+        f"bash cannot read `{text.string[start:end]}` here and ends the script, without a failure of its own; {advice}",
+        fix=Fix(f"write {instead}", [replace(place, instead or "")], safe=False) if exact else None,
+    )
+
+
+def _end_of_test(words: list[str | None], at: int) -> int | None:
+    """The index after the words of one test of `[[`, or of the first word that none can have; None if unclear.
+
+    `cond_expr()` of bash 5.2, parse.y. `words`: those that are one unquoted literal; None for others.
+    """
+    while True:
+        while at < len(words) and words[at] == "!":
+            at += 1
+        if at >= len(words):
+            return None
+        if words[at] == "(":
+            inner = _end_of_test(words, at + 1)
+            if inner is None or inner >= len(words) or words[inner] != ")":
+                return inner
+            at = inner + 1
+        elif words[at] is not None and _UNARY.fullmatch(words[at] or "") and at + 1 < len(words):
+            at += 2
+        elif at + 1 < len(words) and words[at + 1] is not None and _BINARY.fullmatch(words[at + 1] or ""):
+            if at + 2 >= len(words):
+                return None
+            # a pattern after `=~` may be several words to the parser
+            at = len(words) if words[at + 1] == "=~" else at + 3
+        else:
+            at += 1
+        if at >= len(words) or words[at] not in ("&&", "||"):
+            return at
+        at += 1
 
 
 def _one_word(text: Text, words: tuple[Word, ...] | list[Word], opening: str) -> Iterator[Finding]:

@@ -301,8 +301,12 @@ def _is_one_node(job: Job, total: _Resources, first: Started, later: Started) ->
     """Whether two steps certainly run on the same node."""
     placed = [each.step.option(name) for each in (first, later) for name in PLACING if name in each.step.options]
     if not placed:
+        if total.nodes != 1 or job.request.has_option("nodes"):
+            return total.nodes == 1
+        # the command line of sbatch says how many, where a step is told a part of them
+        parts = [each.step.option("nodes") for each in (first, later)]
         over_nodes = any(_OVER_NODES.search(header) for each in (first, later) for header in _headers(job, each))
-        return total.nodes == 1 and not (over_nodes and not job.request.has_option("nodes"))
+        return not over_nodes and all(each is None or each.text == "1" for each in parts)
     if first.step is later.step or [each.name for each in placed if each is not None] != ["nodelist"] * 2:
         return False
     words = [_NODE_LIST.match(job.source.text, each.span.start) for each in placed if each is not None]

@@ -5,7 +5,9 @@ and GPUs idle, perhaps for days, and the error is far up in the log.
 
 Reported are loops that only test, print and sleep, that end with a file or an answer from the network, and that neither
 count, check the time, nor check a process or a job. What runs under `timeout` has a limit. A loop that keeps a session
-open is meant: until a file that the script itself made is gone, or somebody makes one called `stop`.
+open is meant: until a file that the script itself made is gone, or somebody makes one called `stop`. A loop that waits
+for a file to go is reported where the script takes it for a lock, which it makes afterwards: a job that was killed
+leaves it.
 
 ## Fix
 
@@ -56,6 +58,10 @@ _LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
 # The variables of other batch systems that tell about a job.
 _OTHER_SYSTEM = Regex(r"\$\{?(?:AWS_BATCH|AZ_BATCH|COBALT|LSB|OAR|PBS|SGE)_")
 _IS_THERE = Regex(r"(?:\[\[?|test)[ \t]+-[defrs][ \t]")
+_LOCK = (
+    "this loop waits for a lock to go without limit, and a job that was killed leaves it; use flock, or count the "
+    "rounds"
+)
 # A file that somebody creates to end a session.
 _STOP = Regex(r"(?i)(?:.*[._-])?(?:stop|quit|shutdown|terminate)(?:[._-](?:here|job|me|now|server|session))?(?:\.\w+)?")
 
@@ -74,7 +80,12 @@ def check(job: Job) -> Iterator[Finding]:
             if wait is None or _is_for_another_system(text, program, loop):
                 continue
             inside = [each for each in job.invocations if wait.span in each.context.loops]
-            if any(map(_blocks, inside)) and not _keeps_open(job, inside, _waits_for_removal(text, loop)):
+            if not any(map(_blocks, inside)):
+                continue
+            if _waits_for_removal(text, loop):
+                if _is_lock(job, inside):
+                    yield Finding(_head(job, wait.span), _LOCK)
+            elif not _keeps_open(inside):
                 yield Finding(
                     _head(job, wait.span),
                     f"this loop waits for {wait.what} without limit: if that never comes, the job idles until its "
@@ -98,19 +109,31 @@ def _waits_for_removal(text: Text, loop: While) -> bool:
     return not loop.negated and bool(condition) and _IS_THERE.match(text.string, condition[0].start) is not None
 
 
-def _keeps_open(job: Job, inside: list[Invocation], removal: bool) -> bool:
-    """Whether a loop keeps a session open on purpose: until a file of the script's own is gone, or one says stop."""
-    tested = [shown_text(each.argv[2]) for each in inside if each.name in ("[", "[[", "test") and len(each.argv) > 2]
-    if not removal:
-        tested += [shown_text(each.argv[3]) for each in inside if each.words[1:2] == ["!"] and len(each.argv) > 3]
-        return any(_STOP.fullmatch(path.rpartition("/")[2]) for path in tested)
-    first = inside[0].index
-    made = {
-        shown_text(target)
-        for each in job.invocations[:first]
-        for target in (*_targets(each), *(each.argv[1:] if each.name in ("touch", "mkdir") else ()))
-    }
-    return any(path.strip(UNKNOWN_CHARACTER) and path in made for path in tested)
+def _keeps_open(inside: list[Invocation]) -> bool:
+    """Whether a loop keeps a session open on purpose: until a file says stop."""
+    paths = _tested(inside)
+    paths += [shown_text(each.argv[3]) for each in inside if each.words[1:2] == ["!"] and len(each.argv) > 3]
+    return any(_STOP.fullmatch(path.rpartition("/")[2]) for path in paths)
+
+
+def _is_lock(job: Job, inside: list[Invocation]) -> bool:
+    """Whether the script makes the file that a loop waits for to go only after the loop."""
+    last = max(each.index for each in inside)
+    made, later = set(_made(job.invocations[: inside[0].index])), set(_made(job.invocations[last + 1 :]))
+    tested = {path for path in _tested(inside) if path.strip(UNKNOWN_CHARACTER)}
+    return bool(tested & later) and not tested & made
+
+
+def _tested(inside: list[Invocation]) -> list[str]:
+    """The files that tests of one operand look at."""
+    return [shown_text(each.argv[2]) for each in inside if each.name in ("[", "[[", "test") and len(each.argv) > 2]
+
+
+def _made(commands: list[Invocation]) -> Iterator[str]:
+    """The files and folders that commands make."""
+    for command in commands:
+        for target in (*_targets(command), *(command.argv[1:] if command.name in ("touch", "mkdir") else ())):
+            yield shown_text(target)
 
 
 def _targets(command: Invocation) -> Iterator[Pieces]:

@@ -23,13 +23,16 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.job.paths import LOCAL_VARIABLES, SHARED_VARIABLES
 from sbatchlint.slurm.environment import find, glued_to, known_names, misspelling_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 # Set by a login shell, a module or bash, and so not by scripts.
+_PREFIXES = r"(?:CUDA|ROCM|MPI|OMPI|CONDA|VIRTUAL_ENV|SLURM|SLURMD|PBS|LSB|SGE|LMOD|EB|BASH|EPOCH)\w*"
+_PREFIXED = Regex(_PREFIXES)
 _USUAL = Regex(
-    r"(?:CUDA|ROCM|MPI|OMPI|CONDA|VIRTUAL_ENV|SLURM|SLURMD|PBS|LSB|SGE|LMOD|EB|BASH|EPOCH)\w*|\w*(?:HOME|ROOT|DIR|PATH)"
+    rf"{_PREFIXES}|\w*(?:HOME|ROOT|DIR|PATH)"
     r"|S?RANDOM|SECONDS|LINENO|E?UID|PPID|HOST(?:NAME|TYPE)?|OSTYPE|MACHTYPE|(?:OLD)?PWD|USER|LOGNAME|SHELL|TERM|LANG"
     r"|OPTARG|OPTIND|REPLY|SHLVL|IFS|GROUPS|FUNCNAME|DIRSTACK|PIPESTATUS|COPROC"
 )
@@ -56,6 +59,12 @@ def outer_jobs(job: Job) -> list[Job]:
 def is_common_name(name: str) -> bool:
     """Whether a login, a module, Slurm or bash itself may set a variable of this name."""
     return find(name) is not None or _USUAL.fullmatch(name) is not None
+
+
+def is_set_by_site(name: str) -> bool:
+    """Whether Slurm, a prolog or modules set a variable of this name: SLURM_TMPDIR, SCRATCH, CUDA_HOME."""
+    known = name in LOCAL_VARIABLES or name in SHARED_VARIABLES or name in _LOGIN
+    return known or find(name) is not None or _PREFIXED.fullmatch(name) is not None
 
 
 @once

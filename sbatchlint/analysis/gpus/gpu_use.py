@@ -19,6 +19,7 @@ from sbatchlint.analysis.gpus.gpu_signs import (
     gpu_signs,
     may_be_sign,
 )
+from sbatchlint.analysis.script.centres import gets_gpus_of_nodes
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
 from sbatchlint.analysis.script.work import Weight, weight
@@ -95,7 +96,7 @@ def gpu_need(job: Job) -> GpuNeed | None:
         found = [sign for sign in signs if sign.strength in (_HINT, _LOOK, WEAK)]
         if all(sign.words.startswith("the module ") for sign in found):
             return None  # a module only shows what the software is built for
-    if not found or job.site.gpus == "whole-node" or is_submitted_with_gpus_elsewhere(job):
+    if not found or gets_gpus_of_nodes(job) or is_submitted_with_gpus_elsewhere(job):
         return None
 
     if any(_ASKING.search(line) for line in _lost_lines(directives)):
@@ -135,7 +136,7 @@ def component_needs(job: Job) -> list[GpuNeed]:
     for step in job.steps if job.request.heterogeneous else ():
         if step.has_known_component and step.certain:
             by_component.setdefault(step.request.component, []).append(step)
-    for component, steps in by_component.items() if job.site.gpus != "whole-node" else ():
+    for component, steps in by_component.items() if not gets_gpus_of_nodes(job) else ():
         request = steps[0].request
         settings = [setting for setting in job.directives.settings if setting.component == component]
         if not settings or not _asks_for_none(job, request, steps) or is_submitted_with_gpus_elsewhere(job):
@@ -161,7 +162,7 @@ class AllocationNeed(NamedTuple):
 
 def allocation_needs(job: Job) -> Iterator[AllocationNeed]:
     """The allocations of salloc whose command uses GPUs, and that request none."""
-    for command in commands_named(job, "salloc") if job.site.gpus != "whole-node" else ():
+    for command in commands_named(job, "salloc") if not gets_gpus_of_nodes(job) else ():
         parsed = getopt.parse(command.words[1:], "salloc", job.versions.majors, job.site.plugin_options)
         options = {each.name: each.value for each in parsed.options}
         starts = [each for each in command.descendants() if each.name == "srun"]
@@ -212,7 +213,7 @@ def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
 
     Only the batch shell of such a job has GPUs.
     """
-    if job.request.exclusive != "" or job.site.gpus == "whole-node":
+    if job.request.exclusive != "" or gets_gpus_of_nodes(job):
         return None
     if gpu_need(job) is None:
         return _hinted(job)

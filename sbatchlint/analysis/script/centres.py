@@ -1,0 +1,39 @@
+"""Centres whose ordinary queues give jobs whole nodes, where a script says that it is for one of them.
+
+TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick) and SURF's former Cartesius know no GRES of GPUs: a queue of GPU
+nodes gives all that is on them (docs.tacc.utexas.edu/hpc/frontera, "Queues"). ARCHER2, OLCF, and the Haswell and KNL
+nodes of NERSC's Cori gave whole nodes too.
+"""
+
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.source.regex import Regex
+
+# Folders of TACC have the number of their owner: /work/01234/ada.
+_GPUS_OF_NODE = Regex(
+    r"\bTACC\b|\bibrun\b|/(?:work2?|scratch\d?|home\d?)/\d{5}/\w"
+    r"|(?i:(?<![a-z])(?:stampede[23]?|frontera|lonestar[456]|longhorn|maverick2|cartesius)(?![a-z]))"
+)
+_GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx"})  # of Frontera and Maverick2
+_WHOLE_NODES = Regex(r"/lustre/orion/|/gpfs/alpine/|/ccs/(?:home|proj)/|(?i:(?<![a-z])archer2(?![a-z]))")
+_OF_CORI = frozenset({"haswell", "knl"})
+_PARTS = ("cpus-per-task", "mem", "mem-per-cpu")
+
+
+@once
+def gets_gpus_of_nodes(job: Job) -> bool:
+    """Whether jobs get all GPUs of their nodes without a request, as the settings or the script's centre say."""
+    if job.site.gpus is not None:
+        return job.site.gpus == "whole-node"
+    if _GPUS_OF_NODE.search(job.source.text) is not None:
+        return True
+    return job.request.partition in _GPU_QUEUES and not job.request.has_any_option(_PARTS)
+
+
+@once
+def gets_whole_nodes(job: Job) -> bool:
+    """Whether the script is for a centre whose jobs get all CPUs of their nodes."""
+    constraint = job.request.value("constraint") or ""
+    if constraint.lower() in _OF_CORI and "shared" not in (job.request.value("qos") or job.request.partition or ""):
+        return True
+    return gets_gpus_of_nodes(job) or _WHOLE_NODES.search(job.source.text) is not None
