@@ -1,4 +1,4 @@
-"""sbatchlint for programs: `lint`, `plan`, `fix` and `diagnose`.
+"""sbatchlint for programs: `lint`, `plan`, `fix`, `convert` and `diagnose`.
 
     from sbatchlint.api import lint
 
@@ -37,7 +37,7 @@ from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.source import edits as source_edits
 from sbatchlint.source import lookups
 from sbatchlint.source.files import InputError, read_bytes
-from sbatchlint.source.secrets import values_in, without_values
+from sbatchlint.source.secrets import redacted, redacted_plan, values_in, without_values
 from sbatchlint.source.text import Source, Undecodable
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Certainty",
+    "Converted",
     "Diagnosis",
     "Edit",
     "Fault",
@@ -61,6 +62,7 @@ __all__ = [
     "Refused",
     "Related",
     "Severity",
+    "convert",
     "diagnose",
     "fix",
     "lint",
@@ -245,6 +247,27 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Converted:
+    """A script for more nodes, proven by its plan.
+
+    `text`: all of it; None where it cannot be converted, which `reason` says. `decisions`: what was chosen, and why;
+    `todos`: what only a user can fill in. `before`, `after`: the plans, as `plan` has their `data`.
+    """
+
+    text: str | None
+    reason: str
+    decisions: tuple[str, ...] = ()
+    todos: tuple[str, ...] = ()
+    before: plan_shape.PlanShape | None = None
+    after: plan_shape.PlanShape | None = None
+
+    @property
+    def data(self) -> bytes:
+        """The text as bytes."""
+        return Source.encode(self.text or "")
+
+
+@dataclass(frozen=True, slots=True)
 class LogPlace:
     """The decisive lines of a log: their rows, and the text of the first of them."""
 
@@ -384,13 +407,44 @@ def plan(
 
     if nodes is None and (gpus_per_node is not None or cpus_per_node is not None):
         raise InputError("gpus_per_node and cpus_per_node need nodes")
-    for number in (nodes, gpus_per_node, cpus_per_node):
-        if number is not None and (type(number) is not int or not 1 <= number <= 100_000):
-            raise InputError(f"{number!r} is not a number from 1 to 100000")
+    _check_counts(nodes, gpus_per_node, cpus_per_node)
     as_job = None if nodes is None else AsJob(nodes, gpus_per_node, cpus_per_node)
     overrides = _overrides(settings, isolated, sbatch_options, "warning")
     with _opened(script, path, root, overrides) as (source, resolved):
         return Plan(planned(source, resolved, as_job))
+
+
+def convert(
+    script: Text, *, nodes: int, gpus_per_node: int | None = None, cpus_per_node: int | None = None,
+    to: str | None = None, rdzv: str | None = None, options: Mapping[str, str] | None = None,
+    container: str | None = None, image: str | None = None, mounts: str | None = None,
+    path: str | os.PathLike[str] | None = None, root: str | os.PathLike[str] | None = None,
+    settings: Mapping[str, object] | None = None, isolated: bool = False,
+) -> Converted:  # fmt: skip
+    """The script that starts on `nodes` nodes what this one starts on one; nothing is written.
+
+    `to`: `torchrun`, `accelerate`, `deepspeed` or `srun`, which is to start it; `rdzv`: `static` or `c10d`; `options`:
+    more options of sbatch, by their long names; `container`, `image`, `mounts`: see docs/convert.md. The other
+    arguments are those of `lint`.
+    """
+    from sbatchlint.convert.containers import KINDS  # heavy, and not needed by `lint`
+    from sbatchlint.convert.conversion import convert as converted
+    from sbatchlint.convert.goal import LAUNCHERS, RENDEZVOUS, Goal, NotConvertible, options_of
+
+    _check_counts(nodes, gpus_per_node, cpus_per_node)
+    for name, value, known in (("to", to, LAUNCHERS), ("rdzv", rdzv, RENDEZVOUS), ("container", container, KINDS)):
+        if value is not None and value not in known:
+            raise InputError(f"{name} must be one of {', '.join(known)}: not {value!r}")
+    wanted = options_of(options or {})
+    goal = Goal(nodes, gpus_per_node, cpus_per_node, to, rdzv, wanted, container, image, mounts)
+    with _opened(script, path, root, _overrides(settings, isolated, None, "warning")) as (source, resolved):
+        secrets = values_in(source.text)
+        try:
+            made = converted(source, goal, resolved)
+        except NotConvertible as error:
+            return Converted(None, clean(redacted(str(error), secrets)))
+        before, after, decisions, todos = (redacted_plan(each, secrets) for each in made[1:])
+        return Converted(made.source.text, "", tuple(decisions), tuple(todos), before, after)
 
 
 def diagnose(
@@ -410,9 +464,9 @@ def diagnose(
 
     several = list(logs) if isinstance(logs, (list, tuple)) else [cast(Text, logs)]
     contents: dict[str, bytes] = {}
-    for number, each in enumerate(several, 1):
+    for number, each in enumerate(several):
         data = _bytes(each, root)
-        contents[_name(each) or (_LOG if len(several) == 1 else f"<log {number}>")] = data
+        contents[_name(each) or log_names(len(several))[number]] = data
     if not contents and sacct is None:
         raise InputError("diagnose needs a log, or the record of sacct")
     account, account_path = None, ""
@@ -458,14 +512,15 @@ def _opened(
         top = os.path.abspath(_path(root))
         if name is not None and not _is_below(name, top):
             raise InputError(f"{name} is not below {top}")
+    overrides = overrides if name is not None else overrides._replace(isolated=True)
     with _turn:
-        resolver = Resolver(overrides if name is not None else overrides._replace(isolated=True), top)
-        settings = resolver.settings(source.path)
-        if name is not None and root is None:
-            yield _Script(source, settings)
-            return
+        if root is None:
+            settings = Resolver(overrides).settings(source.path)
+            if name is not None:
+                yield _Script(source, settings)
+                return
         with lookups.confined([] if name is None else [top]):
-            yield _Script(source, settings)
+            yield _Script(source, settings if root is None else Resolver(overrides, top).settings(source.path))
 
 
 def _overrides(
@@ -476,6 +531,17 @@ def _overrides(
     pairs = dict(settings or {})
     check_table(pairs, "settings")
     return Overrides(sbatch_options=sbatch_options, min_severity=min_severity, isolated=isolated, pairs=pairs)
+
+
+def log_names(count: int) -> list[str]:
+    """How logs that are given as texts are called."""
+    return [_LOG] if count == 1 else [f"<log {number}>" for number in range(1, count + 1)]
+
+
+def _check_counts(*counts: int | None) -> None:
+    for number in counts:
+        if number is not None and (type(number) is not int or not 1 <= number <= 100_000):
+            raise InputError(f"{number!r} is not a number from 1 to 100000")
 
 
 def _path(path: str | os.PathLike[str]) -> str:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from sbatchlint.source import lookups
 from sbatchlint.source.files import InputError, read_bytes
 from sbatchlint.source.regex import Regex
 
@@ -39,6 +40,8 @@ def _read(path: str, required: bool, chain: tuple[str, ...]) -> list[Layer] | No
     shown = path if relative.startswith("..") else relative
     if real in chain:
         raise InputError(f"{shown}: extends itself")
+    if lookups.is_out_of_bounds(path):
+        raise InputError(f"{shown}: lies outside of what may be read")
     data = read_bytes(path)
     in_project = os.path.basename(path) == "pyproject.toml"
     if in_project and not required and b"sbatchlint" not in data:
@@ -61,7 +64,7 @@ def _read(path: str, required: bool, chain: tuple[str, ...]) -> list[Layer] | No
     below: list[Layer] = []
     if isinstance(base, str):
         target = os.path.join(os.path.dirname(path), os.path.expanduser(base))
-        if not os.path.isfile(target):
+        if not lookups.is_out_of_bounds(target) and not os.path.isfile(target):
             raise InputError(f"{shown}: extend: there is no file {base}")
         below = _read(target, True, (*chain, real)) or []
     return [*below, Layer(shown, table)]

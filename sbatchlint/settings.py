@@ -13,6 +13,7 @@ from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table, m
 from sbatchlint.registry import Check, Entry, did_you_mean, registry
 from sbatchlint.slurm.getopt import site_names
 from sbatchlint.slurm.site import Site
+from sbatchlint.source import lookups
 from sbatchlint.source.discover import DEFAULT_EXCLUDE
 from sbatchlint.source.files import InputError, read_bytes
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -287,6 +288,8 @@ def _listed(path: str, where: str) -> tuple[str, ...]:
 
     relative = os.path.relpath(path)
     shown = path if relative.startswith("..") else relative
+    if lookups.is_out_of_bounds(path):
+        raise InputError(f"{where}plugin-options-from: {shown} lies outside of what may be read")
     try:
         return options_of_help(read_bytes(path).decode("utf-8", "replace"))
     except NoHelp as error:

@@ -20,7 +20,7 @@ import pytest
 
 from conftest import ROOT
 from sbatchlint import api
-from sbatchlint.api import InputError, diagnose, fix, lint, plan
+from sbatchlint.api import InputError, convert, diagnose, fix, lint, plan
 from sbatchlint.report import plan_shape
 from sbatchlint.source import lookups
 
@@ -29,6 +29,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", DOCUMENT, re.M | re.S)
 DIRECTIVES = "#!/bin/bash\n#SBATCH --nodes=1 --ntasks-per-node=4\n#SBATCH --gpus-per-node=4 --time=1:00:00\n"
 # One fault, and two.
 JOB = DIRECTIVES + "srun --label torchrun --nproc-per-node=4 train.py\n"
+ONE_NODE = DIRECTIVES.replace("--ntasks-per-node=4", "--cpus-per-task=8") + "torchrun --nproc-per-node=4 train.py\n"
 LATE = JOB.replace("srun", "module load cuda\n#SBATCH --mem=4G\nsrun", 1)
 NEXTFLOW = """\
 #!/bin/bash
@@ -79,7 +80,7 @@ def test_there_are_four_examples_and_three_users() -> None:
     for name, example in zip(("lint", "fix", "plan", "diagnose"), EXAMPLES):
         assert f"from sbatchlint.api import {name}\n" in example
     assert len(EXAMPLES) == 7
-    assert all(re.search(rf"^`{name}\(", DOCUMENT, re.M) for name in ("lint", "fix", "plan", "diagnose"))
+    assert all(re.search(rf"^`{name}\(", DOCUMENT, re.M) for name in ("lint", "fix", "plan", "convert", "diagnose"))
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
@@ -115,6 +116,7 @@ def test_what_is_promised_is_there() -> None:
         (lint(JOB), ("findings", "hidden", "ignored", "faults")),
         (fix(JOB), ("text", "data", "edits", "applied", "refused", "findings")),
         (plan(JOB), ("data", "accepted", "steps", "text", "svg", "html")),
+        (convert(ONE_NODE, nodes=2), ("text", "data", "reason", "decisions", "todos", "before", "after")),
         (diagnose("boom\n"), ("answers", "data", "text")),
     ):
         assert set(names) <= attributes() and all(hasattr(made, name) for name in names)
@@ -225,6 +227,16 @@ def test_a_script_as_job() -> None:
 
 
 @pytest.mark.slow
+def test_a_conversion_is_told_with_its_proof() -> None:
+    made = convert(ONE_NODE, nodes=2, options={"account": "lab"})
+    assert made.text is not None and "#SBATCH --nodes=2" in made.text and "--account=lab" in made.text
+    assert made.decisions and not made.reason and made.data == made.text.encode()
+    assert made.before is not None and made.before["steps"][0]["nodes"] == 1
+    assert made.after is not None and made.after["steps"][0]["nodes"] == 2
+    refused = convert("#!/bin/bash\n#SBATCH --nodes=1\necho done\n", nodes=2)
+    assert refused.text is None and refused.reason and not refused.data
+
+
 def test_forms_of_a_plan() -> None:
     planned = plan(JOB)
     assert "torchrun starts 4 processes" in planned.text(70) and "SB301" in planned.text()
@@ -304,6 +316,13 @@ def test_nothing_outside_of_the_root_is_read(project: Path) -> None:
         lint("#!/bin/bash\n", path=outside, root=project)
     with pytest.raises(InputError, match="is not below"):
         diagnose(outside, root=project)
+    for table in ('extend = "../../outside.toml"', f'plugin-options-from = "{outside}"'):
+        (project / "sbatchlint.toml").write_text(table)
+        with pytest.raises(InputError, match="outside of what may be read"):
+            lint(project / "job.sbatch", root=project)
+    (project / "sbatchlint.toml").unlink()
+    with pytest.raises(InputError, match="outside of what may be read"):
+        lint("#!/bin/bash\n", root=project, settings={"plugin-options-from": str(outside)})
     assert lookups.exists(str(outside)), "the bounds end with the call"
 
 
@@ -340,6 +359,9 @@ def test_documents() -> None:
         lambda: plan("x", nodes=0),
         lambda: plan("x", nodes="2"),  # type: ignore[arg-type]
         lambda: plan("x", gpus_per_node=2),
+        lambda: convert("x", nodes=0),
+        lambda: convert("x", nodes=2, to="pbsdsh"),
+        lambda: convert("x", nodes=2, options={"no-such-option": "1"}),
         lambda: diagnose([]),
         lambda: diagnose(Path("no-such.log")),
         lambda: diagnose("x", sacct="no table"),

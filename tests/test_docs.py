@@ -20,6 +20,7 @@ from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS += sorted((ROOT / "docs" / "skills").glob("*/SKILL.md"))
 # Parts of a command that cannot run here: they need a network, or are the whole of what a test would be.
 ELSEWHERE = re.compile(
     r"git clone \S+|cd sbatchlint|python3 -m venv \.venv|(\.venv/bin/)?pip install .*|\. \.venv/bin/activate|"

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import HEAD, Command
+from conftest import HEAD, ROOT, Command
 from sbatchlint.check import Fix, Span, insert, remove, replace
 from sbatchlint.diagnostics import Diagnostic, Related
 from sbatchlint.report import FORMATS
 from sbatchlint.report.cells import escape, width, wrap
 from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report
+from sbatchlint.report.reasons import check_of, references
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.text import Source
@@ -191,8 +192,14 @@ def test_json_has_the_promised_shape() -> None:
         "name": "some-name",
         "severity": "error",
         "message": "this is only a comment; move it above line 3",
+        "certainty": "certain",
+        "releases": [],
+        "summary": check_of(found).summary,
+        "source": references(check_of(found)),
+        "silence": "# sbatchlint: ignore[some-name]",
         "url": "https://example.org/checks/some-name.md",
         "filename": "jobs/train.sbatch",
+        "reached": "",
         "location": {"row": 3, "column": 1},
         "end_location": {"row": 4, "column": 1},
         "related": [{"message": "there", "location": {"row": 6, "column": 1}, "end_location": {"row": 6, "column": 5}}],
@@ -204,6 +211,11 @@ def test_json_has_the_promised_shape() -> None:
             ],
         },
     }
+    assert value["summary"].endswith(".") and value["source"]
+    documented = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8").partition("| key | |")[2]
+    assert set(value) == set(
+        re.findall(r"`(\w+)`", " ".join(row.split("|")[1] for row in documented.splitlines()[2:14]))
+    )
     assert json.loads(rendered("json", diagnostic(SCRIPT, "cuda")))[0]["fix"] is None
     assert rendered("json") == "[]\n"
     lines = rendered("json-lines", found, found).splitlines()

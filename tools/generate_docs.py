@@ -15,12 +15,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from job_reference import reference  # noqa: E402
 
-from sbatchlint.cli.pages import as_markdown, markdown_table  # noqa: E402
 from sbatchlint.engine import lint_source  # noqa: E402
 from sbatchlint.keys import KEYS, SITE_KEYS, Key, kind  # noqa: E402
 from sbatchlint.registry import GROUPS, Check, registry  # noqa: E402
 from sbatchlint.report.formats import renderer  # noqa: E402
 from sbatchlint.report.model import Report  # noqa: E402
+from sbatchlint.report.pages import as_markdown, markdown_table  # noqa: E402
 from sbatchlint.report.terminal import Terminal  # noqa: E402
 from sbatchlint.settings import Settings  # noqa: E402
 from sbatchlint.source.files import read  # noqa: E402

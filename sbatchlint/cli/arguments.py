@@ -15,7 +15,7 @@ from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Source
 
 # What the first argument may be instead of a path.
-VERBS = ("plan", "diagnose", "convert", "explain", "checks", "config", "schema", "server", "completions")
+VERBS = ("plan", "diagnose", "convert", "explain", "checks", "config", "schema", "server", "mcp", "completions")
 
 
 class Parser(argparse.ArgumentParser):
@@ -151,7 +151,8 @@ def lint_parser() -> Parser:
         "       sbatchlint diagnose [OPTIONS] LOG...\n"
         "       sbatchlint convert --nodes N [OPTIONS] SCRIPT|-- COMMAND...\n"
         "       sbatchlint explain CODE|NAME|GROUP\n       sbatchlint checks\n       sbatchlint config [PATH]\n"
-        "       sbatchlint schema\n       sbatchlint server\n       sbatchlint completions bash|zsh|fish",
+        "       sbatchlint schema\n       sbatchlint server\n       sbatchlint mcp [--root FOLDER]\n"
+        "       sbatchlint completions bash|zsh|fish",
         description="Finds, explains and repairs mistakes in Slurm batch scripts, without running anything.",
         epilog="Exit codes: 0 nothing is left, 1 something is, 2 wrong usage or input, 3 a fault of sbatchlint itself.",
         allow_abbrev=False,

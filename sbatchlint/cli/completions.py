@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from sbatchlint.cli import config, convert, diagnose, explain, plan, schema, server
+from sbatchlint.cli import config, convert, diagnose, explain, mcp, plan, schema, server
 from sbatchlint.cli.arguments import VERBS, Parser, formatter, lint_parser
 from sbatchlint.registry import GROUPS, registry
 from sbatchlint.slurm.versions import MAJORS
@@ -70,6 +70,7 @@ def _verbs() -> list[Verb]:
         "config": config.parser,
         "schema": schema.parser,
         "server": server.parser,
+        "mcp": mcp.parser,
         "completions": parser,
     }
     assert {LINT, *VERBS} == parsers.keys()

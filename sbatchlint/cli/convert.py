@@ -20,12 +20,11 @@ from sbatchlint.cli.arguments import (
 from sbatchlint.convert.containers import KINDS
 from sbatchlint.convert.conversion import Conversion
 from sbatchlint.convert.conversion import convert as converted
-from sbatchlint.convert.goal import Goal, NotConvertible
+from sbatchlint.convert.goal import LAUNCHERS, RENDEZVOUS, Goal, NotConvertible, options_of
 from sbatchlint.convert.proof import groups
 from sbatchlint.report.cells import escape
 from sbatchlint.report.terminal import REDACTED, is_read_by_people
 from sbatchlint.settings import Resolver
-from sbatchlint.slurm.options import find
 from sbatchlint.source.files import InputError, create, read, read_standard_input, reason
 from sbatchlint.source.secrets import redacted, redacted_plan, values_in
 from sbatchlint.source.text import Source
@@ -75,10 +74,10 @@ def parser() -> Parser:
     add("--cpus-per-node", type=count_argument, metavar="C", help="default: as many as the script has")
     add(
         "--to",
-        choices=("torchrun", "accelerate", "deepspeed", "srun"),
+        choices=LAUNCHERS,
         help="start it by this; default: as the script does",
     )
-    add("--rdzv", choices=("static", "c10d"), help="how torchrun meets; default: static")
+    add("--rdzv", choices=RENDEZVOUS, help="how torchrun meets; default: static")
     add("--set", action="append", default=[], metavar="KEY=VALUE,...", help="more options: time=24:00:00,account=a")
     add("--container", choices=KINDS, help="for what runs under docker, or with --image in no container")
     add("--image", metavar="IMAGE", help="with --container: the image, by another name or as a file")
@@ -104,14 +103,11 @@ def _source(options: Namespace, command: list[str] | None) -> Source:
 
 
 def _set(values: list[str]) -> dict[str, str]:
-    found = {}
-    for pair in (pair for value in values for pair in value.split(",")):
-        name, _, value = pair.partition("=")
-        name = name.strip().removeprefix("--")
-        if find(name) is None:
-            raise InputError(f"--set: sbatch has no option --{name}")
-        found[name] = value
-    return found
+    pairs = dict(pair.partition("=")[::2] for value in values for pair in value.split(","))
+    try:
+        return options_of(pairs)
+    except InputError as error:
+        raise InputError(f"--set: {error}") from None
 
 
 def _write(options: Namespace, source: Source, made: Conversion) -> None:

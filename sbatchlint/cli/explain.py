@@ -4,8 +4,8 @@ import json
 import sys
 
 from sbatchlint.cli.arguments import Parser, formatter
-from sbatchlint.cli.pages import as_markdown, as_text, as_value, card_value, markdown_table
 from sbatchlint.registry import GROUPS, Check, registry
+from sbatchlint.report.pages import as_markdown, as_text, as_value, card_value, markdown_table
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.files import InputError
 
@@ -36,7 +36,7 @@ def explain(arguments: list[str]) -> int:
     """Runs `sbatchlint explain CODE|NAME|GROUP|SYMPTOM`; returns the exit code."""
     options = explain_parser().parse_args(arguments)
     if registry().find(options.check) is None and "-" in options.check:
-        from sbatchlint.cli.symptom_pages import page  # symptoms are not loaded for checks
+        from sbatchlint.diagnose.symptom_pages import page  # symptoms are not loaded for checks
 
         shown = page(options.check, options.output_format)
         if shown:

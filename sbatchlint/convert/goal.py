@@ -4,6 +4,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from sbatchlint.slurm.options import find
+from sbatchlint.source.files import InputError
+
+LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "srun")
+RENDEZVOUS = ("static", "c10d")
+
 
 class NotConvertible(Exception):
     """Why a script cannot be converted, as a sentence without its full stop."""
@@ -37,3 +43,14 @@ class Goal(NamedTuple):
     container: str | None = None
     image: str | None = None
     mounts: str | None = None
+
+
+def options_of(pairs: Mapping[str, str]) -> dict[str, str]:
+    """The other options of a goal, by long name. Raises `InputError` for one that sbatch does not have."""
+    found = {}
+    for key, value in pairs.items():
+        name = key.strip().removeprefix("--")
+        if find(name) is None:
+            raise InputError(f"sbatch has no option --{name}")
+        found[name] = value
+    return found

@@ -1,9 +1,13 @@
-"""A JSON list of findings. Rows and columns count from 1, columns in characters; `end_location` is exclusive."""
+"""A JSON list of findings. Rows and columns count from 1, columns in characters; `end_location` is exclusive.
+
+What decides whether to act on one is named as in `sbatchlint.api`: docs/ci.md has the keys.
+"""
 
 import json
 
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.model import Report, shown_path
+from sbatchlint.report.reasons import certainty, check_of, references, silencing
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.text import Source, Span
 
@@ -17,13 +21,20 @@ def finding(diagnostic: Diagnostic) -> dict[str, object]:
     """The JSON value of a finding."""
     source = diagnostic.source
     fix = diagnostic.fix
+    check = check_of(diagnostic)
     return {
         "code": diagnostic.code,
         "name": diagnostic.name,
         "severity": diagnostic.severity,
         "message": clean(diagnostic.message),
+        "certainty": certainty(diagnostic),
+        "releases": list(diagnostic.versions),
+        "summary": check.summary,
+        "source": references(check),
+        "silence": silencing(diagnostic),
         "url": diagnostic.url,
         "filename": clean(shown_path(source.path)),
+        "reached": clean(diagnostic.reached),
         **locations(source, diagnostic.span),
         "related": [{"message": clean(label), **locations(source, span)} for span, label in diagnostic.related],
         "fix": None

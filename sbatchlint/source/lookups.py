@@ -65,7 +65,7 @@ def confined(folders: Sequence[str]) -> Iterator[None]:
         _bounds = before
 
 
-def _is_out_of_bounds(path: str) -> bool:
+def is_out_of_bounds(path: str) -> bool:
     """Whether nothing may be said of a path; where its links lead decides."""
     if _bounds is None:
         return False
@@ -76,26 +76,26 @@ def _is_out_of_bounds(path: str) -> bool:
 
 
 def exists(path: str) -> bool:
-    found = not _is_out_of_bounds(path) and os.path.exists(path)
+    found = not is_out_of_bounds(path) and os.path.exists(path)
     _note(("exists", path), found)
     return found
 
 
 def has_any(folder: str, *names: str) -> bool:
     """Whether a folder has a file or folder of one of these names."""
-    found = not _is_out_of_bounds(folder) and bool(_kept(folder, names, stat.S_ISDIR, _present))
+    found = not is_out_of_bounds(folder) and bool(_kept(folder, names, stat.S_ISDIR, _present))
     _note(("has_any", folder, *names), found)
     return found
 
 
 def is_file(path: str) -> bool:
-    found = not _is_out_of_bounds(path) and os.path.isfile(path)
+    found = not is_out_of_bounds(path) and os.path.isfile(path)
     _note(("is_file", path), found)
     return found
 
 
 def is_folder(path: str) -> bool:
-    found = not _is_out_of_bounds(path) and os.path.isdir(path)
+    found = not is_out_of_bounds(path) and os.path.isdir(path)
     _note(("is_folder", path), found)
     return found
 
@@ -103,7 +103,7 @@ def is_folder(path: str) -> bool:
 def is_same_file(path: str, other: str) -> bool:
     """Whether two paths lead to one file; False where one of them leads nowhere."""
     try:
-        same = not _is_out_of_bounds(path) and os.path.samefile(path, other)
+        same = not is_out_of_bounds(path) and os.path.samefile(path, other)
     except OSError:
         same = False
     _note(("is_same_file", path, other), same)
@@ -112,14 +112,14 @@ def is_same_file(path: str, other: str) -> bool:
 
 def real_path(path: str) -> str:
     """The path with all links followed."""
-    found = path if _is_out_of_bounds(path) else os.path.realpath(path)
+    found = path if is_out_of_bounds(path) else os.path.realpath(path)
     _note(("real_path", path), found)
     return found
 
 
 def names_in(folder: str) -> Sequence[str]:
     """The names of the files and folders in a folder, sorted; none where it cannot be read."""
-    names = () if _is_out_of_bounds(folder) else _kept(folder, 0, stat.S_ISDIR, _listed) or ()
+    names = () if is_out_of_bounds(folder) else _kept(folder, 0, stat.S_ISDIR, _listed) or ()
     if _record is not None:
         _note(("names_in", folder), "\0".join(names).encode("utf-8", "surrogateescape"))
     return names
@@ -127,7 +127,7 @@ def names_in(folder: str) -> Sequence[str]:
 
 def read(path: str, most: int) -> bytes | None:
     """The first bytes of a file, `most` of them; None where it cannot be read, or is a device or a pipe."""
-    data = None if _is_out_of_bounds(path) else _kept(path, most, stat.S_ISREG, _beginning)
+    data = None if is_out_of_bounds(path) else _kept(path, most, stat.S_ISREG, _beginning)
     _note(("read", path, most), data)
     return data
 

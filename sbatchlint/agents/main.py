@@ -1,0 +1,80 @@
+"""The server over standard input and output, by the official SDK."""
+
+import logging
+
+import anyio
+from mcp import types
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from msgspec.json import schema
+
+from sbatchlint import ISSUES, __version__
+from sbatchlint.agents.folder import Folder
+from sbatchlint.agents.tools import TOOLS, Tool, Tools
+from sbatchlint.source.files import InputError
+
+INSTRUCTIONS = (
+    "Checks Slurm batch scripts statically. Before a script is submitted, or after it was changed, call `check` with "
+    "its text; after a job failed, `diagnose` with its log. A comment `# sbatchlint: ignore[NAME] why` above a line "
+    "silences a finding."
+)
+_log = logging.getLogger(__name__)
+
+
+def made(folder: Folder | None) -> Server:
+    """A server with all tools. `folder`: below which files may be read."""
+    tools = Tools(folder)
+
+    async def list_tools(_: ServerRequestContext, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(name, tool) for name, tool in TOOLS.items()])
+
+    async def call_tool(_: ServerRequestContext, asked: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            text = await anyio.to_thread.run_sync(tools.call, asked.name, asked.arguments or {})
+        except InputError as error:
+            return _answer(f"error: {error}", True)
+        except Exception as error:
+            _log.exception("the tool %s failed", asked.name)
+            said = f"sbatchlint itself failed ({type(error).__name__}); please report this at {ISSUES}"
+            return _answer(f"error: {said}", True)
+        return _answer(text, False)
+
+    return Server(
+        "sbatchlint", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
+    )
+
+
+def _answer(text: str, is_error: bool) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
+
+
+def _described(name: str, tool: Tool) -> types.Tool:
+    hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return types.Tool(
+        name=name, description=tool.description, input_schema=_schema(tool), annotations=hints
+    )  # fmt: skip
+
+
+def _schema(tool: Tool) -> dict[str, object]:
+    """The schema of the arguments of a tool, without what says nothing to an agent."""
+    whole = schema(tool.arguments)
+    (own,) = whole["$defs"].values()
+    for each in own["properties"].values():
+        each.pop("maximum", None)
+        kinds = each.get("anyOf", [])
+        if {"type": "null"} in kinds and len(kinds) == 2:  # it may be left out, which needs no null
+            del each["anyOf"], each["default"]
+            each |= next(kind for kind in kinds if kind != {"type": "null"})
+    return {key: own[key] for key in ("type", "properties", "required") if own.get(key)}
+
+
+def serve(folder: Folder | None) -> int:
+    """Speaks with a client until it leaves."""
+    logging.basicConfig(level=logging.WARNING)  # standard error, which clients keep as a log
+    anyio.run(_serve, made(folder))
+    return 0
+
+
+async def _serve(server: Server) -> None:
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
