@@ -35,7 +35,7 @@ from sbatchlint.triggers import Commands, NoGpus
 
 CARD = Card(
     "SB201", "gpus-not-requested", severity="warning", fix="sometimes", since="0.1.0",
-    when=NoGpus() | Commands("salloc"),
+    when=NoGpus() | Commands("salloc"), absent=True,
 )  # fmt: skip
 
 # A request for GPUs that is off: `##SBATCH --gres=gpu:1`, or `#DOGPU --gres=gpu:1`, which a program turns on.

@@ -30,7 +30,8 @@ from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB208", "exclusive-without-gpus", severity="warning", fix="sometimes", since="0.1.0", when=Options("exclusive")
+    "SB208", "exclusive-without-gpus", severity="warning", fix="sometimes", since="0.1.0", when=Options("exclusive"),
+    absent=True,
 )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB209", "exclusive-without-memory", severity="info", fix="always", since="0.1.0", when=Options("exclusive"),
-    seen="chapel-lang/chapel#13667", batch=True, certain=True, homogeneous=True,
+    seen="chapel-lang/chapel#13667", batch=True, certain=True, homogeneous=True, absent=True,
 )  # fmt: skip
 
 _MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")

@@ -24,7 +24,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB213", "cpus-not-requested", severity="warning", fix="never", since="0.1.0",
-    when=Options("gres", "gpus", "gpus-per-node"), batch=True, certain=True,
+    when=Options("gres", "gpus", "gpus-per-node"), batch=True, certain=True, absent=True,
 )  # fmt: skip
 
 # Options that set the number of CPUs, or from which it follows: `mem` at sites with a MaxMemPerCPU.

@@ -22,7 +22,7 @@ from sbatchlint.triggers import Options
 CARD = Card(
     "SB214", "time-min-without-time", severity="warning", fix="sometimes", since="0.1.0",
     when=Options("time-min"), seen="sbatch(1) and src/slurmctld/job_mgr.c of Slurm 22.05 to 26.05",
-    certain=True, homogeneous=True,
+    certain=True, homogeneous=True, absent=True,
 )  # fmt: skip
 
 

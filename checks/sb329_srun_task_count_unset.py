@@ -40,7 +40,7 @@ from sbatchlint.triggers import Options, StepOptions
 
 CARD = Card(
     "SB329", "srun-task-count-unset", severity="warning", fix="sometimes", since="0.1.0",
-    when=Options("cpus-per-task") | StepOptions("cpus-per-task"), certain=True, homogeneous=True,
+    when=Options("cpus-per-task") | StepOptions("cpus-per-task"), certain=True, homogeneous=True, absent=True,
 )  # fmt: skip
 
 # Options and variables that count the tasks of a step, or of the job.

@@ -33,6 +33,7 @@ from sbatchlint.triggers import Containers, Launchers
 
 CARD = Card(
     "SB602", "cache-unset", severity="warning", fix="never", since="0.1.0", when=Containers() | Launchers("swift"),
+    absent=True,
 )  # fmt: skip
 
 CONSEQUENCE = {

@@ -35,6 +35,7 @@ from sbatchlint.triggers import Commands, Launchers
 CARD = Card(
     "SB608", "pythonpath-missing", severity="warning", fix="sometimes", since="0.1.0",
     when=Commands("python*", "ipython*", "pypy*") | Launchers(), seen="https://docs.python.org/3/library/sys_path_init.html",
+    absent=True,
 )  # fmt: skip
 
 SCRIPT = Regex(r"(?P<folder>.*?3rdparty/Megatron-LM)/pretrain_\w+\.py", re.DOTALL)

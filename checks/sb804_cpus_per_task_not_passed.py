@@ -38,7 +38,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB804", "cpus-per-task-not-passed", severity="info", fix="sometimes", since="0.1.0",
-    when=Options("cpus-per-task"), batch=True, certain=True,
+    when=Options("cpus-per-task"), batch=True, certain=True, absent=True,
 )  # fmt: skip
 
 # Options of srun that set the CPUs of a task, or change how it is started.

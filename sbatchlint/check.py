@@ -52,6 +52,7 @@ class Card(NamedTuple):
     `sized`: it compares what the job has with what it starts: advice where the command line of sbatch says how large
     the job is.
     `whole_script`: it reports something missing, so it is silent if the analysis stopped before the end of the script.
+    `absent`: it reports that the script does not ask for something, so it is silent where a program fills in parts.
     `alone`: it judges a line or a command by itself, so it also applies to a fragment of a script in a document.
     `always_shown`: it reports what was not analysed, so not even --min-severity hides it.
     `seen`: the evidence for the fault, as a phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05"); required
@@ -72,6 +73,7 @@ class Card(NamedTuple):
     homogeneous: bool = False
     sized: bool = False
     whole_script: bool = False
+    absent: bool = False
     alone: bool = False
     always_shown: bool = False
 

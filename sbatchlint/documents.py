@@ -8,11 +8,11 @@ from collections.abc import Iterable
 
 from sbatchlint.diagnostics import Diagnostic, Fault, Fix, Related
 from sbatchlint.engine import Inspection, inspect
-from sbatchlint.fix import Fixed, Refused, fix_source
+from sbatchlint.fix import Admits, Fixed, Refused, fix_source
 from sbatchlint.ignores import with_ignores
 from sbatchlint.registry import registry
 from sbatchlint.settings import Settings
-from sbatchlint.source.documents import Snippet, snippets
+from sbatchlint.source.documents import Snippet, read_document, snippets
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source
 
@@ -33,14 +33,15 @@ def inspect_document(source: Source, settings: Settings) -> Inspection:
     diagnostics: list[Diagnostic] = []
     faults: list[Fault] = []
     syntax_errors = ignored = cost = 0
-    for snippet in snippets(source):
+    reading = read_document(source)
+    for snippet in reading.snippets:
         inspection = inspect(snippet, settings)
         diagnostics.extend(_placed(each, snippet, settings) for each in inspection.diagnostics)
         faults.extend(inspection.faults)
         syntax_errors += inspection.syntax_errors
         ignored += inspection.ignored
         cost += inspection.cost
-    return Inspection(diagnostics, syntax_errors, faults, ignored, cost)
+    return Inspection(diagnostics, syntax_errors, faults, ignored, cost, unread=reading.reason)
 
 
 def _placed(found: Diagnostic, snippet: Snippet, settings: Settings) -> Diagnostic:
@@ -72,9 +73,7 @@ def fix_document(source: Source, settings: Settings, unsafe: bool = False, first
     changed: list[_Changed] = []
     refused: list[Refused] = []
     for number, snippet in enumerate(found):
-        if snippet.lines is None:
-            continue  # a string with escapes
-        fixed = fix_source(snippet, settings, unsafe)
+        fixed = fix_source(snippet, settings, unsafe, admits=_admits(snippet))
         refused.extend(Refused(_placed(each.diagnostic, snippet, settings), each.reason) for each in fixed.refused)
         if fixed.applied:
             changed.append((number, fixed, snippet.rewriting(fixed.source.text)))
@@ -88,6 +87,13 @@ def fix_document(source: Source, settings: Settings, unsafe: bool = False, first
     after = _edited(source, [edit for _, _, edits in kept for edit in edits or ()])
     applied = [diagnostic for _, fixed, _ in kept for diagnostic in fixed.applied]
     return Fixed(after, applied, refused, inspect_document(after, settings))
+
+
+def _admits(snippet: Snippet) -> Admits | None:
+    """Whether the document can hold a fix, where that is not the same for all: a string may have escapes and slots."""
+    if snippet.lines is not None:
+        return None
+    return lambda source, fix: snippet.rewriting(apply(source.text, fix.edits)) is not None
 
 
 def _kept(source: Source, texts: list[str], changed: list[_Changed], fewest: int) -> list[_Changed]:

@@ -19,7 +19,7 @@ from sbatchlint.slurm.versions import are_old
 from sbatchlint.source.edits import in_order
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import redacted, values_in
-from sbatchlint.source.text import Source, Span
+from sbatchlint.source.text import SLOT, Source, Span
 from sbatchlint.source.workspace import Workspace
 from sbatchlint.triggers import IgnoreComments, Index
 
@@ -42,6 +42,7 @@ class Inspection(NamedTuple):
 
     `syntax_errors`: how many ranges the shell parser could not parse. `ignored`: how many findings are suppressed by
     comments. `cost`: about how many statements would cost as much. `is_cut`: whether the analysis stopped early.
+    `unread`: why nothing of a document was read.
     """
 
     diagnostics: list[Diagnostic]
@@ -50,6 +51,7 @@ class Inspection(NamedTuple):
     ignored: int = 0
     cost: int = 0
     is_cut: bool = False
+    unread: str = ""
 
 
 def lint_source(source: Source, settings: Settings, faults: list[Fault] | None = None) -> list[Diagnostic]:
@@ -177,8 +179,10 @@ class _Prepared:
         card = self.card
         if card.whole_script and job.limits.exhausted:
             return False
-        if source.is_fragment and not card.alone and job.outer is None:
-            return False  # what is missing may be elsewhere in the document; a submitted script is complete
+        if card.absent and SLOT in source.text:
+            return False
+        if source.is_fragment and not card.alone and not _is_complete(job):
+            return False
         return not (
             card.batch and job.phase is not Phase.BATCH
             or card.certain and not job.directives.certain
@@ -195,6 +199,13 @@ class _Prepared:
         if self.card.sized and is_sized_elsewhere(job):
             return "info"
         return "warning" if _is_of_few_releases(finding, job) else level
+
+
+def _is_complete(job: Job) -> bool:
+    """Whether a job of a fragment is all there: one that is submitted in it, without commands that are filled in."""
+    from sbatchlint.source.documents.blocks import may_hold_lines  # with the document
+
+    return job.outer is not None and not may_hold_lines(job.text.string)
 
 
 def is_dated(finding: Finding, job: Job) -> bool:

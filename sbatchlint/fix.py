@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.diagnostics import Diagnostic, Fix
 from sbatchlint.engine import Inspection, inspect
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, apply
@@ -50,17 +50,24 @@ class _State(NamedTuple):
 
 
 Accept = Callable[[Diagnostic], bool]
+Admits = Callable[[Source, Fix], bool]
 
 
-def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: Inspection | None = None) -> Fixed:
+def fix_source(
+    source: Source, settings: Settings, unsafe: bool = False, first: Inspection | None = None,
+    admits: Admits | None = None,
+) -> Fixed:  # fmt: skip
     """The file after the fixes of all reported findings; nothing is written.
 
-    `unsafe`: also unsafe fixes. `first`: the inspection of the file, None if it is not known yet.
+    `unsafe`: also unsafe fixes. `first`: the inspection of the file, None if it is not known yet. `admits`: whether the
+    document that holds the text can hold a fix.
     """
 
     def accepted(diagnostic: Diagnostic) -> bool:
         fix = diagnostic.fix
-        return fix is not None and (fix.safe or unsafe) and settings.shows(diagnostic.code, diagnostic.severity)
+        if fix is None or not (fix.safe or unsafe) or not settings.shows(diagnostic.code, diagnostic.severity):
+            return False
+        return admits is None or admits(diagnostic.source, fix)
 
     state = _State(source, first or inspect(source, settings), True)
     applied: list[Diagnostic] = []

@@ -14,15 +14,17 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import BYTE_ORDER_MARK, Span
+from sbatchlint.source.text import BYTE_ORDER_MARK, SLOT, Span
 
 # The word comes first, so that most of a text is skipped quickly. A mail address is not a slot.
 _SLOT = Regex(
     r"#SBATCH\b(?<![^\n]#SBATCH)"
     r".*?(?:@\[?[A-Za-z_]\w*[]@]|(?<!\w)(?:@[A-Z]|__?[A-Z]|__[a-z])|##[A-Z][A-Z0-9_]*##|%(?:%[A-Za-z]|\(|[A-Z][A-Z0-9_]{3})|(?<!\$)\{|XXX[A-Za-z]|PLACEHOLDER)"
 )
-# Stands for an unknown piece where a value is parsed as a program; no script holds it (private use area).
-UNKNOWN_CHARACTER = "\ue000"
+# Stands for an unknown piece where a value is parsed as a program.
+UNKNOWN_CHARACTER = SLOT
+# What of a file's characters is not known.
+_UNKNOWN = Regex(f"[\0{SLOT}]")
 
 
 class Phase(IntEnum):
@@ -226,12 +228,12 @@ def literal(text: str, start: int) -> Piece:
 @lru_cache(maxsize=2)  # asked for each finding of a file
 def may_have_slots(text: str) -> bool:
     """Whether a program may fill in a text; False only where it has no slot and no tag for certain."""
-    tags = "{%" in text or "{{" in text or "<%" in text or "\n%" in text
+    tags = "{%" in text or "{{" in text or "<%" in text or "\n%" in text or SLOT in text
     return tags or "#SBATCH" in text and _SLOT.search(text) is not None
 
 
-# What follows this many NUL bytes is not a script any more, and unknown.
-MOST_NULS = 10_000
+# What follows this many NUL bytes or slots is not a script any more, and unknown.
+MOST_UNKNOWN = 10_000
 
 
 class Text:
@@ -257,15 +259,15 @@ class Text:
 
     @classmethod
     def of_file(cls, text: str) -> "Text":
-        """A file's text without its byte-order mark; a NUL byte is a piece that is not known."""
-        if not text.startswith(BYTE_ORDER_MARK) and "\0" not in text:
+        """A file's text without its byte-order mark; a NUL byte or a slot is a piece that is not known."""
+        if not text.startswith(BYTE_ORDER_MARK) and "\0" not in text and SLOT not in text:
             return cls((literal(text, 0),))
         at = 1 if text.startswith(BYTE_ORDER_MARK) else 0
         pieces: list[Piece] = []
-        for part in text[at:].split("\0", MOST_NULS):
+        for part in _UNKNOWN.split(text[at:], MOST_UNKNOWN):
             if pieces:
-                pieces.append(Piece(None, at - 1, at))
-            pieces.append(literal(part, at) if "\0" not in part else Piece(None, at, len(text)))
+                pieces.append(Piece(None, at - 1, at, open=text[at - 1] == SLOT))
+            pieces.append(literal(part, at) if _UNKNOWN.search(part) is None else Piece(None, at, len(text)))
             at += len(part) + 1
         return cls(tuple(piece for piece in pieces if piece.text != "" or len(pieces) == 1), text)
 

@@ -53,6 +53,7 @@ def lint(options: Namespace) -> int:
     outcomes = process_all(scripts, run.resolver, run.mode, options.jobs, caching, begun)
     for outcome in outcomes:
         run.take(outcome)
+    run.tell_unread(outcomes)
     return run.finish(outcomes)
 
 
@@ -160,6 +161,18 @@ class _Run:
         if outcome.origin:
             self.note(f"{shown_path(outcome.path)} follows {outcome.origin}")
 
+    def tell_unread(self, outcomes: list[Outcome]) -> None:
+        """Says of which documents nothing was read, and why; of several only how many, unless asked for all."""
+        unread = [outcome for outcome in outcomes if outcome.unread]
+        if not unread or self.options.quiet:
+            return
+        if self.options.verbose or len(outcomes) == 1:
+            for outcome in unread:
+                path = escape(shown_path(outcome.path))
+                print(f"note: no script was read in {path}: {escape(outcome.unread)}", file=sys.stderr)
+        elif len(unread) == len(outcomes):
+            print(f"note: no script was read in {count(len(unread), 'document')} (-v says why)", file=sys.stderr)
+
     def finish(self, outcomes: list[Outcome]) -> int:
         """Writes the report; returns the exit code."""
         options = self.options
@@ -173,7 +186,10 @@ class _Run:
             failing = any(self.resolver.settings(each.source.path).fails(each.severity) for each in found)
         report = Report(
             found,
-            len(scripts | {each.source.path for each in found if each.reached}),
+            len(
+                scripts.difference(outcome.path for outcome in outcomes if outcome.unread)
+                | {each.source.path for each in found if each.reached}
+            ),
             sum(len(outcome.applied) for outcome in outcomes),
             sum(outcome.hidden for outcome in outcomes),
             sum(outcome.ignored for outcome in outcomes),

@@ -16,7 +16,7 @@ class Outcome(NamedTuple):
     the configuration file that was followed.
     `is_redacted`: the diff lacks secrets, and cannot be applied.
     `asked`: what was asked of the file system, and the answers; None where that was not recorded, or is not enough to
-    repeat the result."""
+    repeat the result. `unread`: why nothing of a document was read."""
 
     path: str
     diagnostics: list[Diagnostic]
@@ -33,3 +33,4 @@ class Outcome(NamedTuple):
     ignored: int = 0
     dated: int = 0
     is_redacted: bool = False
+    unread: str = ""

@@ -103,9 +103,10 @@ def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) ->
         text=Source.encode(source.text) if mode.standard_input else b"",
         faults=tuple(inspection.faults),
         origin=settings.origin or "",
-        asked=record.answers if record is not None and record.lasting else None,
+        asked=record.answers if record is not None and record.lasting and not inspection.unread else None,
         ignored=inspection.ignored,
         dated=sum(each.dated for each in found),
+        unread=inspection.unread,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import SLOT
 
 _WORDS = (
     "if|elif|else|endif|for|endfor|set|endset|macro|endmacro|include|import|from|block|endblock|extends|raw|endraw|call"
@@ -68,7 +69,9 @@ _DOUBLED = Regex(r"\$\{\{\w")
 
 @lru_cache(maxsize=2)  # several checks ask, and each job in a file
 def is_templated(text: str) -> bool:
-    """Whether a text has tags of a template engine."""
+    """Whether a text has tags of a template engine, or slots."""
+    if SLOT in text:
+        return True
     return ("{%" in text or "{{" in text or "<%" in text or "\n%" in text) and _SIGN.search(text) is not None
 
 
@@ -102,6 +105,8 @@ def slots(text: str) -> tuple[tuple[int, int], ...]:
     simple = _slots(text)
     if simple is not None:
         found += [each.span() for each in simple.finditer(text) if each.group() not in _BRACES]
+    if SLOT in text:
+        found += [(at, at + 1) for at, character in enumerate(text) if character == SLOT]
     return tuple(sorted(found))
 
 

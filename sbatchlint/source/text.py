@@ -28,6 +28,8 @@ class Position(NamedTuple):
 
 
 BYTE_ORDER_MARK = "\ufeff"
+# Stands for text that is not known: what a program fills in. No script holds it (private use area).
+SLOT = "\ue000"
 _MARK = b"\xef\xbb\xbf"
 # The first bytes of a script in UTF-16, with and without a byte-order mark.
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"#\0": "utf-16-le", b"\0#": "utf-16-be"}

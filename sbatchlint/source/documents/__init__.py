@@ -1,27 +1,48 @@
 """The scripts that stand inside documents: Markdown, MDX, reStructuredText, and the strings of Python programs."""
 
 import re
+from typing import NamedTuple
 
 from sbatchlint.source.discover import MARKDOWN_ENDINGS, PYTHON_ENDINGS
 from sbatchlint.source.documents.blocks import Block, snippets_of
-from sbatchlint.source.documents.snippet import Snippet
+from sbatchlint.source.documents.snippet import Snippet, Unreadable
 from sbatchlint.source.text import Source
 
-__all__ = ["Snippet", "snippets"]
+__all__ = ["Reading", "Snippet", "read_document", "snippets"]
 
 # What each snippet has that is looked at: a directive, or a command of Slurm.
 _MENTIONED = re.compile(r"#SBATCH\b|\b(?:sbatch|srun|salloc)\b")
 
 
+class Reading(NamedTuple):
+    """The scripts of a document, in their order; without any, `reason` says why."""
+
+    snippets: list[Snippet]
+    reason: str = ""
+
+
 def snippets(source: Source) -> list[Snippet]:
     """The scripts, and the pieces of scripts, of a document, in their order."""
+    return read_document(source).snippets
+
+
+def read_document(source: Source) -> Reading:
+    """The scripts, and the pieces of scripts, of a document."""
     if _MENTIONED.search(source.text) is None:
-        return []
+        return Reading([], "it has no directive and no command of Slurm")
+    try:
+        found = _snippets(source)
+    except Unreadable as error:
+        return Reading([], str(error))
+    return Reading(found, "" if found else "it has none that could be read")
+
+
+def _snippets(source: Source) -> list[Snippet]:
     ending = source.path.lower()
     if ending.endswith(PYTHON_ENDINGS):
-        from sbatchlint.source.documents.strings import scripts_in_strings
+        from sbatchlint.source.documents.python import scripts_in_python
 
-        return scripts_in_strings(source)
+        return scripts_in_python(source)
     blocks: list[Block]
     if ending.endswith(MARKDOWN_ENDINGS):
         from sbatchlint.source.documents.markdown import blocks_of_markdown

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sbatchlint.source.documents.snippet import Snippet
-from sbatchlint.source.text import Source, Span
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import SLOT, Source, Span
 
 
 class Block(NamedTuple):
@@ -36,6 +37,10 @@ _PROMPT = re.compile(
 )
 _CONTINUED = re.compile(r"[ \t]*>[ \t]")
 _HEREDOC = re.compile(r"<<-?[ \t]*[\\'\"]?(\w+)")
+
+# Where a command begins.
+_UNKNOWN_COMMAND = Regex(rf"(?:^|[;&|(`]|\b(?:then|do|else)\s)[ \t]*{SLOT}", re.MULTILINE)
+_DIRECTIVE_LINE = Regex(r"^[ \t]*#SBATCH\b(.*)", re.MULTILINE)
 
 
 def language_of(label: str) -> str:
@@ -81,6 +86,21 @@ def is_piece(text: str) -> bool:
     head = _HEAD.match(text if text.endswith("\n") else text + "\n")
     only_head = head is not None and head.end() >= len(text)
     return only_head or not text.startswith("#!") or _ELISION.search(text) is not None
+
+
+def may_hold_lines(text: str) -> bool:
+    """Whether what is filled in may be commands or directives, and not only words of some."""
+    return SLOT in text and (_UNKNOWN_COMMAND.search(text) is not None or _has_unknown_options(text))
+
+
+def _has_unknown_options(text: str) -> bool:
+    for line in _DIRECTIVE_LINE.findall(text):
+        before = "="
+        for word in line.split():
+            if word.startswith(SLOT) and (before[0] != "-" or "=" in before):
+                return True
+            before = word
+    return False
 
 
 def _script(source: Source, lines: Sequence[Span]) -> Iterator[Snippet]:

@@ -2,9 +2,25 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from sbatchlint.source.edits import Edit, apply
-from sbatchlint.source.text import Source, Span
+from sbatchlint.source.edits import Edit, apply, edits_between
+from sbatchlint.source.text import SLOT, Source, Span
+
+
+class Character(NamedTuple):
+    """A character of a script, and where it stands in the document. `SLOT`: what a program fills in is not known.
+
+    `is_written`: the script has it from there alone, so that it may be changed there.
+    """
+
+    string: str
+    span: Span
+    is_written: bool = True
+
+
+class Unreadable(Exception):
+    """Why nothing of a document was read."""
 
 
 class OuterRow(int):
@@ -48,25 +64,27 @@ class Embedded(Source):
 
 
 class Snippet(Embedded):
-    """The text of some lines of `outer`, each without what the document puts before it.
+    """The text of some lines of `outer`, each without what the document puts before it; or of some `characters`.
 
-    `lines`: where their characters stand, without the line's end; None where they do not stand there as they are
-    (a string with escapes), so that nothing can be written back. `special`: characters that mean something else there.
-    `open_end`: the text ends in its last line, and not with the end of that.
+    `lines`: where their characters stand, without the line's end; None for characters, each of which has a place of its
+    own (in strings, with escapes and slots). `special`: characters that mean something else there.
     """
 
-    __slots__ = ("_places", "_starts", "lines", "outer", "special")
+    __slots__ = ("_characters", "_places", "_starts", "lines", "outer", "special")
 
     def __init__(
-        self, outer: Source, lines: Sequence[Span], is_fragment: bool, *, string: str | None = None,
-        places: Sequence[tuple[int, Span]] = (), special: str = "", open_end: bool = False,
+        self, outer: Source, lines: Sequence[Span], is_fragment: bool, *, characters: Sequence[Character] = (),
+        special: str = "",
     ) -> None:  # fmt: skip
         self.outer = outer
         self.special = special
-        self.lines: Sequence[Span] | None = lines if string is None else None
-        found = list(places)
-        if string is None:
-            string, found = _joined(outer.text, lines, open_end)
+        self.lines: Sequence[Span] | None = None if characters else lines
+        self._characters = characters
+        if characters:
+            string = "".join([each.string for each in characters])
+            found = [(index, each.span) for index, each in enumerate(characters)]
+        else:
+            string, found = _joined(outer.text, lines)
         super().__init__(string, outer.path, is_fragment)
         self._starts = [start for start, _ in found]
         self._places = [place for _, place in found]
@@ -100,7 +118,8 @@ class Snippet(Embedded):
         number = bisect_right(self._starts, span.end - 1) - 1
         start, end = self._places[number]
         one_to_one = self._size(number) == end - start
-        return Span(first, min(start + span.end - self._starts[number], end) if one_to_one else end)
+        last = min(start + span.end - self._starts[number], end) if one_to_one else end
+        return Span(first, last) if last >= first else self._places[bisect_right(self._starts, span.start) - 1]
 
     def _size(self, number: int) -> int:
         """How many characters a run has."""
@@ -112,7 +131,7 @@ class Snippet(Embedded):
     def edits(self, edits: Sequence[Edit]) -> list[Edit] | None:
         """The edits of the document that make edits of this snippet; None where they cannot be written."""
         if self.lines is None:
-            return None
+            return self._placed(edits)
         if any("\n" in each.content or "\n" in self.slice(each.span) for each in edits):
             return self.rewriting(apply(self.text, edits))
         if any(set(self.special) & set(each.content) for each in edits):
@@ -125,7 +144,7 @@ class Snippet(Embedded):
         Only the lines change that are others; new ones begin as those around them.
         """
         if self.lines is None:
-            return None
+            return self._placed(edits_between(self.text, text))
         from difflib import SequenceMatcher  # heavy, and used for fixes only
 
         before, after = self.text.split("\n"), text.split("\n")
@@ -143,6 +162,74 @@ class Snippet(Embedded):
                     return None
                 edits.append(edit)
         return edits
+
+    def _placed(self, edits: Sequence[Edit]) -> list[Edit] | None:
+        """The edits of the document that make edits of these characters; None where one of them cannot be written."""
+        found = []
+        for edit in edits:
+            for each in _by_line(self.slice(edit.span), edit):
+                placed = self._in_place(each)
+                if placed is None:
+                    return None
+                found.append(placed)
+        return found
+
+    def _in_place(self, edit: Edit) -> Edit | None:
+        """The edit of the document that makes an edit of these characters; None where they do not stand together there.
+
+        New lines are only written between lines of the document, and begin as those around them.
+        """
+        (start, end), content = _narrowed(self.slice(edit.span), edit)
+        if SLOT in content or set(self.special) & set(content):
+            return None
+        if "\n" in content:
+            prefix = self._indentation(start)
+            if prefix is None:
+                return None
+            content = content.replace("\n", self.outer.newline + prefix)
+        if start < end:
+            if not self._stands_together(start, end):
+                return None
+            last = self._places[end - 1].end
+            if self.text[end - 1] == "\n" and end < len(self.text):
+                last = self._places[end].start  # with what stands before the next line
+            return Edit(Span(self._places[start].start, last), content)
+        if start < len(self.text) and self._is_written(start) and (not start or self.text[start - 1] == "\n"):
+            at = self._places[start].start
+        elif start and self._is_written(start - 1):
+            at = self._places[start - 1].end
+        elif start < len(self.text) and self._is_written(start):
+            at = self._places[start].start
+        else:
+            return None
+        return Edit(Span(at, at), content)
+
+    def _is_written(self, index: int) -> bool:
+        """Whether a character stands in the document as it is, and for this script alone."""
+        string, (start, end), is_written = self._characters[index]
+        return is_written and end - start == 1 and self.outer.text[start] == string
+
+    def _stands_together(self, start: int, end: int) -> bool:
+        """Whether characters follow each other in the document, but for what stands before lines."""
+        for index in range(start, end):
+            if not self._is_written(index):
+                return False
+            if index > start or index and self.text[index - 1] == "\n" and self._is_written(index - 1):
+                between = self.outer.text[self._places[index - 1].end : self._places[index].start]
+                if between.strip(" \t") or between and self.text[index - 1] != "\n":
+                    return False
+        return True
+
+    def _indentation(self, at: int) -> str | None:
+        """What stands before a line in the document; None where its line is not a line of the document."""
+        begin = self.text.rfind("\n", 0, at) + 1
+        end = self.text.find("\n", at)
+        ends = [each for each in (begin - 1, end) if 0 <= each < len(self.text)]
+        if not ends or not all(map(self._is_written, ends)) or begin >= len(self.text):
+            return None
+        place = self._places[begin].start
+        prefix = self.outer.text[self.outer.line_of(place).start : place]
+        return prefix if not prefix.strip(" \t") else None if begin else ""
 
     def _replacing(self, low: int, high: int, new: list[str]) -> Edit | None:
         """The edit that puts lines in the place of those from `low` to before `high`."""
@@ -186,7 +273,32 @@ class Snippet(Embedded):
         return self.outer.text[self.outer.line_of(line.start).start : line.start]
 
 
-def _joined(text: str, lines: Sequence[Span], open_end: bool) -> tuple[str, list[tuple[int, Span]]]:
+def _by_line(old: str, edit: Edit) -> list[Edit]:
+    """The edit, or one for each line where it replaces as many lines as it writes."""
+    before, after = old.split("\n"), edit.content.split("\n")
+    if len(before) < 2 or len(before) != len(after):
+        return [edit]
+    found = []
+    at = edit.span.start
+    for line, content in zip(before, after):
+        if line != content:
+            found.append(Edit(Span(at, at + len(line)), content))
+        at += len(line) + 1
+    return found
+
+
+def _narrowed(old: str, edit: Edit) -> Edit:
+    """The edit without the characters that it leaves as they are at its ends."""
+    content = edit.content
+    most = min(len(old), len(content))
+    first = next((at for at in range(most) if old[at] != content[at]), most)
+    most -= first
+    last = next((at for at in range(most) if old[-1 - at] != content[-1 - at]), most)
+    span = Span(edit.span.start + first, edit.span.end - last)
+    return Edit(span, content[first : len(content) - last])
+
+
+def _joined(text: str, lines: Sequence[Span]) -> tuple[str, list[tuple[int, Span]]]:
     """The text of some lines of a document, and where each part of it stands."""
     parts: list[str] = []
     places: list[tuple[int, Span]] = []
@@ -197,7 +309,7 @@ def _joined(text: str, lines: Sequence[Span], open_end: bool) -> tuple[str, list
             places.append((at, line))
             at += line.end - line.start
         newline = text.find("\n", line.end)
-        if number + 1 < len(lines) or newline >= 0 and not open_end:
+        if number + 1 < len(lines) or newline >= 0:
             parts.append("\n")
             places.append((at, Span(line.end, newline + 1)))
             at += 1

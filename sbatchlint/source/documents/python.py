@@ -1,0 +1,670 @@
+"""Batch scripts in the strings of a Python program: written to a file, returned, or given to sbatch or a shell.
+
+The statements of each function are followed in their order, so that what is appended line by line is known; of `if` and
+loops each part is taken once, and the string is then a piece.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+from sbatchlint.source.documents.blocks import concerns_slurm, is_piece, may_hold_lines
+from sbatchlint.source.documents.expressions import (
+    TRANSPARENT,
+    Either,
+    Reader,
+    Scope,
+    String,
+    Strings,
+    Value,
+    joined,
+    name_of,
+)
+from sbatchlint.source.documents.literals import Characters, at_place, span_of
+from sbatchlint.source.documents.snippet import Character, Snippet, Unreadable
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import SLOT, Source, Span
+
+# Parsing takes about a second for a megabyte.
+MOST_CHARACTERS = 500_000
+_SCRIPT_NAME = Regex(r"(?i).*\.(?:sbatch|slurm|slrm|job|batch|sh|bash|sub|cmd|qsub|txt)\Z|[^.]*\Z")
+_SCRIPT = Regex(r"#![^\n]*\n(?s:.*)^[ \t]*#SBATCH\b", re.MULTILINE)
+_DIRECTIVES = Regex(r"^#SBATCH[ \t]+-[^\n]*\n(?s:.*)^#SBATCH[ \t]+-", re.MULTILINE)
+_SHELLS = frozenset(("system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell"))
+_STARTERS = frozenset(("run", "Popen", "call", "check_call", "check_output", "create_subprocess_exec", "submit"))
+# Functions of a program that are likely to start what they are given.
+_RUNNER = Regex(
+    r"(?i)(?!.*(?:error|exception|warning|log)\Z).*(?:run|call|exec|system|shell|submit|command|cmd|spawn|sbatch)"
+)
+_COMMAND = Regex(r"(?:/\S*/)?(?:sbatch|srun|salloc)\s+\S")
+_PROGRAMS = frozenset(("sbatch", "srun", "salloc"))
+_APPENDS = frozenset(("append", "extend", "write", "writelines"))
+# What is given a list, and leaves it as it is.
+_READERS = _STARTERS | {"join", "len", "print", "writelines"}
+# What may change a list, or read on where it cannot be followed.
+_CHANGES = frozenset(("insert", "pop", "remove", "clear", "reverse", "sort", "seek", "truncate"))
+_SAFE_WORD = Regex(rf"[\w@%+=:,./~{SLOT}-]+")
+# Options of a submission beside which the script's own still say what the job is.
+_HARMLESS = frozenset(
+    (
+        *("parsable", "dependency", "d", "wait", "W", "hold", "H", "begin", "b", "test-only", "job-name", "J"),
+        *("output", "o", "error", "e", "comment", "quiet", "Q", "verbose", "v", "mail-type", "mail-user", "export"),
+        *("chdir", "D", "open-mode"),
+    )
+)
+_OF_SUBMISSION = Regex(r"(?<!\S)sbatch(?=\s)([^\n;|&]*)")
+_OPTION = Regex(r"(?<!\S)--?([A-Za-z][\w-]*)")
+_OPTIONS_NAME = Regex(r"(?i)opt|arg|flag|param|slurm|extra|dep|conf")
+
+
+def scripts_in_python(source: Source) -> list[Snippet]:
+    """The scripts and commands in the strings of a program, in their order. Raises `Unreadable`."""
+    if len(source.text) > MOST_CHARACTERS:
+        raise Unreadable("it is too large")
+    if re.search(r"\r(?!\n)", source.text) or "\f" in source.text:
+        raise Unreadable("its lines cannot be counted as Python does")
+    try:
+        program = Program(source, ast.parse(source.text))
+        program.read()
+    except SyntaxError as error:
+        raise Unreadable(f"Python cannot parse line {error.lineno}: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable(f"Python cannot parse it: {error}") from None
+    return program.snippets()
+
+
+class _File:
+    """A file that is written; `is_partial`: also elsewhere."""
+
+    def __init__(self, path: ast.expr | None) -> None:
+        self.path = path
+        self.string = String([], path is None)
+
+
+class _Found:
+    """A script, or a command, that leaves the program."""
+
+    def __init__(self, string: String, is_command: bool, is_whole: bool) -> None:
+        self.string = string
+        self.is_command = is_command
+        self.is_whole = is_whole
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Program:
+    """What the statements of a program make of its strings."""
+
+    def __init__(self, source: Source, tree: ast.Module) -> None:
+        self.source = source
+        self.tree = tree
+        self.reader = Reader(source, self._called, self._attribute)
+        self.globals = Scope(None)
+        self._found: dict[int, _Found] = {}
+        self._files: dict[str, _File] = {}
+        self._functions: dict[str, list[Function]] = {}
+        self._attributes: dict[str, list[ast.expr | None]] = {}
+        self._loaded: set[str] = set()
+        self._returned: dict[Function, list[Value]] = {}
+        self._active: list[list[Value]] = []
+        self._scope_of: dict[Function, Scope] = {}
+        self._sized_elsewhere = False
+        self._counts: dict[str, int] = {}
+        for node in ast.walk(tree):
+            self._note(node)
+
+    def _note(self, node: ast.AST) -> None:
+        """Notes functions and what names and attributes are set to, whose order does not matter."""
+        if isinstance(node, _FUNCTIONS):
+            self._functions.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                self._loaded.add(node.id)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Attribute):
+                    value = None if isinstance(node, ast.AugAssign) else node.value
+                    self._attributes.setdefault(target.attr, []).append(value)
+        elif isinstance(node, ast.Attribute):
+            self._loaded.add(node.attr)
+        elif isinstance(node, ast.ClassDef):
+            for statement in node.body:
+                if isinstance(statement, ast.Assign | ast.AnnAssign):
+                    own = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                    for each in own:
+                        if isinstance(each, ast.Name):
+                            self._attributes.setdefault(each.id, []).append(statement.value)
+        elif isinstance(node, ast.Global):
+            for name in node.names:
+                self._counts[name] = 2
+
+    def read(self) -> None:
+        """Follows the module, then each function by itself."""
+        for name in chain.from_iterable(map(_names_set, self.tree.body)):
+            self._counts[name] = self._counts.get(name, 0) + 1
+        self._block(self.tree.body, self.globals)
+        self._end_files()
+        # a function may be called when a name stands for something else
+        self.globals.values = {n: v for n, v in self.globals.values.items() if self._counts.get(n, 0) == 1}
+        for functions in list(self._functions.values()):
+            for function in functions:
+                self._run(function)
+        self._add_templates()
+
+    def snippets(self) -> list[Snippet]:
+        found = []
+        for _, each in sorted(self._found.items()):
+            characters = each.string.characters
+            text = each.string.text
+            fragment = (
+                each.is_command
+                or not each.is_whole
+                or each.string.is_partial
+                or self._sized_elsewhere
+                or is_piece(text)
+                or may_hold_lines(text)
+            )
+            special = "\\'\"{}%$" if any(not each.is_written for each in characters) else "\\'\""
+            found.append(Snippet(self.source, (), fragment, characters=characters, special=special))
+        return found
+
+    # --- what is known of names ------------------------------------------------------------------
+
+    def _attribute(self, name: str) -> Value:
+        values = self._attributes.get(name, ())
+        if len(values) != 1 or values[0] is None:
+            return None
+        return self.reader.value(values[0], Scope(self.globals))
+
+    def _called(self, call: ast.Call) -> Value:
+        """What a function of the program returns."""
+        functions = self._functions.get(name_of(call.func), ())
+        if len(functions) != 1:
+            return None
+        values = [value for value in self._run(functions[0]) if value is not None]
+        return values[0] if len(values) == 1 else Either(tuple(values)) if values else None
+
+    def _run(self, function: Function) -> list[Value]:
+        known = self._returned.get(function)
+        if known is not None:
+            return known
+        self._returned[function] = []  # also while it is followed: a recursive call is not known
+        arguments = function.args
+        names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        names += [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+        bound = {each.arg for each in names}.union(*map(_names_set, function.body))
+        scope = Scope(self._scope_of.get(function, self.globals), frozenset(bound))
+        files, self._files = self._files, {}
+        self._active.append([])
+        self._block(function.body, scope)
+        self._end_files()
+        self._files = files
+        self._returned[function] = self._active.pop()
+        return self._returned[function]
+
+    # --- statements --------------------------------------------------------------------------------
+
+    def _block(self, statements: list[ast.stmt], scope: Scope) -> None:
+        for statement in statements:
+            self._statement(statement, scope)
+
+    def _statement(self, node: ast.stmt, scope: Scope) -> None:
+        if isinstance(node, _FUNCTIONS):
+            self._scope_of.setdefault(node, _frozen(scope) if scope is not self.globals else scope)
+        elif isinstance(node, ast.ClassDef):
+            self._block(node.body, Scope(scope))
+        elif isinstance(node, ast.If):
+            self._calls(node.test, scope)
+            self._branches(scope, node.body, node.orelse)
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.While):
+            head = node.test if isinstance(node, ast.While) else node.iter
+            self._calls(head, scope)
+            for name in _names_rebound(node):
+                scope.values[name] = None
+            if not isinstance(node, ast.While) and self._is_written_out(node, scope):
+                return
+            self._branches(scope, node.body, [])
+            self._block(node.orelse, scope)
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            self._with(node, scope)
+        elif isinstance(node, ast.Try | ast.TryStar):
+            self._block(node.body, scope)
+            for handler in node.handlers:
+                self._branches(scope, handler.body, [])
+            self._block(node.orelse, scope)
+            self._block(node.finalbody, scope)
+        elif isinstance(node, ast.Match):
+            self._calls(node.subject, scope)
+            for case in node.cases:
+                self._branches(scope, case.body, [])
+        else:
+            self._simple(node, scope)
+
+    def _simple(self, node: ast.stmt, scope: Scope) -> None:
+        self._calls(node, scope)
+        if isinstance(node, ast.Assign):
+            value = self.reader.value(node.value, scope)
+            for target in node.targets:
+                self._assign(target, value, node.value, scope)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self._assign(node.target, self.reader.value(node.value, scope), node.value, scope)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            self._add(node, node.target.id, scope)
+        elif isinstance(node, ast.Return) and node.value is not None:
+            value = self.reader.value(node.value, scope)
+            if self._active:
+                self._active[-1].append(value)
+            self._take(value, is_given=True)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield) and node.value.value is not None:
+            self._take(self.reader.value(node.value.value, scope))
+        elif isinstance(node, ast.Delete):
+            for each in node.targets:
+                if isinstance(each, ast.Name):
+                    scope.values[each.id] = None
+
+    def _assign(self, target: ast.expr, value: Value, node: ast.expr, scope: Scope) -> None:
+        if isinstance(target, ast.Name):
+            scope.values[target.id] = value
+            self._end_file(target.id)
+            if isinstance(node, ast.Call) and name_of(node.func) in ("open", "fdopen", "NamedTemporaryFile"):
+                self._files[target.id] = _File(node)
+            return
+        if isinstance(target, ast.Attribute):
+            self._take(value)
+        if isinstance(target, ast.Subscript):
+            self._take(value)
+            self._doubt(target.value, scope)
+            return
+        for each in ast.walk(target):
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                scope.values[each.id] = None
+
+    def _add(self, node: ast.AugAssign, name: str, scope: Scope) -> None:
+        before = scope.find(name)
+        if not isinstance(node.op, ast.Add):
+            scope.values[name] = None
+        elif isinstance(before, String):
+            scope.values[name] = joined(before, self.reader.string(node.value, scope))
+        elif isinstance(before, Strings):
+            more = self.reader.value(node.value, scope)
+            scope.values[name] = _extended(before, more, span_of(self.source, node.value))
+        else:
+            scope.values[name] = None
+
+    def _branches(self, scope: Scope, first: list[ast.stmt], second: list[ast.stmt]) -> None:
+        """Follows the two branches of a condition; what both leave is joined."""
+        before = dict(scope.values)
+        files = {name: file.string for name, file in self._files.items()}
+        self._block(first, scope)
+        after = scope.values
+        scope.values = dict(before)
+        files_after = {name: file.string for name, file in self._files.items()}
+        for name, string in files.items():
+            if name in self._files:
+                self._files[name].string = string
+        self._block(second, scope)
+        ends = [_ends(first), _ends(second)]
+        for name in {*after, *scope.values}:
+            one, other = after.get(name), scope.values.get(name)
+            if ends == [True, False]:
+                continue
+            if ends == [False, True]:
+                scope.values[name] = one
+            elif one is not other:
+                scope.values[name] = _either(before.get(name), one, other)
+        for name, file in self._files.items():
+            one_string = files_after.get(name)
+            if one_string is not None and one_string is not file.string:
+                both = _either(files.get(name, String([])), one_string, file.string)
+                file.string = both if isinstance(both, String) else file.string._replace(is_partial=True)
+
+    def _with(self, node: ast.With | ast.AsyncWith, scope: Scope) -> None:
+        names = []
+        for item in node.items:
+            self._calls(item.context_expr, scope)
+            if isinstance(item.optional_vars, ast.Name):
+                name = item.optional_vars.id
+                names.append(name)
+                scope.values[name] = None
+                self._end_file(name)
+                self._files[name] = _File(item.context_expr)
+            elif item.optional_vars is not None:
+                self._assign(item.optional_vars, None, item.context_expr, scope)
+        self._block(node.body, scope)
+        for name in names:
+            self._end_file(name)
+
+    def _is_written_out(self, node: ast.For | ast.AsyncFor, scope: Scope) -> bool:
+        """Whether a loop writes the lines of a list as they are: `for line in lines: file.write(line + "\\n")`."""
+        value = self.reader.value(node.iter, scope)
+        if not isinstance(value, Strings) or not isinstance(node.target, ast.Name) or len(node.body) != 1:
+            return False
+        (statement,) = node.body
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or self._written_to(call) is None:
+            return False
+        for item in value.items:
+            scope.values[node.target.id] = item._replace(is_partial=item.is_partial or value.is_partial)
+            self._write(call, scope)
+        scope.values[node.target.id] = None
+        return True
+
+    # --- calls ---------------------------------------------------------------------------------------
+
+    def _calls(self, node: ast.AST, scope: Scope) -> None:
+        """Follows the calls in a statement or an expression."""
+        left = [node]
+        while left:
+            inner = left.pop()
+            if isinstance(inner, ast.Lambda):
+                continue
+            if isinstance(inner, ast.Call):
+                self._call(inner, scope)
+            left += _children(inner)
+
+    def _call(self, call: ast.Call, scope: Scope) -> None:
+        name = name_of(call.func)
+        if self._written_to(call) is not None:
+            self._write(call, scope)
+            return
+        if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
+            if self._change(name, call.func.value.id, call, scope):
+                return
+            if name == "close":
+                self._end_file(call.func.value.id)
+        keywords = {each.arg: each.value for each in call.keywords}
+        self._command(name, call, scope)
+        if name in TRANSPARENT:
+            return
+        for node in (*call.args, *keywords.values()):
+            if isinstance(node, ast.Starred):
+                continue
+            self._doubt(node, scope, name)
+            if not isinstance(node, ast.Name | ast.JoinedStr | ast.BinOp | ast.Call | ast.Constant | ast.Attribute):
+                continue
+            value = self.reader.value(node, scope)
+            self._take(value, name in ("communicate", "input") or node is keywords.get("input"))
+
+    def _change(self, method: str, name: str, call: ast.Call, scope: Scope) -> bool:
+        """Follows what a call does to a list; whether it does anything."""
+        value = scope.find(name)
+        if not isinstance(value, Strings):
+            return False
+        if method == "append" and len(call.args) == 1:
+            item = self.reader.string(call.args[0], scope)
+            scope.values[name] = Strings([*value.items, item], value.is_partial)
+        elif method == "extend" and len(call.args) == 1:
+            more = self.reader.value(call.args[0], scope)
+            scope.values[name] = _extended(value, more, span_of(self.source, call.args[0]))
+        elif method in _CHANGES:
+            scope.values[name] = value._replace(is_partial=True)
+        else:
+            return False
+        return True
+
+    def _doubt(self, node: ast.expr, scope: Scope, called: str = "") -> None:
+        """Takes note that a list or a file is given to something that may change it."""
+        if isinstance(node, ast.Name):
+            file = self._files.get(node.id)
+            if file is not None:
+                file.string = file.string._replace(is_partial=True)
+            value = scope.find(node.id)
+            if isinstance(value, Strings) and not (
+                called == "join" or called in _STARTERS or called in ("len", "print")
+            ):
+                scope.values[node.id] = value._replace(is_partial=True)
+
+    @staticmethod
+    def _written_to(call: ast.Call) -> ast.expr | None:
+        """The file to which a call writes: of `file.write(…)`, `path.write_text(…)`, `print(…, file=file)`."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("write", "write_text", "writelines"):
+            return call.func.value if call.args else None
+        if isinstance(call.func, ast.Name) and call.func.id == "print":
+            return next((each.value for each in call.keywords if each.arg == "file"), None)
+        return None
+
+    def _write(self, call: ast.Call, scope: Scope) -> None:
+        target = self._written_to(call)
+        assert target is not None
+        name = name_of(call.func)
+        if name == "write_text" or name == "write" and isinstance(target, ast.Call):
+            value = self.reader.value(call.args[0], scope)
+            if self._may_be_script_file(target, scope):
+                self._take(value, True)
+            return
+        key = target.id if isinstance(target, ast.Name) else ast.dump(target)
+        file = self._files.setdefault(key, _File(None))
+        string = self._printed(call, scope) if name == "print" else self._of_writing(call, scope)
+        file.string = joined(file.string, string)
+
+    def _of_writing(self, call: ast.Call, scope: Scope) -> String:
+        value = self.reader.value(call.args[0], scope)
+        if isinstance(value, Strings):
+            found = String([], value.is_partial)
+            for item in value.items:
+                found = joined(found, item)
+            return found
+        if isinstance(value, Either):
+            for each in value.values:
+                self._take(each, True)
+        return value if isinstance(value, String) else self.reader.string(call.args[0], scope)
+
+    def _printed(self, call: ast.Call, scope: Scope) -> String:
+        options = {each.arg: each.value for each in call.keywords}
+        ends = {name: self.reader.value(options[name], scope) for name in ("sep", "end") if name in options}
+        found = String([])
+        for number, node in enumerate(call.args):
+            if number:
+                found = joined(found, self._separator(ends.get("sep"), " ", found))
+            found = joined(found, self.reader.string(node, scope))
+        if not found.characters:
+            return String(at_place("\n", span_of(self.source, call)))
+        return joined(found, self._separator(ends.get("end"), "\n", found))
+
+    @staticmethod
+    def _separator(value: Value, default: str, after: String) -> String:
+        return value if isinstance(value, String) else String(at_place(default, after.characters[-1].span))
+
+    def _command(self, name: str, call: ast.Call, scope: Scope) -> None:
+        """Takes a command line that is given to a shell or started."""
+        nodes = [each for each in call.args if not isinstance(each, ast.Starred)]
+        first = nodes[0] if nodes else next((each.value for each in call.keywords if each.arg in ("args", "cmd")), None)
+        if first is None or not (name in _SHELLS or name in _STARTERS or _RUNNER.match(name)):
+            return
+        value = self.reader.value(first, scope)
+        if isinstance(value, String) and name == "create_subprocess_exec":
+            value = self.reader.value(ast.List(call.args, ast.Load()), scope)
+        for each in value.values if isinstance(value, Either) else (value,):
+            if isinstance(each, Strings) and each.items and each.items[0].text.rpartition("/")[2] in _PROGRAMS:
+                each = _command_line(each)
+            if isinstance(each, String) and not each.text.startswith("#!") and concerns_slurm(each.text):
+                if name in _SHELLS or _COMMAND.match(each.text.lstrip()):
+                    self._add_found(each, True, False)
+
+    # --- what leaves the program ------------------------------------------------------------------------
+
+    def _end_files(self) -> None:
+        for name in list(self._files):
+            self._end_file(name)
+
+    def _end_file(self, name: str) -> None:
+        file = self._files.pop(name, None)
+        if file is not None and file.string.characters:
+            if file.path is None or self._may_be_script_file(file.path, self.globals):
+                self._take(file.string, True, True)
+
+    def _take(self, value: Value, is_written: bool = False, is_given: bool = False) -> None:
+        """Takes a script. `is_written`: as it is, also what stands before its first line. `is_given`: or returned."""
+        if isinstance(value, Either):
+            for each in value.values:
+                self._take(each, is_written, is_given)
+        elif isinstance(value, String):
+            text = value.text
+            if (
+                is_written
+                and text.startswith("#!")
+                and concerns_slurm(text)
+                or _SCRIPT.match(text.lstrip() if is_written else text)
+            ):
+                self._add_found(value, False, True)
+
+    def _add_found(self, string: String, is_command: bool, is_whole: bool) -> None:
+        """Adds a script; of several that begin at one place, the longest says most."""
+        begin = string.characters[0].span.start
+        known = self._found.get(begin)
+        if known is None or len(known.string.characters) < len(string.characters) and known.is_command == is_command:
+            self._found[begin] = _Found(string, is_command, is_whole)
+        if is_command:
+            self._sized_elsewhere |= self._sets_size(string)
+
+    def _sets_size(self, string: String) -> bool:
+        """Whether a command submits a script with options that may say how large the job is."""
+        text = string.text
+        for match in _OF_SUBMISSION.finditer(text):
+            words = match[1]
+            if "--wrap" in words:
+                continue
+            if any(each not in _HARMLESS for each in _OPTION.findall(words)):
+                return True
+            for at in range(*match.span(1)):
+                span = string.characters[at].span
+                if text[at] == SLOT and text[at - 1].isspace() and _OPTIONS_NAME.search(self.source.slice(span)):
+                    return True
+        return False
+
+    def _may_be_script_file(self, file: ast.expr, scope: Scope) -> bool:
+        """Whether the name of a file, as far as it is written in the program, may be that of a script."""
+        texts: list[str] = []
+        for node in ast.walk(file):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+            elif isinstance(node, ast.Name):
+                value = scope.find(node.id)
+                if isinstance(value, String):
+                    texts.append(value.text)
+        named = [each for each in texts if "." in each]
+        return not named or any(_SCRIPT_NAME.match(each) for each in named)
+
+    def _add_templates(self) -> None:
+        """Adds the scripts in constants that the program itself does not use: another one fills them in."""
+        taken = {each.span.start for found in self._found.values() for each in found.string.characters}
+        for node in chain(self.tree.body, *(each.body for each in self.tree.body if isinstance(each, ast.ClassDef))):
+            if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+                continue
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if not isinstance(target, ast.Name) or target.id in self._loaded:
+                continue
+            value = self.reader.value(node.value, self.globals)
+            if not isinstance(value, String) or not _SCRIPT.match(value.text):
+                continue
+            if value.characters[0].span.start not in taken and not _DOLLARS.search(value.text):
+                self._add_found(value, False, False)
+
+
+# A directive of `string.Template`, or of one that is not known.
+_DOLLARS = Regex(r"^#SBATCH\b[^\n]*[$<]", re.MULTILINE)
+
+
+def _frozen(scope: Scope) -> Scope:
+    """What a scope holds now."""
+    found = Scope(scope.outer, scope.bound)
+    found.values = dict(scope.values)
+    return found
+
+
+def _extended(before: Strings, more: Value, span: Span) -> Strings:
+    if isinstance(more, Strings):
+        return Strings(before.items + more.items, before.is_partial or more.is_partial)
+    return Strings([*before.items, String([Character(SLOT, span, False)])], True)
+
+
+def _either(before: Value, one: Value, other: Value) -> Value:
+    """What a name stands for after two branches. What both appended to the same is taken together."""
+    if isinstance(before, String) and isinstance(one, String) and isinstance(other, String):
+        size = len(before.characters)
+        if all(each.characters[:size] == before.characters for each in (one, other)):
+            return String(one.characters + other.characters[size:], True)
+    if isinstance(before, Strings) and isinstance(one, Strings) and isinstance(other, Strings):
+        count = len(before.items)
+        if all(each.items[:count] == before.items for each in (one, other)):
+            return Strings(one.items + other.items[count:], True)
+    values: list[Value] = []
+    for each in (one, other):
+        values += each.values if isinstance(each, Either) else [each]
+    known = [each for each in values if each is not None]
+    return Either(tuple(known)) if known else None
+
+
+def _ends(statements: list[ast.stmt]) -> bool:
+    """Whether what follows a branch does not run after it."""
+    return bool(statements) and isinstance(statements[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+
+def _names_set(node: ast.AST) -> Iterator[str]:
+    """The names that a statement sets, but for those inside functions and classes."""
+    left = [node]
+    while left:
+        inner = left.pop()
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            yield inner.id
+        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield inner.name
+            continue
+        elif isinstance(inner, ast.Lambda):
+            continue
+        left += _children(inner)
+
+
+# What holds nothing that is looked for: two thirds of what is in a tree.
+_LEAVES = frozenset((int, str, bool, float, bytes, type(None), ast.Load, ast.Store, ast.Del, ast.alias))
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    """What is inside a node, the last first."""
+    found: list[ast.AST] = []
+    for value in vars(node).values():
+        if type(value) is list:
+            found += [each for each in value if type(each) not in _LEAVES]
+        elif type(value) not in _LEAVES and isinstance(value, ast.AST):
+            found.append(value)
+    found.reverse()
+    return found
+
+
+def _names_rebound(node: ast.For | ast.AsyncFor | ast.While) -> set[str]:
+    """The names to which a loop gives a value, but for those to which it only adds."""
+    added = {
+        inner.target.id
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name)
+    }
+    assigned = {
+        target.id
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Assign | ast.AnnAssign | ast.NamedExpr)
+        for target in (inner.targets if isinstance(inner, ast.Assign) else [inner.target])
+        if isinstance(target, ast.Name)
+    }
+    return set(_names_set(node)) - (added - assigned)
+
+
+def _command_line(words: Strings) -> String:
+    """The command line that starts a program with these words."""
+    found: Characters = []
+    for word in words.items:
+        span = word.characters[0].span if word.characters else found[-1].span if found else Span(0, 0)
+        first = Span(span.start, span.start)
+        if found:
+            found += at_place(" ", first)
+        if _SAFE_WORD.fullmatch(word.text):
+            found += word.characters
+            continue
+        found += at_place("'", first)
+        for character in word.characters:
+            found += at_place("'\\''", character.span) if character.string == "'" else [character]
+        found += at_place("'", Span(found[-1].span.end, found[-1].span.end))
+    return String(found, words.is_partial)
