@@ -42,7 +42,7 @@ LOADERS = Regex(
 def check(job: Job) -> Iterator[Finding]:
     isolated = [ways for ways in container_starts(job) if all(each.is_isolated for each in ways)]
     for ways in isolated:
-        sharing = [_sharing(each) for each in ways if _has_small_memory(each)]
+        sharing = [_sharing(each) for each in ways if each.has_small_memory]
         if len(sharing) < len(ways) or sharing[0] is None or None in sharing:
             continue
         who, span = sharing[0]
@@ -62,14 +62,6 @@ def check(job: Job) -> Iterator[Finding]:
                 "docker allows little locked memory by default, and InfiniBand needs much; add `--ulimit memlock=-1`",
                 "info",
             )
-
-
-def _has_small_memory(start: ContainerStart) -> bool:
-    container = start.container
-    ipc = container.option("ipc")
-    if container.option("shm-size") is not None or ipc is not None and ipc.text not in ("private", "shareable"):
-        return False
-    return not any((mount.target_text or "/dev/shm").rstrip("/") in ("/dev/shm", "/dev") for mount in container.mounts)
 
 
 def _sharing(start: ContainerStart) -> tuple[str, Span] | None:

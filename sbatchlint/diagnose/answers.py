@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from string import Formatter
 from typing import NamedTuple
 
+from sbatchlint.diagnose.bearing import bearing, is_sure
 from sbatchlint.diagnose.symptom import Cause, Confidence, Event, RuledOut, Shown, Where
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect_job
@@ -104,15 +105,12 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
     if picture is None:
         return None
     cause, event = answer.cause, answer.event
-    found = _about(event, [each for each in picture.findings if each.code in cause.codes], picture.source)
-    if found:
-        worst = [each for each in found if each.severity != "info"]
-        spans = [span for each in worst or found for span in (each.span, *(other for other, _ in each.related))]
-        spans += _run_at(picture.jobs[0], [each.span for each in worst or found])
-        sure: Confidence = "certain" if worst else "likely"
-        return answer._replace(confidence=sure, spans=_unique(spans), findings=tuple(worst or found), proven=True)
+    found = bearing(cause, event, picture.findings, picture.source)
+    worst = [each for each in found if each.severity != "info"]
+    if worst:
+        return blaming(answer, worst, picture, "certain" if is_sure(event, worst) else "likely")
     if cause.script is None:
-        return None
+        return blaming(answer, found, picture, "possible") if found else None
     ruled_out = 0
     for job in picture.jobs:
         verdict = cause.script(job, event)
@@ -122,15 +120,16 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
                 confidence=verdict.confidence, says=verdict.says or answer.says, spans=_unique(own), proven=True
             )
         ruled_out += isinstance(verdict, RuledOut)
+    if found:
+        return blaming(answer, found, picture, "possible")
     return RuledOut() if ruled_out == len(picture.jobs) else None
 
 
-def _about(event: Event, found: list[Diagnostic], source: Source) -> list[Diagnostic]:
-    """The findings on the option named in the message, if the script has it; else all."""
-    option = event.groups.get("option", "")
-    if not option.startswith("--") or option not in source.text:
-        return found
-    return [each for each in found if option in source.slice(source.line(source.row(each.span.start)))]
+def blaming(answer: Answer, found: Sequence[Diagnostic], picture: Picture, confidence: Confidence) -> Answer:
+    """The answer with the places of findings that confirm it."""
+    spans = [span for each in found for span in (each.span, *(other for other, _ in each.related))]
+    spans += _run_at(picture.jobs[0], [each.span for each in found])
+    return answer._replace(confidence=confidence, spans=_unique(spans), findings=tuple(found), proven=True)
 
 
 def _run_at(job: Job, spans: Sequence[Span]) -> list[Span]:

@@ -2,11 +2,12 @@
 
 from typing import NamedTuple
 
-from sbatchlint.diagnose.answers import Answer, Picture, answers
+from sbatchlint.diagnose.answers import Answer, Picture, answers, blaming
+from sbatchlint.diagnose.bearing import speaking_of
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.ranking import FOLLOWS, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
 from sbatchlint.diagnose.related import related_places
-from sbatchlint.diagnose.symptom import Account, Event
+from sbatchlint.diagnose.symptom import Account, Cause, Event
 from sbatchlint.diagnose.unread import unread
 
 # The most alternatives that are named if the cause is not certain.
@@ -73,13 +74,27 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
         chosen = proven[0]
     first = chosen[0]
     if picture is not None and not first.proven:
-        after = unread(first.event, picture)
+        after = unread(first.event, picture) or spoken_of(first, picture)
         if after is not None:
             return [after, first]
     if picture is not None and not first.spans:
         first = first._replace(related=related_places(picture.jobs, first.event, first.where))
     others = [] if first.confidence == "certain" else [each for each in chosen[1:] if each.cause is not first.cause]
     return [first, *others[:MOST_ALTERNATIVES]]
+
+
+_SPOKEN_OF = Cause(
+    "finding", "script", "the script has a fault in what the message names", "see the finding", unproven="possible"
+)
+
+
+def spoken_of(answer: Answer, picture: Picture) -> Answer | None:
+    """The findings that speak of what the message of an unproven answer names; None without any."""
+    found = speaking_of(answer.event, picture.findings)
+    if not found or all(each.severity == "info" for each in found) and answer.confidence != "possible":
+        return None
+    made = Answer(answer.event, _SPOKEN_OF, "possible", _SPOKEN_OF.says, _SPOKEN_OF.advice)
+    return blaming(made, found, picture, "likely" if any(each.severity != "info" for each in found) else "possible")
 
 
 def _follow(events: list[Event], teardown: list[Event], root: Event | None) -> list[Noise]:

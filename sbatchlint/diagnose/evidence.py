@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from sbatchlint.analysis.containers.container_starts import container_starts
 from sbatchlint.bash.values import known_prefix, text_of
 from sbatchlint.diagnose.symptom import RULED_OUT, Confidence, Event, Shown, Verdict
 from sbatchlint.job import Job
@@ -103,6 +104,18 @@ def several_tasks(job: Job) -> tuple[Span, ...]:
     text = job.source.text
     sruns = [each.span for each in job.invocations if each.name == "srun"]
     return tuple(each for each in sruns if _SEVERAL_TASKS.search(text[each.start : each.end]))
+
+
+def small_shm(job: Job, event: Event) -> Verdict:
+    """The containers of docker and podman that have a /dev/shm of their own, of 64 MB."""
+    return shown(
+        tuple(
+            start.place
+            for ways in container_starts(job)
+            for start in ways
+            if start.is_isolated and start.has_small_memory
+        )
+    )
 
 
 def worded(job: Job, word: str) -> tuple[Span, ...]:

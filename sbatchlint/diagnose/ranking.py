@@ -31,7 +31,7 @@ _OWN_WORDS = frozenset({"python-exception", "error-message"})
 _LACKS = re.compile(
     r"(?i)not found|no such (?:file|command)|no module|not installed|cannot import|shared object|shared librar"
     r"|not in (?:your )?path|exit code 12[67]|no package|could not find|unable to (?:find|locate)|can(?:no|')t find"
-    r"|undefined symbol|GLIBC|version"
+    r"|undefined symbol|GLIBC|version|not set|unset|is empty|unbound"
 )
 # The name of a command, as opposed to the rest of a broken line.
 _COMMAND = re.compile(r"[a-z][\w.+-]*")

@@ -101,6 +101,7 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
         for raw in reversed(before[:-1][-400:]):
             line = read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")
             event.time = event.time or line.time
+            event.before = event.before or line.time
             if line.label == event.label and line.text:
                 above.append(line.text)
                 if len(above) == CONTEXT_LINES * 4:

@@ -26,14 +26,16 @@ def not_silent(event: Event) -> bool | None:
 
 def _silence(event: Event) -> bool:
     match = _AT.search(event.text)
-    if match is None or len(event.time) < 19:
+    if match is None or len(event.before) < 19:
         return False
+    # the line's own time is of the same clock as that of the line before it, which that of Slurm need not be
+    same_clock = event.time != event.before and len(event.time) >= 19
     try:
-        last = datetime.fromisoformat(event.time[:19])
-        end = datetime.fromisoformat(f"{match[1]} {match[2]}")
+        last = datetime.fromisoformat(event.before[:19])
+        end = datetime.fromisoformat(event.time[:19] if same_clock else f"{match[1]} {match[2]}")
     except ValueError:
         return False
     minutes = (end - last).total_seconds() / 60
     rest = minutes % 30
-    is_offset = minutes > 30 - _NEAR_HOUR_MINUTES and min(rest, 30 - rest) < _NEAR_HOUR_MINUTES
+    is_offset = not same_clock and minutes > 30 - _NEAR_HOUR_MINUTES and min(rest, 30 - rest) < _NEAR_HOUR_MINUTES
     return minutes >= LONG_MINUTES and not is_offset

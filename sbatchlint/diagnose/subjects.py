@@ -103,6 +103,11 @@ def about(*names: Subject) -> Callable[[Event], bool | None]:
     return lambda event: None if subject(event) in names else False
 
 
+def topics(text: str) -> frozenset[str]:
+    """What a text is about, each by the first of its options."""
+    return frozenset(names[0] for words, names in _OPTIONS if words.search(text))
+
+
 def related_options(event: Event) -> frozenset[str]:
     """The options, by canonical name, that set what a message is about."""
     return frozenset(name for words, names in _OPTIONS if words.search(event.text) for name in names)
@@ -238,8 +243,19 @@ def _inputs(event: Event) -> bool | None:
     return possible(subject(event) == "file" and not WRITTEN.search(event.text))
 
 
+def _of_missing_data(event: Event) -> bool | None:
+    """A program that has no data, where it expects some."""
+    return possible(_NO_DATA.search(event.text))
+
+
+_NO_DATA = Regex(
+    r"'NoneType' object|StopIteration|num_samples=0|(?i:no such file|not (?:be )?found|does not exist|empty (?:dataset|file)"
+    r"|no (?:data|samples|files))"
+)
+
 # For symptoms of role consequence or teardown whose text is the program's own.
 GENERAL_CAUSES = (
+    Cause("data-of-one-node", "script", "what one node prepared is not there on the others: its folder is one that each node, or each container, has for itself", "see the finding: keep it in a folder that all nodes see", codes=("SB602", "SB817"), log=_of_missing_data, told="datasets|^(?!.*UV_CACHE)(?!.*MODELSCOPE)"),
     Cause("in-network", "cluster", "the program ended within the library of the network", "look at the fabric of the nodes, or set its library to another provider", log=_in_network),
     Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=about("slurm")),
     Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=about("submitting")),

@@ -42,12 +42,13 @@ class Event:
     often it was printed; `tasks`: the labels of the tasks, ranks or nodes that printed it; `above` and `below`: a few
     lines of the same stream before and after it; `symptoms`: how often each symptom occurs in all logs, by its id.
     `path`, `row` and `offset`: where it was printed first; `last`: the row where it was last; `rows`: all rows of the
-    message where it was printed first; `time`: what the line or one near it says, as it sorts; '' without.
+    message where it was printed first; `time`: what the line or one near it says, as it sorts, and `before` what a line
+    before it says; '' without.
     """
 
     __slots__ = (
-        "above", "account", "below", "count", "file", "groups", "label", "last", "offset", "path", "row", "rows",
-        "symptom", "symptoms", "tasks", "text", "time",
+        "above", "account", "before", "below", "count", "file", "groups", "label", "last", "offset", "path", "row",
+        "rows", "symptom", "symptoms", "tasks", "text", "time",
     )  # fmt: skip
 
     def __init__(
@@ -69,7 +70,7 @@ class Event:
         self.below: tuple[str, ...] = ()
         self.symptoms: Mapping[str, int] = {}
         self.account: Account | None = None
-        self.time = ""
+        self.time = self.before = ""
 
 
 class Shown(NamedTuple):
@@ -98,7 +99,8 @@ class Cause(NamedTuple):
     `where`: `submission` if it is a request to Slurm or a program that need not be in the script.
     `says`: what happened, as a sentence of plain English; `advice`: what to do. Both may name groups of the pattern
     (`{port}`).
-    `codes`: checks of which a finding in the script, of any severity, confirms the cause, and is blamed.
+    `codes`: checks of which a finding in the script confirms the cause, and is blamed; one that is only advice makes it
+    possible. `told`: an expression for the messages of these findings, where a check reports several faults.
     `script`: looks for evidence in the job, if there is a script without such a finding; None if none can show it.
     `log`: looks for evidence in the event: True confirms the cause, False rules it out, None leaves it open.
     `unproven`: its confidence if nothing confirms it and it is the first that is left.
@@ -112,6 +114,7 @@ class Cause(NamedTuple):
     script: "Callable[[Job, Event], Verdict] | None" = None
     log: Callable[[Event], bool | None] | None = None
     unproven: Confidence = "likely"
+    told: str = ""
 
 
 class Example(NamedTuple):

@@ -40,6 +40,18 @@ class ContainerStart:
         self.verb = "" if self._verb is None else text_of(invocation.argv[self._verb]) or ""
 
     @property
+    def has_small_memory(self) -> bool:
+        """Whether the container has a /dev/shm of its own, in which docker and podman give 64 MB, and no option or
+        mount says more."""
+        container = self.container
+        ipc = container.option("ipc")
+        if container.option("shm-size") is not None or ipc is not None and ipc.text not in ("private", "shareable"):
+            return False
+        return not any(
+            (each.target_text or "/dev/shm").rstrip("/") in ("/dev/shm", "/dev") for each in container.mounts
+        )
+
+    @property
     def by_daemon(self) -> bool:
         """Whether docker's daemon runs the container, not a process of this command."""
         return self.engine in _DAEMONS

@@ -2,7 +2,8 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import assigned, possible, says, shown, worded
+from sbatchlint.bash.values import text_of
+from sbatchlint.diagnose.evidence import assigned, possible, says, shown, spans_of, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -42,6 +43,21 @@ def _binds(job: Job, event: Event) -> Verdict:
         if command.name in _ENGINES and source and source in text[command.span.start : command.span.end]
     )
     return Shown(settings + commands) if settings or commands else shown(assigned(job, *_BINDS), "possible")
+
+
+def _no_image_there(event: Event) -> bool | None:
+    """The image itself is what is missing, or its registry is not reached or does not hand it out."""
+    near = " ".join((event.text, *event.below[:2]))
+    known = r"(?i)Unable to find image|pull access|manifest unknown|toomanyrequests|dial tcp|no such host|registry|/v2/"
+    return possible(re.search(known, near))
+
+
+def _image_word(job: Job, event: Event) -> Verdict:
+    """The commands of docker and podman with the image that the message names; without a name, all of them."""
+    image = re.search(r"Unable to find image '([^']+)'", " ".join((*event.above[-3:], event.text)))
+    runs = [each for each in job.invocations if each.name in ("docker", "podman")]
+    named = [each for each in runs if image and any(image[1] == word for word in map(text_of, each.argv))]
+    return shown(spans_of(named or runs))
 
 
 def _starts(job: Job, event: Event) -> Verdict:
@@ -148,15 +164,20 @@ Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docke
         printed_by="docker, podman",
         releases="all releases",
         role="cause",
-        literals=("the input device is not a TTY", "Error response from daemon", "is already in use by container", "manifest unknown", "pull access denied", "toomanyrequests"),
-        patterns=(r"the input device is not a TTY", r"[Dd]ocker: Error response from daemon: (?!could not select device)(?P<error>.+)|^Error response from daemon: (?P<more>.+)", r"toomanyrequests|pull access denied|manifest unknown"),
+        literals=("the input device is not a TTY", "Unable to find image", "Error response from daemon", "is already in use by container", "manifest unknown", "pull access denied", "toomanyrequests"),
+        patterns=(r"the input device is not a TTY", r"Unable to find image '(?P<image>[^']+)' locally", r"[Dd]ocker: Error response from daemon: (?!could not select device)(?P<error>.+)|^Error response from daemon: (?P<more>.+)", r"toomanyrequests|pull access denied|manifest unknown"),
         causes=(
             Cause("tty", "script", "docker is asked for a terminal, and a batch job has none", "leave -t out", codes=("SB509",), log=says("TTY")),
-            Cause("options-of-script", "script", "docker did not start the container as the script asks for it", "see the message", codes=("SB510", "SB511", "SB512", "SB513", "SB514", "SB505"), script=_starts),
+            Cause("image-of-script", "script", "the image is not on the node, and cannot be fetched from its registry there", "load it on the node before (docker load, docker pull), or push it to a registry that the nodes reach and name it with that registry", codes=("SB505", "SB118"), script=_image_word, log=_no_image_there),
+            Cause("image-not-there", "submission", "the image is not on the node, and cannot be fetched from its registry there", "load it on the node before (docker load, docker pull), or push it to a registry that the nodes reach and name it with that registry", log=_no_image_there),
+            Cause("options-of-script", "script", "docker did not start the container as the script asks for it", "see the message", codes=("SB510", "SB511", "SB512", "SB513", "SB505"), script=_starts),
             Cause("daemon", "submission", "docker did not start the container: {error}", "see the message"),
         ),
+        recovered_by=r"Status: Downloaded newer image|Pull complete|Digest: sha256",
+        recovery=("Downloaded newer image", "Pull complete", "Digest: sha"),
         matches="""\
 the input device is not a TTY
+Unable to find image 'lab/train:2' locally
 docker: Error response from daemon: Conflict. The container name "/x" is already in use by container "4711".
 Error response from daemon: pull access denied for x, repository does not exist
 ERROR: toomanyrequests: You have reached your pull rate limit.

@@ -1,5 +1,7 @@
 """pyxis and enroot: images that are not imported, containers that do not start. enroot's own words stand in pyxis' log."""
 
+import re
+
 from sbatchlint.diagnose.evidence import assigned, options, possible, says, shown, spans_of, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
@@ -19,7 +21,20 @@ def _is_there(event: Event) -> bool | None:
 
 
 def _image(job: Job, event: Event) -> Verdict:
-    return shown(_image_options(job))
+    """Where the script names the image; not where the message has the address of another one."""
+    spans = _image_options(job)
+    url = event.groups.get("url", "")
+    if not url.startswith("http"):
+        return shown(spans)
+    text = job.source.text
+    parts = [each for each in re.split(r"[/:]", url.split("/v2/")[-1]) if each not in ("manifests", "blobs", "latest")]
+    named = tuple(each for each in spans if any(part in text[each.start : each.end] for part in parts if len(part) > 2))
+    return shown(named) or (shown(spans) if any("$" in text[each.start : each.end] for each in spans) else None)
+
+
+def _denied(event: Event) -> bool | None:
+    """The registry does not hand the image out to this user."""
+    return possible(event.groups.get("code") in ("401", "403") or "uthoriz" in event.text)
 
 
 def _mounts(job: Job, event: Event) -> Verdict:
@@ -154,6 +169,7 @@ slurmstepd: error: pyxis:     [ERROR] Could not acquire rootfs lock
         causes=(
             Cause("exists", "submission", "the file to which the image is imported is there already ({url})", "leave the import out where it is there, or give enroot import --force", log=_is_there, unproven="certain"),
             Cause("image-name", "script", "the image is not named as enroot reads it, or is not there", "a file: /path/name.sqsh; a registry: HOST#NAME:TAG", codes=("SB505", "SB409", "SB414", "SB118", "SB115"), script=_image),
+            Cause("denied", "submission", "the registry does not hand the image out ({url}): it wants credentials, or does not take those that it got", "write a line `machine HOST login USER password TOKEN` into ~/.config/enroot/.credentials, with the host alone and no port, or import the image beforehand", log=_denied),
             Cause("registry", "submission", "the image could not be fetched ({url})", "look at the name, at the credentials in ~/.config/enroot/.credentials, and whether compute nodes reach the registry"),
         ),
         matches="""\

@@ -7,6 +7,8 @@ from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown,
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
 
+_EXPERTS = re.compile(r"--(?:num[-_]experts|expert[-_]model[-_]parallel[-_]size|ep)[= ]")
+
 
 def _contained(event: Event) -> bool | None:
     """Whether the GPU dealt with the error itself: Xid 63 and 94."""
@@ -16,7 +18,17 @@ def _contained(event: Event) -> bool | None:
 def _bound(job: Job, event: Event) -> Verdict:
     """Options with which each task sees one GPU, as its first."""
     names = ("gpus-per-task", "ntasks-per-gpu", "gpu-bind", "accel-bind", "tres-per-task", "tres-bind")
-    return shown(options(job, *names) + step_options(job, *names), "certain")
+    text = job.source.text
+    spans = options(job, *names) + step_options(job, *names)
+    off = ("none", "n", "verbose,none", "v,none")  # binds nothing
+    return shown(tuple(each for each in spans if text[each.start : each.end].split("=")[-1] not in off), "certain")
+
+
+def _experts(job: Job, event: Event) -> Verdict:
+    """The commands that split a model with experts over GPUs."""
+    text = job.source.text
+    found = (each.span for each in job.invocations if not each.kind)
+    return shown(tuple(each for each in found if _EXPERTS.search(text[each.start : each.end])))
 
 
 def _hidden(job: Job, event: Event) -> Verdict:
@@ -50,7 +62,8 @@ SYMPTOMS = (
             r"No available memory for the cache blocks|Free memory on device .* is less than desired GPU memory utilization",
         ),
         causes=(
-            Cause("ranks-share-gpu", "script", "several ranks use one GPU", "give each rank its own", codes=("SB301", "SB310", "SB317", "SB513", "SB212", "SB211")),
+            Cause("ranks-share-gpu", "script", "several ranks use one GPU", "give each rank its own", codes=("SB301", "SB310", "SB317", "SB338", "SB513", "SB212", "SB211")),
+            Cause("experts", "script", "the experts of the model do not fit: --expert-model-parallel-size alone splits them over GPUs, tensor parallelism does not", "a higher --expert-model-parallel-size, with more nodes where the ranks do not suffice", script=_experts),
             Cause("model", "code", "model, batch and activations do not fit into the GPU's memory", "a smaller batch, gradient checkpointing, sharding over more GPUs; where other processes hold memory, look who they are"),
         ),
         matches="""\

@@ -2,9 +2,9 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import assigned, options, possible, says, shown, spans_of, worded
+from sbatchlint.diagnose.evidence import options, possible, says, shown, spans_of, worded
 from sbatchlint.diagnose.subjects import WRITTEN
-from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
 
@@ -36,7 +36,30 @@ def _temporary(job: Job, event: Event) -> Verdict:
 
 
 def _caches(job: Job, event: Event) -> Verdict:
-    return shown(assigned(job, *_CACHES))
+    """The variables of caches that the script sets; where the message names a path, those whose folder it is in."""
+    found = [each for each in job.assignments if each.name in _CACHES]
+    path = re.search(r"(?<![\w.])/[\w.+-]+(?:/[\w.+-]+)+", event.text)
+    if path is not None:
+        text = job.source.text
+        values = [(each, text[each.span.start : each.span.end].split("=", 1)[-1].strip("'\"")) for each in found]
+        found = [each for each, value in values if "$" in value or path[0].startswith(value.rstrip("/"))]
+        if not found and not path[0].startswith("/dev/"):
+            return RULED_OUT if job.assignments else None
+    return shown(spans_of(found))
+
+
+def _of_node(event: Event) -> bool | None:
+    """A disk of the node, and none that the user fills elsewhere."""
+    return possible(re.search(r"(?<![\w.~-])/(?:tmp|var|run|dev|local\w*|root)/", event.text))
+
+
+def _of_quota(event: Event) -> bool | None:
+    return possible(re.search(r"(?i)quota", event.text))
+
+
+def _of_cache(event: Event) -> bool | None:
+    """A message with the path of a cache."""
+    return possible(re.search(r"/\.cache/|/\.[a-z]+/\S*cache|_cache/", event.text))
 
 
 def _copies(job: Job, event: Event) -> Verdict:
@@ -107,10 +130,13 @@ SYMPTOMS = (
         patterns=(r"[Nn]o space left on device|ENOSPC", r"(?:[Dd]isk )?[Qq]uota exceeded", r"there is not enough space for /\S+"),
         causes=(
             Cause("temporary", "script", "/tmp of the node, where the script works, is full", "use the scratch folder that the site gives for jobs", codes=("SB604",), script=_temporary, log=_temporary_path),
+            Cause("cache-unset", "script", "a cache fills the home folder, or the container's own disk: no variable of the script sends it elsewhere", "export its variable (UV_CACHE_DIR, HF_HOME, …) with a folder that has room and that all nodes see", codes=("SB602", "SB605"), log=_of_cache),
             Cause("caches", "script", "the disk is full on which the script puts its caches or temporary files", "name a folder with room", script=_caches),
             Cause("image-folder", "cluster", "the folder of the node in which images of containers are unpacked is full", "import the image beforehand (`enroot import`), or ask the site for more room there", log=_of_image),
             Cause("shared-memory-file", "cluster", "the node has no room in /tmp or /dev/shm for what processes share", "submit again with --exclude of that node, or name another folder with TMPDIR", log=says("not enough space for ")),
-            Cause("home", "data", "a disk or a quota is full: the home folder, as a rule, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", unproven="certain"),
+            Cause("node-disk", "cluster", "a disk of the node, or the container's own, is full", "let the program write elsewhere (TMPDIR, XDG_CACHE_HOME), or submit again with --exclude of that node and tell the site", log=_of_node),
+            Cause("quota", "data", "the user's quota is used up: that of the home folder, as a rule, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", log=_of_quota, unproven="certain"),
+            Cause("home", "data", "a disk or a quota is full: the home folder, as a rule, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like"),
         ),
         matches="""\
 /var/spool/slurmd/job5944119/slurm_script: line 34: cannot create temp file for here-document: No space left on device

@@ -1,9 +1,36 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
-from sbatchlint.diagnose.evidence import assigned, begins, number, options, possible, says, shown, step_options
-from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.evidence import (
+    assigned,
+    begins,
+    number,
+    options,
+    possible,
+    says,
+    shown,
+    spans_of,
+    step_options,
+)
+from sbatchlint.diagnose.subjects import working
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
+
+
+def _set_here(job: Job, event: Event) -> Verdict:
+    """Where the script sets the variable that the message names."""
+    return shown(assigned(job, event.groups.get("name", "")))
+
+
+def _starts_it(job: Job, event: Event) -> Verdict:
+    """The commands that start the program, which the script gives no such variable."""
+    spans = spans_of([each for _, each in working(job)])
+    return shown(spans[-2:]) if event.groups.get("name", "") not in job.source.text else None
+
+
+def _unlaunched(job: Job, event: Event) -> Verdict:
+    """Programs of steps, or of the batch shell, that no launcher starts."""
+    return shown(tuple(world.span for world in find_worlds(job) if world.launch is None) or spans_of(job.steps)[-1:])
 
 
 def _several_starts(event: Event) -> bool | None:
@@ -55,6 +82,68 @@ _WORLD = ("SB301", "SB303", "SB304", "SB310", "SB311", "SB312", "SB313", "SB317"
 
 # fmt: off
 SYMPTOMS = (
+    Symptom(
+        id="variable-wanted",
+        title="the program wants a variable of the environment",
+        docs="The program looks at a variable when it starts, and ends where it is not set, or has a value that does not suit its settings. It has to be exported before the step, and a container has to get it.\n",
+        printed_by="Megatron-LM, Python",
+        releases="Megatron-LM (arguments.py): `requires setting the environment variable` 2.0 on, `require` from core 0.11 on, `FSDP always requires` core 0.9 on",
+        near_end=400,
+        role="cause",
+        literals=("environment variable", "CUDA_DEVICE_MAX_CONNECTIONS", "environ"),
+        patterns=(
+            r"requires? (?:setting )?(?:the )?(?:environment variable )?(?P<name>CUDA_DEVICE_MAX_CONNECTIONS)(?: to (?P<value>\S+)| value)?",
+            r"(?:Error|Exception): .*requires? (?:setting )?(?:the )?environment variable [`'\"]?(?P<name>[A-Z][A-Z0-9_]+)",
+            r"(?:Error|Exception|ERROR|error): .*environment variable [`'\"]?(?P<name>[A-Z][A-Z0-9_]+)[`'\"]? (?:is )?(?:not (?:set|defined|found)|unset|missing|must be|has to be|needs to be)",
+            r"(?:Error|Exception|ERROR|error): .*(?:[Pp]lease|must|need to) (?:set|export|define) (?:the )?(?:environment variable )?[`'\"$]?(?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)",
+        ),
+        causes=(
+            Cause("setting-of-script", "script", "{name} does not suit what the script starts", "see the finding", codes=("SB327",), log=says("CUDA_DEVICE_MAX_CONNECTIONS")),
+            Cause("not-handed-over", "script", "{name} is set in the script, but not for the program", "export it before the step, and hand it to the container", codes=("SB408", "SB508", "SB506", "SB513", "SB517", "SB609", "SB401"), script=_set_here),
+            Cause("not-set", "script", "the program wants {name}, which the script does not set", "export it before the step that starts the program, and hand it to the container", script=_starts_it),
+            Cause("not-given", "submission", "the program wants {name}, which nothing sets", "export it in the script, and hand it to the container"),
+        ),
+        matches="""\
+AssertionError: Using async gradient all reduce requires setting the environment variable CUDA_DEVICE_MAX_CONNECTIONS to 1
+AssertionError: Using tensor model parallelism or context parallelism require setting the environment variable CUDA_DEVICE_MAX_CONNECTIONS to 1
+AssertionError: FSDP always requires CUDA_DEVICE_MAX_CONNECTIONS value large than one
+RuntimeError: This backend requires setting the environment variable LAB_MODE
+ValueError: The environment variable DATA_ROOT is not set
+ValueError: Please set the environment variable MODEL_DIR
+""",
+        others="the environment variable OMP_NUM_THREADS is not set, using 1\n",
+        examples=(
+            Example(
+                "AssertionError: Using sequence parallelism requires setting the environment variable CUDA_DEVICE_MAX_CONNECTIONS to 1\n",
+                "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=h100:8\n«srun torchrun --nnodes=2 --nproc-per-node=8 --rdzv-id=1 --rdzv-backend=c10d --rdzv-endpoint=$E pretrain_gpt.py --num-layers 32 --tensor-model-parallel-size 4»\n",
+                "setting-of-script",
+            ),
+        ),
+    ),
+    Symptom(
+        id="launcher-wanted",
+        title="the program wants to be started by a launcher",
+        docs="It looks for RANK or WORLD_SIZE, which torchrun, mpirun or accelerate set for each process, and does not know the variables that srun sets (SLURM_PROCID, SLURM_NTASKS).\n",
+        printed_by="Python programs, launchers",
+        releases="all",
+        near_end=400,
+        role="cause",
+        literals=("torchrun", "torch.distributed", "mpirun", "mpiexec", "accelerate launch", "deepspeed"),
+        patterns=(
+            r"(?:must|should|has to|needs? to|can only|have to) be (?:launched|run|started|executed|called) (?:with|using|by|via|through|under) [`'\"]?(?P<program>torchrun|torch\.distributed\S*|python -m torch\S+|mpirun|mpiexec|accelerate launch|deepspeed)",
+            r"(?i)please (?:run|use|launch|start)(?: it| this| the script)?(?: with| using| via)?:? [`'\"]?(?P<program>torchrun|python -m torch\.distributed\S*|mpirun|mpiexec|accelerate launch|deepspeed)\b",
+        ),
+        causes=(
+            Cause("no-launcher", "script", "the script starts the program without {program}, and srun does not set the variables by which it knows its rank", "start it with {program}, or set RANK from SLURM_PROCID, LOCAL_RANK from SLURM_LOCALID and WORLD_SIZE from SLURM_NTASKS in each task", codes=("SB333", "SB311", "SB312"), script=_unlaunched),
+            Cause("no-launcher-given", "submission", "the program was started without {program}", "start it with {program}, or set RANK, LOCAL_RANK and WORLD_SIZE"),
+        ),
+        matches="""\
+This script must be launched with torchrun. Please run: torchrun --nproc_per_node N script.py
+ERROR: please run with torchrun
+RuntimeError: this test has to be run with mpirun -n 2
+""",
+        others="launched with torchrun on 8 processes\n",
+    ),
     Symptom(
         id="submitit-signal",
         title="submitit was told that the job is to end",

@@ -1,6 +1,6 @@
 """NCCL (and RCCL, which is made from it): how the GPUs of a job reach each other."""
 
-from sbatchlint.diagnose.evidence import assigned, commands, says, shown, spans_of
+from sbatchlint.diagnose.evidence import assigned, commands, says, shown, small_shm, spans_of
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -159,7 +159,7 @@ NCCL WARN NET/IB : Attempted to connect incompatible devices: [0]mlx5_0:1/IB and
         literals=("shared memory segment", "/dev/shm", "posix_fallocate failed", "shared memory (shm)", "to file </torch_"),
         patterns=(r"Error while (?:creating|attaching to) shared memory segment|Error: (?:failed to extend|Could not map) /dev/shm", r"posix_fallocate failed", r"/dev/shm.*No space left on device|No space left on device.*/dev/shm|unable to \w+(?: to)? (?:file|shared memory object) <?/(?:dev/shm/)?torch_", r"insufficient shared memory \(shm\)"),
         causes=(
-            Cause("container-shm", "script", "/dev/shm of the container is too small for the ranks of a node", "docker: --ipc=host or --shm-size=16g", codes=("SB511",)),
+            Cause("container-shm", "script", "/dev/shm of the container is too small for its processes: docker gives it 64 MB", "give docker run --ipc=host or --shm-size=16g", codes=("SB511",), script=small_shm),
             Cause("full-shm", "cluster", "/dev/shm of the node is full, or the job's memory does not reach for it (it counts as memory)", "ask for more memory; files of dead jobs in /dev/shm are the site's to remove"),
         ),
         matches="""\
@@ -209,9 +209,10 @@ RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not 
         releases="all releases",
         role="consequence",
         literals=("Net : Connection closed", "Connection closed by remote peer", "exceeded error retry", "NCCL WARN", "returned Connection", "returned No route", "Call to connect"),
-        patterns=(r"(?:Call to (?:connect|recv|send|write|read|bind) (?:(?:to|from) \S+ )?(?:returned|failed)|[Cc]onnect to \S+ (?:returned|failed)).*", r"Connection closed by remote peer (?P<peer>\S+)|Net : Connection closed"),
+        patterns=(r"(?:Call to (?:connect|recv|send|write|read|bind) (?:(?:to|from) (?P<other>\S+) )?(?:returned|failed)|[Cc]onnect to (?P<peer>[^\s<]+)\S* (?:returned|failed)).*", r"Connection closed by remote peer (?P<remote>\S+)|Net : Connection closed"),
         causes=(
             Cause("interface", "script", "the ranks do not reach each other over the interface that the script names", "leave NCCL_SOCKET_IFNAME unset, or name that of the real network", script=_interface, log=lambda event: False if "closed" in event.text else None),
+            Cause("refused", "cluster", "nobody listens at {peer}: the process there has ended, or its node does not let others in", "`getent hosts` of that address names the node: submit again with --exclude of it, and tell the site; NCCL_DEBUG=INFO shows which interface each rank takes", log=says("refused", "No route")),
             Cause("network", "cluster", "the ranks do not reach each other: wrong interface, firewall, or another rank that ended before", "set NCCL_DEBUG=INFO, and name the interface of the real network in NCCL_SOCKET_IFNAME", unproven="possible"),
         ),
         matches="""\
@@ -251,7 +252,7 @@ ncclRemoteError: A call failed possibly due to a network error or a remote proce
         docs="A socket, memory or a file: the line `Last error:` below, or `NCCL WARN` above, says which.\n",
         printed_by="NCCL, torch",
         releases="all releases",
-        role="cause",
+        role="consequence",
         literals=("ncclSystemError", "unhandled system error"),
         patterns=(r"ncclSystemError: System call|unhandled system error",),
         causes=(

@@ -126,4 +126,58 @@ error: subprocess-exited-with-error
         causes=(),
         matches="warning: Failed to hardlink files; falling back to full copy. This may lead to degraded performance.\n",
     ),
+    Symptom(
+        id="library-releases",
+        title="packages of the environment do not fit each other",
+        docs="One was installed, or upgraded, without the release of another that it was written for; or a copy in ~/.local, in the image or on PYTHONPATH comes before the one of the environment. A `Could not import module` of transformers hides the exception above it.\n",
+        printed_by="Python",
+        releases="`Could not import module` transformers 4.52 on (utils/import_utils.py); the others all",
+        near_end=400,
+        role="cause",
+        literals=("cannot import name", "requirements defined correctly", "has no attribute '", "numpy.dtype size changed", "compiled using NumPy", "VersionConflict", "is required for a normal functioning", "but found "),
+        patterns=(
+            r"ImportError: cannot import name '(?P<module>\w+)'(?: from '?(?P<package>[\w.]+))?",
+            r"Could not import module '(?P<module>[\w.]+)'\. Are this object's requirements defined correctly",
+            r"AttributeError: (?:partially initialized )?module '(?P<package>[\w.]+)' has no attribute '(?P<module>\w+)'",
+            r"numpy\.(?:dtype|ufunc) size changed|module that was compiled using NumPy",
+            r"VersionConflict: |ImportError: (?P<wanted>\S+) is required for a normal functioning of this module, but found (?P<found>\S+?)\.?$",
+        ),
+        causes=(
+            Cause("own-file", "code", "a file of the project has the name of the package {package}, and Python takes it instead", "rename that file", log=lambda event: None if "partially initialized" in event.text or "circular import" in event.text else False),
+            Cause("environment", "script", "the environment with the right releases is not active where the program runs", "activate it inside the job, in the shell that starts the program", codes=("SB610", "SB607", "SB617", "SB618", "SB619")),
+            Cause("releases", "code", "the packages are installed in releases that do not fit each other: one lacks what another takes from it", "install the releases that the program was written for together (`pip check`, a lock file, one image); for an optional part the program can catch ImportError"),
+        ),
+        matches="""\
+ImportError: cannot import name 'Accelerator' from 'accelerate'
+ModuleNotFoundError: Could not import module 'PreTrainedModel'. Are this object's requirements defined correctly?
+AttributeError: module 'numpy' has no attribute 'bool8'
+ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88 from PyObject
+pkg_resources.VersionConflict: (click 8.1.7 (/opt/env), Requirement.parse('click<8'))
+ImportError: tokenizers>=0.21,<0.22 is required for a normal functioning of this module, but found tokenizers==0.19.1.
+""",
+        others="AttributeError: 'Namespace' object has no attribute 'lr'\n",
+    ),
+    Symptom(
+        id="lock-file-outdated",
+        title="the lock file does not fit the project any more",
+        docs="The project's dependencies were changed, or another release of the tool reads the file, and the command was told to take the lock file as it is.\n",
+        printed_by="uv, poetry, npm, cargo, pixi, conda-lock",
+        releases="uv 0.4 on; poetry 1.0 on",
+        role="cause",
+        literals=("lockfile", "lock file", "package-lock", "poetry.lock"),
+        patterns=(
+            r"lockfile at [`'\"]?(?P<file>[\w./-]+)[`'\"]? needs to be updated",
+            r"[Ll]ock ?file .{0,60}(?:out ?of ?date|outdated|not up to date|not compatible|needs to be updated)",
+            r"poetry\.lock .*(?:not up to date|changed significantly|was last generated)|package(?:-lock)?\.json.* are in sync|lock file .* needs to be updated but --locked",
+        ),
+        causes=(
+            Cause("lock", "code", "the lock file of the project does not fit its list of dependencies, and the command may not change it", "write it anew where the job's image and releases are (`uv lock`, `poetry lock`), and commit it; or leave --locked out"),
+        ),
+        matches="""\
+error: The lockfile at `uv.lock` needs to be updated, but `--locked` was provided. To update the lockfile, run `uv lock`.
+Warning: poetry.lock is not up to date with pyproject.toml.
+The lockfile is out of date
+error: the lock file /app/Cargo.lock needs to be updated but --locked was passed to prevent this
+""",
+    ),
 )

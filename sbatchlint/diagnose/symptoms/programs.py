@@ -3,7 +3,7 @@
 import re
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import assigned, commands, says, shown
+from sbatchlint.diagnose.evidence import assigned, commands, possible, says, shown, spans_of
 from sbatchlint.diagnose.subjects import memory_asked, prepares_nothing
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Symptom, Verdict
 from sbatchlint.job import Job
@@ -55,6 +55,17 @@ def _module_path(job: Job, event: Event) -> Verdict:
     return shown(found) or shown(commands(job, *_PYTHONS), "possible")
 
 
+def _part_of_package(event: Event) -> bool | None:
+    """The module is a part of a package that is there itself: `a.b.c` in `a`, or a file of `a` stands in the traceback."""
+    module = event.groups.get("module", "")
+    return possible("." in module)
+
+
+def _in_image(job: Job, event: Event) -> Verdict:
+    """The steps that run in the image of a container."""
+    return shown(spans_of([each for each in job.steps if each.container is not None]))
+
+
 _SYSTEM_SPEAKER = (
     r"^(?:slurm\w+|systemd|munged): |(?:^|\s)/(?:usr/)?lib(?:64)?/\S+: undefined symbol|/slurm/\S*: undefined symbol"
 )
@@ -74,20 +85,41 @@ SYMPTOMS = (
         releases="all releases",
         near_end=200,
         role="cause",
-        literals=("No module named", "cannot import name", "there is no package called", "DistributionNotFound", "PackageNotFoundError"),
-        patterns=(r"(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)", r"^\S*python[\d.]*: No module named (?P<module>[\w.]+)", r"ImportError: cannot import name '(?P<module>\w+)'", r"there is no package called [‘'](?P<module>[\w.]+)", r"PackageNotFoundError: (?:No package metadata was found for )?(?P<module>[\w.-]+)"),
+        literals=("No module named", "there is no package called", "DistributionNotFound", "PackageNotFoundError"),
+        patterns=(r"(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)", r"^\S*python[\d.]*: No module named (?P<module>[\w.]+)", r"there is no package called [‘'](?P<module>[\w.]+)", r"PackageNotFoundError: (?:No package metadata was found for )?(?P<module>[\w.-]+)"),
         causes=(
-            Cause("environment-not-active", "script", "the environment with {module} is not active where the program runs", "activate it inside the job, in the shell that starts the program", codes=("SB610", "SB607", "SB617", "SB608", "SB618", "SB422", "SB411", "SB508", "SB506")),
+            Cause("environment-not-active", "script", "the environment with {module} is not active where the program runs", "activate it inside the job, in the shell that starts the program", codes=("SB610", "SB607", "SB617", "SB608", "SB618", "SB422", "SB411", "SB508", "SB609", "SB619", "SB612")),
+            Cause("other-copy-in-image", "script", "the image has a package of that name without {module}: its copy comes before the one that the program was written for", "install that one in the job or into the image (`uv sync`, `pip install -e … --no-deps`), and put it first on PYTHONPATH", script=_in_image, log=_part_of_package),
+            Cause("other-copy", "code", "Python found a package of that name, and it has no {module}: another release of it, or another copy, comes first", "install the release that the program wants; `python -c 'import X; print(X.__file__)'` shows which copy it is", log=_part_of_package),
             Cause("search-path", "script", "the Python of the job does not find {module}", "look at PYTHONPATH, and which Python runs (`which python`)", script=_module_path),
             Cause("not-installed", "code", "the Python of the job has no module {module}", "install it into that environment, or activate the one that has it"),
         ),
         matches="""\
 ModuleNotFoundError: No module named 'flash_attn'
 /usr/bin/python3: No module named torch.distributed
-ImportError: cannot import name 'Accelerator' from 'accelerate'
 Error in library(dplyr) : there is no package called ‘dplyr’
 importlib.metadata.PackageNotFoundError: No package metadata was found for bitsandbytes
 """,
+    ),
+    Symptom(
+        id="values-differ",
+        title="numbers that are compared differ by more than the comparison allows",
+        docs="A check of the program compares values: of weights before and after a conversion, or of results with stored ones. Numbers of less precision (FP8, BF16, TF32) and other orders of summing differ by more than a tolerance meant for float32.\n",
+        printed_by="torch.testing, numpy.testing, programs that convert weights",
+        releases="all",
+        near_end=400,
+        role="cause",
+        literals=("mismatch", "are not close", "equal to tolerance", "not equal to"),
+        patterns=(r"(?:Error|Exception): (?:Tensor-likes are not (?:close|equal)|\s*Not equal to tolerance)", r"(?:Error|Exception): .*\b(?:[Ww]eights?|[Tt]ensors?|[Nn]umeric\w*|[Gg]olden values?|[Pp]arameters?|[Vv]alues?|[Oo]utputs?) mismatch"),
+        causes=(
+            Cause("precision", "code", "the values differ by more than the comparison of the program allows", "look at the precision of both sides: values that were stored as FP8 or BF16 need a wider tolerance; else the conversion, or the change, is wrong"),
+        ),
+        matches="""\
+ValueError: Weight mismatch detected
+AssertionError: Tensor-likes are not close!
+AssertionError: Not equal to tolerance rtol=1e-07, atol=0
+""",
+        others="RuntimeError: size mismatch for fc.weight: copying a param with shape\n",
     ),
     Symptom(
         id="library-missing",

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import assigned, commands, number, possible, says, shown, worded
+from sbatchlint.diagnose.evidence import assigned, commands, number, possible, says, shown, spans_of, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.programs import has_trait
@@ -25,6 +25,16 @@ def _called(job: Job, event: Event) -> Verdict:
     name = event.groups.get("command", "").strip("'\"`")
     found = commands(job, name) or worded(job, name) if name else ()
     return shown(found) or row_named(job, event)
+
+
+def _in_image(job: Job, event: Event) -> Verdict:
+    """The steps whose containers run the command that the message names, also where the words are in a variable."""
+    name = event.groups.get("command", "").strip("'\"`")
+    if not name:
+        return None
+    steps = [each for each in job.steps if each.container is not None]
+    found = [step for step in steps if any(each.name == name for each in step.invocation.descendants())]
+    return shown(spans_of(found or [each for each in steps if name in job.source.text]) if steps else ())
 
 
 def _no_command(event: Event) -> bool | None:
@@ -163,10 +173,12 @@ environment or a container, which has to be loaded inside the job. The script go
         causes=(
             Cause("directive-in-text", "script", "directives stand within quotes, where the shell takes them for a command and sbatch does not read them", "write each `#SBATCH` at the beginning of a line, before the first command", codes=("SB101",), log=lambda event: "#SBATCH" in event.groups.get("command", "")),
             Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "look for a missing backslash on the line before, at the quotes, and for round brackets where a variable wants `${{…}}`", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
+            Cause("path-replaced", "script", "the script sets PATH without the folders that were in it, so {command} is not found any more", "keep them: PATH=/new/folder:$PATH", codes=("SB619", "SB609", "SB430")),
             Cause("module", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", script=_called, log=_module),
             Cause("slurm-in-container", "script", "{command} is called where Slurm's commands are not, as in a container", "call it outside, and hand the answer over", codes=("SB515",), script=_called, log=_slurm_tool),
             Cause("slurm-not-there", "cluster", "{command} is not on this machine, or in this container: Slurm's commands are not installed in it", "call it where they are", log=_slurm_tool),
-            Cause("environment", "script", "{command} is not in the PATH of the job: its module or environment was not loaded there", "load it inside the job, or give its full path", codes=("SB607", "SB610", "SB617", "SB006"), script=_called),
+            Cause("not-in-image", "script", "{command} is not in the image of the container in which it runs, or its folder is not in the PATH there", "take an image that has {command}, install it into the image, or mount its folder and give its full path", codes=("SB520", "SB507"), script=_in_image),
+            Cause("environment", "script", "{command} is not in the PATH of the job: its module or environment was not loaded there", "load it inside the job, or give its full path", codes=("SB607", "SB610", "SB617", "SB006", "SB428"), script=_called),
             Cause("not-initialised", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", log=_module),
             Cause("not-in-path", "submission", "{command} is not in the PATH of the job", "load its module or environment inside the job, or give its full path", log=lambda event: False if event.groups.get("command") in ("module", "ml") else None),
         ),

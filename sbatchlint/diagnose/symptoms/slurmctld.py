@@ -14,6 +14,7 @@ from sbatchlint.diagnose.evidence import (
 )
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Role, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.environment import GPU_OPTIONS
 
 
 def _size(job: Job, event: Event) -> Verdict:
@@ -24,6 +25,12 @@ def _size(job: Job, event: Event) -> Verdict:
     spans = step_options(job, *names) if "step" in event.text else ()
     spans = spans or options(job, *names)
     return shown(spans) or RULED_OUT
+
+
+def _of_step(job: Job, event: Event) -> Verdict:
+    """The GPUs and nodes that sruns of the script ask for; without any, the sruns on a part of the job's nodes."""
+    asked = step_options(job, *GPU_OPTIONS)
+    return shown(asked or step_options(job, "nodelist", "exclude", "nodes"))
 
 
 def _literal_dollar(job: Job, event: Event) -> Verdict:
@@ -142,7 +149,8 @@ above it may say which. Cores that the site keeps for the system do not count. I
 GPUs (`Gres=(null)` in `scontrol show node`), when the partition is down, and when its limits on nodes or time are lower.
 """,
         (
-            Cause("option-mismatch", "script", "the options of the job contradict each other, so no node can have them all", "make them agree", codes=("SB202", "SB203", "SB205", "SB410")),
+            Cause("step-outside-job", "script", "the step asks for nodes, CPUs or GPUs that its job does not have", "let the srun ask for what the directives ask for, or for less", codes=("SB206", "SB329", "SB410"), log=says("step")),
+            Cause("option-mismatch", "script", "the options of the job contradict each other, so no node can have them all", "make them agree", codes=("SB202", "SB203", "SB205", "SB207", "SB410", "SB335")),
             Cause("larger-than-node", "script", "the job asks for more on a node than any node of the partition has", "compare with `scontrol show node`: CPUs, memory and GPUs of one node", script=_size),
             _submitted("what was submitted asks for more on a node than any node has, or for GPUs that no node has any more", "look at what was really submitted (`sbatch --test-only -vv`), and at `scontrol show partition` and `scontrol show node`"),
         ),
@@ -314,7 +322,9 @@ The name or type of the resource is not configured (`sinfo -o '%P %G'` lists the
 option asks for the same resource in another way. srun says it for a step that inherits requests of an outer job.
 """,
         (
-            Cause("gpu-options", "script", "the GPU options of the job contradict each other, or are not written as Slurm wants them", "ask for GPUs in one way", codes=("SB205", "SB410", "SB125")),
+            Cause("step-outside-job", "script", "the step asks for what its job does not have on the nodes of the step", "let the srun ask for what the directives ask for, or for less (--gres=none for a step without GPUs)", codes=("SB206",), log=says("step")),
+            Cause("gpu-options", "script", "the GPU options of the job contradict each other, or are not written as Slurm wants them", "ask for GPUs in one way", codes=("SB205", "SB410", "SB125", "SB207")),
+            Cause("step-of-script", "script", "the step asks for GPUs, or inherits them, otherwise than its job has them on the nodes of the step", "give the srun a --gres=gpu:N of its own, no more than the job has on a node", script=_of_step, log=says("step")),
             Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", script=sets("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
             Cause("inherited", "submission", "the step inherits a request for resources from the job around it", "unset SLURM_GRES, SLURM_GPUS and SLURM_TRES_PER_TASK before it", log=says("step")),
             _submitted("no node has the resource that was submitted, by this name and type", "name one that `sinfo -o '%P %G'` lists", "gres", "gpus"),

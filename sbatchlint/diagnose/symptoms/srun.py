@@ -38,7 +38,7 @@ def _one_step(job: Job, event: Event) -> Verdict:
 
 def _killed(event: Event) -> bool | None:
     """By SIGKILL, which is what the kernel sends where memory ran out."""
-    return False if "Terminated" in event.text else None
+    return False if re.search(r"Terminated|exit code 1(?:43|30)", event.text) else None
 
 
 def _batch_script(job: Job, event: Event) -> Verdict:
@@ -293,8 +293,8 @@ double free or corruption (!prev)
         printed_by="srun, bash",
         releases="all releases",
         role="teardown",
-        literals=("Killed", "Terminated", "WTERMSIG", "SIGKILL", "illed by signal", "ed by signal"),
-        patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$", r"JobId=\d+ WTERMSIG 9\b", r"terminated (?:with|by) signal (?:SIGKILL|9\b)|died with <Signals\.SIGKILL|[Kk]illed by signal 9\b"),
+        literals=("Killed", "Terminated", "Exited with exit code", "WTERMSIG", "SIGKILL", "illed by signal", "ed by signal"),
+        patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"Exited with exit code (?:137|143|130)\b", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$", r"JobId=\d+ WTERMSIG 9\b", r"terminated (?:with|by) signal (?:SIGKILL|9\b)|died with <Signals\.SIGKILL|[Kk]illed by signal 9\b"),
         causes=(
             Cause("memory-of-script", "script", "a process was killed; nothing in the log says why: the memory that the script asks for ran out, as a rule", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", script=memory_asked, log=_killed, unproven="possible"),
             Cause("memory", "unknown", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", log=_killed, unproven="possible"),
@@ -303,6 +303,7 @@ double free or corruption (!prev)
         matches="""\
 srun: error: node12: tasks 0-3: Killed
 srun: error: node12: task 1: Terminated
+srun: error: node12: task 1: Exited with exit code 143
 /var/spool/slurmd/job7/slurm_script: line 9:  4711 Killed                  python train.py
 Killed
 _job_complete: JobId=127441 WTERMSIG 9

@@ -79,6 +79,11 @@ def _low_port(job: Job, event: Event) -> Verdict:
     return shown(found, "certain")
 
 
+def _of_rank_zero(event: Event) -> bool | None:
+    """Other ranks wait for the identity that rank 0 hands out before the first collective."""
+    return possible(re.search(r"ncclUniqueId from \[0\]", event.text))
+
+
 def _first_collective(event: Event) -> bool | None:
     """The ranks work together from the first one on: where that does not end, it is not the work that keeps them."""
     return possible(re.search(r"\bSeqNum=1\b", event.text))
@@ -252,8 +257,8 @@ socket.gaierror: [Errno -2] Name or service not known
         literals=("initializing torch.distributed using env", "environment variable RANK expected", "expected, but not set", "KeyError: 'RANK'", "KeyError: 'LOCAL_RANK'", "KeyError: 'WORLD_SIZE'", "KeyError: 'MASTER_ADDR'", "KeyError: 'MASTER_PORT'", "KeyError: 'SLURM_"),
         patterns=(r"environment variable (?P<name>\w+) expected, but not set", r"KeyError: '(?P<name>RANK|LOCAL_RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT|SLURM_\w+)'"),
         causes=(
-            Cause("not-exported", "script", "{name} is set in the script, but not for the program", "export it", codes=("SB408", "SB508", "SB324", "SB401", "SB405", "SB409", "SB316")),
-            Cause("no-launcher", "script", "the program wants {name}, which nothing that starts it sets", "start it with torchrun, or set RANK from SLURM_PROCID, LOCAL_RANK from SLURM_LOCALID and WORLD_SIZE from SLURM_NTASKS in each task", codes=("SB311", "SB312"), script=steps("possible")),
+            Cause("not-exported", "script", "{name} is set in the script, but not for the program", "export it", codes=("SB408", "SB508", "SB515", "SB324", "SB401", "SB405", "SB409", "SB316", "SB413")),
+            Cause("no-launcher", "script", "the program wants {name}, which nothing that starts it sets", "start it with torchrun, or set RANK from SLURM_PROCID, LOCAL_RANK from SLURM_LOCALID and WORLD_SIZE from SLURM_NTASKS in each task", codes=("SB333", "SB311", "SB312", "SB609", "SB514"), script=steps("possible")),
             Cause("not-by-slurm", "submission", "the program wants {name}, which Slurm sets in its jobs and steps, and was not started by it", "start it with srun, in a job", log=lambda event: None if event.groups.get("name", "").startswith("SLURM_") else False),
             Cause("started-alone", "code", "the program wants {name}, which nothing that starts it sets", "start it with torchrun, or let it take its rank from Slurm"),
         ),
@@ -292,9 +297,10 @@ KeyError: 'SLURM_PROCID'
             r"gloo/transport.*(?:Connection closed by peer|Connection reset|Timed out|Broken pipe)",
             r"TCPStore server shut down too early|Failed to check the \"should dump\" flag",
             r"torch\.distributed\.DistStoreError: (?:wait timeout|Socket Timeout)",
-            r"wait timeout after \d+ms, keys: ",
+            r"wait timeout after \d+ms",
         ),
         causes=(
+            Cause("rank-zero", "code", "rank 0 did not answer within the timeout: it ended before (an exception, memory), was still busy (a download, a checkpoint), or is not reached", "look at the output of rank 0 first; where it only was slow, give init_process_group a longer timeout; where only ranks of other nodes say it, try other nodes", log=_of_rank_zero),
             Cause("other-rank", "unknown", "another process ended before, and with it the connection", "look for the rank whose log stops first", unproven="possible"),
         ),
         matches="""\

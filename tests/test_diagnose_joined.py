@@ -1,0 +1,142 @@
+"""A symptom asks the linter: findings on the script come first, where message and finding are about the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from sbatchlint.diagnose.answers import Answer, codes_of, overrides_for, picture_of, rows_of
+from sbatchlint.diagnose.diagnosis import diagnose
+from sbatchlint.diagnose.logs import findings_in
+from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.source.text import Source
+
+SETTINGS = Resolver(overrides_for(Overrides(isolated=True))).settings("job.sh")
+NODES = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8\n"
+TORCHRUN = (
+    "srun torchrun --nnodes=2 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-id=1 --rdzv-endpoint=$(hostname):29500"
+)
+
+
+def best(log: str, script: str) -> tuple[Answer, list[int]]:
+    """The first answer, and the rows of the script with it."""
+    picture = picture_of(Source(script, "job.sh"), SETTINGS)
+    answer = diagnose(findings_in({"job.log": log.encode()}), picture).answers[0]
+    return answer, rows_of(answer, picture.source)
+
+
+@pytest.mark.parametrize(
+    ("log", "script", "cause", "code", "row"),
+    [
+        (
+            "srun: error: Unable to create step for job 7: Requested node configuration is not available\n",
+            "#!/bin/bash\n#SBATCH --nodes=2 --nodelist=n[1-2]\nsrun -w n9 -N1 -n1 hostname\n",
+            "step-outside-job", "SB206", 3,
+        ),
+        (
+            "bash: line 1: scontrol: command not found\nenvironment variable MASTER_ADDR expected, but not set\n",
+            NODES + "srun --container-image=/images/a.sqsh bash -c "
+            "'export MASTER_ADDR=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n1); python t.py'\n",
+            "slurm-in-container", "SB515", 3,
+        ),
+        (
+            "/var/spool/slurmd/job7/slurm_script: line 4: srun: command not found\n",
+            "#!/bin/bash\n#SBATCH --nodes=1\nexport PATH=$HOME/bin\nsrun ./relax\n",
+            "path-replaced", "SB619", 3,
+        ),
+        (
+            "AssertionError: TP and CP require setting the environment variable CUDA_DEVICE_MAX_CONNECTIONS to 1",
+            NODES.replace("=8", "=h100:8")
+            + TORCHRUN
+            + " pretrain_gpt.py --num-layers 8 --tensor-model-parallel-size 4\n",
+            "setting-of-script", "SB327", 3,
+        ),
+    ],
+)  # fmt: skip
+def test_a_finding_is_the_answer(log: str, script: str, cause: str, code: str, row: int) -> None:
+    answer, rows = best(log, script)
+    assert (answer.cause.key, answer.where, answer.confidence) == (cause, "script", "certain")
+    assert code in codes_of(answer.findings) and row in rows
+
+
+@pytest.mark.parametrize(
+    ("log", "script", "cause", "row", "advice"),
+    [
+        (
+            "bash: line 2: uv: command not found\n",
+            NODES + "srun --container-image=/images/a.sqsh bash -c 'cd /work && uv run t.py'\n",
+            "not-in-image", 3, "image",
+        ),
+        (
+            "ERROR: Unexpected bus error in worker. This might be caused by insufficient shared memory (shm).\n",
+            NODES + "srun docker run --rm --gpus all lab/train:2 bash run.sh\n",
+            "container-shm", 3, "--ipc=host",
+        ),
+        (
+            "Unable to find image 'lab/train:2' locally\ndocker: Error response from daemon: dial tcp.\n",
+            NODES + "srun docker run --rm --gpus all lab/train:2 bash run.sh\n",
+            "image-of-script", 3, "docker load",
+        ),
+        (
+            "This script must be launched with torchrun.\n",
+            "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8\nsrun python t.py\n",
+            "no-launcher", 3, "torchrun",
+        ),
+    ],
+)  # fmt: skip
+def test_what_the_script_starts_is_the_answer(log: str, script: str, cause: str, row: int, advice: str) -> None:
+    answer, rows = best(log, script)
+    assert (answer.cause.key, answer.where, answer.confidence) == (cause, "script", "likely")
+    assert row in rows and advice in answer.advice
+
+
+def test_advice_is_no_proof() -> None:
+    """A finding that is only advice makes its cause possible only."""
+    log = "iteration 7\nslurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:30:00 DUE TO TIME LIMIT ***\n"
+    answer, rows = best(log, NODES + "#SBATCH --time=00:30:00\n" + TORCHRUN + " t.py\n")
+    assert answer.cause.key in ("time-too-short", "wait-without-end") and answer.confidence != "certain"
+    assert "SB323" not in codes_of(answer.findings) and rows
+
+
+def test_a_finding_on_another_thing_is_not_certain() -> None:
+    """Slurm objects to memory, and the finding is about nodes."""
+    log = "srun: error: Unable to create step for job 7: Memory required by task is not available\n"
+    answer, _ = best(log, "#!/bin/bash\n#SBATCH --nodes=2 --nodelist=n[1-2]\nsrun -w n9 -N1 -n1 hostname\n")
+    assert answer.confidence != "certain"
+
+
+def test_a_silence_by_one_clock() -> None:
+    """Where the last line has a time of the log's own, a silence of whole hours is no difference of clocks."""
+    log = (
+        "[2026-01-01 10:00:00] epoch 0\n"
+        "{}slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T12:00:00 DUE TO TIME LIMIT ***\n"
+    )
+    script = NODES + "#SBATCH --time=2:00:00\nsrun ./a.out\n"
+    assert best(log.format("[2026-01-01 12:00:00] "), script)[0].cause.key == "silence"
+    assert best(log.format(""), script)[0].cause.key != "silence"
+
+
+def test_no_binding() -> None:
+    """`--gpu-bind=none` binds nothing, so it hides no GPU from a task."""
+    log = "RuntimeError: CUDA error: invalid device ordinal\n"
+    bound, _ = best(log, NODES + "srun --gpu-bind=single:1 python t.py\n")
+    free, _ = best(log, NODES + "srun --gpu-bind=none python t.py\n")
+    assert bound.cause.key == "bound" and free.cause.key != "bound"
+
+
+def test_another_cache_is_not_blamed() -> None:
+    """The disk with uv's cache is full: it is not where HF_HOME leads."""
+    log = "failed to write to file `/root/.cache/uv/x`: No space left on device (os error 28)\n"
+    script = NODES + (
+        "export HF_HOME=/lustre/hf\n"
+        "srun --container-image=/images/a.sqsh --no-container-mount-home bash -c 'cd /w && uv sync && uv run t.py'\n"
+    )
+    answer, rows = best(log, script)
+    assert (answer.cause.key, codes_of(answer.findings)) == ("cache-unset", ["SB602"]) and rows == [4]
+
+
+def test_a_word_of_the_message_finds_its_finding() -> None:
+    """No symptom knows the message, and it names the variable of a finding."""
+    log = "RuntimeError: bad value of MASTER_PORT for this fabric\n"
+    answer, _ = best(log, NODES + "export MASTER_PORT=80\nexport MASTER_ADDR=$(hostname)\n" + TORCHRUN + " t.py\n")
+    if answer.findings:
+        assert all("MASTER_PORT" in each.message for each in answer.findings) and answer.confidence == "likely"
