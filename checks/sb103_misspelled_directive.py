@@ -8,8 +8,8 @@ or the name of a log is lost; only advice where the job has anyway what the line
 
 `##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a directive off, and are not reported, nor is `# SBATCH`
 for an option that another directive sets, or where a comment says that such lines are off. Among directives that count,
-`# SBATCH` and `#sbatch` are only advice for an option that the job can do without, and in a row of several such lines,
-which are kept for another time.
+`# SBATCH` and `#sbatch` are only advice for an option that the job can do without, in a row of several such lines, and
+where another `# SBATCH` stands beside directives that count: they are kept for another time.
 
 ## Fix
 
@@ -44,10 +44,12 @@ DISPENSABLE = frozenset(_OPTIONAL.split())
 _EXPLAINED = Regex(
     r"(?i)[\"'`]#[ \t]+(?:SBATCH|SLURM)\b|\b(?:space|blank)\b.*\bSBATCH\b|\bSBATCH\b.*\b(?:space|blank)\b"
 )
+_WITH_BLANK = Regex(r"(?m)^#[ \t]+SBATCH[ \t]+-")
 # A comment that says that the lines below it are off.
 _OFF = Regex(
     r"(?i)\bnot (?:be )?(?:active|applied|needed|read|set|used)\b|\b(?:dis|en)abled?\b|\bun(?:used|comment)\b"
-    r"|\boptional|\b(?:inactive|ignored|alternatives?|commented out)\b|\b(?:switch|turn)(?:ed)? o(?:ff|n)\b"
+    r"|\boptional|^#[ \t]*(?:with|without|if|when|for)\b[^:]*:"
+    r"|\b(?:inactive|ignored|alternatives?|commented out)\b|\b(?:switch|turn)(?:ed)? o(?:ff|n)\b"
 )
 
 
@@ -58,7 +60,14 @@ def check(job: Job) -> Iterator[Finding]:
             yield _read(job, miss)
         elif miss.kind not in ("blank", "case") or not _is_said_to_be_off(job, miss, misses):
             beside = [each for each in misses[max(number - 1, 0) : number + 2] if each is not miss]
-            yield _unread(job, miss, any(_is_next(job, miss, each) for each in beside))
+            often = miss.kind == "blank" and len(_WITH_BLANK.findall(job.directives.text.string, 0, _end(job))) > 1
+            yield _unread(job, miss, often or any(_is_next(job, miss, each) for each in beside))
+
+
+def _end(job: Job) -> int:
+    """Where sbatch stops reading directives."""
+    stop = job.directives.stop
+    return len(job.directives.text.string) if stop is None else stop.start
 
 
 def _is_said_to_be_off(job: Job, miss: NearMiss, misses: list[NearMiss]) -> bool:

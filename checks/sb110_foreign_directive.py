@@ -5,9 +5,9 @@ walltime=1:00:00` replaces `#SBATCH --time`, wherever it is: after commands, in 
 does not begin with `#`. What it cannot translate (`#PBS -P`, `#BSUB -R`) makes it refuse the whole script. Values stay
 as written and change their meaning: `#BSUB -W 1:30` is a minute and a half, `#PBS -l walltime=3600` sixty hours.
 
-A line that only adds an option which no `#SBATCH` line sets is a warning, and so is one that only changes what is told
-of the job, such as its log. Lines that agree with the `#SBATCH` lines, or that sbatch ignores (`#PBS -V`), are not
-reported. Files without an `#SBATCH` line are not checked.
+A line that only adds an option which no `#SBATCH` line sets is advice: the script may be meant for both schedulers. One
+that only changes what is told of the job, such as its log, is a warning. Lines that agree with the `#SBATCH` lines, or
+that sbatch ignores (`#PBS -V`), are not reported. Files without an `#SBATCH` line are not checked.
 
 ## Fix
 
@@ -70,10 +70,10 @@ def check(job: Job) -> Iterator[Finding]:
         parts = list(group)
         descriptions = ", and ".join(dict.fromkeys(part.description for part in parts))
         message = f"sbatch obeys #{foreign.dialect} lines too: {descriptions}"
-        if parts[0].adds:
-            names = [each.name for each in foreign.settings if each.span == span]
-            level = "info" if names and are_only_told(names) else "warning"
-            yield Finding(span, f"{message}; write it as an #SBATCH line, or delete these words", level)
+        if all(part.adds for part in parts):
+            them = "it" if len(parts) == 1 else "them"
+            advice = f"if they are for {foreign.dialect} alone, delete these words, or set {them} in an #SBATCH line"
+            yield Finding(span, f"{message}; {advice}", "info")
         else:
             related = [(part.block.span, "set here") for part in parts if part.block is not None]
             advice = "delete these words, or add `#SBATCH --ignore-pbs`"
@@ -152,7 +152,7 @@ def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
             return Effect(setting.span, _shown(setting, value), effect, versions, block)
     if in_block or not directives.certain or _is_product(job, setting):
         return None
-    effect = f"this one sets {_with_unit(setting)}{job.versions.in_brackets(setting.versions)}"
+    effect = f"it sets {_with_unit(setting)}{job.versions.in_brackets(setting.versions)}"
     return Effect(setting.span, _shown(setting), effect, setting.versions, adds=True)
 
 
@@ -272,7 +272,7 @@ CASES = [
         #PBS «-q gpu»
         srun ./a.out
         """,
-        severity="warning",
+        severity="info",
         title="an option that no #SBATCH line sets",
     ),
     Good(

@@ -75,6 +75,7 @@ WITHOUT_GPUS = ("tasks-without-gpus", "memory-without-gpus", "cpus-without-gpus"
 
 
 def check(job: Job) -> Iterator[Finding]:
+    refused: set[str] = set()
     for conflict in conflicts(job):
         if conflict.kind == "tres-per-task" and not conflict.setting("gpus-per-task"):
             continue
@@ -83,17 +84,21 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if conflict.kind in EXCLUSIVE or conflict.kind in REASONS:
             yield _finding(job, conflict)
+            refused.update(conflict.refused or ())
     if job.phase is Phase.BATCH:
-        yield from _steps(job)
+        yield from _steps(job, refused)
 
 
-def _steps(job: Job) -> Iterator[Finding]:
-    """Findings on steps whose own --gres conflicts with the GPUs per node that they inherit."""
+def _steps(job: Job, gone: set[str]) -> Iterator[Finding]:
+    """Findings on steps whose own --gres conflicts with the GPUs per node that they inherit.
+
+    `gone`: the releases that refuse the job itself, and start no step.
+    """
     for step in job.steps:
         gres, setting = step.option("gres"), step.request.setting("gpus-per-node")
         if gres is None or setting is None or not step.certain or step.in_other_job:
             continue
-        refused = tuple(each for each in job.versions.majors if refuses_gres(step, each))
+        refused = tuple(each for each in job.versions.majors if each not in gone and refuses_gres(step, each))
         text = gres.text or ""
         if not refused or "gpus-per-node" in step.options or text.lower() == "none":
             continue

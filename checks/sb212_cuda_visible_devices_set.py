@@ -115,6 +115,12 @@ def _computed(job: Job) -> Iterator[Finding]:
     """Findings on GPUs that the batch shell picks itself: by their indices on the node, or because they are idle."""
     if job.request.asks_for_gpus is False or not job.request.gpu_settings():
         return
+    daemons = {
+        span_of(field)
+        for command in job.invocations
+        if command.name is not None and command.name.startswith("nvidia-cuda-mps")
+        for _, field in command.variables
+    }
     for assigned in job.assignments:
         if assigned.name not in DEVICE_VARIABLES or assigned.context.phase is not Phase.BATCH:
             continue
@@ -127,7 +133,8 @@ def _computed(job: Job) -> Iterator[Finding]:
             message = "Slurm has chosen the GPUs of this job: those that nvidia-smi finds idle may be another's"
         else:
             continue
-        severity = "info" if _only_steps(job) or assigned.context.conditional else None
+        # a daemon that shares GPUs sees all of a node, where numbers of the node are right
+        severity = "info" if _only_steps(job) or assigned.context.conditional or assigned.span in daemons else None
         yield Finding(assigned.span, f"{message}; leave {assigned.name} to Slurm", severity)
 
 

@@ -18,10 +18,12 @@ sbatch(1), DESCRIPTION: "runs a single copy of the batch script on the first nod
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.launch.rank_signs import is_lone_rank
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.argv import basename
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.python.program import python_program
 from sbatchlint.programs import has_trait
@@ -63,11 +65,12 @@ def check(job: Job) -> Iterator[Finding]:
         if program is not None and program.mentions("mpi4py", "slurm", "SLURM", "dask", "ray", "submitit", "horovod"):
             return
         works.append(command)
-    if works and not any(job.launcher_of(each) is not None for each in works):
+    # a program that is one rank of many is for launcher-not-under-srun
+    if works and not any(job.launcher_of(each) is not None or is_lone_rank(job, each) for each in works):
         first = works[0]
         yield Finding(
             setting.span,
-            f"nothing in the script starts work on other nodes than the first: `{first.name}` on line "
+            f"nothing in the script starts work on other nodes than the first: `{basename(first.argv[0])}` on line "
             f"{job.line(first.span.start)} leaves {nodes - 1} of {nodes} nodes idle, unless it starts work there; "
             "write --nodes=1, or start it with srun",
             related=[(first.name_span, "runs on the first node")],

@@ -30,7 +30,7 @@ from sbatchlint.analysis.editing.options import is_proven
 from sbatchlint.analysis.expansion.reads import use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.lone_ranks import CHOOSING, DETECTED_BY, OTHER_WAYS
-from sbatchlint.analysis.launch.rank_signs import rank_sign
+from sbatchlint.analysis.launch.rank_signs import is_lone_rank, rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.analysis.script.step_programs import UTILITIES
@@ -39,7 +39,6 @@ from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, insert
 from sbatchlint.job.argv import basename, program_name
 from sbatchlint.job.geometry import job_nodes
-from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
@@ -137,23 +136,14 @@ def _under_srun(job: Job, launch: Launch, nodes: int) -> Fix | None:
 
 # --- programs without a launcher -----------------------------------------------------------------------
 
-_TRAINING = Regex(r"(?:^|[/._-])(?:\w*(?:train|tune|tuning|ddp|fsdp)\w*|main|fit)(?:[._-]\w+)*\.py$", re.IGNORECASE)
-_ELSEWHERE = Regex(r"submit|slurm|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE)
-
-
 def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
     """Findings on programs that are one rank of many, or train, although the batch shell starts them once."""
     if _others_may_work(job):
         return
     for command in job.invocations:
-        context = command.context
-        if command.phase is not Phase.BATCH or command.children:
-            continue
-        if context.captured or context.may_repeat or is_for_some_jobs(command) or context.background:
+        if not is_lone_rank(job, command):
             continue
         sign = rank_sign(job, command)
-        if sign is None and not (job.request.asks_for_gpus and _trains_alone(command)) or sign and sign.kind == "jax":
-            continue
         reason = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
         if sign is not None:
             reason = f"{sign.words}, and nothing starts any on {_other_nodes(nodes)}"
@@ -189,16 +179,6 @@ def _lightning_findings(job: Job) -> Iterator[Finding]:
             "nothing starts; write srun before it",
             related=[(sign.span, sign.words)],
         )
-
-
-def _trains_alone(invocation: Invocation) -> bool:
-    """Whether a command is, by its name, a Python program for training, and no word mentions other machines."""
-    python = python_of(invocation)
-    if python is None or python.kind != "script" or python.text is None or not _TRAINING.search(python.text[-200:]):
-        return False
-    words = invocation.words
-    names = [each.name for field in invocation.argv for each in expansions(field)]
-    return not any(_ELSEWHERE.search(each) for each in (*words, *names))
 
 
 # --- custom programs ---------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ machine starts the total divided by `--num_machines`. Eight on four nodes with e
 runs with a quarter of its GPUs and a quarter of its batch, and prints no warning. The remainder of the division is
 dropped silently: 3 processes on 2 machines make a world of 2. With less than one process for a machine, nothing starts.
 
-An error where the job shows how many GPUs stay idle, or that nothing starts; otherwise a warning.
+An error where processes are dropped, lack a GPU, or nothing starts; a warning where GPUs stay idle, as for torchrun
+(SB310), or the job does not show how many there are.
 
 ## Fix
 
@@ -36,6 +37,9 @@ CARD = Card(
 COUNT_OF_ONE_NODE = Regex(r"(?:GPU|PROC|PROCESSE|DEVICE|WORKER)S?_?(?:PER|ON)_?NODE|LOCAL_WORLD_SIZE", re.IGNORECASE)
 
 
+_IDLE = "it starts only"
+
+
 def check(job: Job) -> Iterator[Finding]:
     for world in find_worlds(job):
         launcher = world.launcher
@@ -50,7 +54,8 @@ def check(job: Job) -> Iterator[Finding]:
         effect = _effect(job, total, machines, gpus)
         if effect is None:
             continue
-        certain = total.number is not None and (gpus is not None or total.number < machines)
+        # GPUs that only stay idle are no error
+        certain = total.number is not None and (gpus is not None or total.number < machines) and _IDLE not in effect
         instead = "the number of all GPUs" if gpus is None else machines * gpus
         fix = _fix(job, total, setting, machines, gpus or total.number)
         yield Finding(total.span, f"{effect}; write {instead}", None if certain else "warning", fix=fix)
@@ -76,7 +81,7 @@ def _effect(job: Job, total: Setting, machines: int, gpus: int | None) -> str | 
         return f"`--num_processes={number}` starts {share} on each machine with {have}: invalid device ordinal"
     if of_one_node or gpus is not None and share * 2 <= gpus:
         have = "" if gpus is None else f" with {gpus} GPUs"
-        return f"`--num_processes={number}` is the total: it starts only {share} on each of {machines} machines{have}"
+        return f"`--num_processes={number}` is the total: {_IDLE} {share} on each of {machines} machines{have}"
     return None
 
 
@@ -127,6 +132,7 @@ CASES = [
         srun bash -c 'accelerate launch --num_machines=$SLURM_NNODES --num_processes $((SLURM_NNODES * 8)) \\
             --machine_rank=$SLURM_NODEID --main_process_ip=n1 train.py'
         """,
+        severity="warning",
     ),
     Bad(
         """\

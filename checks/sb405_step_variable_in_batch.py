@@ -20,9 +20,11 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.programs import commands_of
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.environment import Entry, variables
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Variables
@@ -51,9 +53,12 @@ def check(job: Job) -> Iterator[Finding]:
         entry = OF_STEPS.get(read.name)
         if entry is None or read.context.phase is not Phase.BATCH or job.versions.majors[0] not in entry.task:
             continue
-        kind = use_of(job, read).kind
-        if kind != "guard":
-            yield _finding(read.span, entry, "warning" if kind == "print" else "error")
+        use = use_of(job, read)
+        only_shown = use.kind == "print"
+        if use.kind == "argument" and use.command is not None:
+            only_shown = has_trait(use.command.name, "looks")
+        if use.kind != "guard":
+            yield _finding(read.span, entry, "warning" if only_shown else "error", use.command)
     for span, entry in _in_other_languages(job):
         yield _finding(span, entry, "error")
 
@@ -83,8 +88,11 @@ def _is_tested(text: str, read: re.Match[str]) -> bool:
     return re.compile(tested).search(text, read.end()) is not None
 
 
-def _finding(span: Span, entry: Entry, severity: str) -> Finding:
+def _finding(span: Span, entry: Entry, severity: str, command: Invocation | None = None) -> Finding:
     empty = "empty here, or -5 from Slurm 26.05 on" if entry.batch else "empty here"
+    if command is not None and command.name == "printenv":
+        twin = entry.twin or entry.name
+        return Finding(span, f"this is {empty}, so `printenv` prints all variables; write `printenv {twin}`", severity)
     advice = f"for the whole job write `{entry.twin}`" if entry.twin else "read it in the program that srun starts"
     return Finding(span, f"only the tasks of a step have {entry.name}, so it is {empty}; {advice}", severity)
 

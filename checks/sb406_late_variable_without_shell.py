@@ -5,7 +5,8 @@ shell: with `srun $CMD` torchrun gets the words of CMD unchanged, and `$SLURM_NO
 task does not help where the text comes from a variable (`srun bash -c '$LAUNCHER'`), as a shell never reads the value
 of a variable again, or where it is in single quotes there too.
 
-Reported for launchers, Python and simple commands; others (awk, make, scripts) may expand the text themselves.
+Reported for launchers, Python and simple commands; others (awk, make, scripts) may expand the text themselves. A
+warning where the text is only printed, or names the run.
 
 ## Fix
 
@@ -19,12 +20,14 @@ srun(1); bash(1), "EXPANSION"; seen with Slurm 22.05 and 26.05.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.early import is_label
 from sbatchlint.analysis.expansion.literal_dollars import LiteralDollar, is_only_logged, literal_dollars
 from sbatchlint.bash.syntax.tree import Assignment, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job import Step
+from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
@@ -43,9 +46,12 @@ def check(job: Job) -> Iterator[Finding]:
         step, program, fix = dollar.step, dollar.command.name, None
         message = f"{program} gets `${dollar.name}` as text"
         if step is not None and dollar.has_no_shell:
-            fix = _shell_around(job, step)
             message += f", because the srun on line {job.line(step.span.start)} starts it without a shell; "
-            message += 'run it by `bash -c "…"`'
+            if dollar.of_slurm and dollar.name not in TASK_VARIABLES and not dollar.escaped and _is_written_in(dollar):
+                message += "put it in double quotes, as the batch shell has the same value"
+            else:
+                fix = _shell_around(job, step)
+                message += 'run it by `bash -c "…"`'
         elif dollar.escaped:
             continue  # a backslash too many is for over-escaped (SB407)
         elif step is not None and not _is_written_in(dollar):
@@ -58,7 +64,15 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             continue
         related = [] if step is None else [(step.invocation.name_span, "the tasks start here")]
-        yield Finding(dollar.span, message, "warning" if is_only_logged(dollar.command) else None, related, fix)
+        yield Finding(dollar.span, message, "warning" if _is_only_told(dollar) else None, related, fix)
+
+
+def _is_only_told(dollar: LiteralDollar) -> bool:
+    """Whether the text is only printed to the log, or names the run."""
+    argv = dollar.command.argv
+    places = [span_of(field) for field in argv]
+    at = next((number for number, place in enumerate(places) if place.start <= dollar.dollar.start < place.end), None)
+    return is_only_logged(dollar.command) or at is not None and is_label(dollar.command, at)
 
 
 def _is_written_in(dollar: LiteralDollar) -> bool:

@@ -21,6 +21,7 @@ import os.path
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
@@ -59,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
                     span,
                     f"an argument of the script with a space in it reaches `{_program(command)}` as two, and an empty "
                     f"one is lost; write `\"$@\"` for `{written}`",
-                    "info" if _are_plain(job) else None,
+                    "info" if _are_plain(job) or server_name(command) is not None else None,
                     fix=Fix('write "$@"', [replace(span, '"$@"')]),
                 )
 

@@ -35,6 +35,7 @@ from sbatchlint.job.exports import exports_of
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source import lookups
@@ -132,6 +133,8 @@ def _loss(job: Job, step: Step, export: Export) -> Loss | None:
         return Loss(step, export, program, [], "")
     if export.own and export.text.upper() in NOTHING:
         return None  # on purpose
+    if has_trait(program.rpartition("/")[2], "looks"):
+        return None  # it only tells of its node
     lost = (
         name
         for name, variable in command.state.variables.items()

@@ -63,6 +63,8 @@ CARD = Card(
 
 # Patterns with a different value in each job: a folder named by one cannot exist before the job.
 _LETTERS_OF_JOB = frozenset("jJAS")
+# A word that a program replaces before it submits the script: JOB_OUT.
+_SLOT = Regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 # Values that no earlier run had: of `date` only those that name a day of a year.
 _RANDOM = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM", "EPOCHSECONDS", "EPOCHREALTIME"})
 _NEW_DAY = Regex(r"%-?[scFDxN]|(?=.*%[-^]?[mbBh])(?=.*%-?[de])|%-?j")
@@ -152,6 +154,8 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         message = f"line {row} makes `{folder}` too late for Slurm{when}, which opens the log first"
         message = f"{message}: without the folder the job fails at once; run mkdir before sbatch"
         return Finding(span, message, related=[(maker.span, "runs after the log is opened")], versions=old)
+    if _SLOT.fullmatch(folder.partition("/")[0]):
+        return None  # a program that writes the script fills it in
     if "%" in folder or folder.startswith("/") or not project_folders(job) or is_announced(job, folder):
         return None
     if is_made_before_job(job, folder):

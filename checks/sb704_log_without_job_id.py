@@ -1,9 +1,9 @@
 """Every run of the script writes to the same log, and overwrites it.
 
 With `--output=train.log` the next job truncates the log of the last one, and two jobs that run at the same time
-overwrite each other's lines. `%j` is the id of the job, `%x` its name. The same goes for `| tee train.log` after the
-work of the job. Sites may set the default to appending (`JobFileAppend`), and then the log contains one run after the
-other.
+overwrite each other's lines. `%j` is the id of the job, `%x` its name. The same goes for `| tee train.log > /dev/null`
+after the work of the job; without the redirect its text is in Slurm's own log too. Sites may set the default to
+appending (`JobFileAppend`), and then the log contains one run after the other.
 
 Advice only: some want to keep just the last run's log. Not reported where the script itself reads or removes the log
 (`rm *.out`), with `--open-mode`, and where the log's name contains the job's name, which may come from the command
@@ -108,13 +108,25 @@ def _is_read(job: Job, path: str) -> bool:
     return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line) for line in lines)
 
 
+def _keeps_every_log(job: Job) -> bool:
+    """Whether Slurm's own log of each run is kept: it is appended to, or its name has an id, as the default has."""
+    if job.request.value("open-mode") in ("append", "a"):
+        return True
+    setting = job.request.setting("output")
+    path = None if setting is None else setting.text
+    return setting is None or path is not None and any(use.letter in _OWN for use in patterns.found(path))
+
+
 def _logs_of_work(job: Job) -> Iterator[Finding]:
+    keeps = _keeps_every_log(job)
     for run in job.pipelines if "tee" in by_program(job) else ():
         if len(run.elements) < 2:
             continue
         command = next((each for each in run.elements[-1] if each.name == "tee" and not each.kind), None)
         if command is None or not _is_work(job, run):
             continue
+        if keeps and not any(each.fd in (None, "1") for each in command.redirects):
+            continue  # what tee passes on
         if any(word[:1] == "-" for word in command.words[1:]) or command.context.may_repeat:
             continue
         for field in command.argv[1:]:
@@ -151,13 +163,17 @@ CASES = [
         unsafe_fixed="#!/bin/bash\n#SBATCH --output=train-%j.log\n#SBATCH --error=train-%j.err\nsrun ./a.out\n",
     ),
     Bad(
-        "#!/bin/bash\n#SBATCH -o logs/%x-%j.out\nsrun python a.py | tee «a.log»\n",
-        unsafe_fixed="#!/bin/bash\n#SBATCH -o logs/%x-%j.out\nsrun python a.py | tee a-${SLURM_JOB_ID}.log\n",
+        "#!/bin/bash\n#SBATCH -o logs/%x-%j.out\nsrun ./a | tee «a.log» >/dev/null\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH -o logs/%x-%j.out\nsrun ./a | tee a-${SLURM_JOB_ID}.log >/dev/null\n",
         title="by tee",
     ),
-    Good("#!/bin/bash\n#SBATCH --output=%x-%j.log\nsrun python train.py 2>&1 | tee train-$SLURM_JOB_ID.log\n"),
+    Good(
+        "#!/bin/bash\n#SBATCH -o logs/%x-%j.out\nsrun python a.py |& tee a.log\n",
+        title="Slurm's own log has the same text, and is kept",
+    ),
+    Good("#!/bin/bash\n#SBATCH --output=%x-%j.log\nsrun python a.py 2>&1 | tee a-$SLURM_JOB_ID.log > /dev/null\n"),
     Good("#!/bin/bash\n#SBATCH --output=train.log --open-mode=append\nsrun ./a.out\n", title="appended"),
     Good("#!/bin/bash\n#SBATCH --output=train.log --open-mode=truncate\nsrun ./a.out\n", title="on purpose"),
-    Good("#!/bin/bash\n#SBATCH --time=5\nsrun ./a.out | tee -a train.log\n", title="Slurm's own name; appended"),
+    Good("#!/bin/bash\n#SBATCH --time=5\nsrun ./a | tee -a a.log > /dev/null\n", title="Slurm's own name; appended"),
     Good("#!/bin/bash\n#SBATCH --output=train.log\nsrun ./a.out\ngrep loss train.log\n", title="it is wanted"),
 ]

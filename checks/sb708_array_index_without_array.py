@@ -295,6 +295,9 @@ def _by_count(job: Job) -> Iterator[Finding]:
         names = {read.name} if held is None else {read.name, held.name}
         if any(name in test for name in names for test in leaving):
             return  # such a part of the array ends at once
+        uses = [] if held is None else [each for each in job.trace.reads if each.name == held.name]
+        if held is not None and all(use_of(job, each).kind in _HARMLESS for each in uses):
+            continue
         if not any(each.start <= read.span.start < each.end for each in tests):
             yield Finding(
                 read.span,

@@ -9,7 +9,9 @@ otherwise only advice.
 
 Nothing is reported where work in the foreground runs beside it and decides how the job ends: what runs in the
 background is then often a server or a monitor. Advice where that work follows the `wait`: it may work on what a failed
-command has left.
+command has left. A script that ends with `exit 0` means to succeed, and in a job of one node a loop over its nodes
+starts one process, whose status `wait` returns. A server in the background never ends, and a `wait` that awaits it too
+does not either.
 
 ## Fix
 
@@ -25,10 +27,15 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.geometry import job_nodes
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
+
+_OVER_NODES = Regex(r"(?i)node|host")
 
 CARD = Card(
     "SB711", "wait-discards-failure", severity="warning", fix="never", since="0.1.0", when=Commands("wait"),
@@ -40,8 +47,10 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or job.program.errors:
         return
     found = exit_statuses(job)
+    awaited = [each for each in found.awaited if server_name(each.command) is None and not _is_only_one(job, each)]
+    server = next((each.command for each in found.awaited if server_name(each.command) is not None), None)
     replaced = [each for each in found.lost if each.command.context.background is not None and not each.errexit]
-    if not found.awaited and not replaced:
+    if not awaited and not replaced:
         return
     if any(each.name == "trap" and len(each.argv) > 2 for each in job.invocations):
         return  # a trap may check the processes
@@ -51,13 +60,14 @@ def check(job: Job) -> Iterator[Finding]:
     killed = max((each.index for each in job.invocations if each.name in ("kill", "pkill", "killall")), default=-1)
     waits = {each.span: each.index for each in job.invocations if each.name == "wait"}
     places: dict[int, list[Loss]] = {}
-    for loss in found.awaited:
+    for loss in awaited:
         begin, end = loss.command.index, waits.get(loss.by, -1)
         beside = end < 0 or any(begin < index < end for index in decisive)
         if loss.how == "waits" or begin > killed and (begin > last or not beside):
             places.setdefault(loss.by.start, []).append(loss)
+    waits_lose = bool(places)
     for loss in replaced:
-        if loss.command.index > last:
+        if loss.command.index > last and (loss.how == "pipeline" or not waits_lose):
             places.setdefault(loss.by.start, []).append(loss)
     if not places:
         return
@@ -68,6 +78,9 @@ def check(job: Job) -> Iterator[Finding]:
     advice = "keep the ids (`pids+=($!)`) and write `wait \"$pid\" || status=1` for each"
     if first.how == "wait":
         happens = f"`wait` returns 0 even if {name} fails"
+        if server is not None:
+            happens += f", and does not end while `{server.name}` runs"
+            advice = f"write `wait \"$pid\" || status=1` for {name} alone, and then end `{server.name}`"
     elif first.how == "waits":
         happens = f"this `wait` returns the status of the last process, so an earlier failure of {name} is lost"
     elif first.how == "pipeline" and first.filter is not None:
@@ -80,6 +93,8 @@ def check(job: Job) -> Iterator[Finding]:
     follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
     reader = None if _in_task(first) or follows else state_reader(job, first.command)
     so = "" if reader is None else f", and {reader.outcome}"
+    if reader is None and _ends_with_zero(job):
+        return
     started = dict.fromkeys(each.command.name_span for each in losses)
     yield Finding(
         place,
@@ -87,6 +102,20 @@ def check(job: Job) -> Iterator[Finding]:
         severity="info" if reader is None else "warning",
         related=[(each, "in the background") for each in started][:3],
     )
+
+
+def _is_only_one(job: Job, loss: Loss) -> bool:
+    """Whether a loop over the nodes of a job of one node starts the command, so that the last one is the only one."""
+    if loss.how != "waits" or job_nodes(job.request) != 1:
+        return False
+    headers = (job.source.slice(each).partition("\n")[0] for each in loss.command.context.loops)
+    return any(_OVER_NODES.search(header) for header in headers)
+
+
+def _ends_with_zero(job: Job) -> bool:
+    """Whether the last command of the script is `exit 0`."""
+    last = next((each for each in reversed(job.invocations) if each.context.parent is None), None)
+    return last is not None and last.name == "exit" and last.words[1:] == ["0"]
 
 
 def _in_task(loss: Loss) -> bool:

@@ -98,7 +98,9 @@ def _starts_no_step(job: Job) -> bool:
 def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list[Trap]) -> Finding:
     message = f"without `B:` {signal.name} goes to the steps alone, and this script starts none with srun"
     if not waiting:
-        return Finding(setting.span, f"{message}: nobody gets it; start the program with srun", "warning")
+        srun = "srun" if job.request.effective_tasks() == 1 else "srun --ntasks=1"
+        advice = f"start the program with `{srun}` if it handles {signal.name}, or remove --signal"
+        return Finding(setting.span, f"{message}: nobody gets it; {advice}", "warning")
     trap = waiting[0].command
     value = setting.value_span or setting.span
     written = job.source.slice(value)

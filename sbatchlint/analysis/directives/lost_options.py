@@ -10,6 +10,8 @@ from sbatchlint.slurm.model import Setting
 _TOLD = frozenset({
     "admin-comment", "comment", "error", "job-name", "mail-type", "mail-user", "open-mode", "output", "wckey",
 })  # fmt: skip
+# Options that matter only in some runs: those that reach the time limit, or run again.
+_OF_SOME_RUNS = frozenset({"signal", "requeue", "no-requeue"})
 # What a job has without the option.
 _DEFAULTS = {
     "nodes": ("1", "1-1"),
@@ -34,14 +36,15 @@ def severity_of_loss(job: Job, settings: Iterable[Setting], block: Directives | 
     `block`: the options of the command that reads them, by default the directives.
 
     None, for an error, where the job may compute something else, or none is known; a warning where only what is told of
-    it is lost, or a directive that is read sets the option to another value; info where the job has the value anyway.
+    it is lost, what only some runs need, or a directive that is read sets the option to another value; info where the
+    job has the value anyway.
     """
     lost, block = list(settings), block or job.directives
     missed = [each for each in lost if not _has_anyway(job, each, block)]
     if lost and not missed:
         return "info"
     names = {each.name for each in missed if not _is_set_elsewhere(block, each)}
-    if not lost or names - _TOLD or any(_is_read(job, name) for name in names):
+    if not lost or names - _TOLD - _OF_SOME_RUNS or any(_is_read(job, name) for name in names):
         return None
     return "warning"
 

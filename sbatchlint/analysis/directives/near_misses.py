@@ -27,6 +27,7 @@ BARE = "bare"
 NO_HASH = "no-hash"
 
 WORD = "SBATCH"
+_MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 # The pattern begins with the hash, so that the rest of a text is skipped quickly.
 _LOOKS_NEAR = Regex(r"#(?!(?<=\n#)SBATCH)(?P<gap>[ \t]*+)(?P<word>[A-Za-z]{4,9}+)(?P<sign>[ \t:=]*+)(?=--?[A-Za-z])")
 _WITHOUT_HASH = Regex(r"[$%@!]?SBATCH[ \t]+(?=--?[A-Za-z])")
@@ -137,8 +138,14 @@ def _kind(lead: str, match: re.Match[str]) -> str | None:
 
 
 def _is_meant(directives: Directives, settings: list[Setting]) -> bool:
-    """Whether the options are likely to be meant: their values are valid, and the block does not set all of them."""
-    if all(directives.all(each.name, each.component) for each in settings):
+    """Whether the options are likely to be meant: their values are valid, and the block does not set all of them.
+
+    Nor does it set alternatives that exclude them: `--mem` for `--mem-per-cpu`.
+    """
+    if all(
+        any(directives.all(name, each.component) for name in (_MEMORY if each.name in _MEMORY else (each.name,)))
+        for each in settings
+    ):
         return False
     majors = directives.versions.majors
     return not any(

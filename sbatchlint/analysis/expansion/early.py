@@ -49,7 +49,10 @@ RANK_VARIABLES = frozenset(
     | {"JAX_PROCESS_ID", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "PET_NODE_RANK"}
     | {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "SEED"}
 )
-_LABEL_OPTIONS = frozenset({"role", "tee", "run-name", "name", "log-prefix"})
+_LABEL_OPTIONS = frozenset(
+    {"role", "tee", "run-name", "name", "log-prefix", "exp-name", "experiment-name", "job-name", "title", "tag", "tags"}
+    | {"comment", "notes", "wandb", "wandb-name", "wandb-run-name", "wandb-project"}
+)
 _PRINTING = programs_with("prints") | {"date"}
 # The key of a YAML or INI line, up to its value.
 _RANK_KEY = Regex(r"(?i:(?:node|machine|local|global|process)?[_-]?rank|process_id)[\"']?\s*[:=]\s*[\"']?\Z")
@@ -390,6 +393,11 @@ def _option_of(command: Invocation, number: int) -> str | None:
     return None
 
 
+def is_label(command: Invocation, number: int) -> bool:
+    """Whether a word of a command is the value of an option that only names the run."""
+    return _option_of(command, number) in _LABEL_OPTIONS
+
+
 def _consumer(
     command: Invocation, number: int, launcher: Launcher | None, question: Question, of_place: bool
 ) -> str:  # fmt: skip
@@ -401,7 +409,7 @@ def _consumer(
     if command.name == "tee":
         return "file"
     option = _option_of(command, number)
-    if option in _LABEL_OPTIONS:
+    if is_label(command, number):
         return "label"
     if option not in question.options:
         if option is None or not (names_own_host if of_place else names_rank)(option):

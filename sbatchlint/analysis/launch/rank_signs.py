@@ -5,8 +5,9 @@ import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import expansions, shown_text, span_of, text_of
+from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, Lookup, basename, program_options
 from sbatchlint.job.launchers import Python, python_of
@@ -344,3 +345,30 @@ def _configuration_file(invocation: Invocation) -> str | None:
 def _number(text: str | None) -> int | None:
     text = (text or "").strip("\"'")
     return parse_integer(text) if is_number(text) else None
+
+
+# --- programs that the batch shell starts once ---------------------------------------------------------------
+
+_TRAINING = Regex(r"(?:^|[/._-])(?:\w*(?:train|tune|tuning|ddp|fsdp)\w*|main|fit)(?:[._-]\w+)*\.py$", re.IGNORECASE)
+_ELSEWHERE = Regex(r"submit|slurm|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE)
+
+
+def is_lone_rank(job: Job, command: Invocation) -> bool:
+    """Whether the batch shell starts a program once that is one rank of many, or trains on the job's GPUs."""
+    context = command.context
+    if command.phase is not Phase.BATCH or command.children:
+        return False
+    if context.captured or context.may_repeat or context.background or is_for_some_jobs(command):
+        return False
+    sign = rank_sign(job, command)
+    return bool(job.request.asks_for_gpus) and _trains_alone(command) if sign is None else sign.kind != "jax"
+
+
+def _trains_alone(invocation: Invocation) -> bool:
+    """Whether a command is, by its name, a Python program for training, and no word mentions other machines."""
+    python = python_of(invocation)
+    if python is None or python.kind != "script" or python.text is None or not _TRAINING.search(python.text[-200:]):
+        return False
+    words = invocation.words
+    names = [each.name for field in invocation.argv for each in expansions(field)]
+    return not any(_ELSEWHERE.search(each) for each in (*words, *names))
