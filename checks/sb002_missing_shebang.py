@@ -47,7 +47,9 @@ STATEMENT = re.compile(r"\{[{%#]|<%|%\(\w+\)s")
 def check(job: Job) -> Iterator[Finding]:
     directives, text = job.directives, job.directives.text
     string = text.string
-    named = job.is_embedded or is_batch_name(job.source.path)
+    # a text that is no file, such as standard input, is meant to be a script, also if it is empty
+    is_text = not string and job.source.path.startswith("<")
+    named = job.is_embedded or is_text or is_batch_name(job.source.path)
     # those in a heredoc are of another script, which this one writes
     below = any(not job.in_quoted_text(each.span.start) for each in directives.unread)
     if not lacks_interpreter(string) or not (named or directives.lines or below):

@@ -344,12 +344,13 @@ class Diagnosis:
 def lint(
     script: Text, *, path: str | os.PathLike[str] | None = None, root: str | os.PathLike[str] | None = None,
     settings: Mapping[str, object] | None = None, isolated: bool = False, sbatch_options: str | None = None,
-    min_severity: Severity = "warning",
+    min_severity: Severity | None = None,
 ) -> Lint:  # fmt: skip
     """The findings in a script, or in the scripts of a document.
 
     `settings`: keys as in a configuration file (docs/settings.md), which override that file; `isolated`: no file is
-    read. `sbatch_options`: the options with which sbatch is called. `min_severity`: the least that is reported.
+    read. `sbatch_options`: the options with which sbatch is called. `min_severity`: the least that is reported; None
+    for what the settings say, `warning` without any.
     """
     overrides = _overrides(settings, isolated, sbatch_options, min_severity)
     with _opened(script, path, root, overrides) as (source, resolved):
@@ -367,7 +368,7 @@ def fix(
     script: Text, *, unsafe: bool = False, checks: Iterable[str] | None = None,
     path: str | os.PathLike[str] | None = None, root: str | os.PathLike[str] | None = None,
     settings: Mapping[str, object] | None = None, isolated: bool = False, sbatch_options: str | None = None,
-    min_severity: Severity = "warning",
+    min_severity: Severity | None = None,
 ) -> Fixed:  # fmt: skip
     """The script after its safe fixes; nothing is written.
 
@@ -409,7 +410,7 @@ def plan(
         raise InputError("gpus_per_node and cpus_per_node need nodes")
     _check_counts(nodes, gpus_per_node, cpus_per_node)
     as_job = None if nodes is None else AsJob(nodes, gpus_per_node, cpus_per_node)
-    overrides = _overrides(settings, isolated, sbatch_options, "warning")
+    overrides = _overrides(settings, isolated, sbatch_options, None)
     with _opened(script, path, root, overrides) as (source, resolved):
         return Plan(planned(source, resolved, as_job))
 
@@ -437,7 +438,7 @@ def convert(
             raise InputError(f"{name} must be one of {', '.join(known)}: not {value!r}")
     wanted = options_of(options or {})
     goal = Goal(nodes, gpus_per_node, cpus_per_node, to, rdzv, wanted, container, image, mounts)
-    with _opened(script, path, root, _overrides(settings, isolated, None, "warning")) as (source, resolved):
+    with _opened(script, path, root, _overrides(settings, isolated, None, None)) as (source, resolved):
         secrets = values_in(source.text)
         try:
             made = converted(source, goal, resolved)
@@ -524,9 +525,9 @@ def _opened(
 
 
 def _overrides(
-    settings: Mapping[str, object] | None, isolated: bool, sbatch_options: str | None, min_severity: str
+    settings: Mapping[str, object] | None, isolated: bool, sbatch_options: str | None, min_severity: str | None
 ) -> Overrides:
-    if min_severity not in LEVELS:
+    if min_severity not in (None, *LEVELS):
         raise InputError(f"min_severity must be one of {', '.join(LEVELS)}: not {min_severity!r}")
     pairs = dict(settings or {})
     check_table(pairs, "settings")

@@ -7,9 +7,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 from msgspec.structs import fields
 
 from sbatchlint.registry import did_you_mean
+from sbatchlint.slurm.site import Site as Facts
+from sbatchlint.source.discover import DEFAULT_EXCLUDE
 
 # Read by both mypy and msgspec. A key that is not set stays UNSET, so that the schema does not allow null for it.
 Level = Literal["info", "warning", "error"]
+Format = Literal[
+    "full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit", "checkstyle", "rdjson", "markdown"
+]
 Vendor = Literal["nvidia", "amd", "intel"]
 Gpus = Literal["gres", "whole-node"]
 
@@ -57,7 +62,10 @@ class Configuration(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=
     extend: Annotated[str | UnsetType, Meta(description="another configuration file, read first")] = UNSET
     select: Annotated[
         list[str] | UnsetType,
-        Meta(description="the checks that run: codes, prefixes of codes, names, groups, or ALL"),
+        Meta(
+            description="the checks that run: codes, prefixes of codes, names, groups, or ALL",
+            extra_json_schema={"default": ["ALL"]},
+        ),
     ] = UNSET
     extend_select: Annotated[list[str] | UnsetType, Meta(description="checks that run as well")] = UNSET
     ignore: Annotated[list[str] | UnsetType, Meta(description="checks that do not run")] = UNSET
@@ -65,12 +73,27 @@ class Configuration(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=
         dict[str, list[str]] | UnsetType, Meta(description="checks that do not run on files that match a pattern")
     ] = UNSET
     severity: Annotated[dict[str, Level] | UnsetType, Meta(description="another severity for a check")] = UNSET
-    fail_on: Annotated[Level | UnsetType, Meta(description="the least severity that makes a run fail")] = UNSET
+    fail_on: Annotated[
+        Level | UnsetType,
+        Meta(description="the least severity that makes a run fail", extra_json_schema={"default": "warning"}),
+    ] = UNSET
+    min_severity: Annotated[
+        Level | UnsetType,
+        Meta(description="the least severity that is reported", extra_json_schema={"default": "warning"}),
+    ] = UNSET
+    output_format: Annotated[
+        Format | UnsetType,
+        Meta(
+            description="how reports are written; where several files hold, that of the first path",
+            extra_json_schema={"default": "full"},
+        ),
+    ] = UNSET
     slurm_version: Annotated[
         Annotated[str, Meta(pattern="^[0-9]{2}[.][0-9]{2}(-[0-9]{2}[.][0-9]{2})?$")] | UnsetType,
         Meta(
             description="the Slurm the jobs meet: 23.11, or 23.11-25.05; without it, faults before 23.11 are info",
             examples=["23.11", "23.11-25.05"],
+            extra_json_schema={"default": "-".join(Facts().slurm_versions)},
         ),
     ] = UNSET
     include: Annotated[
@@ -78,7 +101,11 @@ class Configuration(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=
         Meta(description="patterns of documents whose scripts are read in folders and by hooks, too"),
     ] = UNSET
     exclude: Annotated[
-        list[str] | UnsetType, Meta(description="patterns of paths that are left out, instead of the default ones")
+        list[str] | UnsetType,
+        Meta(
+            description="patterns of paths that are left out, instead of the default ones",
+            extra_json_schema={"default": [*DEFAULT_EXCLUDE]},
+        ),
     ] = UNSET
     extend_exclude: Annotated[
         list[str] | UnsetType, Meta(description="patterns of paths that are left out as well")
@@ -107,10 +134,11 @@ class Configuration(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=
 
 
 class Key(NamedTuple):
-    """A key: the type of its values, without UNSET, and its description."""
+    """A key: the type of its values, without UNSET, its description, and what holds without it; None for nothing."""
 
     type: Any
     help: str
+    default: Any
 
 
 def keys(table: type[Struct]) -> dict[str, Key]:
@@ -118,7 +146,8 @@ def keys(table: type[Struct]) -> dict[str, Key]:
     found = {}
     for field in fields(table):
         union, meta = get_args(field.type)
-        found[field.encode_name] = Key(get_args(union)[0], meta.description)
+        default = (meta.extra_json_schema or {}).get("default")
+        found[field.encode_name] = Key(get_args(union)[0], meta.description, default)
     return found
 
 

@@ -47,6 +47,7 @@ class Settings:
 
     `selected`: the checks that run; `named`: the codes of those selected by their own code or name, whose advice is
     shown. `origin`: the configuration file, None without one. `baseline`: the path of the baseline, None without one.
+    `output_format`: that of reports; None where none is set.
     `ignores`: whether comments of scripts can suppress findings. `fingerprint`: equal for equal settings.
     """
 
@@ -55,7 +56,8 @@ class Settings:
         self.root = root
         self.origin = origin
         self.fail_on = overrides.fail_on or _text(table, "fail-on") or "warning"
-        self.min_severity = overrides.min_severity or "warning"
+        self.min_severity = overrides.min_severity or _text(table, "min-severity") or "warning"
+        self.output_format = _text(table, "output-format")
         self.ignores = overrides.ignores
         self.baseline = _text(table, "baseline") or None
         self.include = _texts(table, "include") or ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,11 +14,14 @@ import termios
 import time
 from array import array
 from pathlib import Path
-from typing import IO
+from typing import IO, get_args
 
 import pytest
 
 from conftest import HEAD, ROOT, Command
+from sbatchlint.keys import Format
+from sbatchlint.report import FORMATS
+from sbatchlint.source import discover
 from sbatchlint.source.discover import git_environment
 
 
@@ -58,7 +62,7 @@ def test_exit_codes(command: Command) -> None:
         (["--config", "nothing.toml"], "there is no file nothing.toml"),
         (["--config", "select = 3"], "select: must be a list of texts, not 3"),
         (["--config", "colour = true"], "unknown key 'colour'"),
-        (["help"], "there is no file or folder help (did you mean '--help'?)"),
+        (["help"], "there is no verb, file or folder help (did you mean '--help'?)"),
         (["checks", "all"], "error: unexpected argument 'all'"),
         (["explain", "nonsense"], "error: unknown check 'nonsense'"),
         (["explain"], "error: the following arguments are required"),
@@ -410,6 +414,65 @@ def test_options_may_stand_between_paths(command: Command) -> None:
     assert names(command, "a.sbatch", "--isolated", "b.sbatch") == ["toy-wrong", "toy-guess"]
 
 
+def test_verbs_that_lint(command: Command) -> None:
+    command.write("a.sbatch", f"{HEAD}WRONG\n")
+    plain = command("a.sbatch")
+    for verb in ("lint", "check"):
+        assert command(verb, "a.sbatch") == plain == command(verb)
+
+
+def test_a_wrong_verb_stops_the_run(command: Command) -> None:
+    command.write("a.sbatch", f"{HEAD}WRONG\n")
+    assert command("plam", "a.sbatch") == (
+        2, "", "error: there is no verb, file or folder plam (did you mean 'plan'?)\n",
+    )  # fmt: skip
+    found = command("none.sbatch", "a.sbatch")
+    assert found.code == 2 and "SB110" in found.out, "a path that is wrong costs the others nothing"
+
+
+def test_severity_and_format_may_be_set(command: Command) -> None:
+    command.write("jobs/a.sbatch", f"{HEAD}echo WRONG\necho GUESS\n")
+    command.write("jobs/sbatchlint.toml", 'min-severity = "error"\noutput-format = "concise"\n')
+    for path in ("jobs", "jobs/a.sbatch"):
+        lines = command(path).out.splitlines()
+        assert [line.split(" ")[2] for line in lines[:-1]] == ["SB110"] and "below error not shown" in lines[-1]
+    assert "toy-guess" in command("jobs", "--min-severity", "warning").out
+    assert json.loads(command("jobs", "--output-format", "json").out)
+    assert get_args(Format) == FORMATS
+
+
+def test_what_is_left_out_is_named(command: Command) -> None:
+    for name, text in (
+        ("a.sbatch", HEAD), ("plain.sh", "#!/bin/sh\n"), ("page.md", "# Page\n"), ("data.csv", "1,2\n"),
+        ("venv/b.sbatch", HEAD), ("old/c.sbatch", HEAD), ("run.log", HEAD), ("binary.sh", b"\0\1"),
+    ):  # fmt: skip
+        command.write(name, text)
+    notes = command("-v", "--config", 'extend-exclude = ["old"]').err
+    assert sorted(re.findall(r"note: (\S+) is left out", notes)) == [
+        "binary.sh", "old", "page.md", "plain.sh", "run.log", "venv",
+    ]  # fmt: skip
+    assert "note: 1 other file left out" in notes and "left out" not in command().err
+
+
+def test_nothing_on_standard_input(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "sbatchlint", "--isolated", "--output-format", "concise", "-"], input=b"",
+        cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True,
+    )  # fmt: skip
+    assert found.returncode == 1 and b"<stdin>:1:1: error SB002" in found.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mounts"), reason="only Linux tells what is mounted")
+def test_file_systems_of_the_kernel_are_not_walked(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("/proc", "/proc/self", "/sys"):
+        found = command(path)
+        assert found.code == 2 and found.err.count("\n") == 1 and "a file system of the kernel" in found.err
+    command.write("job.sbatch", HEAD)
+    command.write("inner/job.sbatch", HEAD)
+    monkeypatch.setattr(discover, "_kernel_folders", lambda: {str(command.folder / "inner"): "proc"})
+    assert command("--show-files").out == "job.sbatch\n"
+
+
 def test_explain_and_checks(command: Command) -> None:
     text = command("explain", "toy-wrong").out
     assert text.startswith("SB110 toy-wrong  error; fix: always; since 0.1.0\n")
@@ -431,7 +494,8 @@ def test_explain_and_checks(command: Command) -> None:
     assert "SB210" in group
     assert "SB110" not in group
     assert len(json.loads(command("checks", "--output-format", "json").out)) == 13
-    assert "SB170  toy-maybe" in command("checks").out
+    table = command("checks").out
+    assert "SB170  toy-maybe" in table and table.startswith("code ") and "fix?: sometimes" in table
 
 
 def test_help_and_version(command: Command) -> None:

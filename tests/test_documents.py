@@ -299,7 +299,7 @@ def test_which_documents_are_read(tmp_path: Path) -> None:
     assert listed(tmp_path, "--force-exclude", *everything) == ["README.md", "docs/a.rst", "job.sh"]
     assert listed(tmp_path, "--isolated") == ["job.sh"]
     noted = run(tmp_path, "-v", "--force-exclude", "tool.py").stderr
-    assert "tool.py is a document that the setting `include` does not name, so it is not linted" in noted
+    assert "tool.py is left out: it is a document that the setting `include` does not name" in noted
 
 
 def test_the_command_repairs_a_document(tmp_path: Path) -> None:

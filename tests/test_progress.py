@@ -30,6 +30,11 @@ def test_a_long_run_counts_and_leaves_nothing(
     assert err.endswith("\r\x1b[K")
 
 
+def test_files_are_counted_while_scripts_are_looked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(with_progress(items(1), None, time.monotonic() - 1)) == [0]
+    assert capsys.readouterr().err == "\r1 files looked at\r\x1b[K"
+
+
 def test_a_short_run_says_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "FIRST", 3600)
     assert list(with_progress(items(3), 3, time.monotonic())) == [0, 1, 2]

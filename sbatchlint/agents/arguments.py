@@ -36,7 +36,7 @@ class Submitted(OfScript, kw_only=True):
 
 
 class Check(Submitted, kw_only=True):
-    min_severity: Severity = "warning"
+    min_severity: Severity | None = None
 
 
 class Plan(Submitted, kw_only=True):

@@ -80,9 +80,9 @@ def _run(arguments: list[str]) -> int:
         module = import_module(f"sbatchlint.cli.{_VERBS[verb]}")
         code: int = getattr(module, verb)(arguments[1:])
         return code
-    from sbatchlint.cli.arguments import lint_options
+    from sbatchlint.cli.arguments import LINT_VERBS, lint_options
 
-    options = lint_options(arguments)
+    options = lint_options(arguments[1:] if verb in LINT_VERBS else arguments)
     from sbatchlint.cli.lint import lint
 
     return lint(options)

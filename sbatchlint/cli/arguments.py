@@ -14,6 +14,8 @@ from sbatchlint.source.files import InputError
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Source
 
+# What may stand before the paths that are linted, and says no more.
+LINT_VERBS = ("lint", "check")
 # What the first argument may be instead of a path.
 VERBS = ("plan", "diagnose", "convert", "explain", "checks", "config", "schema", "server", "mcp", "completions")
 
@@ -147,7 +149,7 @@ def _jobs(text: str) -> int:
 def lint_parser() -> Parser:
     parser = Parser(
         prog="sbatchlint",
-        usage="sbatchlint [OPTIONS] [PATH|-]...\n       sbatchlint plan [OPTIONS] PATH...\n"
+        usage="sbatchlint [lint|check] [OPTIONS] [PATH|-]...\n       sbatchlint plan [OPTIONS] PATH...\n"
         "       sbatchlint diagnose [OPTIONS] LOG...\n"
         "       sbatchlint convert --nodes N [OPTIONS] SCRIPT|-- COMMAND...\n"
         "       sbatchlint explain CODE|NAME|GROUP\n       sbatchlint checks\n       sbatchlint config [PATH]\n"

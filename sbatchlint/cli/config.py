@@ -13,8 +13,7 @@ from sbatchlint.keys import KEYS, SITE_KEYS
 from sbatchlint.registry import registry
 from sbatchlint.report.cells import escape
 from sbatchlint.report.model import shown_path
-from sbatchlint.settings import Resolver, Settings
-from sbatchlint.source.discover import DEFAULT_EXCLUDE
+from sbatchlint.settings import Resolver
 from sbatchlint.source.files import InputError
 
 FORMATS = ("text", "json")
@@ -83,9 +82,7 @@ def config(arguments: list[str]) -> int:
 
 
 def _defaults() -> Layer:
-    versions = "-".join(Settings.of_table().site.slurm_versions)
-    exclude = list(DEFAULT_EXCLUDE)
-    return Layer(DEFAULT, {"select": ["ALL"], "fail-on": "warning", "slurm-version": versions, "exclude": exclude})
+    return Layer(DEFAULT, {name: key.default for name, key in KEYS.items() if key.default is not None})
 
 
 def _settings(layers: list[Layer]) -> Iterator[Setting]:

@@ -10,6 +10,11 @@ from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.files import InputError
 
 FORMATS = ("text", "markdown", "json")
+# What stands below a table of checks.
+COLUMNS = (
+    "severity: the worst that the check reports (docs/severity.md)",
+    "fix: there always is one; fix?: sometimes. --fix applies those that are safe, --unsafe-fixes also guesses",
+)
 
 
 def explain_parser() -> Parser:
@@ -84,13 +89,16 @@ def table(found: list[Check], terminal: Terminal) -> str:
             lines.append(f"\n{title}" if lines else title)
         for check in members:
             card = check.card
-            severity = terminal.style(card.severity, f"{card.severity:<7}")
+            severity = terminal.style(card.severity, f"{card.severity:<8}")
             name = terminal.link(check.entry.url, check.entry.name) + " " * (room - len(check.entry.name))
             fix = {"always": "fix", "sometimes": "fix?", "never": ""}[card.fix]
             stage = "" if card.stage == "stable" else f" ({card.stage}: runs only where it is selected)"
             summary = plain(check.summary)
             lines.append(f"{check.entry.code}  {name}  {severity} {fix:<4}  {summary}{stage}")
-    return "\n".join(lines) + "\n" if lines else ""
+    if not lines:
+        return ""
+    heading = f"{'code':<5}  {'name':<{room}}  {'severity':<8} fix   what it finds"
+    return "\n".join([terminal.style("dim", heading), *lines, "", *COLUMNS]) + "\n"
 
 
 def plain(markdown: str) -> str:

@@ -5,13 +5,14 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from sbatchlint import ISSUES
-from sbatchlint.cli.arguments import VERBS, configured, listed
+from sbatchlint.cli.arguments import LINT_VERBS, VERBS, configured, listed
 from sbatchlint.cli.outcome import Outcome
-from sbatchlint.cli.process import Mode, process, process_all
+from sbatchlint.cli.process import Mode, counted, process, process_all
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.registry import did_you_mean, registry
 from sbatchlint.report.cells import escape
@@ -19,8 +20,8 @@ from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report, by_file, shown_path
 from sbatchlint.report.summary import count, statistics, statistics_json, summary
 from sbatchlint.report.terminal import REDACTED, Terminal, is_read_by_people
-from sbatchlint.settings import Overrides, Resolver
-from sbatchlint.source.discover import candidates, is_batch_script, is_document, is_lintable
+from sbatchlint.settings import Overrides, Resolver, Settings
+from sbatchlint.source.discover import BATCH_ENDINGS, candidates, is_batch_script, is_document, is_lintable
 from sbatchlint.source.files import InputError, content, reason, standard_input_bytes, write
 from sbatchlint.source.text import Source, Span, begins_as_script
 
@@ -39,7 +40,7 @@ def lint(options: Namespace) -> int:
     if options.paths == ["-"]:
         scripts = [(options.stdin_filename or STANDARD_INPUT, standard_input_bytes())]
     else:
-        scripts = list(run.scripts(options.paths or ["."]))
+        scripts = list(run.scripts(options.paths or ["."], begun))
     if options.show_files:
         for path, _ in scripts:
             print(shown_path(path))
@@ -81,6 +82,17 @@ class _Run:
         for selector in (*(overrides.select or ()), *overrides.extend_select, *overrides.ignore):
             registry().select(selector)  # an invalid configuration is an error even with nothing to lint
 
+    @cached_property
+    def settings(self) -> Settings:
+        """Those of the report: of the first path that is named."""
+        first = self.options.stdin_filename or (self.options.paths or ["."])[0]
+        return self.resolver.settings(os.path.join(first, "*") if os.path.isdir(first) else first)
+
+    @property
+    def output_format(self) -> str | None:
+        chosen: str | None = self.options.output_format
+        return chosen or self.settings.output_format
+
     def error(self, text: str) -> None:
         self.errors += 1
         print(f"error: {escape(text)}", file=sys.stderr)
@@ -89,8 +101,8 @@ class _Run:
         if self.options.verbose:
             print(f"note: {escape(text)}", file=sys.stderr)
 
-    def scripts(self, paths: list[str]) -> Iterator[tuple[str, bytes]]:
-        """Every batch script in or below the paths, with its content."""
+    def scripts(self, paths: list[str], begun: float | None) -> Iterator[tuple[str, bytes]]:
+        """Every batch script in or below the paths, with its content. `begun`: see `process_all`."""
         existing = []
         for path in paths:
             if os.path.exists(path):
@@ -98,19 +110,26 @@ class _Run:
             elif os.path.lexists(path):
                 self.error(f"cannot read {path}: it is a link to nothing")
             else:
-                hint = did_you_mean(path, (*VERBS, "--help")) if path == paths[0] else ""
+                hint = did_you_mean(path, (*LINT_VERBS, *VERBS, "--help")) if path == paths[0] else ""
                 if self.options.add_ignore == "":
                     self.is_meant_otherwise = True
                     hint = " (a reason is written --add-ignore=REASON)"
+                elif path == paths[0] and path.isalpha():  # a verb is meant, and the others are its arguments
+                    raise InputError(f"there is no verb, file or folder {path}{hint}")
                 self.error(f"there is no file or folder {path or repr(path)}{hint}")
 
         def excluded(path: str, is_folder: bool) -> bool:
-            return self.resolver.settings(path).excluded(path, is_folder)
+            found = self.resolver.settings(path).excluded(path, is_folder)
+            if found:
+                self.note(f"{path} is left out: it is excluded (see sbatchlint config)")
+            return found
 
         def unreadable(error: OSError) -> None:
             self.error(f"cannot read {os.path.normpath(error.filename)}: {reason(error)}")
 
-        for path, named in candidates(existing, excluded, self.options.force_exclude, unreadable):
+        others = 0
+        found = candidates(existing, excluded, self.options.force_exclude, unreadable)
+        for path, named in counted(found, None, begun):
             try:
                 data = _content(path, named)
             except OSError as error:
@@ -120,10 +139,12 @@ class _Run:
                 yield path, data
             else:
                 self.left_out += 1
-                if named and is_document(path, data or b""):
-                    self.note(f"{path} is a document that the setting `include` does not name, so it is not linted")
-                elif named:
-                    self.note(f"{path} has no #SBATCH line where sbatch would read it, so it is not linted")
+                why = _why_not(path, data, named) if self.options.verbose else ""
+                others += not why
+                if why:
+                    self.note(f"{path} is left out: {why}")
+        if others:
+            self.note(f"{count(others, 'other file')} left out: neither shell scripts nor documents")
 
     def _is_wanted(self, path: str, data: bytes, named: bool) -> bool:
         """Whether a file is linted: a batch script, or a document that somebody named or the settings include.
@@ -194,7 +215,7 @@ class _Run:
             sum(outcome.hidden for outcome in outcomes),
             sum(outcome.ignored for outcome in outcomes),
             known,
-            options.min_severity or "warning",
+            self.settings.min_severity,
             sum(outcome.dated for outcome in outcomes),
         )
         if options.add_ignore is not None:
@@ -338,7 +359,7 @@ class _Run:
                 raise InputError(f"cannot write {self.options.output_file}: {reason(error)}") from None
             return
         print(self._rendered(report, Terminal.of_stream(sys.stdout, self.options.color)), end="")
-        chosen = self.options.output_format is not None or self.options.statistics
+        chosen = self.output_format is not None or self.options.statistics
         if not chosen and os.environ.get("GITHUB_ACTIONS") == "true":
             print(renderer("github")(report, Terminal()), end="")
             self._summarise_step(report)
@@ -354,7 +375,7 @@ class _Run:
                 print(f"note: cannot write the step summary: {reason(error)}", file=sys.stderr)
 
     def _rendered(self, report: Report, terminal: Terminal) -> str:
-        output_format = self.options.output_format or "full"
+        output_format = self.output_format or "full"
         if self.options.statistics:
             if output_format.startswith("json"):
                 return statistics_json(report)
@@ -421,6 +442,17 @@ def _is_watched() -> bool:
 def _keeps_nothing() -> bool:
     """Whether the environment says that no results are to be kept."""
     return os.environ.get("SBATCHLINT_NO_CACHE", "").lower() not in ("", "0", "false", "no", "off")
+
+
+def _why_not(path: str, data: bytes | None, named: bool) -> str:
+    """Why a file is no batch script; "" where nobody would take it for one."""
+    if data is None:
+        return "it is no text, or larger than 4 MB" if path.endswith((".sh", *BATCH_ENDINGS)) else ""
+    if is_document(path, data):
+        return "it is a document that the setting `include` does not name"
+    if b"#SBATCH" in data:
+        return "it is a log, or its #SBATCH lines stand where sbatch does not read them"
+    return "it has no #SBATCH line" if named or path.endswith(".sh") or data.startswith(b"#!") else ""
 
 
 def _content(path: str, named: bool) -> bytes | None:

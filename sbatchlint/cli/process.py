@@ -145,7 +145,7 @@ def _processed(
         outcomes = (process(script, resolver, mode, recording) for script in scripts)
         lookups.assume_unchanged(not mode.fix)
         try:
-            return list(_counted(outcomes, len(scripts), begun))
+            return list(counted(outcomes, len(scripts), begun))
         finally:
             lookups.assume_unchanged(False)
     for path, _ in scripts[:1]:
@@ -154,11 +154,12 @@ def _processed(
     from sbatchlint.cli.workers import work_in_processes  # slow to import
 
     begin = partial(_begin, resolver, mode, recording)
-    numbered = dict(_counted(work_in_processes(scripts, jobs, begin), len(scripts), begun))
+    numbered = dict(counted(work_in_processes(scripts, jobs, begin), len(scripts), begun))
     return [numbered[number] for number in range(len(scripts))]
 
 
-def _counted(outcomes: Iterator[Item], total: int, begun: float | None) -> Iterator[Item]:
+def counted(outcomes: Iterator[Item], total: int | None, begun: float | None) -> Iterator[Item]:
+    """The outcomes, counted on a terminal; see `with_progress`."""
     if begun is None:
         return outcomes
     from sbatchlint.cli.progress import with_progress  # only where somebody looks

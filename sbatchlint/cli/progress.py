@@ -11,10 +11,11 @@ Item = TypeVar("Item")
 FIRST, AGAIN = 1.0, 0.1
 
 
-def with_progress(items: Iterable[Item], total: int, begun: float) -> Iterator[Item]:
+def with_progress(items: Iterable[Item], total: int | None, begun: float) -> Iterator[Item]:
     """Passes the items on; from one second on, a line on standard error counts them, and goes when they are done.
 
-    `begun`: when the run began, by `time.monotonic`: to look for scripts may take a while, too.
+    `total`: how many scripts there are; None while they are looked for among files. `begun`: when the run began, by
+    `time.monotonic`: to look for scripts may take a while, too.
     """
     out = sys.stderr
     due = begun + FIRST
@@ -23,7 +24,7 @@ def with_progress(items: Iterable[Item], total: int, begun: float) -> Iterator[I
         for number, item in enumerate(items, 1):
             yield item
             if time.monotonic() >= due:
-                out.write(f"\r{number:,} of {total:,} scripts")
+                out.write(f"\r{number:,} files looked at" if total is None else f"\r{number:,} of {total:,} scripts")
                 out.flush()
                 written = True
                 due = time.monotonic() + AGAIN

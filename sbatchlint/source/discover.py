@@ -4,6 +4,7 @@ A file is one by its content: an `#SBATCH` line where sbatch reads directives. F
 what .gitignore excludes.
 """
 
+import errno
 import os
 import re
 import stat
@@ -111,6 +112,14 @@ class Candidate(NamedTuple):
 
 
 Excluded = Callable[[str, bool], bool]  # path, whether it is a folder
+# Types of file systems in which the kernel shows its own state: endless, and never a script.
+_OF_KERNEL = frozenset(
+    (
+        *("proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "debugfs", "tracefs", "securityfs", "configfs"),
+        *("pstore", "bpf", "mqueue", "hugetlbfs", "binfmt_misc", "fusectl", "nsfs", "efivarfs", "rpc_pipefs"),
+        *("selinuxfs", "smackfs", "resctrl"),
+    )
+)
 Unreadable = Callable[[OSError], None]
 
 
@@ -218,7 +227,27 @@ def _listed_by_git(folder: str) -> list[str]:
     return sorted({os.fsdecode(name) for name in done.stdout.split(b"\0") if name})
 
 
+def _kernel_folders() -> dict[str, str]:
+    """Where the file systems of the kernel are mounted, with their types; none where Linux does not tell."""
+    found = dict[str, str]()
+    try:
+        with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                _, folder, kind, *_ = line.split(" ")
+                if kind in _OF_KERNEL:
+                    found[folder] = kind
+    except (OSError, ValueError):
+        pass
+    return found
+
+
 def _walk_without_git(folder: str, excluded: Excluded, unreadable: Unreadable) -> Iterator[str]:
+    kernel = _kernel_folders()
+    at = os.path.realpath(folder)
+    kind = next((kernel[each] for each in kernel if os.path.join(at, "").startswith(os.path.join(each, ""))), None)
+    if kind is not None:
+        unreadable(OSError(errno.EINVAL, f"it lies in a file system of the kernel ({kind})", folder))
+        return
     ignores = _Ignores(folder)
     for root, folders, files in os.walk(folder, onerror=unreadable):
         if root == "." or root.startswith("./") and folder == ".":
@@ -227,7 +256,9 @@ def _walk_without_git(folder: str, excluded: Excluded, unreadable: Unreadable) -
         folders[:] = sorted(
             name
             for name in folders
-            if not excluded(os.path.join(root, name), True) and not ignores.match(os.path.join(root, name), True)
+            if not excluded(os.path.join(root, name), True)
+            and not ignores.match(os.path.join(root, name), True)
+            and not (kernel and os.path.abspath(os.path.join(root, name)) in kernel)
         )
         for name in sorted(files):
             path = os.path.join(root, name)

@@ -297,7 +297,8 @@ _KINDS |= {"-cp": "folder", "-cn": "name", "-c": "file"}
 # The block of the trainer; or the list of Hydra's files may name a file with that block.
 _BLOCK = Regex(r"(?m)^trainer:[ \t]*(?:#.*)?\n((?:[ \t]+.*\n|[ \t]*(?:#.*)?\n)+)")
 _ELSEWHERE = Regex(r"(?m)^[ \t]*-[ \t]*(?:override[ \t]+)?/?trainer(?:@\S+)?:")
-_NUMBER = Regex(r"(?m)^[ \t]+(devices|gpus|num_nodes):[ \t]*([^\s#]+)[ \t]*(?:#.*)?$")
+_NUMBER = Regex(r"(?m)^([ \t]+)(devices|gpus|num_nodes):[ \t]*([^\s#]+)[ \t]*(?:#.*)?$")
+_KEY = Regex(r"[ \t]+[^\s#]")
 
 
 class _Configured(NamedTuple):
@@ -319,7 +320,8 @@ def _trainer_configuration(job: Job, invocation: Invocation) -> _Configured | No
     block = _BLOCK.search(text)
     if block is None or _ELSEWHERE.search(text):
         return None
-    found = dict(_NUMBER.findall(block[1]))
+    margin = min((len(each) - len(each.lstrip()) for each in block[1].splitlines() if _KEY.match(each)), default=0)
+    found = {name: value for indent, name, value in _NUMBER.findall(block[1]) if len(indent) == margin}
     devices, nodes = _number(found.get("devices", found.get("gpus"))), _number(found.get("num_nodes"))
     return None if devices is None and nodes is None else _Configured(devices, nodes, os.path.basename(path))
 
