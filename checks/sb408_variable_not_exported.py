@@ -24,6 +24,7 @@ from functools import lru_cache
 
 from sbatchlint.analysis.expansion.reads import DEFAULTS, enclosing_assignment, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
@@ -38,10 +39,14 @@ CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes",
 # Variables that only programs read, and that mean nothing to the script itself.
 _FOR_PROGRAMS = Regex(
     r"(?:NCCL|UCX|TORCH|PYTORCH|CUDA|TRANSFORMERS|WANDB|OMPI_MCA|FI|GLOO|MKL|KMP|MPICH|I_MPI|TOKENIZERS|XLA|TRITON"
-    r"|NVTE|VLLM|RAY|MIOPEN|HSA|ROCR|HIP|NVSHMEM|APPTAINERENV|SINGULARITYENV|SLURM|SRUN|PYXIS|ENROOT)_[A-Z0-9_]+"
+    r"|NVTE|VLLM|RAY|MIOPEN|HSA|ROCR|HIP|NVSHMEM|APPTAINERENV|SINGULARITYENV|SLURM|SRUN|PYXIS|ENROOT|GOMP|MV2|PMIX"
+    r"|OPENBLAS|NUMEXPR|NUMBA|JULIA|JAX|TF|MALLOC|ROMIO|HDF5|PSM2|ACCELERATE|DEEPSPEED|NEPTUNE|MLFLOW)_[A-Z0-9_]+"
     r"|HF_(?:HOME|TOKEN|ENDPOINT|DEBUG|(?:HUB|DATASETS|XET)_[A-Z0-9_]+|[A-Z]+_CACHE)"
-    r"|OMP_(?:NUM_THREADS|PLACES|PROC_BIND|STACKSIZE)"
+    r"|OMP_(?:NUM_THREADS|PLACES|PROC_BIND|STACKSIZE|SCHEDULE|DYNAMIC|NESTED|WAIT_POLICY)"
+    r"|PYTHON(?:UNBUFFERED|NOUSERSITE|HASHSEED|FAULTHANDLER|DONTWRITEBYTECODE)"
 )
+# Where software is: a module may have exported these before the script sets them.
+_PLACE = Regex(r"(?!HF_)\w+_(?:HOME|ROOT|PATH|DIR|ARCH|VERSION)")
 # What may precede an assignment that is a statement of its own.
 _OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
 _WORD_SIGN = Regex(r"\w")
@@ -143,8 +148,6 @@ def _is_for_programs(name: str) -> bool:
 
 def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     """Variables that only programs read, set but not exported, and the first program that starts without them."""
-    if not job.steps and not job.launches:
-        return
     candidates = [
         assignment
         for assignment in job.assignments
@@ -154,12 +157,13 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     ]
     if not candidates:
         return
-    starters = {step.invocation.index: step.invocation for step in job.steps}
-    starters.update((launch.invocation.index, launch.invocation) for launch in job.launches)
+    launched = {each.invocation.index: each.invocation for each in (*job.steps, *job.launches)}
+    worked = {each.index: each for each in job.invocations if weight(job, each) >= Weight.STAGING}
     for candidate in candidates:
         entry = find(candidate.name)
         if entry is not None and entry.batch:
             continue
+        starters = launched if _PLACE.fullmatch(candidate.name) else launched | worked
         for index in sorted(starters):
             enclosing = (starters[index], *starters[index].ancestors())
             starter = next((command for command in enclosing if command.parent is candidate.context.parent), None)
@@ -274,6 +278,22 @@ CASES = [
         """,
         severity="warning",
         title="only a program would look for it",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --cpus-per-task=8
+        «OMP_NUM_THREADS»=8
+        ./solver input.dat
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --cpus-per-task=8
+        export OMP_NUM_THREADS=8
+        ./solver input.dat
+        """,
+        severity="warning",
+        title="in a job of one program",
     ),
     Good(
         """\

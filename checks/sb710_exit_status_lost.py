@@ -38,8 +38,9 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from sbatchlint.analysis.outcome.state_readers import state_reader
-from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO, dead_ends
+from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.exit_status import exit_statuses, exit_statuses_with_pipefail
+from sbatchlint.analysis.script.giving_up import giving_up
 from sbatchlint.analysis.script.needed_files import needed_producers
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.traps import exiting_trap, status_before
@@ -257,16 +258,17 @@ def _is_element(job: Job, loss: Loss) -> bool:
 
 
 def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
-    """The finding on calls of `exit` with 0 after an error message, before the work."""
-    end = max((each.index for each in found.work), default=0)
+    """The finding on calls of `exit` with 0 after an error message."""
+    if not found.work:
+        return
     places: dict[Span, tuple[Invocation, Invocation]] = {}  # a function may be called more than once
-    for command in by_program(job).get("exit", ()):
-        if 0 < command.index < end and _gives_up(message := job.invocations[command.index - 1], command):
-            places.setdefault(command.span, (message, command))
+    for message, command in giving_up(job):
+        places.setdefault(command.span, (message, command))
     if not places:
         return
     message, first = next(iter(places.values()))
-    status = "0" if len(first.argv) > 1 else f"the status of `{message.name}`, which is 0"
+    before = job.invocations[first.index - 1]
+    status = "0" if len(first.argv) > 1 else f"the status of `{before.name}`, which is 0"
     plain = [each for each in places if job.source.slice(each) in ("exit", "exit 0")]
     yield Finding(
         first.span,
@@ -275,19 +277,6 @@ def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
         related=[(message.span, "the message"), *((each, "here, too") for each in [*places][1:])][:4],
         fix=Fix("exit 1", [replace(each, "exit 1") for each in plain], safe=False) if plain else None,
     )
-
-
-def _gives_up(message: Invocation, command: Invocation) -> bool:
-    """Whether an `exit` with 0 follows an error message, in a branch."""
-    context = command.context
-    if context.handler or context.captured or context.parent is not None or context.shell.depth:
-        return False
-    if len(command.argv) > 2 or len(command.argv) > 1 and text_of(command.argv[1]) != "0":
-        return False
-    if message.name not in ("echo", "printf", "cat") or message.guards != command.guards or not command.guards:
-        return False
-    text = " ".join(message.words[1:])
-    return ERROR.search(text) is not None and not NOTHING_TO_DO.search(text)
 
 
 def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:

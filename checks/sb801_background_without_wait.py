@@ -12,7 +12,8 @@ those parentheses, that loop's braces, or that program.
 Nothing is reported where something that may last longer follows: any command not known to be quick, or a polling loop.
 A run of the same program is no reason to believe that it lasts longer.
 
-An error where Slurm certainly kills work; a warning where it may have ended before.
+An error where Slurm certainly kills work; a warning where it may have ended before; advice where another program of
+Python decides when the job ends.
 
 ## Fix
 
@@ -68,6 +69,11 @@ _TEST = Regex(r"!|\[|test\b|\(\(")
 _POLLING = Regex(r"while|until")
 # A loop until a server answers.
 _READINESS = Regex(r"(?:until|while\s+!)\s+(?:curl|wget|nc|nvidia-smi|grep)\b|(?:until|while\s+!)\s+\S*/dev/tcp/")
+# Python programs that run for the sake of others.
+_SERVING = Regex(
+    r"(?i)serv|work(?!flow)|monitor|listen|daemon|broker|sched|dash|logg?er|watch|control|agent|proxy|backup|redis|client"
+    r"|simulat|environment|env\b|carla|queue|host|master|head|kill|stop|collect|manager|launch|actor|learner|record|usage|mem"
+)
 # Commands that feed a loop and may never end.
 _FEEDS = frozenset({"inotifywait", "tail", "watch", "dmesg", "journalctl", "nc", "ssh"})
 
@@ -105,15 +111,25 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             place,
             _message(job, group, place),
-            severity="error" if group[-1].certain else "info" if _is_of_image(group[-1]) else "warning",
-            related=[(each, "killed too") for each in places if each != place][:3],
+            severity="error" if group[-1].certain else "info" if _may_be_meant(group[-1]) else "warning",
+            related=[*_ampersand(job, group[-1], place), *((each, "killed too") for each in places if each != place)][:3],
             fix=_fix(job, group),
         )
 
 
-def _is_of_image(lost: Abandoned) -> bool:
-    """Whether it is the program of an image that runs, perhaps a service for what the image does in the foreground."""
-    return lost.race is not None and lost.race.name in ("singularity", "apptainer") and not lost.race.children
+def _may_be_meant(lost: Abandoned) -> bool:
+    """Whether it may be a service for what follows: the program of an image, or another program than that."""
+    race = lost.race
+    if race is None or race.name in ("singularity", "apptainer") and not race.children:
+        return race is not None
+    return _program(race) != _program(lost.work)
+
+
+def _ampersand(job: Job, lost: Abandoned, place: Span) -> Iterator[tuple[Span, str]]:
+    """The `&` of a statement that has several lines, and a label."""
+    end = lost.shell.span.end
+    if job.source.text[end - 1 : end] == "&" and "\n" in job.source.text[place.end : end]:
+        yield Span(end - 1, end), "in the background"
 
 
 # --- what runs in the background -----------------------------------------------------------------------
@@ -190,7 +206,7 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
             polls = any(_POLLING.match(text) and not (serves and _READINESS.match(text)) for text in around)
             if around and not polls and serves and any(map(_READINESS.match, around)):
                 continue  # that the server answers does not keep the script from ending
-            if not polls and race is None and command.context.shell is home and _program(command) in same:
+            if not polls and race is None and command.context.shell is home and _may_end_first(command, same):
                 race = command
             elif polls or not _is_quick(command, loops) and not (race is not None and race in command.ancestors()):
                 return None
@@ -203,6 +219,15 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
     certain = first.phase is Phase.BATCH and not _is_tested(work, guards) and _is_certain_work(job, work)
     certain = certain and (not context.conditional or bool(loops)) and not is_templated(job.source.text)
     return Abandoned(shell, home, first, work, certain and race is None, elsewhere, race)
+
+
+def _may_end_first(command: Invocation, same: Collection[tuple[str, ...]]) -> bool:
+    """Whether a command in the foreground is such work as some in the background, and not what that exists for."""
+    program = _program(command)
+    if program in same:
+        return True
+    kinds = {each[0] for each in same if len(each) == 2 and not _SERVING.search(each[1])}
+    return program is not None and len(program) == 2 and program[0] in kinds and not _SERVING.search(program[1])
 
 
 def _program(command: Invocation) -> tuple[str, ...] | None:

@@ -16,8 +16,13 @@ from sbatchlint.source.text import Span
 ERROR = Regex(
     r"(?i)\berr(?:or)?\b|fail|missing|no such|could not|can ?not|unable|invalid|unknown|unsupported|abort|illegal|wrong"
     r"|not? (?:\S+ )*(?:found|exist|set|given|specified|provided|defined|available|installed|supported)|\w+n't"
+    r"|^\W*usage\b|\bno (?:\S+ )?(?:input|data|argument|parameter|file|folder|directory|sample|config|checkpoint|model)"
+    r"|\b(?:must|need|require)(?:s|d|ed)?\b|please (?:set|give|provide|specify|supply|load|choose)"
 )
-NOTHING_TO_DO = Regex(r"(?i)already|skip|nothing|complete|\bdone\b|finish|success|up.to.date|requeue|resubmit|conver")
+NOTHING_TO_DO = Regex(
+    r"(?i)already|skip|nothing|complete|\bdone\b|finish|success|up.to.date|requeue|resubmit|conver"
+    r"|\bno (?:\S+ )+(?:to|left|remain\w*)\b|no longer|not? need"
+)
 # A test of `$NAME` for equality.
 _EQUAL = Regex(r"\$\{?(\w+)(?::?-[^{}]*)?\}?[\"']?\s+(?:==?|=~|-eq)\s")
 _NAME = Regex(r"\$\{?(\w+)")

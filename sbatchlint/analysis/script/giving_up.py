@@ -1,0 +1,89 @@
+"""Places where a script gives up with a message, and ends with status 0: `echo "no input"; exit`."""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO
+from sbatchlint.bash.syntax.tree import AndOr, If
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import text_of
+from sbatchlint.job import Job
+from sbatchlint.job.programs import by_program
+from sbatchlint.source.regex import Regex
+
+_MESSAGES = frozenset({"echo", "printf", "cat"})
+# What may stand between a message and the end.
+_BETWEEN = frozenset({*_MESSAGES, "date", "sleep", "hostname"})
+# Functions that end the script because of an error.
+_DYING = Regex(r"(?i)(?:\w*_)?(?:die|fail|failed|abort|bail|error|err|fatal|usage|panic)(?:_\w+)?")
+# Tests that succeed where something is missing or went wrong, and those that succeed where it is there.
+_MISSING = Regex(
+    r"!\s*(?:-[defrsx]\s|command\s+-v|which|type|hash)|(?:!\s*\[\[?|test\s+!)\s+-[defrsx]\s|-z\s"
+    r"|\$\{?#\}?[\"']?\s*(?:-lt|-le|-ne|<|!=|(?:-eq|==?)\s*[\"']?0)|\$\?[\"']?\s*(?:-ne|-gt|!=)\s*[\"']?0"
+)
+_THERE = Regex(
+    r"^\s*(?:test|\[\[?)\s+(?:-[defrsxn]\s|\$\{?#\}?[\"']?\s*(?:-eq|-ge|-gt|==?)|\$\?[\"']?\s*(?:-eq|==?)\s*0)"
+)
+# An argument that asks for help.
+_HELP = Regex(r"(?<![\w-])--?h(?:elp)?\b")
+
+
+def giving_up(job: Job) -> Iterator[tuple[Invocation, Invocation]]:
+    """Each `exit` with 0 that follows a message about an error, in a branch, after that message."""
+    for command in by_program(job).get("exit", ()):
+        message = _message(job, command)
+        if message is not None:
+            yield message, command
+
+
+def _message(job: Job, command: Invocation) -> Invocation | None:
+    """The message after which an `exit` gives up; None where the script succeeds or fails there."""
+    context = command.context
+    if context.handler or context.captured or context.parent is not None or context.shell.depth:
+        return None
+    if len(command.argv) > 2 or len(command.argv) > 1 and text_of(command.argv[1]) != "0" or not command.guards:
+        return None
+    messages: list[Invocation] = []
+    for each in reversed(job.invocations[: command.index]):
+        if each.name not in _BETWEEN or each.guards != command.guards or each.context.calls != context.calls:
+            break
+        if each.name in _MESSAGES:
+            messages.append(each)
+    before = job.invocations[command.index - 1] if command.index else None
+    if not messages or before is None or len(command.argv) == 1 and before.name not in _BETWEEN:
+        return None
+    texts = [" ".join(each.words[1:]) for each in messages]
+    if any(map(NOTHING_TO_DO.search, texts)):
+        return None
+    plain = len(command.argv) == 1
+    failed = bool(context.calls) and _DYING.fullmatch(context.calls[-1]) is not None
+    if not failed and not any(map(ERROR.search, texts)):
+        failed = plain and _follows_failure(job, command)
+    elif not failed:
+        failed = _HELP.search(_test(job, command)[0]) is None
+    return messages[-1] if failed else None
+
+
+def _follows_failure(job: Job, command: Invocation) -> bool:
+    """Whether a command runs only where a test found that something is missing or failed."""
+    test, negated = _test(job, command)
+    return (_THERE if negated else _MISSING).search(test) is not None
+
+
+def _test(job: Job, command: Invocation) -> tuple[str, bool]:
+    """The test that decides whether a command runs, and whether it runs where that fails; empty without one."""
+    string, found, width = job.text.string, ("", False), len(job.text.string) + 1
+    for node in nodes_of(job.program, If):
+        inside = job.span(node.start, node.end).contains(command.span)
+        if inside and node.end - node.start < width:
+            for condition, body in node.branches:
+                if body and job.span(body[0].start, body[-1].end).contains(command.span):
+                    found, width = (string[condition[0].start : condition[-1].end], False), node.end - node.start
+            last = node.otherwise
+            if last and job.span(last[0].start, last[-1].end).contains(command.span):
+                condition = node.branches[-1][0]
+                found, width = (string[condition[0].start : condition[-1].end], True), node.end - node.start
+    for chain in nodes_of(job.program, AndOr):
+        if chain.end - chain.start < width and job.span(chain.right.start, chain.right.end).contains(command.span):
+            found, width = (string[chain.left.start : chain.left.end], chain.operator == "||"), chain.end - chain.start
+    return found
