@@ -157,7 +157,8 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     ]
     if not candidates:
         return
-    launched = {each.invocation.index: each.invocation for each in (*job.steps, *job.launches)}
+    launched = {step.invocation.index: step.invocation for step in job.steps}
+    launched.update((launch.invocation.index, launch.invocation) for launch in job.launches)
     worked = {each.index: each for each in job.invocations if weight(job, each) >= Weight.STAGING}
     for candidate in candidates:
         entry = find(candidate.name)

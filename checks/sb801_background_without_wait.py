@@ -39,7 +39,7 @@ from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Background, Heredoc, Statement, Unparsed
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Shell, Spawn
-from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.bash.variables import Guards, merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launchers import is_python, python_of
@@ -108,11 +108,12 @@ def check(job: Job) -> Iterator[Finding]:
         group.reverse()
         places = dict.fromkeys(_place(job, each.work) for each in group)
         place = _place(job, group[-1].work)
+        others = [(each, "killed too") for each in places if each != place]
         yield Finding(
             place,
             _message(job, group, place),
             severity="error" if group[-1].certain else "info" if _may_be_meant(group[-1]) else "warning",
-            related=[*_ampersand(job, group[-1], place), *((each, "killed too") for each in places if each != place)][:3],
+            related=[*_ampersand(job, group[-1], place), *others][:3],
             fix=_fix(job, group),
         )
 
@@ -120,6 +121,8 @@ def check(job: Job) -> Iterator[Finding]:
 def _may_be_meant(lost: Abandoned) -> bool:
     """Whether it may be a service for what follows: the program of an image, or another program than that."""
     race = lost.race
+    if race is not None and race.name == "wait":
+        return False
     if race is None or race.name in ("singularity", "apptainer") and not race.children:
         return race is not None
     return _program(race) != _program(lost.work)
@@ -210,7 +213,11 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
                 race = command
             elif polls or not _is_quick(command, loops) and not (race is not None and race in command.ancestors()):
                 return None
+        elif command.context.shell is home and _awaits_last(job, command, first, same):
+            race = race or command
         elif command.context.shell is home or _awaits_others(job, command, own):
+            if _is_for_last(command):
+                known.pop(id(home), None)  # it may not await what was started before
             return None
         else:
             elsewhere = command
@@ -270,6 +277,26 @@ def _is_in_background(command: Invocation, own: Collection[Shell]) -> bool:
 def _awaits_others(job: Job, wait: Invocation, own: Collection[Shell]) -> bool:
     """Whether a `wait` in another shell than these awaits a background statement of that shell."""
     return any(shell not in own and at < wait.index for shell, at in _started_by(job).get(wait.context.shell, ()))
+
+
+def _is_for_last(wait: Invocation) -> bool:
+    """Whether it is `wait $!`, once."""
+    if len(wait.argv) != 2 or wait.context.loops:
+        return False
+    return [each.name for each in expansions(wait.argv[1]) if wait.span.contains(each.span)] == ["!"]
+
+
+def _awaits_last(job: Job, wait: Invocation, first: Invocation, same: Collection[tuple[str, ...]]) -> bool:
+    """Whether `wait $!` awaits a later statement of this shell, which runs one of the same programs."""
+    if not _is_for_last(wait):
+        return False
+    later = [
+        commands
+        for shell, commands in _backgrounds(job).values()
+        if shell.parent is wait.context.shell and first.index < commands[0].index < wait.index
+    ]
+    last = max(later, key=lambda commands: commands[0].index, default=None)
+    return last is not None and any(_program(each) in same for each in last)
 
 
 @once
