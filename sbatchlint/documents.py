@@ -60,9 +60,16 @@ def _placed(found: Diagnostic, snippet: Snippet, settings: Settings) -> Diagnost
     if fix is not None:
         edits = snippet.edits(fix.edits)
         fix = None if edits is None else Fix(fix.title, edits, fix.safe)
+    where = snippet.where(found.span.start)
+    message = f"{found.message} ({where})" if where else found.message
     related = tuple(Related(snippet.span(each.span), each.label) for each in found.related)
     return found._replace(
-        severity=severity, source=snippet.outer, span=snippet.span(found.span), related=related, fix=fix
+        severity=severity,
+        message=message,
+        source=snippet.outer,
+        span=snippet.span(found.span),
+        related=related,
+        fix=fix,
     )
 
 

@@ -19,7 +19,8 @@ BATCH_ENDINGS = (".sbatch", ".slurm", ".slrm", ".job", ".batch")
 
 MARKDOWN_ENDINGS = (".md", ".mdx", ".markdown", ".qmd", ".rmd")
 PYTHON_ENDINGS = (".py",)
-DOCUMENT_ENDINGS = (*MARKDOWN_ENDINGS, ".rst", *PYTHON_ENDINGS)
+NOTEBOOK_ENDINGS = (".ipynb",)
+DOCUMENT_ENDINGS = (*MARKDOWN_ENDINGS, ".rst", *PYTHON_ENDINGS, *NOTEBOOK_ENDINGS)
 
 # Folders in which tools keep other people's files.
 DEFAULT_EXCLUDE = (
@@ -65,7 +66,7 @@ def is_batch_name(path: str) -> bool:
 
 
 def is_document(path: str, data: bytes) -> bool:
-    """Whether a file may hold scripts among other text, by its ending: Markdown, reStructuredText, Python."""
+    """Whether a file may hold scripts among other text, by its ending: Markdown, Python, a notebook."""
     return path.lower().endswith(DOCUMENT_ENDINGS) and not (
         path.lower().endswith(PYTHON_ENDINGS) and is_batch_script(data, path)
     )

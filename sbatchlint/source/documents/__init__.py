@@ -1,9 +1,9 @@
-"""The scripts that stand inside documents: Markdown, MDX, reStructuredText, and the strings of Python programs."""
+"""The scripts that stand inside documents: Markdown, MDX, reStructuredText, Python programs, and notebooks."""
 
 import re
 from typing import NamedTuple
 
-from sbatchlint.source.discover import MARKDOWN_ENDINGS, PYTHON_ENDINGS
+from sbatchlint.source.discover import MARKDOWN_ENDINGS, NOTEBOOK_ENDINGS, PYTHON_ENDINGS
 from sbatchlint.source.documents.blocks import Block, snippets_of
 from sbatchlint.source.documents.snippet import Snippet, Unreadable
 from sbatchlint.source.text import Source
@@ -11,7 +11,7 @@ from sbatchlint.source.text import Source
 __all__ = ["Reading", "Snippet", "read_document", "snippets"]
 
 # What each snippet has that is looked at: a directive, or a command of Slurm.
-_MENTIONED = re.compile(r"#SBATCH\b|\b(?:sbatch|srun|salloc)\b")
+_MENTIONED = re.compile(r"#SBATCH\b|(?:\b|\\n)(?:sbatch|srun|salloc)\b")
 
 
 class Reading(NamedTuple):
@@ -43,6 +43,10 @@ def _snippets(source: Source) -> list[Snippet]:
         from sbatchlint.source.documents.python import scripts_in_python
 
         return scripts_in_python(source)
+    if ending.endswith(NOTEBOOK_ENDINGS):
+        from sbatchlint.source.documents.notebooks import scripts_in_notebook
+
+        return scripts_in_notebook(source)
     blocks: list[Block]
     if ending.endswith(MARKDOWN_ENDINGS):
         from sbatchlint.source.documents.markdown import blocks_of_markdown

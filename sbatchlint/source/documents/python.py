@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 from itertools import chain
+from typing import NamedTuple
 
 from sbatchlint.source.documents.blocks import concerns_slurm, is_piece, may_hold_lines
 from sbatchlint.source.documents.expressions import (
@@ -58,7 +59,23 @@ _OPTION = Regex(r"(?<!\S)--?([A-Za-z][\w-]*)")
 _OPTIONS_NAME = Regex(r"(?i)opt|arg|flag|param|slurm|extra|dep|conf")
 
 
+class Script(NamedTuple):
+    """The characters of a script in a document; see `Snippet`."""
+
+    characters: Characters
+    is_fragment: bool
+    special: str
+
+
 def scripts_in_python(source: Source) -> list[Snippet]:
+    """The scripts and commands in the strings of a program, in their order. Raises `Unreadable`."""
+    return [
+        Snippet(source, (), each.is_fragment, characters=each.characters, special=each.special)
+        for each in programs_scripts(source)
+    ]
+
+
+def programs_scripts(source: Source) -> list[Script]:
     """The scripts and commands in the strings of a program, in their order. Raises `Unreadable`."""
     if len(source.text) > MOST_CHARACTERS:
         raise Unreadable("it is too large")
@@ -71,7 +88,7 @@ def scripts_in_python(source: Source) -> list[Snippet]:
         raise Unreadable(f"Python cannot parse line {error.lineno}: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable(f"Python cannot parse it: {error}") from None
-    return program.snippets()
+    return program.scripts()
 
 
 class _File:
@@ -155,7 +172,7 @@ class Program:
                 self._run(function)
         self._add_templates()
 
-    def snippets(self) -> list[Snippet]:
+    def scripts(self) -> list[Script]:
         found = []
         for _, each in sorted(self._found.items()):
             characters = each.string.characters
@@ -169,7 +186,7 @@ class Program:
                 or may_hold_lines(text)
             )
             special = "\\'\"{}%$" if any(not each.is_written for each in characters) else "\\'\""
-            found.append(Snippet(self.source, (), fragment, characters=characters, special=special))
+            found.append(Script(characters, fragment, special))
         return found
 
     # --- what is known of names ------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """A script inside a document, as a source of its own whose characters know their places in the document."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sbatchlint.source.edits import Edit, apply, edits_between
@@ -26,19 +26,19 @@ class Unreadable(Exception):
 class OuterRow(int):
     """A row of a snippet; in a message it is that of the document."""
 
-    outer: int
+    outer: str
 
     @classmethod
-    def of(cls, row: int, outer: int) -> "OuterRow":
+    def of(cls, row: int, outer: str) -> "OuterRow":
         found = cls(row)
         found.outer = outer
         return found
 
     def __str__(self) -> str:
-        return str(self.outer)
+        return self.outer
 
     def __format__(self, form: str) -> str:
-        return format(self.outer, form)
+        return self.outer
 
 
 def _alike(first: Sequence[str], second: Sequence[str]) -> int:
@@ -67,16 +67,18 @@ class Snippet(Embedded):
     """The text of some lines of `outer`, each without what the document puts before it; or of some `characters`.
 
     `lines`: where their characters stand, without the line's end; None for characters, each of which has a place of its
-    own (in strings, with escapes and slots). `special`: characters that mean something else there.
+    own (in strings, with escapes and slots). `special`: characters that mean something else there. `rows`: what people
+    call the line at a place of the document, where that is not its number.
     """
 
-    __slots__ = ("_characters", "_places", "_starts", "lines", "outer", "special")
+    __slots__ = ("_characters", "_places", "_rows", "_starts", "lines", "outer", "special")
 
     def __init__(
         self, outer: Source, lines: Sequence[Span], is_fragment: bool, *, characters: Sequence[Character] = (),
-        special: str = "",
+        special: str = "", rows: Callable[[int], str] | None = None,
     ) -> None:  # fmt: skip
         self.outer = outer
+        self._rows = rows
         self.special = special
         self.lines: Sequence[Span] | None = None if characters else lines
         self._characters = characters
@@ -90,7 +92,12 @@ class Snippet(Embedded):
         self._places = [place for _, place in found]
 
     def row(self, offset: int) -> int:
-        return OuterRow.of(super().row(offset), self.outer.row(self.place(offset)))
+        place = self.place(offset)
+        return OuterRow.of(super().row(offset), self._rows(place) if self._rows else str(self.outer.row(place)))
+
+    def where(self, offset: int) -> str:
+        """What people call the line of a character, where they do not see the lines of the document; else ''."""
+        return "" if self._rows is None else f"line {self._rows(self.place(offset))}"
 
     # --- from the snippet to the document -----------------------------------------------------
 
