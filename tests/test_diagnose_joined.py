@@ -7,6 +7,8 @@ import pytest
 from sbatchlint.diagnose.answers import Answer, codes_of, overrides_for, picture_of, rows_of
 from sbatchlint.diagnose.diagnosis import diagnose
 from sbatchlint.diagnose.logs import findings_in
+from sbatchlint.diagnose.seen import UNSEEN, bites, symptoms_of
+from sbatchlint.registry import registry
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.text import Source
 
@@ -140,3 +142,12 @@ def test_a_word_of_the_message_finds_its_finding() -> None:
     answer, _ = best(log, NODES + "export MASTER_PORT=80\nexport MASTER_ADDR=$(hostname)\n" + TORCHRUN + " t.py\n")
     if answer.findings:
         assert all("MASTER_PORT" in each.message for each in answer.findings) and answer.confidence == "likely"
+
+
+def test_each_check_is_reached() -> None:
+    """A check whose failure prints something is reached from that; of the others it is said what one sees."""
+    for entry in registry().entries:
+        reached = bool(symptoms_of(entry.code))
+        assert reached != (entry.code in UNSEEN), f"{entry.code}: name it in a cause of a symptom, or in UNSEEN"
+        assert bites(entry.code)
+    assert UNSEEN.keys() <= {entry.code for entry in registry().entries}

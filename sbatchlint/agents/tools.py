@@ -14,6 +14,7 @@ from sbatchlint.agents import arguments
 from sbatchlint.agents.folder import Folder
 from sbatchlint.agents.room import characters, page, shortened, size, written
 from sbatchlint.agents.shapes import Value, finding_value, plan_value
+from sbatchlint.diagnose.seen import bites
 from sbatchlint.diagnose.symptom_pages import page as symptom_page
 from sbatchlint.fix import redacted_diff
 from sbatchlint.registry import registry
@@ -214,7 +215,10 @@ class Tools:
 
     def explain(self, options: arguments.Explain) -> Value:
         entry = registry().find(options.name)
-        text = as_markdown(registry().load(entry)) if entry is not None else symptom_page(options.name, "markdown")
+        if entry is None:
+            text = symptom_page(options.name, "markdown")
+        else:
+            text = as_markdown(registry().load(entry), bites(entry.code))
         if not text:
             near = registry().suggestion(options.name)
             raise InputError(f"there is no check and no symptom {options.name!r}{near}")

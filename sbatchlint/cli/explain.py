@@ -52,14 +52,16 @@ def explain(arguments: list[str]) -> int:
         raise InputError(f"there is no check in '{options.check}' yet")
     found = [registry().load(entry) for entry in entries]
     single = registry().find(options.check) is not None
+    if single or options.output_format != "text":
+        from sbatchlint.diagnose.seen import bites  # as above
     terminal = Terminal.of_stream(sys.stdout, options.color)
     if options.output_format == "json":
-        values = [as_value(check) for check in found]
+        values = [as_value(check, bites(check.entry.code)) for check in found]
         print(json.dumps(values[0] if single else values, indent=2))
     elif options.output_format == "markdown":
-        print("\n".join(as_markdown(check) for check in found), end="")
+        print("\n".join(as_markdown(check, bites(check.entry.code)) for check in found), end="")
     elif single:
-        print(as_text(found[0], terminal), end="")
+        print(as_text(found[0], terminal, bites(found[0].entry.code)), end="")
     else:
         print(table(found, terminal), end="")
     return 0

@@ -5,8 +5,9 @@ from sbatchlint.diagnose.evidence import options_written, spans_of
 from sbatchlint.diagnose.subjects import related_options
 from sbatchlint.diagnose.symptom import Cause, Event
 
-_CODES = ("SB101", "SB103", "SB110")
-_CAUSE = Cause(
+# An option that is set twice counts once.
+_CODES = ("SB101", "SB102", "SB103", "SB110", "SB116")
+UNREAD = Cause(
     "directive-not-read",
     "script",
     "sbatch does not read a directive of the script, so the job does not get what it asks for",
@@ -30,10 +31,10 @@ def unread(event: Event, picture: Picture) -> Answer | None:
     found = tuple(
         finding
         for finding in picture.findings
-        if finding.code in _CODES and finding.severity == "error"
+        if finding.code in _CODES and (finding.severity == "error" or finding.code == "SB116")
         if names & options_written(source.slice(source.line(source.row(finding.span.start))))
     )
     if not found:
         return None
     spans = spans_of(found)
-    return Answer(event, _CAUSE, "likely", _CAUSE.says, _CAUSE.advice, spans, found, proven=True)
+    return Answer(event, UNREAD, "likely", UNREAD.says, UNREAD.advice, spans, found, proven=True)

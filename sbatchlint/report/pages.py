@@ -1,5 +1,7 @@
 """The page of a check, as text, Markdown or a JSON value; the documentation is made of the same."""
 
+from collections.abc import Sequence
+
 from sbatchlint.check import Bad, Example, Good, Span
 from sbatchlint.registry import Check
 from sbatchlint.report.cells import wrap
@@ -7,6 +9,8 @@ from sbatchlint.report.reasons import sections
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.text import Source
+
+Sections = Sequence[tuple[str, str]]
 
 
 def facts(check: Check) -> str:
@@ -37,7 +41,7 @@ def card_value(check: Check) -> dict[str, object]:
     }
 
 
-def as_value(check: Check) -> dict[str, object]:
+def as_value(check: Check, more: Sections = ()) -> dict[str, object]:
     body, rest = sections(check)
     examples = []
     for case in check.cases:
@@ -55,7 +59,7 @@ def as_value(check: Check) -> dict[str, object]:
     return {
         **card_value(check),
         "why": body,
-        "sections": [{"title": title, "text": text} for title, text in rest],
+        "sections": [{"title": title, "text": text} for title, text in (*more, *rest)],
         "options": [
             {"name": option.name, "default": option.default, "help": option.help} for option in check.card.options
         ],
@@ -92,9 +96,11 @@ def _limit(case: Bad | Good) -> str:
     return "Should be reported, and is not yet." if isinstance(case, Bad) else "Is reported, and should not be."
 
 
-def as_markdown(check: Check) -> str:
-    """A page of Markdown; marked places are underlined by a comment line below them."""
+def as_markdown(check: Check, more: Sections = ()) -> str:
+    """A page of Markdown; marked places are underlined by a comment line below them. `more`: sections before the
+    others, title and body each."""
     body, rest = sections(check)
+    rest = [*more, *rest]
     card = check.card
     lines = [f"# {card.name} ({card.code})", "", check.summary, "", f"*{facts(check)}*", ""]
     if body:
@@ -190,10 +196,11 @@ def _underlined(example: Example, terminal: Terminal | None = None, room: int = 
     return "\n".join(out)
 
 
-def as_text(check: Check, terminal: Terminal) -> str:
+def as_text(check: Check, terminal: Terminal, more: Sections = ()) -> str:
     """For a terminal."""
     card = check.card
     body, rest = sections(check)
+    rest = [*more, *rest]
     name = terminal.style("bold", terminal.link(check.entry.url, f"{card.code} {card.name}"))
     lines = [f"{name}  {terminal.style('dim', facts(check))}", "", *_paragraph(check.summary, terminal), ""]
     if body:

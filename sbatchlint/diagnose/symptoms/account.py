@@ -261,6 +261,13 @@ The exit code is that of the script's last command, or of `exit`. What failed st
                 log=_ended_by(("132", "134", "135", "136", "139"), ("4", "6", "7", "8", "11")),
             ),
             Cause(
+                "last-command",
+                "script",
+                "the status of the job is that of its script's last command, and that failed although the work did not",
+                "end the script with the status of the work, or with `exit 0`",
+                codes=("SB722", "SB720"),
+            ),
+            Cause(
                 "unknown",
                 "unknown",
                 "the job ended with exit code {code} (signal {signal}), and its log does not say why",

@@ -90,7 +90,7 @@ A program that takes `cuda:LOCAL_RANK` needs to see all GPUs of the node; with `
         patterns=(r"invalid device ordinal|hipErrorInvalidDevice|CUDA_ERROR_INVALID_DEVICE", r"Error: Invalid device id", r"^ *torch\._C\._cuda_setDevice\(", r"^ *torch\.cuda\.set_device\("),
         causes=(
             Cause("bound", "script", "each task sees one GPU, as number 0, and the program takes the number of its local rank", "leave the option out (--gres=gpu:N gives every task all GPUs), or let the program take device 0", codes=("SB211",), script=_bound),
-            Cause("too-many-ranks", "script", "more ranks are started on a node than it has GPUs", "start as many as there are GPUs", codes=("SB310", "SB301", "SB317", "SB201", "SB205", "SB206")),
+            Cause("too-many-ranks", "script", "more ranks are started on a node than it has GPUs", "start as many as there are GPUs", codes=("SB310", "SB301", "SB317", "SB201", "SB205", "SB206", "SB338", "SB339", "SB207")),
             Cause("rank-early", "script", "the local rank is not that of the task", "see the finding", codes=("SB401", "SB402", "SB324", "SB405")),
             Cause("visible", "script", "the script says which GPUs are seen, by numbers of the node", "leave CUDA_VISIBLE_DEVICES to Slurm", codes=("SB212",), script=_hidden),
             Cause("global-rank", "code", "the program takes a number of a GPU that it does not have: its global rank, or a fixed one", "take LOCAL_RANK, or rank % torch.cuda.device_count()"),

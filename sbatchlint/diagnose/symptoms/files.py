@@ -129,7 +129,7 @@ SYMPTOMS = (
         literals=("No space left on device", "Disk quota exceeded", "disk quota exceeded", "ENOSPC", "Quota exceeded", "no space left on device", "not enough space for ", "File too large"),
         patterns=(r"[Nn]o space left on device|ENOSPC", r"(?:[Dd]isk )?[Qq]uota exceeded", r"there is not enough space for /\S+"),
         causes=(
-            Cause("temporary", "script", "/tmp of the node, where the script works, is full", "use the scratch folder that the site gives for jobs", codes=("SB604",), script=_temporary, log=_temporary_path),
+            Cause("temporary", "script", "/tmp of the node, where the script works, is full", "use the scratch folder that the site gives for jobs", codes=("SB604", "SB817"), script=_temporary, log=_temporary_path),
             Cause("cache-unset", "script", "a cache fills the home folder, or the container's own disk: no variable of the script sends it elsewhere", "export its variable (UV_CACHE_DIR, HF_HOME, …) with a folder that has room and that all nodes see", codes=("SB602", "SB605"), log=_of_cache),
             Cause("caches", "script", "the disk is full on which the script puts its caches or temporary files", "name a folder with room", script=_caches),
             Cause("image-folder", "cluster", "the folder of the node in which images of containers are unpacked is full", "import the image beforehand (`enroot import`), or ask the site for more room there", log=_of_image),
@@ -178,7 +178,7 @@ tmp.pid_471_2: No such file or directory
         patterns=(r"[Ll]ock acquisition failed|[Cc]ould not acquire lock|unable to lock file|No locks available|database is locked|The file lock '[^']*' could not be acquired|failed to lock |os error 524\)",),
         causes=(
             Cause("shared-cache", "script", "several processes want one lock of a cache that the script names", "give each node its own, or download before the job", codes=("SB601", "SB606", "SB416", "SB603"), script=_caches),
-            Cause("several-copies", "script", "several tasks of a step open one file for writing, and only one of them gets its lock", "start the program once (--ntasks=1), or give each task a file of its own (SLURM_PROCID)", codes=("SB330",), script=_copies, log=says("unable to lock file", "database is locked")),
+            Cause("several-copies", "script", "several tasks of a step open one file for writing, and only one of them gets its lock", "start the program once (--ntasks=1), or give each task a file of its own (SLURM_PROCID)", codes=("SB330", "SB724", "SB713"), script=_copies, log=says("unable to lock file", "database is locked")),
             Cause("stale-lock", "cluster", "the lock belongs to a process that is gone, or the file system has no locks", "remove the .lock file when nothing uses it; HDF5_USE_FILE_LOCKING=FALSE, UV_CACHE_DIR on the node"),
         ),
         matches="""\
@@ -249,7 +249,7 @@ ls: cannot access '/data': Transport endpoint is not connected
             r"EOF marker is absent|(?:[Tt]runcated file|file is truncated)\b",
         ),
         causes=(
-            Cause("shared-write", "script", "several tasks write the file at the same time, or it is removed while it is read", "see the finding", codes=("SB416", "SB811")),
+            Cause("shared-write", "script", "several tasks write the file at the same time, or it is removed while it is read", "see the finding", codes=("SB416", "SB811", "SB713", "SB724")),
             Cause("damaged", "data", "a file is cut short, damaged, or not of the form that its name says", "compare its size and checksum with the original, and copy it again"),
         ),
         matches="""\
@@ -277,8 +277,8 @@ EOFError: Compressed file ended before the end-of-stream marker was reached
             r"^(?:Rscript|julia|Fatal error|ERROR): .*(?:cannot open file|could not open file) '?(?P<path>[^']+)'?(?:: No such file|$)",
         ),
         causes=(
-            Cause("local-path", "script", "{path} is not there for the task: its folder is another one on each node, or in the container", "keep it on a file system that all nodes share, and mount it", codes=("SB507", "SB604", "SB601", "SB808", "SB701", "SB416", "SB618", "SB811")),
-            Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708")),
+            Cause("local-path", "script", "{path} is not there for the task: its folder is another one on each node, or in the container", "keep it on a file system that all nodes share, and mount it", codes=("SB507", "SB604", "SB601", "SB808", "SB701", "SB416", "SB618", "SB811", "SB817", "SB520", "SB724")),
+            Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708", "SB431", "SB429", "SB435", "SB415", "SB132", "SB432", "SB434")),
             Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
             Cause("program", "submission", "{path}, which a program starts, is not found", "load or install in the job what brings it", log=_started),
             Cause("input", "data", "{path}, which the program wants to read, is not there on the node", "look for it from a node, and at the folder in which the job runs", log=_read_by_program),

@@ -230,7 +230,7 @@ pytorch_lightning.utilities.exceptions.MisconfigurationException: You requested 
             r"ValueError: rank \d+ is (?:not less than|greater than|out of)|Invalid rank \d+, rank should be in the interval",
         ),
         causes=(
-            Cause("ranks-of-script", "script", "the script starts another number of ranks than the program expects", "see the finding", codes=("SB325", "SB326", "SB304", *_WORLD, "SB402", "SB401")),
+            Cause("ranks-of-script", "script", "the script starts another number of ranks than the program expects", "see the finding", codes=("SB325", "SB326", "SB304", *_WORLD, "SB402", "SB401", "SB334", "SB339", "SB207", "SB329", "SB335")),
             Cause("all-of-each-task", "code", "{workers} processes came to a world of {world}: every task starts all of them", "start the program once for each node, or let it take its rank from Slurm", log=_more_workers),
             Cause("some-missing", "submission", "not all processes came that the world is told of: {workers} of {world}", "look at the logs of the others, and whether every node starts its part", log=_fewer_workers),
             Cause("sizes", "code", "the number of ranks does not fit the sizes that the program is told", "nodes × ranks per node must be divisible by tensor × pipeline × context parallel size"),

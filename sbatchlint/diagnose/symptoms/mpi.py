@@ -129,7 +129,7 @@ PMI2_Init failed to initialize.  Return code: 14
             r"HYD\w+ \([^)]*\): (?:launcher (?:cannot launch|returned error while launching)|unable to (?:run|spawn) )|\([^)]*\): unable to run \w*proxy on|HYDU_sock_connect \([^)]*\): unable to connect",
         ),
         causes=(
-            Cause("under-srun", "script", "srun starts mpirun in every task, and each tries to start daemons on the other nodes", "start the program itself with srun (--mpi=pmix), or mpirun without srun", codes=("SB318", "SB317"), script=_under_srun),
+            Cause("under-srun", "script", "srun starts mpirun in every task, and each tries to start daemons on the other nodes", "start the program itself with srun (--mpi=pmix), or mpirun without srun", codes=("SB318", "SB317", "SB813"), script=_under_srun),
             Cause("in-container", "script", "mpirun runs in a container, which has no srun and no ssh to the other nodes", "srun --mpi=pmix starts the container, and the program in it", codes=("SB515",)),
             Cause("no-srun", "script", "mpirun sees the variables of the job and wants srun to start its daemons, and where it runs there is none: in a container, as a rule", "let srun --mpi=pmix start the container, and the program in it", script=_mpiruns, log=says("process starter")),
             Cause("no-mpirun", "script", "this Open MPI has no mpirun: the site wants its programs started by srun", "start the program with srun, with --mpi=pmix where `srun --mpi=list` has it", script=_mpiruns, log=says("installed without")),
@@ -172,7 +172,7 @@ ada@n2: Permission denied (publickey,password).
         literals=("not enough slots available", "no allocated resources for the application", "requested hosts are not included in the current allocation", "All nodes which are allocated for this job are already filled", "conflicting number of processes", "would result in binding", "processes than cpus"),
         patterns=(r"There are not enough slots available|All nodes which are allocated for this job are already filled", r"no allocated resources for the application|Some of the requested hosts are not included in the current allocation", r"requested a conflicting number of processes|binding more$|more processes than cpus"),
         causes=(
-            Cause("tasks-of-script", "script", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks), or leave -np out", codes=("SB318", "SB206", "SB203"), script=_mpiruns),
+            Cause("tasks-of-script", "script", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks), or leave -np out", codes=("SB318", "SB206", "SB203", "SB335", "SB329"), script=_mpiruns),
             Cause("tasks", "submission", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks)"),
         ),
         matches="""\

@@ -51,7 +51,7 @@ choose its GPU (`torch.cuda.set_device(local_rank)`) and every rank takes the fi
         literals=("Duplicate GPU detected", "Multiple Ranks are using the same GPU"),
         patterns=(r"Duplicate GPU detected(?: : rank (?P<one>\d+) and rank (?P<two>\d+))?", r"Multiple Ranks are using the same GPU"),
         causes=(
-            Cause("launchers", "script", "each task of a node starts ranks for all GPUs of the node", "start one task for each node: --ntasks-per-node=1", codes=("SB301", "SB302", "SB317", "SB310", "SB314"), script=_each_sees_all),
+            Cause("launchers", "script", "each task of a node starts ranks for all GPUs of the node", "start one task for each node: --ntasks-per-node=1", codes=("SB301", "SB302", "SB317", "SB310", "SB314", "SB338"), script=_each_sees_all),
             Cause("binding", "script", "the tasks see other GPUs than the program expects", "see the finding", codes=("SB211", "SB212", "SB402", "SB401", "SB324")),
             Cause("set-device", "code", "the program does not choose a GPU for each rank, so several use the first one", "call torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"])) before anything else"),
         ),

@@ -40,7 +40,7 @@ SYMPTOMS = (
             r"ModuleCmd_Load\.c\(\d+\):ERROR:\d+: (?P<error>.+)|^ ?Lmod has detected the following error: +(?P<message>\S.*)",
         ),
         causes=(
-            Cause("module-of-script", "script", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before", script=_loads),
+            Cause("module-of-script", "script", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before", codes=("SB612",), script=_loads),
             Cause("no-modulepath", "cluster", "the module system of the node has no folders of modules (MODULEPATH is not set there)", "source the site's profile in the job, or tell the site", log=lambda event: any("MODULEPATH is undefined" in line for line in event.above)),
             Cause("module", "submission", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before"),
         ),

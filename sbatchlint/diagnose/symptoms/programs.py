@@ -133,7 +133,7 @@ AssertionError: Not equal to tolerance rtol=1e-07, atol=0
         causes=(
             Cause("nothing-loaded", "script", "the program wants {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
             Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it wants {library}", "load the release that it was built for", script=_other_release, log=says("libcu"), unproven="possible"),
-            Cause("search-path", "script", "{library} is not found, or is of another release than the program wants", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506"), script=_search_path),
+            Cause("search-path", "script", "{library} is not found, or is of another release than the program wants", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506", "SB619", "SB612", "SB609", "SB520"), script=_search_path),
             Cause("slurm-in-container", "submission", "a command of Slurm is called where its libraries are not, as in a container", "call it outside of the container, or mount Slurm's folders into it", log=lambda event: None if event.groups.get("library", "").startswith("libslurm") and not event.text.startswith("slurm") else False),
             Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job", log=lambda event: None if re.match(r"GLIBC|CXXABI", event.groups.get("library", "")) else False),
             Cause("not-loaded", "submission", "the program wants {library}, and nothing that was loaded in the job brings it", "load inside the job what the program was built with", script=lambda job, event: RULED_OUT, log=_brought),
@@ -194,7 +194,7 @@ python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
             r"Some specified arguments are not used by the HfArgumentParser: \[?'?(?P<words>[^'\]]*)",
         ),
         causes=(
-            Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407")),
+            Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407", "SB133", "SB319", "SB415", "SB428", "SB433", "SB434", "SB431", "SB429", "SB413", "SB432")),
             Cause("option-of-script", "script", "the program does not take {words}", "compare with its --help, in the release that the job uses", script=_option),
             Cause("option", "submission", "the program does not take {words}", "compare with its --help, in the release that the job uses"),
         ),

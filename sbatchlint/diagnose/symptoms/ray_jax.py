@@ -102,7 +102,7 @@ AssertionError: Session name session_b does not match persisted value session_a.
         literals=("No available node types can fulfill", "cannot be scheduled right now", "Cannot provide a placement group", "is infeasible", "Total available GPUs", "The number of required GPUs exceeds", "placement group"),
         patterns=(r"No available node types can fulfill resource request|cannot be scheduled right now|Cannot provide a placement group|The number of required GPUs exceeds|Total available GPUs \d+(?:\.\d+)? is less than", r"Error: .*placement group.*(?:timed? ?out|infeasible)"),
         causes=(
-            Cause("nodes-of-script", "script", "not all nodes of the job joined Ray's cluster, or it has no GPUs", "see the finding", codes=("SB201", "SB310", "SB208", "SB206", "SB815")),
+            Cause("nodes-of-script", "script", "not all nodes of the job joined Ray's cluster, or it has no GPUs", "see the finding", codes=("SB201", "SB310", "SB208", "SB206", "SB815", "SB339", "SB221")),
             Cause("request", "code", "the program asks Ray for more than its nodes have", "compare with `ray status`: GPUs per worker × workers"),
         ),
         matches="""\

@@ -100,7 +100,7 @@ sbatch: error: The Slurm controller does not allow scripts that
             r"sbatch: error: Invalid directive found in batch script: *(?P<option>.*)",
         ),
         causes=(
-            Cause("option-of-script", "script", "{option} is no option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
+            Cause("option-of-script", "script", "{option} is no option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130", "SB005", "SB102", "SB117"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
             Cause("of-pyxis", "cluster", "{option} is an option of pyxis, which Slurm does not load here", "ask the site for pyxis (plugstack.conf), or run on nodes that have it", log=_of_pyxis),
             Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm 19.05.0 alone does not take", "ask the site for a later release of Slurm, take a later Open MPI, or start the program with srun", log=begins("option", "--cpu_bind")),
             Cause("option-of-call", "submission", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),
@@ -137,7 +137,7 @@ sbatch: error: Invalid directive found in batch script: gpu
             r"(?:sbatch|srun|salloc): (?:error|fatal): (?:unrecognized )?(?P<option>--[\w-]+)(?:=\S+)? (?:argument \"|is not valid\.)",
         ),
         causes=(
-            Cause("value-of-script", "script", "Slurm does not take the value that the script gives to {option}", "write it as sbatch(1) has it", codes=("SB105", "SB106", "SB107", "SB108", "SB121", "SB123", "SB125", "SB127", "SB128", "SB130", "SB115", "SB118"), script=_named_option),
+            Cause("value-of-script", "script", "Slurm does not take the value that the script gives to {option}", "write it as sbatch(1) has it", codes=("SB105", "SB106", "SB107", "SB108", "SB121", "SB123", "SB125", "SB127", "SB128", "SB130", "SB115", "SB118", "SB005", "SB122", "SB132"), script=_named_option),
             Cause("value-of-call", "submission", "{option} got a value that Slurm does not take, and not from the script", "look at what calls sbatch: a wrapper, a generator, quotes that were lost", script=submits()),
         ),
         matches="""\
@@ -161,8 +161,8 @@ sbatch: error: --propagate=LOTS is not valid.
         literals=("are mutually exclusive",),
         patterns=(r"(?:SLURM_MEM_PER_CPU|--mem), (?:SLURM_MEM_PER_GPU|--mem-per-cpu), and \S+ are mutually exclusive",),
         causes=(
-            Cause("inherited", "submission", "the environment has the memory request of an outer job beside that of this one", "unset SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE before submitting from inside a job", log=lambda event: "SLURM_MEM" in event.text),
-            Cause("two-options", "script", "the script asks for memory in two ways", "keep one of --mem, --mem-per-cpu and --mem-per-gpu", codes=("SB202",), script=_memory_twice),
+            Cause("inherited", "submission", "the environment has the memory request of an outer job beside that of this one", "unset SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE before submitting from inside a job", codes=("SB615",), log=lambda event: "SLURM_MEM" in event.text),
+            Cause("two-options", "script", "the script asks for memory in two ways", "keep one of --mem, --mem-per-cpu and --mem-per-gpu", codes=("SB202", "SB220"), script=_memory_twice),
             Cause("command-line", "submission", "the submission asks for memory in two ways: in the script and on the command line, or through SBATCH_MEM_PER_…", "keep one of them", script=submits("mem", "mem-per-cpu", "mem-per-gpu")),
         ),
         matches="""\
@@ -182,7 +182,7 @@ srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mu
         causes=(
             Cause("set-in-script", "script", "the script sets SLURM_CPUS_PER_TASK, and SLURM_TRES_PER_TASK still has the job's number", "give srun --cpus-per-task instead, or set a variable of another name", codes=("SB819",), script=_set_cpus),
             Cause("raised-cpus", "script", "the memory for each CPU is above what the site allows, so Slurm raised the CPUs of a task, and srun finds two numbers", "ask for --mem instead of --mem-per-cpu, or add `unset SLURM_TRES_PER_TASK` before srun", script=_raised_cpus),
-            Cause("inherited", "submission", "{one} and SLURM_TRES_PER_TASK come from different jobs", "unset both before submitting from inside a job"),
+            Cause("inherited", "submission", "{one} and SLURM_TRES_PER_TASK come from different jobs", "unset both before submitting from inside a job", codes=("SB615", "SB220")),
         ),
         matches="srun: fatal: cpus_per_task set by two different environment variables SLURM_CPUS_PER_TASK=4 != SLURM_TRES_PER_TASK=cpu=1\n",
         examples=(
@@ -206,7 +206,7 @@ srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mu
             r"(?:sbatch|srun|salloc): (?:error|fatal): .*(?:mutually exclusive|Inconsistent values set|please use one or the other|overlaps with excluded|Are required nodes explicitly excluded)",
         ),
         causes=(
-            Cause("options-of-script", "script", "options of the script exclude each other", "keep one of them", codes=("SB202", "SB205"), script=_named_option),
+            Cause("options-of-script", "script", "options of the script exclude each other", "keep one of them", codes=("SB202", "SB205", "SB220"), script=_named_option),
             Cause("inherited", "submission", "options exclude each other, and one of them comes from the environment of an outer job or from the command line", "unset the SLURM_… variable, or keep one of the options"),
         ),
         matches="""\

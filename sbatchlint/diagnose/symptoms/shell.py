@@ -207,7 +207,7 @@ zsh:1: command not found: module
         patterns=(r"(?:line (?P<row>\d+): )?(?P<name>\w+): unbound variable", r": (?P<name>\w+): parameter (?:null or )?not set"),
         causes=(
             Cause("activation", "script", "`set -u` is on while a script of conda or of the shell reads {name}, which is not set", "write `set +u` before it and `set -u` behind it", codes=("SB611",), log=lambda event: None if any(word in event.text for word in ("activate", "conda", "/etc/", "bashrc", "profile", "module", "lmod")) else False),
-            Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708"), script=row_named),
+            Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708", "SB431", "SB413", "SB429", "SB614", "SB709"), script=row_named),
             Cause("nounset", "script", "`set -u` ends the script at {name}, which is not set", "set it, or write ${{{name}:-}}", script=_nounset),
             Cause("not-given", "submission", "a script reads {name} under `set -u`, and the submission did not set it", "give it with --export=ALL,{name}=…"),
         ),
@@ -232,7 +232,7 @@ job.sh: 3: DATA: parameter not set
             r"^ {0,4}(?:/bin/|/usr/bin/)?(?:ba|da|z)?sh: (?:\d+: )?(?P<command>(?!\S*slurm_script)[^:]+): (?:No such file or directory|Permission denied|cannot execute.*|not found|Is a directory)$",
         ),
         causes=(
-            Cause("path-of-script", "script", "{command} is not there on the node, or may not be used as the script does", "correct the path, or chmod +x it", codes=("SB507", "SB808", "SB618", "SB409", "SB414", "SB419", "SB115"), script=_called),
+            Cause("path-of-script", "script", "{command} is not there on the node, or may not be used as the script does", "correct the path, or chmod +x it", codes=("SB507", "SB808", "SB618", "SB409", "SB414", "SB419", "SB115", "SB435", "SB520", "SB431", "SB609", "SB619"), script=_called),
             Cause("interpreter", "cluster", "{command}, which a script names in its first line, is not there on the node", "name a shell or an interpreter that all nodes have, or load it first", log=lambda event: None if "bad interpreter" in event.text and "/usr/" in event.text else False),
             Cause("of-system", "cluster", "{command}, which comes with the system, is not there on the node", "tell the site, or bring it in an environment of your own", log=lambda event: None if re.match(r"/(?:usr/)?s?bin/", event.groups.get("command", "")) else False),
             Cause("path", "submission", "{command} is not there on the node, or may not be used so", "give a path that the nodes see; chmod +x"),
@@ -256,9 +256,23 @@ bash: train.sh: No such file or directory
         literals=("operator expected", "expression expected", "too many arguments", "missing `]'", "value too great for base", "division by", "not a valid identifier"),
         patterns=(r"line (?P<row>\d+): .*(?:(?:unary|binary) operator expected|integer expression expected|too many arguments|missing `\]'|value too great for base|division by 0|not a valid identifier)",),
         causes=(
-            Cause("test", "script", "a test of the script fails on an empty or odd value", "quote the variable, or see the finding", codes=("SB420", "SB108", "SB414", "SB409", "SB405", "SB708"), script=row_named),
+            Cause("test", "script", "a test of the script fails on an empty or odd value", "quote the variable, or see the finding", codes=("SB420", "SB108", "SB414", "SB409", "SB405", "SB708", "SB413", "SB431", "SB709", "SB721"), script=row_named),
         ),
         matches="/var/spool/slurmd/job7/slurm_script: line 12: [: -gt: unary operator expected\n",
+    ),
+    Symptom(
+        id="wait-for-no-child",
+        title="the shell waits for a process that is not its own",
+        docs="`wait` goes on at once with status 127. A number written in the script is no process of it: `sleep` waits for seconds.\n",
+        printed_by="bash",
+        releases="all releases; without `pid` from 5.2 on",
+        role="warning",
+        literals=("is not a child of this shell",),
+        patterns=(r"(?:line (?P<row>\d+): )?wait: (?:pid )?\S+ is not a child of this shell",),
+        causes=(
+            Cause("number", "script", "the script waits for a process that is none of its own, so it does not wait", "write sleep for a time, and wait alone, or with the number in $!, for what it started", codes=("SB820", "SB711"), script=row_named),
+        ),
+        matches="/var/spool/slurmd/job7/slurm_script: line 12: wait: pid 20 is not a child of this shell\n",
     ),
     Symptom(
         id="locale-missing",

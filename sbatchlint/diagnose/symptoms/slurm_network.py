@@ -81,7 +81,7 @@ srun: error: Unable to create step for job 7: Incompatible versions of client an
             r"^Socket timed out on send/recv operation",
         ),
         causes=(
-            Cause("many-requests", "script", "commands of Slurm in a loop keep the controller busy", "ask seldom, use arrays in place of many sbatch, and one srun in place of many", script=_in_loop),
+            Cause("many-requests", "script", "commands of Slurm in a loop keep the controller busy", "ask seldom, use arrays in place of many sbatch, and one srun in place of many", codes=("SB810", "SB807"), script=_in_loop),
             Cause("watch", "script", "watch asks the controller again and again", "ask once a minute at most", script=_watches),
             Cause("busy", "cluster", "the controller was too busy to answer in time", "submit again after a while (look first whether the job was taken); send fewer requests at once"),
         ),

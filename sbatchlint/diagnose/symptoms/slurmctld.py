@@ -288,7 +288,7 @@ what is left of the budget. `sacctmgr show qos` and `sshare -U` show them.
             r"(?:^|: )MaxJobCount limit reached",
         ),
         causes=(
-            Cause("array-counts", "script", "every element of the array counts as a job, and there may not be so many at once", "submit it in parts, or let each element do several", script=sets("array"), log=lambda event: None if "Submit" in event.text or "violates" in event.text else False),
+            Cause("array-counts", "script", "every element of the array counts as a job, and there may not be so many at once", "submit it in parts, or let each element do several", codes=("SB807",), script=sets("array"), log=lambda event: None if "Submit" in event.text or "violates" in event.text else False),
             _submitted("what was submitted goes beyond a limit of the account or QOS; every element of an array counts as a job", "submit less at once, or another account, QOS or size", "array", "time", "nodes"),
         ),
         matches="""\
@@ -390,7 +390,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "More processors requested than permitted",
         "srun inside a job can start tasks × CPUs per task as the job has them. Cores that the site keeps for the system do not count.\n",
         (
-            Cause("step-exceeds-job", "script", "srun asks for more tasks or CPUs than the job has", "ask for them in the directives, or for fewer on the srun line", codes=("SB206", "SB203", "SB804")),
+            Cause("step-exceeds-job", "script", "srun asks for more tasks or CPUs than the job has", "ask for them in the directives, or for fewer on the srun line", codes=("SB206", "SB203", "SB804", "SB329")),
             Cause("job-too-small", "script", "a program starts a step that is larger than the job", "ask for as many tasks in the directives", script=sets("ntasks", "nodes", "ntasks-per-node", "cpus-per-task", "threads-per-core", "ntasks-per-core" )),
             Cause("job-of-one-task", "script", "srun is to start several tasks, and the job asks for none, which makes one", "ask for as many tasks (--ntasks) in the directives", script=lambda job, event: shown(several_tasks(job))),
             Cause("step-of-program", "submission", "a step was started that is larger than its job", "ask for as many tasks and CPUs in the job"),
@@ -439,7 +439,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Invalid node name specified",
         "`--nodelist` or `--exclude` names nodes that Slurm does not know, or that are not in the partition.\n",
         (
-            Cause("nodes-of-script", "script", "the script names nodes that the cluster, or the partition, does not have", "take --nodelist and --exclude out, or name nodes of `sinfo -N`", script=sets("nodelist", "exclude", "nodefile", "partition")),
+            Cause("nodes-of-script", "script", "the script names nodes that the cluster, or the partition, does not have", "take --nodelist and --exclude out, or name nodes of `sinfo -N`", codes=("SB335",), script=sets("nodelist", "exclude", "nodefile", "partition")),
             _submitted("nodes were named that the cluster, or the partition, does not have", "name nodes of `sinfo -N`", "nodelist", "exclude"),
         ),
         more=("Requested nodes not in this partition",),

@@ -141,8 +141,8 @@ is another matter: that message is `CUDA out of memory`.
             r"\bOUT_OF_MEMORY\b(?: *0:\d+| *$)",
         ),
         causes=(
-            Cause("tiny-memory", "script", "the memory that is asked for reads as gigabytes and is megabytes", "write the unit", codes=("SB124",)),
-            Cause("no-memory-asked", "script", "the job asks for no memory, and got less than it needs", "ask for memory with --mem or --mem-per-cpu", script=_no_memory),
+            Cause("tiny-memory", "script", "the memory that is asked for reads as gigabytes and is megabytes", "write the unit", codes=("SB124", "SB215")),
+            Cause("no-memory-asked", "script", "the job asks for no memory, and got less than it needs", "ask for memory with --mem or --mem-per-cpu", codes=("SB209",), script=_no_memory),
             Cause("memory-of-submission", "submission", "the job was submitted with less memory than its processes need", "ask for more with --mem where it is submitted, or look whether every rank loads what one could"),
             Cause("every-rank", "code", "the processes of a node need more memory together than the job has there", "ask for more with --mem, or look whether every rank loads what one could"),
             Cause("too-little-memory", "script", "the job asks for less memory than its processes need", "ask for more with --mem", script=sets(*_MEMORY), unproven="possible"),
@@ -268,8 +268,8 @@ not come with the job (`--export=NONE`) it finds nothing.
             Cause("interpreter-line", "script", "what the first line of the script names is not there on the node", "name an interpreter by its path on the nodes (`#!/bin/bash`)", codes=("SB007",), script=_first_line, log=_is_script),
             Cause("spool", "cluster", "slurmd's own folder on the node is not usable, so the batch script was not there", "submit again with --exclude of that node, and tell the site", log=lambda event: event.groups.get("program", "").endswith("slurm_script")),
             Cause("shell-function", "script", "{program} is a function or a built-in of the shell, and srun starts program files only", "call it without srun before the step, or inside `srun bash -lc '…'`", script=_no_file, log=lambda event: None if event.groups.get("program") in _FUNCTIONS else False),
-            Cause("no-path", "script", "--export without ALL leaves the tasks without PATH, so {program} is not found", "write --export=ALL,NAME=value", script=_no_path),
-            Cause("in-container", "script", "the image has no program {program}: paths of the host are not valid in it", "name the program as the image has it, or mount its folder", codes=("SB507", "SB515"), script=_in_container),
+            Cause("no-path", "script", "--export without ALL leaves the tasks without PATH, so {program} is not found", "write --export=ALL,NAME=value", codes=("SB609", "SB619", "SB430"), script=_no_path),
+            Cause("in-container", "script", "the image has no program {program}: paths of the host are not valid in it", "name the program as the image has it, or mount its folder", codes=("SB507", "SB515", "SB520"), script=_in_container),
             Cause("environment-of-one-node", "script", "the batch shell makes an environment on the disk of the first node, and the other nodes have no {program}", "make it on each node (srun --ntasks-per-node=1), or on a file system that all nodes share", script=_made_on_first_node),
             Cause("not-there", "script", "there is no program {program} on the node: not in PATH, or not at that path", "load what provides it inside the job, or give its full path", script=_no_file),
             Cause("word-of-launcher", "code", "a program put the word {program} where its command belongs", "update that launcher, or give it the options that it wants", log=lambda event: event.groups.get("program") in ("nil", "null", "None", "undefined", "(null)") or False),
@@ -329,7 +329,7 @@ slurmstepd: error: Could not run /etc/prolog.sh [task prolog]: access denied
         literals=("couldn't chdir", "couldn't open `", "getcwd failed"),
         patterns=(r"couldn't chdir to `(?P<path>[^']*)'", r"couldn't chdir to /tmp", r"error: getcwd failed"),
         causes=(
-            Cause("chdir", "script", "the folder that --chdir names is not there on the node: {path}", "name one that all nodes see", codes=("SB115",), script=sets("chdir")),
+            Cause("chdir", "script", "the folder that --chdir names is not there on the node: {path}", "name one that all nodes see", codes=("SB115", "SB707", "SB132"), script=sets("chdir")),
             Cause("submit-folder", "submission", "the folder in which the job was submitted is not there on the node: {path}", "submit from a folder that all nodes see (not /tmp of the login node)"),
         ),
         matches="""\

@@ -90,7 +90,7 @@ Since 20.11 a step owns what it uses: a second one, or an srun inside of an srun
         recovered_by=r"srun: Step created for",
         recovery=("Step created for",),
         causes=(
-            Cause("steps-share", "script", "a step waits for what another step of the job holds", "give srun --overlap, or --exact with -n, -c and --mem for steps side by side", codes=("SB206", "SB815"), script=_several_steps),
+            Cause("steps-share", "script", "a step waits for what another step of the job holds", "give srun --overlap, or --exact with -n, -c and --mem for steps side by side", codes=("SB206", "SB815", "SB802"), script=_several_steps),
             Cause("prolog", "cluster", "the step cannot start yet: the node's prolog still runs, or the node does not answer", "ask the site where it lasts for minutes", log=lambda event: None if "Prolog" in event.text or "onfigur" in event.text else False),
             Cause("steps-of-program", "submission", "a program starts more steps at once than fit into the job: since 20.11 each owns what it uses", "give its srun --overlap, or --exact and --mem", script=_one_step),
         ),
@@ -110,7 +110,7 @@ srun: Job 71 step creation still disabled, retrying (Required node not available
         patterns=(r"CPU binding outside of job step allocation", r": Unable to (?:satisfy cpu bind request|layout tasks on given cpus)"),
         causes=(
             Cause("written-mask", "script", "the mask of CPUs in the script does not fit the CPUs that the step has", "leave --cpu-bind to Slurm, or ask for whole nodes with --exclusive", script=lambda job, event: Shown(spans) if (spans := tuple(o.span for s in job.steps if (o := s.option("cpu-bind")) and o.text and ("map" in o.text or "mask" in o.text)) + assigned(job, "SLURM_CPU_BIND")) else None),
-            Cause("inherited-binding", "submission", "the step inherits the CPU binding of the step or job around it", "unset SLURM_CPU_BIND, SLURM_CPU_BIND_LIST and SLURM_CPU_BIND_TYPE before srun, or give it --cpu-bind=none"),
+            Cause("inherited-binding", "submission", "the step inherits the CPU binding of the step or job around it", "unset SLURM_CPU_BIND, SLURM_CPU_BIND_LIST and SLURM_CPU_BIND_TYPE before srun, or give it --cpu-bind=none", codes=("SB615",)),
         ),
         matches="""\
 srun: error: CPU binding outside of job step allocation, allocated CPUs are: 0x0003.
@@ -263,7 +263,7 @@ double free or corruption (!prev)
         literals=("No command given to execute",),
         patterns=(r"srun: (?:fatal|error): No command given to execute",),
         causes=(
-            Cause("words-broken", "script", "srun gets no program: a line is cut, or a variable is empty", "see the finding", codes=("SB411", "SB414", "SB419", "SB424", "SB425", "SB409")),
+            Cause("words-broken", "script", "srun gets no program: a line is cut, or a variable is empty", "see the finding", codes=("SB411", "SB414", "SB419", "SB424", "SB425", "SB409", "SB337")),
             Cause("no-program", "script", "srun gets no program: its line is cut, or a variable is empty", "write the program on the same line, or end the line with a backslash", script=steps()),
         ),
         matches="srun: fatal: No command given to execute.\n",

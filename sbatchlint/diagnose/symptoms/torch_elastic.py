@@ -60,7 +60,7 @@ SYMPTOMS = (
         ),
         causes=(
             Cause("shared", "script", "several jobs on the node use the default endpoint of the rendezvous, and share one store", "give each its own: --rdzv-endpoint=localhost:0, or --standalone", codes=("SB322", "SB332", "SB305"), script=_default_endpoint),
-            Cause("nodes-apart", "script", "the launchers of the nodes do not find each other", "see the finding", codes=_WORLD),
+            Cause("nodes-apart", "script", "the launchers of the nodes do not find each other", "see the finding", codes=(*_WORLD, "SB320")),
             Cause("first-node", "unknown", "the launcher that holds the store did not start, or ended before", "look at the log of the first node", unproven="possible"),
         ),
         matches="""\
@@ -82,7 +82,7 @@ whose endpoint, id or node rank differs from the others'.
         literals=("RendezvousTimeoutError", "Timed out waiting for all", "did not join the rendezvous"),
         patterns=(r"RendezvousTimeoutError",),
         causes=(
-            Cause("first-node-only", "script", "the launcher runs in the batch shell, on the first node alone", "start it with srun, one task for each node", codes=("SB312", *_WORLD[:7], *_WORLD[8:]), script=_in_batch_shell),
+            Cause("first-node-only", "script", "the launcher runs in the batch shell, on the first node alone", "start it with srun, one task for each node", codes=("SB312", *_WORLD[:7], *_WORLD[8:], "SB320"), script=_in_batch_shell),
             Cause("nodes-missing", "unknown", "not all launchers that were waited for came: they were not started, or meet elsewhere", "start one on every node with srun, all with the same endpoint and id"),
         ),
         matches="torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n",
@@ -101,7 +101,7 @@ whose endpoint, id or node rank differs from the others'.
             r"error: argument (?P<option>--?(?:nproc|nnodes|node|master|rdzv|num_processes|num_machines|machine_rank|main_process)[\w-]*)\S*: (?:expected|invalid)",
         ),
         causes=(
-            Cause("empty-variable", "script", "an option of the launcher gets an empty or wrong value from the script", "see the finding: the variable is not set where the launcher starts", codes=("SB409", "SB414", "SB410", "SB401", "SB405", "SB408", "SB411", "SB419", "SB425", "SB613")),
+            Cause("empty-variable", "script", "an option of the launcher gets an empty or wrong value from the script", "see the finding: the variable is not set where the launcher starts", codes=("SB409", "SB414", "SB410", "SB401", "SB405", "SB408", "SB411", "SB419", "SB425", "SB613", "SB415", "SB431", "SB614", "SB430", "SB320")),
             Cause("option", "script", "an option of the launcher has a value that it does not take", "look at the launcher's options as the log shows them", script=_launches),
             Cause("option-elsewhere", "submission", "an option of the launcher has a value that it does not take", "look at the launcher's options, and at the variables in them"),
         ),

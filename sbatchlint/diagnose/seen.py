@@ -1,0 +1,110 @@
+"""What one sees when a check's fault bites: the symptoms by which its findings are confirmed, or nothing.
+
+The tables are made from the causes of the symptoms, so both ways say the same.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+
+from sbatchlint.diagnose.subjects import GENERAL_CAUSES
+from sbatchlint.diagnose.symptom import Symptom
+from sbatchlint.diagnose.symptoms import symptoms
+from sbatchlint.diagnose.unread import UNREAD
+from sbatchlint.registry import registry
+
+TITLE = "What you see when it bites"
+# The checks whose faults leave no message in the log that they cause, and what one sees instead.
+UNSEEN = {
+    "SB010": "Nothing in a log: it is about a comment for sbatchlint.",
+    "SB011": "Nothing in a log: it is about a comment for sbatchlint.",
+    "SB012": "Nothing in a log: it is about what sbatchlint evaluates.",
+    "SB131": "Nothing: no mail arrives.",
+    "SB219": "Nothing: the job runs on CPUs, and its GPUs stay idle.",
+    "SB331": "Nothing: the step runs in the job's own partition.",
+    "SB702": "A log with the lines of several tasks, or with those of the last one only.",
+    "SB704": "A log that holds the latest run only: what killed an earlier one is overwritten.",
+    "SB705": "A log with an unexpected name.",
+    "SB710": "COMPLETED with exit code 0, although a command failed; what it printed stands in the middle of the log.",
+    "SB712": "Nothing: the test of the status is true whatever happened.",
+    "SB719": "The mark of success is there, although the job failed.",
+    "SB723": "No log at all.",
+    "SB725": "The message of the script, and work that goes on after it.",
+    "SB803": "A job that ends early and well: the loop ran once.",
+    "SB818": "Nothing: the check passes, whatever the node answers.",
+    "SB901": "Nothing; others may read the secret.",
+    "SB902": "Nothing; others may read the secret while the command runs.",
+    "SB903": "Files that are gone, when it is too late.",
+    "SB904": "Nothing; others may change the files.",
+    "SB905": "The log itself holds the secret.",
+    "SB906": "Nothing; others may use the server.",
+}
+# The example of a message that a reader meets when sbatch does not read a directive.
+_REFUSED = "time-limit-invalid"
+_LONGEST = 110
+# The most messages on the page of a check.
+MOST = 8
+
+
+@cache
+def _by_code() -> dict[str, list[Symptom]]:
+    found: dict[str, list[Symptom]] = {each: [symptoms()[_REFUSED]] for each in UNREAD.codes}
+    for symptom in symptoms().values():
+        for code in {each for cause in symptom.causes for each in cause.codes}:
+            known = found.setdefault(code, [])
+            if symptom not in known:
+                known.append(symptom)
+    return found
+
+
+def symptoms_of(code: str) -> list[Symptom]:
+    """The symptoms that a finding of this check may explain."""
+    return _by_code().get(code, [])
+
+
+def message(symptom: Symptom) -> str:
+    """A line with the symptom, shortened."""
+    line = " ".join(symptom.matches.splitlines()[0].split()).replace("`", "'")
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
+
+
+def bites(code: str) -> list[tuple[str, str]]:
+    """The section of a check's page on what one sees, as title and Markdown; empty where that is unknown."""
+    found = symptoms_of(code)
+    if not found:
+        return [(TITLE, UNSEEN[code])] if code in UNSEEN else []
+    special = [
+        each for each in found if any(code in cause.codes for cause in each.causes if cause not in GENERAL_CAUSES)
+    ]
+    lines = [f"- `{message(each)}` (`{each.id}`: {each.title})" for each in special[:MOST]]
+    if len(special) > MOST:
+        lines.append(f"- {', '.join(f'`{each.id}`' for each in special[MOST:])}")
+    if len(special) < len(found):
+        lines.append(f"- errors of any program, such as `{message(found[-1])}` (`{found[-1].id}`)")
+    return [(TITLE, _joined(("In the log, or where the job is submitted:", "", *lines)).strip())]
+
+
+def tables() -> str:
+    """Both ways as Markdown: from a message to the checks that know its causes, and from a check to what one sees."""
+    rows = ["| symptom | message | lies in | checks |", "|---|---|---|---|"]
+    for symptom in sorted(symptoms().values(), key=lambda each: each.id):
+        codes = sorted({code for cause in symptom.causes for code in cause.codes})
+        places = ", ".join(dict.fromkeys(cause.where for cause in symptom.causes))
+        rows.append(f"| {symptom.id} | `{_cell(message(symptom))}` | {places} | {', '.join(map(_linked, codes))} |")
+    back = ["| check | what one sees |", "|---|---|"]
+    for entry in registry().entries:
+        names = ", ".join(each.id for each in symptoms_of(entry.code))
+        back.append(f"| {_linked(entry.code)} {entry.name} | {names or UNSEEN.get(entry.code, '')} |")
+    return _joined(("## From a message to checks", "", *rows, "", "## From a check to what one sees", "", *back))
+
+
+def _linked(code: str) -> str:
+    entry = registry().find(code)
+    return code if entry is None else f"[{code}](checks/{entry.name}.md)"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "\n".join(lines) + "\n"
