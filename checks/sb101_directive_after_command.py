@@ -90,7 +90,17 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(span, message, severity, related, fix)
 
 
+# A comment that says of the directives below it that they count no longer.
+_GIVEN_UP = Regex(r"(?i)\b(?:deprecated|obsolete|no longer|not used)\b")
+
+
 def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
+    above = job.source.own.text[: lines[0].full.start].rstrip("\n").split("\n")
+    for line in reversed(above):
+        if line[:1] != "#":
+            break
+        if _GIVEN_UP.search(line):
+            return "warning"
     return severity_of_loss(job, [setting for line in lines for setting in job.directives.read_line(line)[0]])
 
 

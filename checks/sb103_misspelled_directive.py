@@ -81,7 +81,7 @@ def _is_said_to_be_off(job: Job, miss: NearMiss, misses: list[NearMiss]) -> bool
     ):
         return True
     at = string.count("\n", 0, miss.start) - 1
-    while at in starts:
+    while at in starts or at >= 0 and not lines[at].strip() and at + 1 in starts:
         at -= 1
     return at >= 0 and lines[at][:1] == "#" and lines[at][:7] != "#SBATCH" and _OFF.search(lines[at]) is not None
 

@@ -116,10 +116,9 @@ def _computed(job: Job) -> Iterator[Finding]:
     if job.request.asks_for_gpus is False or not job.request.gpu_settings():
         return
     daemons = {
-        span_of(field)
+        command.span.start
         for command in job.invocations
         if command.name is not None and command.name.startswith("nvidia-cuda-mps")
-        for _, field in command.variables
     }
     for assigned in job.assignments:
         if assigned.name not in DEVICE_VARIABLES or assigned.context.phase is not Phase.BATCH:
@@ -134,7 +133,8 @@ def _computed(job: Job) -> Iterator[Finding]:
         else:
             continue
         # a daemon that shares GPUs sees all of a node, where numbers of the node are right
-        severity = "info" if _only_steps(job) or assigned.context.conditional or assigned.span in daemons else None
+        quiet = _only_steps(job) or assigned.context.conditional or assigned.span.start in daemons
+        severity = "info" if quiet else None
         yield Finding(assigned.span, f"{message}; leave {assigned.name} to Slurm", severity)
 
 

@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
                     span,
                     f"an argument of the script with a space in it reaches `{_program(command)}` as two, and an empty "
                     f"one is lost; write `\"$@\"` for `{written}`",
-                    "info" if _are_plain(job) or server_name(command) is not None else None,
+                    "info" if _are_plain(job) or any(map(server_name, (command, *command.descendants()))) else None,
                     fix=Fix('write "$@"', [replace(span, '"$@"')]),
                 )
 

@@ -65,6 +65,10 @@ UNCLEAR = (
 )  # fmt: skip
 
 
+# A few more than there are CPUs cost nothing.
+_A_FEW_MORE = 1.1
+
+
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if request.has_any_option(UNCLEAR) or request.foreign_settings():
@@ -78,7 +82,7 @@ def check(job: Job) -> Iterator[Finding]:
         requested = request.has_option("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
         for words, span, number, of_job in _thread_setting(job, command, step, requested):
             cpus = _cpus(job, step)
-            if cpus is None or number <= max(cpus, 2) or _counts_others(command):
+            if cpus is None or number <= max(cpus * _A_FEW_MORE, 2) or _counts_others(command):
                 continue
             if number in (request.effective_tasks(), None if step is None else step.tasks):
                 continue  # it may count the tasks

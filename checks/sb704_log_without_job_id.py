@@ -125,7 +125,8 @@ def _logs_of_work(job: Job) -> Iterator[Finding]:
         command = next((each for each in run.elements[-1] if each.name == "tee" and not each.kind), None)
         if command is None or not _is_work(job, run):
             continue
-        if keeps and not any(each.fd in (None, "1") for each in command.redirects):
+        together = command.context.background is not None  # Slurm's log has the lines of all of them
+        if keeps and not together and not any(each.fd in (None, "1") for each in command.redirects):
             continue  # what tee passes on
         if any(word[:1] == "-" for word in command.words[1:]) or command.context.may_repeat:
             continue
