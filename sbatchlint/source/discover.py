@@ -21,6 +21,9 @@ MARKDOWN_ENDINGS = (".md", ".mdx", ".markdown", ".qmd", ".rmd")
 PYTHON_ENDINGS = (".py",)
 NOTEBOOK_ENDINGS = (".ipynb",)
 DOCUMENT_ENDINGS = (*MARKDOWN_ENDINGS, ".rst", *PYTHON_ENDINGS, *NOTEBOOK_ENDINGS)
+# Of these only some are: those with the settings of a workflow engine for Slurm.
+YAML_ENDINGS = (".yaml", ".yml")
+NEXTFLOW_ENDINGS = (".config", ".nf")
 
 # Folders in which tools keep other people's files.
 DEFAULT_EXCLUDE = (
@@ -48,6 +51,9 @@ DEFAULT_EXCLUDE = (
 _LOG = Regex(r"(?i).*\.(?:out|log|err|[oe]\d+(?:[-.]\d+)?)(?:\.\d+)?\Z|slurm-\d+(?:[-_.]\w+)*\Z")
 _DIRECTIVE = Regex(rb"^(?:\xef\xbb\xbf)?[ \t]*#SBATCH\b", re.MULTILINE)
 _WRAPPED = Regex(rb"\bsbatch\b.*--wrap\b")
+_SNAKEMAKE = Regex(
+    rb"^[ ]*(?:-[ ]+)?[\"']?(?:slurm_extra|cluster(?:-sync|-generic-(?:sync-)?submit-cmd)?)[\"']?[ ]*[:=]", re.MULTILINE
+)
 _SHELL = Regex(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:\S*/)?(?:ba|z|k|da|a|tc|c|fi)?sh\b")
 # Scripts of other languages can be submitted, too; their directives are in the comments at the top.
 _HEAD = Regex(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
@@ -66,10 +72,13 @@ def is_batch_name(path: str) -> bool:
 
 
 def is_document(path: str, data: bytes) -> bool:
-    """Whether a file may hold scripts among other text, by its ending: Markdown, Python, a notebook."""
-    return path.lower().endswith(DOCUMENT_ENDINGS) and not (
-        path.lower().endswith(PYTHON_ENDINGS) and is_batch_script(data, path)
-    )
+    """Whether a file may hold scripts among other text: Markdown, Python, a notebook, settings of a workflow engine."""
+    ending = path.lower()
+    if ending.endswith(YAML_ENDINGS):
+        return _SNAKEMAKE.search(data) is not None and not is_batch_script(data, path)
+    if ending.endswith(NEXTFLOW_ENDINGS):
+        return b"clusterOptions" in data and not is_batch_script(data, path)
+    return ending.endswith(DOCUMENT_ENDINGS) and not (ending.endswith(PYTHON_ENDINGS) and is_batch_script(data, path))
 
 
 def is_batch_script(data: bytes, path: str = "") -> bool:

@@ -1,9 +1,17 @@
-"""The scripts that stand inside documents: Markdown, MDX, reStructuredText, Python programs, and notebooks."""
+"""The scripts that stand inside documents: Markdown, MDX, reStructuredText, Python programs,
+notebooks, and the settings of workflow engines.
+"""
 
 import re
 from typing import NamedTuple
 
-from sbatchlint.source.discover import MARKDOWN_ENDINGS, NOTEBOOK_ENDINGS, PYTHON_ENDINGS
+from sbatchlint.source.discover import (
+    MARKDOWN_ENDINGS,
+    NEXTFLOW_ENDINGS,
+    NOTEBOOK_ENDINGS,
+    PYTHON_ENDINGS,
+    YAML_ENDINGS,
+)
 from sbatchlint.source.documents.blocks import Block, snippets_of
 from sbatchlint.source.documents.snippet import Snippet, Unreadable
 from sbatchlint.source.text import Source
@@ -28,7 +36,7 @@ def snippets(source: Source) -> list[Snippet]:
 
 def read_document(source: Source) -> Reading:
     """The scripts, and the pieces of scripts, of a document."""
-    if _MENTIONED.search(source.text) is None:
+    if not source.path.lower().endswith((*YAML_ENDINGS, *NEXTFLOW_ENDINGS)) and _MENTIONED.search(source.text) is None:
         return Reading([], "it has no directive and no command of Slurm")
     try:
         found = _snippets(source)
@@ -47,6 +55,10 @@ def _snippets(source: Source) -> list[Snippet]:
         from sbatchlint.source.documents.notebooks import scripts_in_notebook
 
         return scripts_in_notebook(source)
+    if ending.endswith((*YAML_ENDINGS, *NEXTFLOW_ENDINGS)):
+        from sbatchlint.source.documents.workflows import scripts_in_nextflow, scripts_in_yaml
+
+        return scripts_in_yaml(source) if ending.endswith(YAML_ENDINGS) else scripts_in_nextflow(source)
     blocks: list[Block]
     if ending.endswith(MARKDOWN_ENDINGS):
         from sbatchlint.source.documents.markdown import blocks_of_markdown
