@@ -18,45 +18,23 @@ sbatch(1), --cpus-per-task; slurm.conf(5), DefCpuPerGPU and TaskPlugin
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.analysis.script.threads import commands_with_threads, counts_elsewhere, thread_options
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.programs import commands_of, commands_with_option
 from sbatchlint.job.steps import Step, enclosing_step
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.numbers import is_number, parse_integer
-from sbatchlint.source.regex import Regex
 
 CARD = Card(
     "SB616", "threads-mismatch", severity="warning", fix="never", since="0.1.0",
     batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
-# Options for the number of threads or workers of one process.
-OPTION = Regex(
-    r"-{1,2}(?:[a-z]+[-_.])*(?:num[-_]?workers|n[-_]?workers|workers|num[-_]?threads|n[-_]?threads|threads|n[-_]?jobs"
-    r"|num[-_]proc|nproc|n[-_]?cpus?|cpus|n[-_]?cores?|cores|ncores)"
-)
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS")
-_JOINED = Regex(r"-[A-Za-z@][0-9]{1,5}")
-# The options of programs that write their number of threads in a way of their own.
-_OWN_OPTIONS = {
-    "bwa": "-t", "bwa-mem2": "-t", "minimap2": "-t", "samtools": "-@", "bowtie": "-p", "bowtie2": "-p", "hisat2": "-p",
-    "STAR": "--runThreadN", "salmon": "-p", "kallisto": "-t", "featureCounts": "-T", "fastqc": "-t", "fastp": "-w",
-    "cutadapt": "-j", "trim_galore": "-j", "megahit": "-t", "spades.py": "-t", "flye": "-t", "hmmsearch": "--cpu",
-    "hmmscan": "--cpu", "mafft": "--thread", "iqtree": "-T", "iqtree2": "-T", "raxmlHPC-PTHREADS": "-T", "cd-hit": "-T",
-    "make": "-j", "gmake": "-j", "ninja": "-j", "pigz": "-p", "pbzip2": "-p", "xz": "-T",
-}  # fmt: skip
-# Programs whose workers are jobs, nodes or server processes, and programs that pass CPU counts to others.
-ELSEWHERE = Regex(
-    r"ray|dask\S*|snakemake|nextflow|cromwell|srun|sbatch|salloc|mpirun|mpiexec|prun|gunicorn|uvicorn|docker|podman"
-    r"|apptainer|singularity|deepspeed|accelerate|horovodrun|torchpack|parsl\S*|spark\S*|echo|printf|export|numactl"
-)
-# Options of a workflow engine that has its jobs run elsewhere, so that it counts the CPUs of these.
-_SUBMITTING = Regex(r"--(?:cluster(?:-\w+)?|drmaa|executor|profile|jobscript|slurm)(?:=.*)?")
 # Options that affect the CPUs of a job in ways that are not modelled here.
 UNCLEAR = (
     "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core", "extra-node-info",
@@ -74,15 +52,17 @@ def check(job: Job) -> Iterator[Finding]:
     if request.has_any_option(UNCLEAR) or request.foreign_settings():
         return
     by_variable = request.has_option("cpus-per-task") or any("cpus-per-task" in step.options for step in job.steps)
-    commands = job.invocations if by_variable else _with_options(job)
+    commands = job.invocations if by_variable else commands_with_threads(job)
     for command in commands:
         step = enclosing_step(command.context)
-        if command.children or command.context.captured or not command.argv or step is None and command.kind == "mpi":
+        if command.context.captured or not command.argv or step is None and command.kind == "mpi":
+            continue
+        if command.children and (not has_trait(command.name, "repeats") or "srun" in map(_name, command.descendants())):
             continue
         requested = request.has_option("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
         for words, span, number, of_job in _thread_setting(job, command, step, requested):
             cpus = _cpus(job, step)
-            if cpus is None or number <= max(cpus * _A_FEW_MORE, 2) or _counts_others(command):
+            if cpus is None or number <= max(cpus * _A_FEW_MORE, 2) or counts_elsewhere(command):
                 continue
             if number in (request.effective_tasks(), None if step is None else step.tasks):
                 continue  # it may count the tasks
@@ -121,57 +101,28 @@ def _cpus(job: Job, step: Step | None) -> int | None:
     return per_task * tasks
 
 
-def _counts_others(command: Invocation) -> bool:
-    """Whether the CPUs that a command names are for other processes than its own."""
-    words = [command.words[0].rpartition("/")[2], *command.words[1:4]]
-    return any(map(ELSEWHERE.fullmatch, words)) or any(map(_SUBMITTING.fullmatch, command.words))
-
-
-def _with_options(job: Job) -> list[Invocation]:
-    """The commands with an option that counts threads."""
-    found = {each.index: each for each in commands_with_option(job, _is_option)}
-    found.update((each.index, each) for each in commands_of(job, _OWN_OPTIONS.__contains__))
-    return [found[index] for index in sorted(found)]
-
-
-@lru_cache(maxsize=4096)  # the same options occur again and again
-def _is_option(word: str) -> bool:
-    """Whether a word, with a value or without, is an option that counts threads or workers."""
-    return word[:1] == "-" and OPTION.fullmatch(word.partition("=")[0]) is not None
-
-
 def _thread_setting(
     job: Job, command: Invocation, step: Step | None, by_variable: bool
 ) -> Iterator[tuple[str, Span, int, bool]]:
     """The CPUs that a command is set to use: the words, their place, the number, and whether it is the job's own."""
-    argv, written = command.argv, command.words
-    own = _OWN_OPTIONS.get(command.name or "")
-    joined = [(at, word) for at, word in enumerate(written) if own and len(own) == 2 and _JOINED.fullmatch(word)]
-    for at, word in joined:
-        if word.startswith(str(own)) and argv[at][0].expansion is None:
-            yield word, span_of(argv[at]), parse_integer(word[2:]), False
-    for at in [at for at, word in enumerate(written) if word == own or _is_option(word)]:
-        field, (option, equals, _) = argv[at], written[at].partition("=")
-        value: Pieces = () if at + 1 >= len(argv) else argv[at + 1]
-        if equals:
-            value = tuple(piece for piece in field if piece.expansion is not None) or field
-            text = (text_of(field) or "").partition("=")[2]
-        else:
-            text = text_of(value) or ""
-        of_job = step is not None and _is_of_job(value)
-        number = parse_integer(text) if is_number(text) else _cpus(job, None) if of_job else None
+    for setting in thread_options(command):
+        of_job = step is not None and _is_of_job(setting.value)
+        number = _cpus(job, None) if of_job and setting.number is None else setting.number
         if number is not None:
-            shown = text or "$" + next((each.name for each in expansions(value)), "")
-            yield f"{option}{equals or ' '}{shown}", span_of(field if equals else (*field, *value)), number, of_job
+            yield setting.shown, setting.span, number, of_job
     if not by_variable or step is None and job.steps:
         return  # the variable is for the steps, not for what the batch shell itself runs
-    if _is_tool(written[0].rpartition("/")[2]):
+    if _is_tool(command.words[0].rpartition("/")[2]):
         return
     for variable in VARIABLES:
         field = exported(command, variable) or ()
         text = text_of(field) or ""
         if is_number(text) and field[0].expansion is None:
             yield f"{variable}={text}", span_of(field), parse_integer(text), False
+
+
+def _name(command: Invocation) -> str | None:
+    return command.name
 
 
 def _is_of_job(value: Pieces) -> bool:

@@ -2,7 +2,11 @@
 
 `if [ ! -f "$INPUT" ]; then echo "no input, exiting"; fi` prints that and starts the work without its input: the message
 stands somewhere above in the log, and what fails later, or computes something else, is looked at first. The same goes
-for `[ -d "$DIR" ] || echo "no folder. Abort."`, and for a usage message where an argument is missing.
+for `[ -d "$DIR" ] || echo "no folder. Abort."`, and for a usage message where an argument is missing. `return` outside
+of a function does not end a script either.
+
+A warning, too, for a branch that only prints something and leaves a variable unset that all other branches set. Advice
+for a message that only speaks of an error.
 
 ## Fix
 
@@ -15,16 +19,20 @@ bash(1), "Compound Commands"
 
 from collections.abc import Iterator, Sequence
 
+from sbatchlint.analysis.expansion.reads import DEFAULTS
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.syntax.tree import AndOr, ArithmeticFor, For, Function, If, Simple, Statement, While, Word
+from sbatchlint.bash.syntax.tree import AndOr, ArithmeticFor, Case, For, Function, If, Simple, Statement, While, Word
 from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.programs import by_program
+from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB725", "announced-exit-missing", severity="warning", fix="never", since="0.1.0", when=Commands("echo", "printf"),
-    seen="a review of public scripts", batch=True,
+    "SB725", "announced-exit-missing", severity="warning", fix="never", since="0.1.0",
+    when=Commands("echo", "printf", "return"), seen="a review of public scripts", batch=True,
 )  # fmt: skip
 
 _ENDS = Regex(
@@ -36,6 +44,11 @@ _OTHERWISE = Regex(
     r"|\w+n't\b|\bexiting (?:from )?(?:the )?(?:loop|container|environment|conda|screen)"
 )
 _USAGE = Regex(r"(?i)^[^\w]*(?:echo|printf)\s+(?:-\w+\s+)?[\"']?\s*usage\b")
+# A message that begins as one about an error.
+_ERROR = Regex(
+    r"(?i)(?:echo|printf)\s+(?:-\w+\s+)?[\"'\W]*(?:\\\w*\[[\d;]*m)?[\"'\W]*(?:error|fatal)\b(?!\s*(?:rate|bar|model|log|file))"
+)
+_LEAST_ARMS = 2
 _ARGUMENTS = Regex(r"\$\{?(?:#|[1-9])")
 
 
@@ -52,10 +65,70 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         text = string[last.start : last.end]
         usage = _ARGUMENTS.search(test) is not None and any(_USAGE.match(string[e.start : e.end]) for e in body)
-        if (usage or _ENDS.search(text) and not _OTHERWISE.search(text)) and _goes_on(job, last.end):
+        ends = _ENDS.search(text) is not None and not _OTHERWISE.search(text)
+        error = any(_ERROR.match(string[each.start : each.end]) for each in body)
+        if (usage or ends or error) and _goes_on(job, last.end):
             span = job.span(last.start, last.end)
             what = "says how the script is used" if usage else "says that the script ends"
-            yield Finding(span, f"this {what}, but it goes on with the commands below; write `exit 1` after it")
+            severity = "warning" if usage or ends else "info"
+            what = what if usage or ends else "tells of an error"
+            message = f"this {what}, but it goes on with the commands below; write `exit 1` after it"
+            yield Finding(span, message, severity)
+    yield from _of_unset(job, inside)
+    yield from _of_return(job)
+
+
+def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+    """Findings on a last branch that only prints, and leaves a variable unset that all others set for what follows."""
+    string = job.text.string
+    for arms, last in _choices(job):
+        if not last or not all(_is_message(string, each) for each in last) or len(arms) < _LEAST_ARMS - 1:
+            continue
+        start, end = arms[0][0].start, last[-1].end
+        if any(a <= start < b for a, b in inside) or not _goes_on(job, end):
+            continue
+        sets = [{each.name: each for each in _assignments(job, body)} for body in arms]
+        place = job.span(start, start).start
+        for name in set.intersection(*map(set, sets)):
+            before = any(each.name == name and each.span.start < place for each in job.assignments)
+            later = [
+                each for each in job.trace.reads if each.name == name and each.span.start >= job.span(end, end).start
+            ]
+            if before or not later or find(name) is not None or later[0].operator in DEFAULTS:
+                continue
+            span = job.span(last[-1].start, last[-1].end)
+            message = (
+                f"where this is printed, {name} is not set, and the script goes on with the commands below; write "
+                "`exit 1` after it"
+            )
+            yield Finding(span, message, related=[(later[0].span, "empty then")])
+            break
+
+
+def _choices(job: Job) -> Iterator[tuple[list[Sequence[Statement]], Sequence[Statement]]]:
+    """The bodies of statements with branches: all but the last, and the one that runs where no test succeeds."""
+    for node in nodes_of(job.program, If):
+        if node.otherwise:
+            yield [body for _, body in node.branches if body], node.otherwise
+    for case in nodes_of(job.program, Case):
+        if len(case.items) > 1 and any(job.text.string[each.start : each.end] == "*" for each in case.items[-1][0]):
+            yield [body for _, body, _ in case.items[:-1] if body], case.items[-1][1]
+
+
+def _assignments(job: Job, body: Sequence[Statement]) -> Iterator[VariableAssignment]:
+    span = job.span(body[0].start, body[-1].end)
+    return (each for each in job.assignments if span.contains(each.span))
+
+
+def _of_return(job: Job) -> Iterator[Finding]:
+    """The finding on `return` outside of functions, which bash refuses, and goes on."""
+    for command in by_program(job).get("return", ()):
+        context = command.context
+        if context.calls or context.parent is not None or context.handler or context.shell.depth or command.redirects:
+            continue
+        if command.guards and _goes_on(job, job.text.string.find("\n", command.span.end)):
+            message = "outside of a function `return` only prints an error, and the script goes on; write `exit`"
+            yield Finding(command.span, message)
 
 
 def _branches(job: Job) -> Iterator[tuple[Sequence[Statement], str]]:
@@ -122,6 +195,33 @@ CASES = [
         srun ./solver "$1"
         """,
         title="a usage message",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ "$1" = small ]; then
+            OPTIONS="--cells 100"
+        elif [ "$1" = large ]; then
+            OPTIONS="--cells 5000"
+        else
+            «echo "size $1?"»
+        fi
+        srun ./solver $OPTIONS
+        """,
+        title="a variable is not set then",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ ! -f input.dat ]; then
+            echo "input.dat is missing"
+            «return 1»
+        fi
+        srun ./solver input.dat
+        """,
+        title="return outside of a function",
     ),
     Good(
         """\

@@ -6,7 +6,8 @@ that was forgotten after `sbatch job.sh`. `rm -rf /project/runs/$OLD` removes al
 that failed, and `[ -d /project/runs/$OLD ]` is true then. `cd $WORK; rm -rf *` removes the files of the folder in which
 the job was submitted if WORK is not a folder, and those of the home folder if WORK is empty.
 
-Only removals of whole folders are reported; for the rest see ShellCheck (SC2115, SC2164).
+Only removals of whole folders are reported; for the rest see ShellCheck (SC2115, SC2164). `cd $BUILD; rm -rf build-*`
+is advice, as the folder of submission may have nothing of that name.
 
 An error where the name is certainly empty in some runs of the script; a warning where a command that prints or enters
 the folder may fail.
@@ -27,9 +28,10 @@ from itertools import pairwise
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import is_recursive, operands
 from sbatchlint.bash.trace import Invocation, PipelineRun
-from sbatchlint.bash.values import Expansion, Phase, Pieces, shown_text, span_of, text_of
+from sbatchlint.bash.values import Expansion, Phase, Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
@@ -70,8 +72,8 @@ def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         for field in _removed(command):
             finding = _of_empty(job, command, field) or _of_failed_command(job, command, field)
-            if finding is None and _HERE.fullmatch(text_of(field) or ""):
-                finding = _of_folder(job, command)
+            if finding is None and _is_relative(field):
+                finding = _of_folder(job, command, field)
             if finding is not None:
                 yield finding
                 break
@@ -83,9 +85,10 @@ def _removed(command: Invocation) -> list[Pieces]:
     deletes = "-delete" in words or any(pair in _RUNNING_RM for pair in pairwise(words))
     if command.name == "find" and deletes:
         return [field for field in command.argv[1:2] if not shown_text(field).startswith("-")]
-    if command.name != "rm" or not is_recursive(command):
+    if command.name != "rm":
         return []
-    return [field for field in command.argv[1:] if not shown_text(field).startswith("-")]
+    fields = [field for field in command.argv[1:] if not shown_text(field).startswith("-")]
+    return fields if is_recursive(command) else [field for field in fields if _HERE.fullmatch(text_of(field) or "")]
 
 
 # --- an empty variable -----------------------------------------------------------------------------------
@@ -193,7 +196,13 @@ def _checked(expansion: Expansion) -> Edit:
 # --- a missing folder ------------------------------------------------------------------------------------
 
 
-def _of_folder(job: Job, command: Invocation) -> Finding | None:
+def _is_relative(field: Pieces) -> bool:
+    """Whether a word names something in the working folder, and nothing above it."""
+    text = known_prefix(field)
+    return bool(text) and text[0] not in "/~" and not text.startswith("..") and not text.startswith("$")
+
+
+def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     before = (job.invocations[at] for at in range(command.index - 1, -1, -1))
     changing = (each for each in before if each.name in ("cd", "pushd", "popd"))
     cd = next((each for each in changing if each.context.shell in command.context.shell.enclosing_shells()), None)
@@ -206,22 +215,31 @@ def _of_folder(job: Job, command: Invocation) -> Finding | None:
     target, folder = shown_text(cd.argv[1]), key(cd.argv[1])
     unknown = [piece.expansion for piece in cd.argv[1] if piece.expansion is not None and piece.text is None]
     empty = [each for each in unknown if _unset(job, cd, each) is not None]
-    if target in ("..", "-", ".", "/tmp") or any(each.name in _EXISTING for each in unknown):
+    if target.strip("./") in ("", "-", "tmp") or any(each.name in _EXISTING for each in unknown):
         return None
     if folder in _made(job) and not empty:
         return None
-    written = job.source.slice(span_of(cd.argv[1]))
+    here = _HERE.fullmatch(text_of(field) or "") is not None
+    if not here and (_is_made_before(job, cd, command) or empty):
+        return None
+    entered = job.source.slice(cd.span)
+    what = "what is" if here else "what has these names"
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     alone = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
     advice = "`|| exit 1` behind it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
     return Finding(
         command.span,
-        f"where `{cd.name} {written}` of line {job.line(cd.span.start)} fails, this removes what is in the folder in "
+        f"where `{entered}` of line {job.line(cd.span.start)} fails, this removes {what} in the folder in "
         f"which the job was submitted; write {advice}",
-        "warning",
+        "warning" if here else "info",
         related=[(cd.span, "may fail")],
         fix=Fix("end the script where it fails", edits, safe=True) if alone else None,
     )
+
+
+def _is_made_before(job: Job, cd: Invocation, command: Invocation) -> bool:
+    """Whether something between the `cd` and the removal may make what is removed, in whatever folder that is."""
+    return any(weight(job, each) > Weight.NONE for each in job.invocations[cd.index + 1 : command.index])
 
 
 @once

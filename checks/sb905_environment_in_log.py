@@ -33,6 +33,7 @@ CARD = Card(
 DUMPS = frozenset(
     [("env",), ("printenv",), ("export",), ("export", "-p"), ("declare", "-x"), ("declare", "-p"), ("set",)]
 )
+_PASSING = frozenset({"sort", "cat", "tee", "nl", "column", "less", "more"})
 COMMANDS = frozenset(words[0] for words in DUMPS)
 
 
@@ -41,12 +42,24 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     if command.phase is Phase.SUBMIT:
         return
-    if command.context.captured or command.piped_to or command.redirects or command.context.calls:
-        return  # the output goes elsewhere, or through a filter
+    if command.context.captured or command.redirects or command.context.calls:
+        return  # the output goes elsewhere
+    if command.piped_to and not _goes_on(job, command):
+        return
     name = _secret(command)
     shown = f"also the value of `{name}`" if name else "with any token in it"
     message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print what is wanted"
     yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", None if name else "info")
+
+
+def _goes_on(job: Job, command: Invocation) -> bool:
+    """Whether a pipeline passes everything on to the log: `env | sort`."""
+    run = next((each for each in job.pipelines if each.elements[0][:1] == (command,)), None)
+    if run is None:
+        return False
+    filters = [each[0] for each in run.elements[1:] if len(each) == 1]
+    plain = all(each.name in _PASSING and not each.redirects and not each.context.captured for each in filters)
+    return plain and len(filters) == len(run.elements) - 1
 
 
 def _secret(command: Invocation) -> str | None:
@@ -69,6 +82,10 @@ CASES = [
         """
     ),
     Bad("#!/bin/bash\n#SBATCH --nodes=1\n«printenv»\nsrun ./a.out\n", severity="info", title="what came along"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1\n«env» | sort\n«export»\n«declare -x»\nsrun ./a.out\n",
+        severity="info", title="in other words",
+    ),
     Good(
         """\
         #!/bin/bash

@@ -14,11 +14,27 @@ from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.limits import WORDS_OF_A_STATEMENT
 from sbatchlint.bash.state import STDOUT, State, join
 from sbatchlint.bash.syntax.tree import Simple, TestCommand, Word
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import Piece, Pieces, Text, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable
 
 DEEPEST_CALLS = 6
+
+# The options of declarations with which they print all variables if no name follows.
+_PRINTING = frozenset({"-p", "-x", "-px", "-xp"})
+
+
+def _printing(
+    interpreter: Interpreter, words: Sequence[Word], redirects: tuple[Redirection, ...], scope: Scope
+) -> list[Invocation]:
+    """The invocation of a declaration that declares nothing and prints all variables; others are no commands."""
+    if not all(isinstance(word, Word) and scope.written(word) in _PRINTING for word in words[1:]):
+        return []
+    argv = tuple([interpreter.expander.single_value(word, scope) for word in words])
+    span = scope.text.span(words[0].start, words[-1].end)
+    invocation = Invocation(argv, (), redirects, span, scope.context, scope.state.copy(), scope.context.guards, "")
+    interpreter.trace.record(invocation)
+    return [invocation]
 
 
 def run_simple(
@@ -34,9 +50,9 @@ def run_simple(
         return [], scope.state
     words = cast(Sequence[Word], node.words)  # only declarations take assignments as arguments
     if scope.written(words[0]) in builtins.DECLARATIONS:
-        expand_redirects(interpreter.expander, node.redirects, scope)
+        redirects, _ = expand_redirects(interpreter.expander, node.redirects, scope)
         declare(interpreter, node, scope)
-        return [], scope.state
+        return _printing(interpreter, words, redirects, scope), scope.state
     interpreter.substituted = 0
     choices = interpreter.expander.argv(words, scope)
     variables = _variables_before(interpreter, node, scope) if node.assignments else ()

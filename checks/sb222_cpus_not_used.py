@@ -1,0 +1,128 @@
+"""The job requests more CPUs than its only program is told to use.
+
+`--cpus-per-task=16` and `bwa mem -t 4`: twelve CPUs are idle for as long as the job runs, count against the project's
+hours and the user's priority, and the job waited longer for them. Often one of the two numbers was changed, and the
+other forgotten.
+
+Only told of a job all of whose programs are given a number of threads of their own, at most half as many as there are
+CPUs; where memory is requested for each CPU, more CPUs may be meant for that.
+
+## Fix
+
+None: either number may be the right one. `$SLURM_CPUS_PER_TASK` keeps the two equal.
+
+## References
+
+sbatch(1), --cpus-per-task
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.threads import ThreadOption, commands_with_threads, counts_elsewhere, thread_options
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.launchers import is_python
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB222", "cpus-not-used", severity="info", fix="never", since="0.1.0", when=Options("cpus-per-task", "ntasks"),
+    batch=True, certain=True, homogeneous=True, whole_script=True, seen="a review of public scripts",
+)  # fmt: skip
+
+# Options with which the number of CPUs is not the only thing that a job asks for with them, or is unclear.
+_UNCLEAR = (
+    "mem-per-cpu", "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core",
+    "extra-node-info", "gpus", "gpus-per-node", "gpus-per-task", "gres", "cpus-per-gpu", "ntasks-per-core", "hint",
+    "ntasks-per-node",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    request = job.request
+    if request.has_any_option(_UNCLEAR) or request.foreign_settings() or job.phase is not Phase.BATCH:
+        return
+    if job.steps or job.launches or not commands_with_threads(job):
+        return
+    name = "cpus-per-task" if request.has_option("cpus-per-task") else "ntasks"
+    setting, cpus = request.setting(name), whole(request.value(name))
+    if setting is None or cpus is None or name == "cpus-per-task" and whole(request.value("ntasks") or "1") != 1:
+        return
+    found: list[ThreadOption] = []
+    for command in job.invocations:
+        if command.children or command.calls_function or weight(job, command) < Weight.PROGRAM:
+            continue
+        options = [each for each in thread_options(command) if each.number and "omp" not in each.shown]
+        alone = command.context.background is None and not command.piped_from and not command.piped_to
+        # NAMD may start another program beside its own threads
+        alone = alone and command.name not in ("namd2", "namd3")
+        if not options or not alone or is_python(command.argv[0]) or counts_elsewhere(command):
+            return
+        found.append(max(options, key=lambda each: each.number or 0))
+    most = max(found, key=lambda each: each.number or 0, default=None)
+    if most is None or most.number is None or cpus < 2 * most.number:
+        return
+    yield Finding(
+        most.span,
+        f"`{most.shown}` leaves {cpus - most.number} of the {cpus} CPUs idle that `{setting.as_written}` requests; "
+        "write the same number in both",
+        related=[(setting.span, f"requests {cpus}")],
+    )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --cpus-per-task=16
+        bwa index genome.fa
+        bwa mem «-t 4» genome.fa reads.fq > reads.sam
+        """,
+        missed=True,
+        title="a program without such an option may have threads of its own",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --cpus-per-task=4
+        module load snakemake
+        snakemake «--cores 1»
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=16
+        samtools sort -@ 4 -o reads.bam reads.sam
+        hisat2 «-p 8» -x genome -U reads.fq -S reads.sam
+        """,
+        title="the largest number counts",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --cpus-per-task=16
+        bwa mem -t 4 genome.fa a.fq > a.sam &
+        bwa mem -t 4 genome.fa b.fq > b.sam &
+        wait
+        """,
+        title="several at once",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --cpus-per-task=16 --mem-per-cpu=4G
+        bwa mem -t 4 genome.fa reads.fq > reads.sam
+        """,
+        title="for their memory",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --cpus-per-task=4
+        snakemake --cores 1 --profile slurm
+        """,
+        title="other jobs do the work",
+    ),
+]
