@@ -297,6 +297,24 @@ def test_command_lines(program: str, command: str) -> None:
     assert found.text == command.replace("_", SLOT) and found.is_fragment
 
 
+def test_parameters_of_submitit() -> None:
+    """As submitit 1.5.4 writes them: `_make_sbatch_string` and `_as_sbatch_flag` of slurm/slurm.py."""
+    program = """
+        import submitit
+        executor.update_parameters(
+            timeout_min=5, slurm_partition="a b", slurm_mem=memory, slurm_setup=["module load x"], slurm_qos=None,
+            slurm_additional_parameters={"gres": "gpu:2", "mail_type": "ENDED", "exclusive": True},
+        )
+        other.update(slurm_mem="4X")
+        """
+    source = Source(dedent(program), "a.py")
+    (script,) = snippets(source)
+    lines = ["partition='a b'", f"mem={SLOT}", "gres=gpu:2", "mail-type=ENDED", "exclusive"]
+    assert script.text == "".join(f"#SBATCH --{line}\n" for line in lines) and script.is_fragment
+    found = inspect_document(source, ALL).diagnostics
+    assert [(each.code, source.slice(each.span)) for each in found] == [("SB127", "ENDED")]
+
+
 @pytest.mark.parametrize(
     "program",
     [
@@ -416,6 +434,26 @@ def test_a_program_that_is_not_read_says_why(tmp_path: Path) -> None:
     both = run("a.py", "job.sh")
     assert both.stderr == "" and both.stdout.startswith("no findings in 1 script")
     assert "note: no script was read in a.py: Python cannot parse line 1" in run("-v", "a.py", "job.sh").stderr
+
+
+def test_a_folder_without_scripts_says_what_could_be_read(tmp_path: Path) -> None:
+    (tmp_path / "launch.py").write_text('w("#!/bin/bash\\n#SBATCH -N 2\\n./a\\n")\n')
+    (tmp_path / "other.py").write_text("x = 1\n")
+    command = [sys.executable, "-m", "sbatchlint", "."]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SBATCHLINT_NO_CACHE": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == (
+        "note: no batch script found (2 other files); one has an #SBATCH line; 1 document with such lines can be read:"
+        " name them, or `include` them in the settings\n"
+    )
+
+
+def test_the_example_of_the_documentation() -> None:
+    page = (ROOT / "docs" / "documents.md").read_text()
+    example = page.partition("```python\n")[2].partition("```")[0]
+    (found,) = snippets(Source(example, "a.py"))
+    assert found.text == f"#!/bin/bash\n#SBATCH --nodes={SLOT}\n#SBATCH -t=60\n#SBATCH --job-name={SLOT}\nsrun {SLOT}"
+    assert {each.code for each in inspect_document(Source(example, "a.py"), ALL).diagnostics} >= {"SB107"}
 
 
 def test_scripts_load_nothing_of_this(tmp_path: Path) -> None:

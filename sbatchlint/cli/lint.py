@@ -49,7 +49,7 @@ def lint(options: Namespace) -> int:
         print("note: --unsafe-fixes repairs nothing without --fix or --diff", file=sys.stderr)
     if not scripts and not run.errors and not options.quiet:
         looked = f" ({count(run.left_out, 'other file')})" if run.left_out else ""
-        print(f"note: no batch script found{looked}; one has an #SBATCH line", file=sys.stderr)
+        print(f"note: no batch script found{looked}; one has an #SBATCH line{run.unread_documents()}", file=sys.stderr)
     caching = not options.no_cache and not _keeps_nothing()
     outcomes = process_all(scripts, run.resolver, run.mode, options.jobs, caching, begun)
     for outcome in outcomes:
@@ -72,6 +72,7 @@ class _Run:
         # A path may be the reason of --add-ignore; then nothing is written.
         self.is_meant_otherwise = False
         self.left_out = 0
+        self.left_out_documents = 0  # those of folders that have directives
         self._faults: set[tuple[str, str]] = set()
         self._baselines: dict[str, Baseline] = {}
         if options.baseline is not None:
@@ -139,12 +140,21 @@ class _Run:
                 yield path, data
             else:
                 self.left_out += 1
+                has_directives = not named and data is not None and b"#SBATCH" in data
+                self.left_out_documents += has_directives and is_document(path, data or b"")
                 why = _why_not(path, data, named) if self.options.verbose else ""
                 others += not why
                 if why:
                     self.note(f"{path} is left out: {why}")
         if others:
             self.note(f"{count(others, 'other file')} left out: neither shell scripts nor documents")
+
+    def unread_documents(self) -> str:
+        """What to do about documents that were found in folders, as the end of a sentence."""
+        if not self.left_out_documents:
+            return ""
+        found = count(self.left_out_documents, "document")
+        return f"; {found} with such lines can be read: name them, or `include` them in the settings"
 
     def _is_wanted(self, path: str, data: bytes, named: bool) -> bool:
         """Whether a file is linted: a batch script, or a document that somebody named or the settings include.

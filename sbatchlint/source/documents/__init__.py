@@ -19,7 +19,7 @@ from sbatchlint.source.text import Source
 __all__ = ["Reading", "Snippet", "read_document", "snippets"]
 
 # What each snippet has that is looked at: a directive, or a command of Slurm.
-_MENTIONED = re.compile(r"#SBATCH\b|(?:\b|\\n)(?:sbatch|srun|salloc)\b")
+_MENTIONED = re.compile(r"#SBATCH\b|(?:\b|\\n)(?:sbatch|srun|salloc)\b|\bsubmitit\b")
 
 
 class Reading(NamedTuple):

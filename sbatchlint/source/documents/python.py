@@ -24,6 +24,7 @@ from sbatchlint.source.documents.expressions import (
 )
 from sbatchlint.source.documents.literals import Characters, at_place, span_of
 from sbatchlint.source.documents.snippet import Character, Snippet, Unreadable
+from sbatchlint.source.documents.submitit import directives_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import SLOT, Source, Span
 
@@ -397,6 +398,9 @@ class Program:
         self._command(name, call, scope)
         if name in TRANSPARENT:
             return
+        directives = directives_of(call, self.reader, scope)
+        if directives is not None:
+            self._add_found(directives, False, False)
         for node in (*call.args, *keywords.values()):
             if isinstance(node, ast.Starred):
                 continue

@@ -114,7 +114,7 @@ class Snippet(Embedded):
         """Which character stands at a place of the document; None where none does."""
         for start, (first, last) in zip(self._starts, self._places):
             if first <= place <= last:
-                return min(start + place - first, len(self.text))
+                return min(start + (place - first if self.lines is not None else place > first), len(self.text))
         return None
 
     def span(self, span: Span) -> Span:
