@@ -4,6 +4,7 @@ import sys
 
 from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, formatter, overrides
 from sbatchlint.diagnose.answers import codes_of
+from sbatchlint.diagnose.jobs import judged_jobs
 from sbatchlint.diagnose.repair import repaired
 from sbatchlint.diagnose.run import Run, judged
 from sbatchlint.report.cells import escape
@@ -24,27 +25,34 @@ def diagnose(arguments: list[str]) -> int:
     options = made.parse_intermixed_args(arguments)
     if not options.logs and options.sacct is None:
         made.error("name a LOG, or give --sacct FILE")
-    run = judged(options.logs, options.script, options.sacct, overrides(options))
+    runs = judged_jobs(options.logs, options.script, options.sacct, overrides(options), options.job)
+    several = len(runs) != 1 or options.job is None and runs[0].job != ""
+    if options.fix and several:
+        made.error("--fix repairs the script of one job: name it with --job")
 
     def tell(report: str) -> None:
-        """Prints a report, in which a secret of the script may stand where only the script tells that it is one."""
-        print(report if run.source is None else without_values(report, values_in(run.source.text)), end="")
+        """Prints a report, in which a secret of a script may stand where only the script tells that it is one."""
+        for text in {each.run.source.text for each in runs if each.run.source is not None}:
+            report = without_values(report, values_in(text))
+        print(report, end="")
 
     if options.output_format == "json":
-        from sbatchlint.diagnose.as_json import render as as_json  # for this format only
+        from sbatchlint.diagnose.as_json import render, render_jobs  # for this format only
 
-        tell(as_json(run))
+        tell(render_jobs(runs) if several else render(runs[0].run))
     elif options.output_format == "github":
         from sbatchlint.diagnose.as_github import render as as_github  # for this format only
 
-        tell(as_github(run))
+        tell("".join(as_github(each.run) for each in runs))
     else:
         from sbatchlint.diagnose.as_text import render as as_text  # for this format only
+        from sbatchlint.diagnose.jobs_text import render as table_of
 
-        tell(as_text(run, Terminal.of_stream(sys.stdout, options.color)))
+        terminal = Terminal.of_stream(sys.stdout, options.color)
+        tell(table_of(runs, terminal) if several else as_text(runs[0].run, terminal))
     if options.fix:
-        _fix(run)
-    return 1 if run.diagnosis.answers else 0
+        _fix(runs[0].run)
+    return 1 if any(each.failed for each in runs) else 0
 
 
 def _fix(run: Run) -> None:
@@ -74,13 +82,14 @@ def parser() -> Parser:
         formatter_class=formatter,
     )
     add = made.add_argument
-    add("logs", nargs="*", metavar="LOG", help="logs of one job; a folder of logs; - is standard input")
+    add("logs", nargs="*", metavar="LOG", help="logs of a job, or of many jobs; a folder of logs; - is standard input")
     add("--script", metavar="SCRIPT", help="the job's script (without it: looked for near the log)")
     add(
         "--sacct",
         metavar="FILE",
-        help="what sacct or scontrol show job print of it, as text or JSON; enough without a log",
+        help="what sacct or scontrol show job print of the jobs, as text or JSON; enough without logs",
     )
+    add("--job", metavar="ID", help="of the logs of many jobs, those of this one")
     add("--fix", action="store_true", help="repair the script where that is safe and the cause is confirmed")
     add_version_option(made)
     add("--output-format", choices=FORMATS, default="text", help="default: text")

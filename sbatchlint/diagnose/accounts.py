@@ -29,6 +29,18 @@ _WORST = (
 
 def read_account(text: str, path: str) -> Account:
     """The record of a job in any of these formats. Raises `InputError` for another format."""
+    return _account(_records(text, path))
+
+
+def read_accounts(text: str, path: str) -> dict[str, Account]:
+    """The records of all jobs, by their numbers: steps, and elements of an array, belong to their job."""
+    found: dict[str, list[Mapping[str, str]]] = {}
+    for record in _records(text, path):
+        found.setdefault(re.split(r"[._+]", _of(record, "job"))[0], []).append(record)
+    return {job: _account(records) for job, records in found.items()}
+
+
+def _records(text: str, path: str) -> list[Mapping[str, str]]:
     stripped = text.strip()
     records: list[Mapping[str, str]]
     if stripped.startswith(("{", "[")):
@@ -45,7 +57,16 @@ def read_account(text: str, path: str) -> Account:
         raise InputError(
             f"{path}: there is no state of a job in it: sacct -j JOB -o JobID,State,ExitCode,Reason shows one"
         )
-    return _account(records)
+    return records
+
+
+def _hours(record: Mapping[str, str]) -> float | None:
+    """The hours that a job or an element of an array ran."""
+    match = re.match(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", record.get("Elapsed") or record.get("RunTime") or "")
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(each or 0) for each in match.groups())
+    return days * 24 + hours + minutes / 60 + seconds / 3600
 
 
 def _account(records: list[Mapping[str, str]]) -> Account:
@@ -58,7 +79,20 @@ def _account(records: list[Mapping[str, str]]) -> Account:
             state = worst
     reason = _of(first, "reason")
     limits = {name: each[name] for each in reversed(records) for name in _LIMITS if each.get(name)}
-    return Account(_of(first, "job"), state, _of(first, "exit_code"), "" if reason == "None" else reason, limits)
+    whole = [each for each in records if "." not in _of(each, "job")]
+    lost = [each for each in whole if not _of(each, "state").upper().startswith("COMPLETED")] or whole
+    ran = [(hours, each) for each in lost if (hours := _hours(each)) is not None]
+    nodes = [(hours, each.get("NNodes") or each.get("NumNodes") or "") for hours, each in ran]
+    counted = bool(nodes) and all(count.isdigit() for _, count in nodes)
+    return Account(
+        _of(first, "job"),
+        state,
+        _of(first, "exit_code"),
+        "" if reason == "None" else reason,
+        limits,
+        round(sum(hours for hours, _ in ran), 3) if ran else None,
+        round(sum(hours * int(count) for hours, count in nodes), 3) if counted else None,
+    )
 
 
 def _of(record: Mapping[str, str], what: str) -> str:

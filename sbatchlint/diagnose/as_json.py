@@ -1,9 +1,10 @@
-"""The diagnosis as one JSON object."""
+"""The diagnosis as one JSON object, for one job or for several."""
 
 import json
 from typing import Any
 
 from sbatchlint.diagnose.answers import Answer, codes_of, rows_of
+from sbatchlint.diagnose.jobs import JobRun, failing_nodes, summary
 from sbatchlint.diagnose.repair import diff_of
 from sbatchlint.diagnose.run import Run
 from sbatchlint.report.json import clean
@@ -29,6 +30,26 @@ def as_value(run: Run) -> dict[str, Any]:
         ],
         "notes": [_clean(each) for each in run.notes],
     }  # fmt: skip
+
+
+def render_jobs(runs: list[JobRun]) -> str:
+    """The JSON text for several jobs: each as `as_value` has it, and what they have in common."""
+    value = {
+        "jobs": [_job(each) for each in runs],
+        "summary": [
+            {"symptom": row.symptom, "title": row.title, "where": row.where, "jobs": row.jobs, "hours": row.hours,
+             "node_hours": row.node_hours}
+            for row in summary(runs)
+        ],
+        "nodes": [{"node": clean(node), "jobs": jobs} for node, jobs in failing_nodes(runs).items()],
+    }  # fmt: skip
+    return json.dumps(value, indent=2) + "\n"
+
+
+def _job(each: JobRun) -> dict[str, Any]:
+    elements, total = each.elements()
+    found = {"job": clean(each.job), "hours": each.hours, "node_hours": each.node_hours}
+    return {**found, "elements": elements, "elements_of": total, **as_value(each.run)}
 
 
 def _answer(answer: Answer, run: Run) -> dict[str, Any]:

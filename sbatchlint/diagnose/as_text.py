@@ -27,7 +27,7 @@ _WHERE = {
     "unknown": "unknown",
 }
 
-_SHORT = {
+SHORT = {
     "script": "the script", "cluster": "the cluster", "submission": "the submission", "code": "the program",
     "data": "the data", "unknown": "unknown",
 }  # fmt: skip
@@ -47,7 +47,7 @@ def render(run: Run, terminal: Terminal) -> str:
     if len(found) > 1:
         lines.append("")
     for other in found[1:]:
-        alternative = f"{_shown(other.says)} ({escape(_SHORT[other.where])}): {_shown(other.advice)}"
+        alternative = f"{_shown(other.says)} ({escape(SHORT[other.where])}): {_shown(other.advice)}"
         lines.extend(_field("or", alternative, terminal))
     lines.extend(_noise(run.diagnosis.noise, run, terminal))
     return "\n".join(lines) + "\n"

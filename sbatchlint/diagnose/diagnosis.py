@@ -7,6 +7,7 @@ from sbatchlint.diagnose.bearing import speaking_of
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.ranking import FOLLOWS, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
 from sbatchlint.diagnose.related import related_places
+from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
 from sbatchlint.diagnose.symptom import Account, Cause, Event
 from sbatchlint.diagnose.unread import unread
 
@@ -28,7 +29,8 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
         counts[event.symptom.id] = counts.get(event.symptom.id, 0) + event.count
     for event in findings.events.values():
         event.symptoms, event.account = counts, account
-    ranked = rank(findings)
+    earlier = of_earlier_runs(findings.events.values(), findings.lines)
+    ranked = rank([each for each in findings.events.values() if each not in earlier], findings)
     done = account is not None and account.state.startswith("COMPLETED")
     # a message in the form of an error says more than that a task failed, but not the beginning of a cut traceback
     vague = [each for each in ranked.teardown if each.symptom.near_end and not announces_nothing(each)]
@@ -50,8 +52,10 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
         if best:
             break
     root = best[0].event if best else None
-    noise = ranked.noise + _follow(
-        ranked.causes + ranked.warnings + ranked.consequences + ranked.outlived, ranked.teardown, root
+    noise = (
+        [Noise(each, EARLIER) for each in earlier]
+        + ranked.noise
+        + _follow(ranked.causes + ranked.warnings + ranked.consequences + ranked.outlived, ranked.teardown, root)
     )
     return Diagnosis(best, sorted(noise, key=lambda each: (each.event.file, each.event.offset)))
 

@@ -188,6 +188,7 @@ class Findings:
 
 def _again(event: Event, label: str, file: int, row: int) -> None:
     event.count += 1
+    event.files.add(file)
     if file == event.file:
         event.last = max(event.last, row)
     if label:

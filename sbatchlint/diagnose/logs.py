@@ -23,6 +23,8 @@ _NOT_LOGS = re.compile(
     r"|jpe?g|gif|pdf|svg|html|md|zip|tar|t?gz|bz2|xz|zst|so|a|o|sqsh|sif|db|sqlite)$",
     re.IGNORECASE,
 )
+# The folder of a job.
+_NUMBERED = re.compile(r"(?:[A-Za-z][\w.-]*[-_.])?\d{3,10}(?:_\d+)?")
 # Standard input is read twice: it is buffered in memory up to this size, and in a temporary file beyond.
 IN_MEMORY, BLOCK = 16 << 20, 1 << 20
 
@@ -34,16 +36,26 @@ def log_paths(names: list[str]) -> list[str]:
         if name == "-" or not os.path.isdir(name):
             found.append(name)
             continue
-        try:
-            inside = sorted((each.name for each in os.scandir(name) if each.is_file()), key=_by_number)
-        except OSError as error:
-            raise InputError(f"cannot read {name}: {reason(error)}") from None
-        logs = [each for each in inside if not _NOT_LOGS.search(each) and not each.startswith(".")]
+        logs = _inside(name)
         if not logs:
             raise InputError(f"there is no log in the folder {name}")
-        found.extend(os.path.join(name, each) for each in logs[:MOST_FILES])
+        found.extend(logs[:MOST_FILES])
     if found.count("-") > 1:
         raise InputError("- (standard input) can be read once")
+    return found
+
+
+def _inside(folder: str) -> list[str]:
+    """The logs in a folder, and in those folders in it that are named by a number, as for a job each."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda each: _by_number(each.name))
+    except OSError as error:
+        raise InputError(f"cannot read {folder}: {reason(error)}") from None
+    logs = [each.path for each in entries if each.is_file() and not each.name.startswith(".")]
+    found = [each for each in logs if not _NOT_LOGS.search(each)]
+    for each in entries:
+        if len(found) < MOST_FILES and each.is_dir(follow_symlinks=False) and _NUMBERED.fullmatch(each.name):
+            found.extend(_inside(each.path))
     return found
 
 

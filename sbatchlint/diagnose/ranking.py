@@ -1,7 +1,7 @@
 """Ranking of events: which came first, and which only follow from it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from sbatchlint.diagnose.findings import Findings
@@ -70,7 +70,7 @@ class Ranked(NamedTuple):
     noise: list[Noise]
 
 
-def rank(findings: Findings) -> Ranked:
+def rank(events: Collection[Event], findings: Findings) -> Ranked:
     """The ranked events of all logs."""
     ranked = Ranked([], [], [], [], [], [])
     pointing: list[Event] = []
@@ -78,8 +78,8 @@ def rank(findings: Findings) -> Ranked:
         "cause": ranked.causes, "warning": ranked.warnings, "consequence": ranked.consequences,
         "teardown": ranked.teardown,
     }  # fmt: skip
-    known = {(each.file, each.row) for each in findings.events.values() if not _announces(each)}
-    for event in in_order(findings.events.values()):
+    known = {(each.file, each.row) for each in events if not _announces(each)}
+    for event in in_order(events):
         if _announces(event) and (event.file, event.row) in known:
             continue  # the message it announces is an event itself
         recovery = findings.recoveries.get(event.symptom.id)

@@ -8,7 +8,7 @@ from sbatchlint.diagnose.answers import Picture, overrides_for, picture_of
 from sbatchlint.diagnose.diagnosis import Diagnosis, diagnose
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.logs import STANDARD_INPUT, log_paths, read_logs
-from sbatchlint.diagnose.scripts import script_of
+from sbatchlint.diagnose.scripts import Candidate, script_of
 from sbatchlint.diagnose.symptom import Account, Event
 from sbatchlint.diagnose.symptoms import symptoms
 from sbatchlint.settings import Overrides, Resolver
@@ -31,28 +31,37 @@ class Run(NamedTuple):
         return None if self.picture is None else self.picture.source
 
 
+def picture_at(script: str, options: Overrides | None) -> Picture:
+    """The picture of the script of this path. Raises `InputError`."""
+    source = read(script)
+    resolver = Resolver(overrides_for(options or Overrides()))
+    return picture_of(source, resolver.settings(source.path))
+
+
+def script_for(
+    paths: list[str], account: Account | None, known: dict[str, list[Candidate]] | None = None
+) -> tuple[str | None, list[str]]:
+    """The script of a job by its record, else by its first log; and notes on that. `known`: scripts found before."""
+    script = None if account is None else account.limits.get("Command")
+    if script is not None and os.path.isfile(script):
+        return script, []
+    return _found(paths, known)
+
+
 def judged(
     names: list[str], script: str | None = None, sacct: str | None = None, options: Overrides | None = None,
     searching: bool = True,
 ) -> Run:  # fmt: skip
-    """The diagnosis of the logs named by arguments. Raises `InputError`."""
+    """The diagnosis of the logs named by arguments, which are those of one job. Raises `InputError`."""
     paths = log_paths(names)
     account = None
     if sacct is not None:
         account = read_account(read_bytes(sacct).decode("utf-8", "replace"), sacct)
     findings = read_logs(paths)
     notes: list[str] = []
-    if script is None and account is not None:
-        script = account.limits.get("Command")
-        if script is not None and not os.path.isfile(script):
-            script = None
     if script is None and searching:
-        script, notes = _found(paths)
-    picture = None
-    if script is not None:
-        source = read(script)
-        resolver = Resolver(overrides_for(options or Overrides()))
-        picture = picture_of(source, resolver.settings(source.path))
+        script, notes = script_for(paths, account)
+    picture = None if script is None else picture_at(script, options)
     shown = [STANDARD_INPUT if each == "-" else each for each in paths]
     return judge(findings, shown, picture, account, sacct or "", notes)
 
@@ -68,10 +77,10 @@ def judge(
     return Run(result, logs, picture, account, notes, sum(findings.lines.values()))
 
 
-def _found(paths: list[str]) -> tuple[str | None, list[str]]:
+def _found(paths: list[str], known: dict[str, list[Candidate]] | None) -> tuple[str | None, list[str]]:
     """The script of the first log, None if it is unknown, and notes on that."""
     for path in [each for each in paths if each != "-"][:1]:
-        found, several = script_of(path)
+        found, several = script_of(path, known)
         if found is not None:
             return found.path, [
                 f"{found.path} is taken for the script of this job, by {found.by}; --script names another"

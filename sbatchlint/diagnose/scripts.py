@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Text
@@ -26,16 +26,33 @@ class Found(NamedTuple):
     by: str
 
 
-def script_of(log: str) -> tuple[Found | None, list[str]]:
-    """The script of a log; None and the candidates if several fit equally well, None if none does."""
+class Candidate(NamedTuple):
+    """A batch script near a log. `level`: the number of the folder in which the search for it began."""
+
+    level: int
+    path: str
+    request: Request
+
+
+def script_of(log: str, known: dict[str, list[Candidate]] | None = None) -> tuple[Found | None, list[str]]:
+    """The script of a log; None and the candidates if several fit equally well, None if none does.
+
+    `known`: the scripts near other logs, by folder, which are then not read again.
+    """
+    folder = os.path.dirname(os.path.abspath(log))
+    candidates: Iterable[Candidate] = _candidates(folder)
+    if known is not None:
+        if folder not in known:
+            known[folder] = list(candidates)
+        candidates = known[folder]
     found: list[Found] = []
     nearest = 0
-    for level, path in _candidates(os.path.dirname(os.path.abspath(log))):
-        if found and level > nearest:
+    for candidate in candidates:
+        if found and candidate.level > nearest:
             break
-        match = _fit(path, log)
+        match = _fit(candidate, log)
         if match is not None:
-            nearest = level
+            nearest = candidate.level
             found.append(match)
     if not found:
         return None, []
@@ -44,11 +61,8 @@ def script_of(log: str) -> tuple[Found | None, list[str]]:
     return (equal[0], []) if len(equal) == 1 else (None, sorted(each.path for each in equal))
 
 
-def _candidates(folder: str) -> Iterator[tuple[int, str]]:
-    """The batch scripts near a log: in and below its folder, then in the parent folders up to that of the project.
-
-    Each comes with a number for the folder in which the search began.
-    """
+def _candidates(folder: str) -> Iterator[Candidate]:
+    """The batch scripts near a log: in and below its folder, then in the parent folders up to that of the project."""
     seen: set[str] = set()
     left = MOST_FILES
     roots = [folder]
@@ -66,10 +80,13 @@ def _candidates(folder: str) -> Iterator[tuple[int, str]]:
             if left < 0:
                 return
             try:
-                if os.path.getsize(path) <= LARGEST and is_batch_script(content(path), path):
-                    yield level, path
-            except OSError:
+                if os.path.getsize(path) > LARGEST or not is_batch_script(content(path), path):
+                    continue
+                directives = read_directives(Text.of_file(read(path).text))
+            except (OSError, InputError):
                 continue
+            if directives.lines:
+                yield Candidate(level, path, Request(directives))
 
 
 def _files(root: str) -> Iterator[str]:
@@ -82,16 +99,9 @@ def _files(root: str) -> Iterator[str]:
             yield os.path.join(folder, name)
 
 
-def _fit(path: str, log: str) -> Found | None:
+def _fit(candidate: Candidate, log: str) -> Found | None:
     """The script, if its job may write its log to this file; else None."""
-    try:
-        source = read(path)
-    except InputError:
-        return None
-    directives = read_directives(Text.of_file(source.text))
-    request = Request(directives)
-    if not directives.lines:
-        return None
+    path, request = candidate.path, candidate.request
     name = request.value("job-name") or os.path.basename(path)
     full = os.path.abspath(log).replace(os.sep, "/")
     for option in ("output", "error"):

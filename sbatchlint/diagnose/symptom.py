@@ -26,13 +26,19 @@ _compiled = cache(re.compile)
 
 
 class Account(NamedTuple):
-    """The record of the job in sacct or scontrol; '' for missing fields. `limits`: other fields, by name."""
+    """The record of the job in sacct or scontrol; '' for missing fields. `limits`: other fields, by name.
+
+    `hours`: how long it ran, all elements of an array together that did not end well, and `node_hours` on all of its
+    nodes; None if unknown.
+    """
 
     job: str = ""
     state: str = ""
     exit_code: str = ""
     reason: str = ""
     limits: Mapping[str, str] = {}
+    hours: float | None = None
+    node_hours: float | None = None
 
 
 class Event:
@@ -41,14 +47,14 @@ class Event:
     `text`: the line, without labels and control sequences; `groups`: the named groups of the pattern; `count`: how
     often it was printed; `tasks`: the labels of the tasks, ranks or nodes that printed it; `above` and `below`: a few
     lines of the same stream before and after it; `symptoms`: how often each symptom occurs in all logs, by its id.
-    `path`, `row` and `offset`: where it was printed first; `last`: the row where it was last; `rows`: all rows of the
-    message where it was printed first; `time`: what the line or one near it says, as it sorts, and `before` what a line
-    before it says; '' without.
+    `path`, `row` and `offset`: where it was printed first; `files`: the numbers of all logs that have it; `last`: the
+    row where it was last; `rows`: all rows of the message where it was printed first; `time`: what the line or one
+    near it says, as it sorts, and `before` what a line before it says; '' without.
     """
 
     __slots__ = (
-        "above", "account", "before", "below", "count", "file", "groups", "label", "last", "offset", "path", "row",
-        "rows", "symptom", "symptoms", "tasks", "text", "time",
+        "above", "account", "before", "below", "count", "file", "files", "groups", "label", "last", "offset", "path",
+        "row", "rows", "symptom", "symptoms", "tasks", "text", "time",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +69,7 @@ class Event:
         self.rows: tuple[int, ...] = (row,)
         self.offset = offset
         self.file = file
+        self.files: set[int] = {file}
         self.label = label
         self.count = 1
         self.tasks: set[str] = {label} if label else set()

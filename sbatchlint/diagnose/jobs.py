@@ -1,0 +1,210 @@
+"""Logs of many jobs: which log is of which job, one diagnosis for each, and what they have in common."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from sbatchlint.diagnose.accounts import read_accounts
+from sbatchlint.diagnose.answers import Picture
+from sbatchlint.diagnose.clock import hours_in
+from sbatchlint.diagnose.logs import STANDARD_INPUT, log_paths, read_logs
+from sbatchlint.diagnose.run import Run, judge, picture_at, script_for
+from sbatchlint.diagnose.scripts import Candidate
+from sbatchlint.diagnose.symptom import Account, Event, Where
+from sbatchlint.settings import Overrides
+from sbatchlint.source.files import InputError, read_bytes
+
+# A number in the name of a log that may be that of its job, with the index of an array's element. Slurm's numbers have
+# no zero in front; a word before it may say that it counts something else.
+_NUMBER = re.compile(
+    r"(?P<before>(?<![A-Za-z])(?:slurm|job(?:id)?|[oe])[-_.]?|(?<![A-Za-z\d]))(?P<job>[1-9]\d{0,9})(?:_(?P<element>\d+))?(?![A-Za-z\d])"
+)
+_COUNTS = re.compile(
+    r"(?:rank|worker|task|proc|process|node|host|gpu|step|epoch|part|shard|seed|fold|run|ver|port)[-_.]?$"
+)
+_DATE = re.compile(r"(?:19|20)\d\d(?:0\d|1[0-2])[0-3]\d$")
+# A shorter number is only taken where `slurm` or `job` stands before it.
+_SHORTEST = 3
+# The states of a job that has not ended, or ended well.
+_FINE = ("COMPLETED", "PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
+# The node that failed, in what srun and slurmd print, and names of nodes as labels.
+_NODE = re.compile(r"^srun: error: ([\w.-]+): tasks? [\d,-]+:|failed on node ([\w.-]+)|Node failure on ([\w.-]+)")
+
+
+class JobRun(NamedTuple):
+    """The diagnosis of one of several jobs. `hours`: how long it ran, `node_hours` the same for all of its nodes; None
+    where neither the record nor the log says so."""
+
+    job: str
+    run: Run
+    hours: float | None
+    node_hours: float | None
+
+    @property
+    def symptom(self) -> str:
+        return self.run.diagnosis.answers[0].event.symptom.id if self.run.diagnosis.answers else ""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.run.diagnosis.answers)
+
+    def elements(self) -> tuple[list[str], int]:
+        """The elements of the array in whose logs the failure stands, and the number of elements with a log."""
+        of_log = {path: element for path in self.run.logs if (element := job_of(path)[1])}
+        if not self.failed or not of_log:
+            return [], 0
+        event = self.run.diagnosis.answers[0].event
+        logs = [self.run.logs[each] for each in event.files if each < len(self.run.logs)]
+        found = {of_log[each] for each in logs if each in of_log}
+        return sorted(found, key=int), len(set(of_log.values()))
+
+
+class Row(NamedTuple):
+    """A line of the summary: a symptom, with the jobs that have it, and the hours of these."""
+
+    symptom: str
+    title: str
+    where: Where
+    jobs: list[str]
+    hours: float | None
+    node_hours: float | None
+
+
+def job_of(path: str) -> tuple[str, str]:
+    """The number of the job of a log by its name, or that of its folder, and of the array's element; '' for none."""
+    folder, name = os.path.split(path)
+    for text in (name, os.path.basename(folder)):
+        found = [each for each in _NUMBER.finditer(text) if _may_be_job(each, text)]
+        if found:
+            best = max(found, key=lambda each: (bool(each["before"]), len(each["job"]), each.start()))
+            return best["job"], best["element"] or ""
+    return "", ""
+
+
+def _may_be_job(match: re.Match[str], name: str) -> bool:
+    if _COUNTS.search(name[: match.start()].lower()) or _DATE.match(match["job"]):
+        return False
+    return bool(match["before"].rstrip("-_.")) or len(match["job"]) >= _SHORTEST
+
+
+def by_job(paths: Sequence[str]) -> dict[str, list[str]]:
+    """The logs of each job, in order; all under '' where the names tell of one job at most."""
+    numbers = {path: job_of(path)[0] for path in paths}
+    if len(set(numbers.values()) - {""}) < 2:
+        return {"": list(paths)}
+    found: dict[str, list[str]] = {}
+    for path, number in numbers.items():
+        found.setdefault(number or os.path.splitext(os.path.basename(path))[0], []).append(path)
+    return found
+
+
+def judged_jobs(
+    names: list[str], script: str | None = None, sacct: str | None = None, options: Overrides | None = None,
+    only: str | None = None,
+) -> list[JobRun]:  # fmt: skip
+    """A diagnosis for each job whose logs these arguments name, or that the records name as failed; one with the job ''
+    where there is only one. Raises `InputError`."""
+    groups = by_job(log_paths(names)) if names else {}
+    accounts: Mapping[str, Account] = {}
+    if sacct is not None:
+        accounts = read_accounts(read_bytes(sacct).decode("utf-8", "replace"), sacct)
+        for job, account in accounts.items():
+            if len(accounts) > 1 and not account.state.startswith(_FINE) and list(groups) != [""]:
+                groups.setdefault(job, [])
+        if not names and not groups:
+            groups = {"": []} if len(accounts) == 1 else {}
+    if list(groups) == [""]:
+        of_name = {job_of(each)[0] for each in groups[""]} - {""}
+        known = accounts.get(next(iter(of_name), "")) or (next(iter(accounts.values())) if len(accounts) == 1 else None)
+        return [_judged("", groups[""], script, known, sacct or "", options, _Near({}, {}))]
+    if only is not None:
+        if only not in groups:
+            raise InputError(f"there is no log of job {only}; there are {', '.join(list(groups)[:10])}")
+        groups = {only: groups[only]}
+    near = _Near({}, {})
+    return [_judged(job, paths, script, accounts.get(job), sacct or "", options, near) for job, paths in groups.items()]
+
+
+class _Near(NamedTuple):
+    """What was read for other jobs: the scripts near their logs, by folder, and the pictures of scripts, by path."""
+
+    candidates: dict[str, list[Candidate]]
+    pictures: dict[str, Picture]
+
+
+def _judged(
+    job: str, paths: list[str], script: str | None, account: Account | None, sacct: str, options: Overrides | None,
+    near: "_Near",
+) -> JobRun:  # fmt: skip
+    """The diagnosis of one job."""
+    notes: list[str] = []
+    findings = read_logs(paths)
+    if script is None:
+        script, notes = script_for(paths, account, near.candidates)
+    picture = None
+    if script is not None:
+        picture = near.pictures.get(script) or near.pictures.setdefault(script, picture_at(script, options))
+    shown = [STANDARD_INPUT if each == "-" else each for each in paths]
+    run = judge(findings, shown, picture, account, sacct, notes)
+    if account is not None and account.hours is not None:
+        return JobRun(job, run, account.hours, account.node_hours)
+    answers = run.diagnosis.answers
+    lost = [paths[each] for each in sorted(answers[0].event.files) if each < len(paths)] if answers else []
+    return JobRun(job, run, hours_in(lost or paths), None)
+
+
+def summary(runs: Iterable[JobRun]) -> list[Row]:
+    """The symptoms of the jobs that went wrong, those of most jobs first."""
+    found: dict[str, list[JobRun]] = {}
+    for each in runs:
+        if each.failed:
+            found.setdefault(each.symptom, []).append(each)
+    rows = []
+    for symptom, those in found.items():
+        best = those[0].run.diagnosis.answers[0]
+        jobs = [each.job for each in those]
+        hours, nodes = total(each.hours for each in those), total(each.node_hours for each in those)
+        rows.append(Row(symptom, best.event.symptom.title, best.where, jobs, hours, nodes))
+    return sorted(rows, key=lambda row: (-len(row.jobs), -(row.hours or 0), row.symptom))
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """The sum of what is known; None for nothing."""
+    known = [each for each in values if each is not None]
+    return round(sum(known), 2) if known else None
+
+
+def node_of(event: Event, others: Iterable[Event] = ()) -> str:
+    """The node on which an event happened, as far as the log says it; else ''.
+
+    `others`: where srun says of one node only that its tasks failed, it was that one.
+    """
+    named = event.groups.get("node") or _in_line(event.text) or event.label
+    if re.match(r"(?!rank|default|trainer|worker)[A-Za-z]", named) and " " not in named:
+        return named.split(":")[0]
+    nodes = {node for each in others if (node := _in_line(each.text))}
+    return next(iter(nodes)) if len(nodes) == 1 else ""
+
+
+def _in_line(text: str) -> str:
+    match = _NODE.search(text)
+    return next((each for each in match.groups() if each), "") if match else ""
+
+
+def failing_nodes(runs: Iterable[JobRun]) -> dict[str, list[str]]:
+    """The nodes on which more than one job failed for a reason that may be the node's, with these jobs."""
+    found: dict[str, list[str]] = {}
+    for each in runs:
+        if not each.failed:
+            continue
+        best = each.run.diagnosis.answers[0]
+        if best.where in ("cluster", "unknown") or best.event.symptom.id in _OF_NODES:
+            node = node_of(best.event, (noise.event for noise in each.run.diagnosis.noise))
+            if node:
+                found.setdefault(node, []).append(each.job)
+    return {node: jobs for node, jobs in found.items() if len(jobs) > 1}
+
+
+# Failures of a program that a broken node may cause as well.
+_OF_NODES = ("task-segfault", "task-illegal-instruction", "gpu-kernel-fault", "nccl-cuda-error", "collective-timeout")
