@@ -165,6 +165,9 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         if _fits_value(job, block.command, problem, instead) and span.end - span.start == len(written):
             fix = Fix(f"write --{name}", [replace(Span(span.start, span.start + replaced), instead)], safe=certain)
         return Finding(span, f"{failure}; did you mean {instead}{written[replaced:]}?", fix=fix)
+    near = _nearest(_folded(written), _all_names(job, block.command)) if written.startswith("--") else ()
+    if near:
+        return Finding(span, f"{failure}; did you mean {' or '.join(f'--{name}' for name in near)}?")
     if commands:
         other = next(iter(commands))
         return Finding(span, f"{failure}: it is an option of {other}; remove it")
@@ -194,7 +197,7 @@ def _meant(job: Job, command: str, written: str) -> tuple[str, int, bool] | None
     if not written.startswith("--"):
         return None
     name, newest, names = written[2:], table(command, job.versions.majors[-1]), _names(job, command)
-    folded = name.replace("_", "-").lower()
+    folded = _folded(written)
     if folded != name and (folded in names or folded in plugin_options()):
         return folded, len(written), True
     head, colon, _ = name.partition(":")
@@ -205,8 +208,17 @@ def _meant(job: Job, command: str, written: str) -> tuple[str, int, bool] | None
         return letter.name, len(written), False
     guess = SYNONYMS.get(folded)
     if guess not in names:
-        guess = None if folded.startswith("-") else _nearest(folded, (*names, *plugin_options()))
+        near = _nearest(folded, _all_names(job, command))
+        guess = near[0] if len(near) == 1 else None
     return None if guess is None else (guess, len(written), False)
+
+
+def _folded(written: str) -> str:
+    return written[2:].replace("_", "-").lower()
+
+
+def _all_names(job: Job, command: str) -> tuple[str, ...]:
+    return (*_names(job, command), *plugin_options())
 
 
 @once
@@ -217,11 +229,13 @@ def _names(job: Job, command: str) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _nearest(name: str, names: tuple[str, ...]) -> str | None:
-    """The single nearest name within two edits (one for short names); None where there is none, or a tie."""
+def _nearest(name: str, names: tuple[str, ...]) -> list[str]:
+    """The nearest names within two edits (one for short names)."""
     limit = 2 if len(name) >= 6 else 1
     best: list[str] = []
     letters = set(name)
+    if name.startswith("-"):
+        return best
     for known in names:
         if len(known) < 3 or len(letters.difference(known)) > limit:
             continue  # each edit adds one letter at most
@@ -231,7 +245,7 @@ def _nearest(name: str, names: tuple[str, ...]) -> str | None:
         if distance < limit:
             limit, best = distance, []
         best.append(known)
-    return best[0] if len(best) == 1 and not _is_nearer_to_an_opposite(name, best[0], limit) else None
+    return best if not any(_is_nearer_to_an_opposite(name, known, limit) for known in best) else []
 
 
 def _is_nearer_to_an_opposite(name: str, known: str, distance: int) -> bool:
@@ -330,6 +344,10 @@ CASES = [
         #SBATCH --gres=gpu:1
         srun ./a.out
         """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH «--tme»=1:00:00\nsrun ./a.out\n",
+        title="as near to two",
     ),
     Bad("#!/bin/bash\n#SBATCH «--mem-per-task»=4G\nsrun ./a.out\n", title="nothing is near enough"),
     Bad(
