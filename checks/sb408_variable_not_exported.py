@@ -20,8 +20,8 @@ prime-rl pull request 3225; `export` in the bash manual.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 
+from sbatchlint.analysis.expansion.program_variables import is_for_programs
 from sbatchlint.analysis.expansion.reads import DEFAULTS, enclosing_assignment, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.work import Weight, weight
@@ -36,15 +36,6 @@ from sbatchlint.source.regex import Regex
 
 CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes", since="0.1.0", batch=True)
 
-# Variables that only programs read, and that mean nothing to the script itself.
-_FOR_PROGRAMS = Regex(
-    r"(?:NCCL|UCX|TORCH|PYTORCH|CUDA|TRANSFORMERS|WANDB|OMPI_MCA|FI|GLOO|MKL|KMP|MPICH|I_MPI|TOKENIZERS|XLA|TRITON"
-    r"|NVTE|VLLM|RAY|MIOPEN|HSA|ROCR|HIP|NVSHMEM|APPTAINERENV|SINGULARITYENV|SLURM|SRUN|PYXIS|ENROOT|GOMP|MV2|PMIX"
-    r"|OPENBLAS|NUMEXPR|NUMBA|JULIA|JAX|TF|MALLOC|ROMIO|HDF5|PSM2|ACCELERATE|DEEPSPEED|NEPTUNE|MLFLOW)_[A-Z0-9_]+"
-    r"|HF_(?:HOME|TOKEN|ENDPOINT|DEBUG|(?:HUB|DATASETS|XET)_[A-Z0-9_]+|[A-Z]+_CACHE)"
-    r"|OMP_(?:NUM_THREADS|PLACES|PROC_BIND|STACKSIZE|SCHEDULE|DYNAMIC|NESTED|WAIT_POLICY)"
-    r"|PYTHON(?:UNBUFFERED|NOUSERSITE|HASHSEED|FAULTHANDLER|DONTWRITEBYTECODE)"
-)
 # Where software is: a module may have exported these before the script sets them.
 _PLACE = Regex(r"(?!HF_)\w+_(?:HOME|ROOT|PATH|DIR|ARCH|VERSION)")
 # What may precede an assignment that is a statement of its own.
@@ -141,18 +132,13 @@ def _assignment(job: Job, name: str, shell: Invocation) -> VariableAssignment | 
     return found if found is not None and (found.name, found.span) == (name, span) else None
 
 
-@lru_cache(maxsize=1024)  # most scripts set the same variables
-def _is_for_programs(name: str) -> bool:
-    return _FOR_PROGRAMS.fullmatch(name) is not None
-
-
 def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     """Variables that only programs read, set but not exported, and the first program that starts without them."""
     candidates = [
         assignment
         for assignment in job.assignments
         if not assignment.exported
-        and _is_for_programs(assignment.name)
+        and is_for_programs(assignment.name)
         and assignment.context.phase is not Phase.SUBMIT
     ]
     if not candidates:

@@ -14,8 +14,8 @@ a mistyped name is reported.
 
 Names that are set, tested or given a default, that a comment or a directive mentions, that modules or a login provide,
 or that a sourced file may set are not reported. Of the others these are: names that a launcher needs, in scripts that
-set other variables of the same command; names nearly the same as one that is set and never read; arrays, which an
-environment cannot hold; and the only lowercase name that the script does not set.
+set other variables of the same command; names nearly the same as one that is set and never read, or that lack one of
+its letters; arrays, which an environment cannot hold; and the only lowercase name that the script does not set.
 
 An error for an array where one of a similar name is set and never read, and where the same file's name stands elsewhere
 with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice
@@ -39,6 +39,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     is_list,
     is_lone_lowercase_name,
     is_mentioned,
+    is_misspelt,
     is_set_by_site,
     may_come_from_files,
     mentioned_names,
@@ -98,6 +99,7 @@ def check(job: Job) -> Iterator[Finding]:
         if (
             read.span in seen
             or is_common_name(read.name)
+            and not is_misspelt(job, read.name)
             or _may_be_from_image(read)
             or glued_name(job, read) is not None
         ):
@@ -173,7 +175,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     nothing = f"nothing in the script sets {read.name}, so {'`set -u` ends it here' if stops else 'this is empty'}"
     if meant is not None:
         line = job.line(meant.span.start)
-        unread = " and never read" if similar_variable(job, read) is not None else ""
+        unread = " and never read" if similar_variable(job, read) is not None and not _is_read(job, meant) else ""
         yield Finding(
             read.span, f"{nothing}; did you mean {meant.name}, which is set on line {line}{unread}?", severity
         )
@@ -220,6 +222,10 @@ def _is_duration(job: Job, read: VariableRead) -> bool:
         return False
     before, after = text[command.span.start : read.span.start], text[read.span.end : read.span.end + 1]
     return _BEFORE_DURATION.fullmatch(before) is not None and after in (" ", "\t", '"')
+
+
+def _is_read(job: Job, assigned: VariableAssignment) -> bool:
+    return any(each.name == assigned.name for each in job.trace.reads)
 
 
 def _may_be_from_image(read: VariableRead) -> bool:
@@ -314,6 +320,17 @@ CASES = [
         """,
         severity="error",
         title="an array under another name",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        OUTPUT_DIR=/scratch/runs
+        mkdir -p "$OUTPUT_DIR"
+        python train.py --out «$OUPUT_DIR»
+        """,
+        severity="warning",
+        title="a letter is missing",
     ),
     Good(
         """\

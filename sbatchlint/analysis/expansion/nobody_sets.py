@@ -44,6 +44,7 @@ _BREAK = Regex(r"_|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])|(?<=[0-9])(?=[a-zA-Z]
 # A script that reads more unset names than this gets them from elsewhere.
 MOST_STRANGERS = 100
 _OPTIONS = Regex(r"args|opts|options|flags|params")
+_SHORTEST_TYPO = 6  # of a variable that is read rightly elsewhere
 _SHORTEST_NAME = 4  # a shorter name is similar to too many others
 
 
@@ -102,7 +103,7 @@ def unset_reads(job: Job) -> list[VariableRead]:
 
     Common names are left out, except those that continue a name of Slurm's.
     """
-    names = frozenset(filter(_is_odd, read_names(job)))
+    names = frozenset([each for each in read_names(job) if _is_odd(each) or is_misspelt(job, each)])
     odd = [each for each in job.trace.reads if each.variable is None and each.name in names] if names else []
     mentioned = mentioned_names(job) if odd else ()
     found: dict[Span, VariableRead] = {}
@@ -211,7 +212,9 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
     if is_list(job, read):
         candidates = [name for name in _assigned(job) if name in candidates or _shares_word(name, read.name)]
     for name in candidates:
-        if is_common_name(name) or enclosing is not None and enclosing.name == name or _is_read(job, name):
+        if enclosing is not None and enclosing.name == name:
+            continue
+        if (is_common_name(name) or _is_read(job, name)) and not _is_misspelt(name, read.name):
             continue
         for assignment in _assigned(job)[name]:
             if _is_alike(name, read.name) or job.source.slice(assignment.span).endswith(")"):
@@ -255,6 +258,22 @@ def _is_alike(one: str, other: str) -> bool:
     if first.replace("_", "") == second.replace("_", "") or sorted(first.split("_")) == sorted(second.split("_")):
         return True
     return min(len(one), len(other)) > _SHORTEST_NAME and _one_letter_apart(first, second)
+
+
+@once
+def is_misspelt(job: Job, name: str) -> bool:
+    """Whether a name that nothing sets has a letter too few or too many, next to one that the script sets."""
+    if find(name) is not None or not name.isidentifier() or len(name) < _SHORTEST_TYPO or name in set_names(job):
+        return False
+    return any(_is_misspelt(each, name) for each in set_names(job))
+
+
+def _is_misspelt(name: str, read: str) -> bool:
+    """Whether a name lacks a letter of another, has one twice, or has two swapped, other than at its end."""
+    if min(len(name), len(read)) < _SHORTEST_TYPO or name[-2:] != read[-2:] or name[0] != read[0]:
+        return False
+    swapped = len(name) == len(read) and sorted(name) == sorted(read)
+    return (swapped or len(name) != len(read)) and _one_letter_apart(name, read)
 
 
 def _one_letter_apart(one: str, other: str) -> bool:

@@ -1,0 +1,213 @@
+"""A variable is set, and nothing reads it, or another value replaces it before anything does.
+
+`EPOCHS=50` in the head of a script looks like a setting. If the command below says `--epochs 10`, or reads `$EPOCH`,
+changing it changes nothing, and nobody notices. The same goes for an option that the script reads from its command
+line (`-g) GPUS=$OPTARG`), and then sets itself: `sbatch job.sh -g 2` runs as if `-g` were not there. `MODEL=small`
+followed by `MODEL=$1` is not a default: without an argument MODEL is empty.
+
+A warning where an option or argument of the script is lost, otherwise advice. Names that are exported, that bash, Slurm
+or programs read themselves, or that occur once more anywhere in the file are not reported as unread.
+
+## Fix
+
+None: the value may belong into the command, or the line may be left over. `MODEL=${1:-small}` is a default.
+
+## References
+
+bash(1), "Shell Parameters"; https://www.shellcheck.net/wiki/SC2034
+"""
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.program_variables import is_for_programs
+from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
+from sbatchlint.bash.syntax.tree import Simple
+from sbatchlint.bash.trace import VariableAssignment
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.once import once
+from sbatchlint.slurm.environment import find
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.templates import is_templated
+from sbatchlint.triggers import Variables
+
+CARD = Card(
+    "SB437", "setting-without-effect", severity="warning", fix="never", since="0.1.0", when=Variables("*"), batch=True,
+    whole_script=True, seen="a review of public scripts",
+)  # fmt: skip
+
+# Variables that bash or every program reads itself.
+_READ_ANYWAY = Regex(
+    r"IFS|PS\d|OPT(?:IND|ERR)|SECONDS|RANDOM|TIMEFORMAT|HIST\w+|LC_\w+|LANG(?:UAGE)?|TZ|PATH|\w+PATH|\w*PROXY|\w*proxy"
+    r"|COLUMNS|LINES|SHELL|POSIXLY_CORRECT|GLOBIGNORE|FIGNORE|_\w*|TERM|DISPLAY|CC|CXX|F?C|F\d\d|\w*FLAGS|LD\w*|EDITOR"
+    r"|(?:XDG|JUPYTER|MASTER|SINGULARITY|APPTAINER|DOCKER|ENROOT|SBATCH|SALLOC|SQUEUE|WORLD|CONDA|PIP|R|JAVA|UV)_\w+"
+)
+# Ways to read a variable whose name is not written.
+_INDIRECT = Regex(r"\$\{!|\beval\b|\bdeclare\s+-n|\blocal\s+-n|\benvsubst\b|\bset\s+-\w*a|\ballexport\b|\bcompgen\b")
+_ARGUMENT = Regex(r"=[\"']?\$(?:\{?(?:[1-9@*]|OPTARG)\}?)[\"']?$")
+# A command that may be run for more than its output.
+_COMMAND = Regex(r"=[\"']?(?:\$\((?!\()|`)")
+# A value with which a variable only begins.
+_INITIAL = Regex(r"=(?:\"\"|''|0|1|false|true|no|yes|None|\(\))?$")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    text = job.source.text
+    if job.program.errors or is_templated(text) or job.is_embedded:
+        return
+    assignments = [each for each in job.assignments if each.context.parent is None and not each.context.handler]
+    settings = [each for each in assignments if not _COMMAND.search(job.source.slice(each.span))]
+    unread = [] if _INDIRECT.search(text) else [each for each in settings if _is_unread(job, each)]
+    if unread:
+        first = unread[0]
+        yield Finding(
+            first.name_span,
+            f"nothing reads {first.name}, so changing it changes nothing; use it in the command, or remove it",
+            "info",
+            related=[(each.name_span, "not read either") for each in unread[1:4]],
+        )
+    plain = {
+        job.span(word.start, word.end).start
+        for statement in job.program.statements
+        if isinstance(statement, Simple)
+        for word in (*statement.assignments, *statement.words)
+    }
+    last: dict[str, VariableAssignment] = {}
+    for later in sorted(assignments, key=lambda each: each.order):
+        earlier = last.get(later.name)
+        last[later.name] = later
+        if earlier is None or earlier not in settings or later.span.start not in plain:
+            continue
+        if _is_replaced(job, earlier, later):
+            line = job.line(later.name_span.start)
+            if _ARGUMENT.search(job.source.slice(earlier.span)):
+                message = f"line {line} sets {later.name} anew, so this argument has no effect; write "
+                yield Finding(earlier.name_span, f"{message}`: ${{{later.name}:=…}}` there")
+            elif _ARGUMENT.search(job.source.slice(later.span)):
+                number = job.source.slice(later.span).rpartition("$")[2].strip("\"'{}")
+                default = f"${{{number}:-{job.source.slice(earlier.span).partition('=')[2]}}}"
+                message = f"line {line} sets {later.name} anew, also without an argument; write `{default}` there"
+                yield Finding(earlier.name_span, message, "info")
+            else:
+                message = f"line {line} sets {later.name} anew before anything reads this value; remove one of them"
+                yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "this value counts")])
+
+
+def _is_unread(job: Job, assigned: VariableAssignment) -> bool:
+    """Whether nothing in the script can read a variable."""
+    name = assigned.name
+    if assigned.exported or find(name) is not None or name in ENVIRONMENT_NAMES or _READ_ANYWAY.fullmatch(name):
+        return False
+    if is_for_programs(name) or any(each.index >= assigned.order for each in unclear_sources(job)):
+        return False
+    return _mentions(job, name) == 1
+
+
+@once
+def _mentions(job: Job, name: str) -> int:
+    """How often a name occurs in the file."""
+    return len(re.findall(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", job.source.text))
+
+
+def _is_replaced(job: Job, earlier: VariableAssignment, later: VariableAssignment) -> bool:
+    """Whether a value is replaced for certain, before anything reads it."""
+    text, source = job.source.text, job.source
+    context = later.context
+    if context.guards or context.loops or context.calls or earlier.context.calls or context.shell.depth:
+        return False
+    if earlier.span.end >= later.span.start or _READ_ANYWAY.fullmatch(later.name) or later.name in ENVIRONMENT_NAMES:
+        return False
+    one, other = source.slice(earlier.span), source.slice(later.span)
+    if not all(each.startswith(f"{later.name}=") for each in (one, other)) or one == other or _INITIAL.search(one):
+        return False
+    repeated = bool(earlier.context.loops) and not _ARGUMENT.search(one)
+    if repeated or earlier.context.shell is not context.shell or "\n" in one:
+        return False
+    between = text[earlier.span.end : later.span.end]
+    if re.search(rf"(?<![A-Za-z0-9_]){later.name}(?![A-Za-z0-9_=])", between) or _INDIRECT.search(between):
+        return False
+    started = (each for each in job.invocations if earlier.order <= each.index < later.order)
+    if any(each.name in ("source", ".") or each.calls_function for each in started):
+        return False
+    passed = earlier.exported or later.exported
+    works = (each for each in job.invocations if earlier.order <= each.index < later.order)
+    return not passed or all(weight(job, each) is Weight.NONE for each in works)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «EPOCHS»=50
+        MODEL=small
+        srun python train.py --model "$MODEL" --epochs 10
+        """,
+        severity="info",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:4
+        while getopts g:d: option; do
+            case $option in
+                g) «GPUS»=$OPTARG ;;
+                d) DATA=$OPTARG ;;
+            esac
+        done
+        GPUS=$(nvidia-smi -L | wc -l)
+        torchrun --nproc_per_node="$GPUS" train.py --data "$DATA"
+        """,
+        title="an option of the script",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «MODEL»=small
+        MODEL=$1
+        srun python train.py --model "$MODEL"
+        """,
+        severity="info",
+        title="no default",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «THREADS»=8
+        THREADS=16
+        ./solver --threads "$THREADS"
+        """,
+        severity="info",
+        title="set twice",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        RESULT=
+        VERBOSE=0
+        if [ -f result.txt ]; then
+            RESULT=result.txt
+        fi
+        NAME=first
+        srun ./solver "$NAME"
+        NAME=second
+        srun ./solver "$NAME" --verbose=$VERBOSE ${RESULT:+--continue}
+        """,
+        title="each value is read",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        LEVEL=3
+        source settings.sh
+        srun ./solver
+        """,
+        title="a sourced file may read it",
+    ),
+]
