@@ -1,10 +1,11 @@
 """sbatchlint did not evaluate the whole script: a size limit was reached.
 
 sbatchlint evaluates a script as bash would, within limits: 20,000 statements (one that repeats, branches or starts
-programs counts as several, a script that is submitted as twenty), 500 launchers, 200,000 words and parts of words,
-values of 400 parts, 20,000 words of a command, programs inside programs 6 levels deep, 128 KB of `#SBATCH` lines, 20
-files beside the script. What exceeds a limit counts as unknown, and checks ignore what is unknown, so that mistakes
-there are not found. No real script that we know of is that large.
+programs counts as several, a script that is submitted, or is one of a document's, as twenty), 500 launchers, 200,000
+words and parts of words, values of 400 parts, 20,000 words of a command, programs inside programs 6 levels deep, 128 KB
+of `#SBATCH` lines, 20 files beside the script. The scripts of a document share the statements. What exceeds a limit
+counts as unknown, and checks ignore what is unknown, so that mistakes there are not found. No real script that we know
+of is that large.
 
 A word with several possible values is followed in each of them, six for a variable and twelve for a command. Beyond
 that each `${X:-d}` counts by its default, and then a word becomes unknown; it is said where a launcher loses words.
@@ -34,7 +35,7 @@ CARD = Card(
 )  # fmt: skip
 
 MESSAGES = {
-    "work": "sbatchlint stopped here, as the script is too large: nothing behind this was looked at",
+    "work": "sbatchlint stopped here, as the file is too large: nothing behind this was looked at",
     "value": "this value is too long to be followed to its end, so what uses it is not judged",
     "depth": "programs inside programs are not followed any deeper than this",
     "options": "there are too many options above this line: neither it nor those behind it are read",

@@ -6,9 +6,10 @@ So a fix only changes characters of the scripts, and is proven like the fix of a
 import re
 from collections.abc import Iterable
 
+from sbatchlint.bash.limits import MOST_WORK, cost_of_script
 from sbatchlint.diagnostics import Diagnostic, Fault, Fix, Related
 from sbatchlint.engine import Inspection, inspect
-from sbatchlint.fix import Admits, Fixed, Refused, fix_source
+from sbatchlint.fix import MOST_COST, Admits, Fixed, Refused, fix_source
 from sbatchlint.ignores import with_ignores
 from sbatchlint.registry import registry
 from sbatchlint.settings import Settings
@@ -32,16 +33,19 @@ def inspect_document(source: Source, settings: Settings) -> Inspection:
     """The findings in all scripts of a document, in order."""
     diagnostics: list[Diagnostic] = []
     faults: list[Fault] = []
-    syntax_errors = ignored = cost = 0
+    parts: list[Inspection] = []
+    cost = 0
     reading = read_document(source)
     for snippet in reading.snippets:
-        inspection = inspect(snippet, settings)
+        inspection = inspect(snippet, settings, spent=cost)
         diagnostics.extend(_placed(each, snippet, settings) for each in inspection.diagnostics)
         faults.extend(inspection.faults)
-        syntax_errors += inspection.syntax_errors
-        ignored += inspection.ignored
-        cost += inspection.cost
-    return Inspection(diagnostics, syntax_errors, faults, ignored, cost, unread=reading.reason)
+        parts.append(inspection)
+        cost += inspection.cost + cost_of_script(snippet.text)
+        if inspection.is_cut and cost > MOST_WORK:
+            break
+    errors, ignored = sum([each.syntax_errors for each in parts]), sum([each.ignored for each in parts])
+    return Inspection(diagnostics, errors, faults, ignored, cost, unread=reading.reason, parts=tuple(parts))
 
 
 def _placed(found: Diagnostic, snippet: Snippet, settings: Settings) -> Diagnostic:
@@ -76,11 +80,18 @@ def _placed(found: Diagnostic, snippet: Snippet, settings: Settings) -> Diagnost
 def fix_document(source: Source, settings: Settings, unsafe: bool = False, first: Inspection | None = None) -> Fixed:
     """The document after the fixes in each of its scripts; see `fix_source`."""
     found = snippets(source)
+    inspections = (first or inspect_document(source, settings)).parts
+    spent = 0
     texts = [each.text for each in found]
     changed: list[_Changed] = []
     refused: list[Refused] = []
-    for number, snippet in enumerate(found):
-        fixed = fix_source(snippet, settings, unsafe, admits=_admits(snippet))
+    for number, (snippet, inspection) in enumerate(zip(found, inspections)):
+        if not any(each.fix for each in inspection.diagnostics):
+            continue
+        if spent > MOST_COST:
+            break
+        fixed = fix_source(snippet, settings, unsafe, inspection, _admits(snippet), spent)
+        spent = fixed.spent
         refused.extend(Refused(_placed(each.diagnostic, snippet, settings), each.reason) for each in fixed.refused)
         if fixed.applied:
             changed.append((number, fixed, snippet.rewriting(fixed.source.text)))
@@ -93,7 +104,7 @@ def fix_document(source: Source, settings: Settings, unsafe: bool = False, first
             refused.append(Refused(place, "the document cannot hold its result"))
     after = _edited(source, [edit for _, _, edits in kept for edit in edits or ()])
     applied = [diagnostic for _, fixed, _ in kept for diagnostic in fixed.applied]
-    return Fixed(after, applied, refused, inspect_document(after, settings))
+    return Fixed(after, applied, refused, inspect_document(after, settings), spent)
 
 
 def _admits(snippet: Snippet) -> Admits | None:
@@ -134,9 +145,8 @@ def document_with_ignores(source: Source, settings: Settings, found: list[Diagno
     """The document with comments in its scripts that ignore these findings; see `with_ignores`."""
     wanted = {(each.code, each.span) for each in found}
     edits: list[Edit] = []
-    for snippet in snippets(source):
-        own = inspect(snippet, settings).diagnostics
-        own = [each for each in own if (each.code, snippet.span(each.span)) in wanted]
+    for snippet, inspection in zip(snippets(source), inspect_document(source, settings).parts):
+        own = [each for each in inspection.diagnostics if (each.code, snippet.span(each.span)) in wanted]
         if own:
             edits.extend(snippet.rewriting(with_ignores(snippet, own, reason).text) or ())
     return _edited(source, edits)

@@ -43,6 +43,7 @@ class Inspection(NamedTuple):
     `syntax_errors`: how many ranges the shell parser could not parse. `ignored`: how many findings are suppressed by
     comments. `cost`: about how many statements would cost as much. `is_cut`: whether the analysis stopped early.
     `unread`: why nothing of a document was read.
+    `parts`: the inspections of the scripts of a document, as far as they were looked at.
     """
 
     diagnostics: list[Diagnostic]
@@ -52,6 +53,7 @@ class Inspection(NamedTuple):
     cost: int = 0
     is_cut: bool = False
     unread: str = ""
+    parts: "tuple[Inspection, ...]" = ()
 
 
 def lint_source(source: Source, settings: Settings, faults: list[Fault] | None = None) -> list[Diagnostic]:
@@ -65,10 +67,10 @@ def lint_source(source: Source, settings: Settings, faults: list[Fault] | None =
     return inspection.diagnostics
 
 
-def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspection:
-    """The findings of the selected checks in a file."""
+def inspect(source: Source, settings: Settings, raising: bool = False, spent: int = 0) -> Inspection:
+    """The findings of the selected checks in a file. `spent`: what other scripts in the same document have cost."""
     try:
-        job = Job.from_source(source, settings.site_of(source.path))
+        job = Job.from_source(source, settings.site_of(source.path), spent=spent)
     except Exception as error:
         if raising:
             raise
@@ -160,7 +162,7 @@ class _Run:
 
     def cost(self, diagnostics: list[Diagnostic]) -> int:
         """About how many statements would cost as much as the run."""
-        evaluated = self.job.limits.work + self.job.submitted_work + self.job.proved // _PROVED_FOR_A_STATEMENT
+        evaluated = self.job.work + self.job.proved // _PROVED_FOR_A_STATEMENT
         return evaluated + len(diagnostics) + len(self.source.text) // _READ_FOR_A_STATEMENT
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from sbatchlint.bash.limits import cost_of_script
 from sbatchlint.diagnostics import Diagnostic, Fix
 from sbatchlint.engine import Inspection, inspect
 from sbatchlint.settings import Settings
@@ -35,12 +36,16 @@ class Refused(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """A file after its fixes. `applied`: the findings that were fixed, each as it was before its fix."""
+    """A file after its fixes. `applied`: the findings that were fixed, each as it was before its fix.
+
+    `spent`: what the rounds cost, with what was spent before them.
+    """
 
     source: Source
     applied: list[Diagnostic]
     refused: list[Refused]
     inspection: Inspection
+    spent: int
 
 
 class _State(NamedTuple):
@@ -55,12 +60,12 @@ Admits = Callable[[Source, Fix], bool]
 
 def fix_source(
     source: Source, settings: Settings, unsafe: bool = False, first: Inspection | None = None,
-    admits: Admits | None = None,
+    admits: Admits | None = None, spent: int = 0,
 ) -> Fixed:  # fmt: skip
     """The file after the fixes of all reported findings; nothing is written.
 
     `unsafe`: also unsafe fixes. `first`: the inspection of the file, None if it is not known yet. `admits`: whether the
-    document that holds the text can hold a fix.
+    document that holds the text can hold a fix. `spent`: what the fixes of its other scripts have cost.
     """
 
     def accepted(diagnostic: Diagnostic) -> bool:
@@ -76,9 +81,9 @@ def fix_source(
     aside: set[tuple[str, int]] = set()  # to be tried when all others are dealt with
     asked_bash = False
     before = {source.text}
-    most = spent = 0
+    most = 0
     for number in range(MAX_ROUNDS):
-        spent += state.inspection.cost
+        spent += state.inspection.cost + cost_of_script(state.source.text)
         if number and spent > MOST_COST or state.inspection.is_cut and spent > 2 * MOST_COST:
             break
         batch = _choose(state.inspection.diagnostics, accepted, banned | aside)
@@ -111,7 +116,7 @@ def fix_source(
         applied.extend(batch)
         before.add(after.source.text)
         state = after
-    return Fixed(state.source, applied, refused, state.inspection)
+    return Fixed(state.source, applied, refused, state.inspection, spent)
 
 
 def _choose(diagnostics: Iterable[Diagnostic], accepted: Accept, banned: set[tuple[str, int]]) -> list[Diagnostic]:

@@ -336,6 +336,31 @@ guarded
     for ((e=0; e<4; e++)); do¶<guard>¶<guarded_step>¶<seen>¶done
     e=0; while (( e < 4 )); do¶(( ++e ))¶<guard>¶<seen>¶done
     for e in <few>; do¶<guard>¶<guard>¶<seen>¶done
+guarded_twice
+    for n in <orders>; do¶for e in <orders>; do¶<inner_guards>¶<seen>¶done¶<seen>¶done
+    for n in <orders>; do¶<inner_step>¶for e in <orders>; do¶<inner_guards>¶<seen>¶done¶<inner_step>¶done
+    for n in <orders>; do¶<inner_step>¶for e in <orders>; do¶<inner_guards>¶<seen>¶done¶<seen>¶<inner_step>¶done
+orders: 1 2 | 2 1 | 1 2 3 | 3 1 2 | 2 2 1 | 1
+inner_guards: <inner_guard> | <inner_guard>¶<inner_guard> | <inner_guard>¶<inner_guard>¶<inner_guard>
+inner_guard
+    <inner_test> && <inner_leave>
+    <inner_test> <bar><bar> <inner_leave>
+    if <inner_test>; then <inner_step>; else <inner_step>; fi
+    <inner_test> && <inner_step>
+    if <inner_test>; then¶<seen>¶<inner_leave>¶fi
+    case $n$e in 1*) <inner_step> ;; 21) <inner_leave> ;; *) <seen> ;; esac
+inner_test
+    [ $n = $e ]
+    [ $n -gt $e ]
+    (( n + e > 3 ))
+    [ $e = 2 ]
+    [ $n != 1 ]
+    [[ $n$e == 1* ]]
+    [ "$c" = lo ]
+    (( n == 2 && e == 1 ))
+    [ -z "$d" ]
+inner_leave: continue | break | continue 2 | break 2
+inner_step: c=lo | c=hi | d=$n | d=$e | d=$n$e | c=$d | d= | d=x$c
 few: 1 2 4 | 2 1 | 3 4 1 2 | 2 2 1 | 4
 departure
     <decided> && <departing>
@@ -529,17 +554,23 @@ class Writer:
         every += ' "$#" "${v[@]}" . "${w[@]}" . "${!v[@]}" "${#w[@]}" "${m[k]}" "${#m[@]}" "${m[one]-no}"'
         return "\n".join([*parts, self.shown(every)]) + "\n"
 
-    def loops(self) -> str:
+    def loops(self, rule: str) -> str:
         """A program of loops whose guards it decides itself, and of the assignments around them."""
         parts = ["# " + " ".join(["0"] * len(UNKNOWN)), f"n={self.below(3)} c= d="]
-        parts += [self.write("<guarded>") for _ in range(1 + self.below(3))]
+        parts += [self.write(rule) for _ in range(1 + self.below(3))]
         return "\n".join([*parts, self.shown('"$e" "$n" "$c" "$d" "${w[@]}"')]) + "\n"
 
 
 @st.composite
 def loops(draw: Callable[[st.SearchStrategy[int]], int]) -> str:
     """A program whose loops leave nothing open."""
-    return Writer(draw).loops()
+    return Writer(draw).loops("<guarded>")
+
+
+@st.composite
+def nested_loops(draw: Callable[[st.SearchStrategy[int]], int]) -> str:
+    """The same with loops inside of them, of which the guards ask for the variables of both."""
+    return Writer(draw).loops("<guarded_twice>")
 
 
 @st.composite

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import ROOT, examples
+from sbatchlint.bash.limits import MOST_WORK
 from sbatchlint.documents import document_with_ignores, fix_document, inspect_document
 from sbatchlint.engine import inspect
 from sbatchlint.fix import fix_source
@@ -165,6 +166,17 @@ def test_comments_ignore_in_documents() -> None:
     assert written == text.replace("[SB107] on purpose", "[short-option-equals] why")
     unused = inspect_document(Source(text.replace("-N=2", "-N 2"), "a.md"), ALL).diagnostics
     assert [(each.code, each.source.row(each.span.start)) for each in unused] == [("SB010", 3)]
+
+
+def test_the_scripts_of_a_document_share_a_budget() -> None:
+    script = "#!/bin/bash\n#SBATCH -N 2\n" + "echo x\n" * (MOST_WORK // 3) + "srun -N=2 ./a\n"
+    source = Source(f"```bash\n{script}```\n" * 10, "a.md")
+    inspection = inspect_document(source, ALL)
+    *wrong, cut = [each for each in inspection.diagnostics if each.code in ("SB012", "SB107")]
+    assert {each.code for each in wrong} == {"SB107"} and len(wrong) in (1, 2)
+    assert (cut.code, cut.severity) == ("SB012", "warning") and "as the file is too large" in cut.message
+    # what is left out is not repaired either
+    assert fix_document(source, ALL, first=inspection).source.text == source.text.replace("-N=2", "-N 2", len(wrong))
 
 
 def test_the_example_of_the_documentation() -> None:

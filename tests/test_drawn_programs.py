@@ -9,8 +9,7 @@ here. For every place that prints:
 Of programs whose loops decide all their guards themselves, words that are known are those of an iteration in bash.
 
 SBATCHLINT_PROGRAMS is how many programs a deep run draws (600; a plain run 60), SBATCHLINT_SEED where drawing begins
-(0). Loops inside loops are not among those that decide their guards: of more values than are kept, which of the outer
-loop belongs to which of the inner one is lost.
+(0).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +33,7 @@ from sbatchlint.bash.trace import Context, Invocation, Spawn
 from sbatchlint.bash.values import Expansion, Pieces, Text, text_of
 from sbatchlint.bash.values import Phase as ShellPhase
 from sbatchlint.source.text import Span
-from shell_programs import INPUTS, UNKNOWN, loops, programs
+from shell_programs import INPUTS, UNKNOWN, loops, nested_loops, programs
 
 COUNT = int(os.environ.get("SBATCHLINT_PROGRAMS", "600"))
 PLAIN = 60
@@ -280,8 +279,9 @@ def test_what_is_known_is_what_bash_prints(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.deep
-def test_what_loops_decide_is_known_for_each_iteration(tmp_path: Path) -> None:
-    texts = drawn(count_of(COUNT // LOOPS), SEED, loops())
+@pytest.mark.parametrize("kind", [loops, nested_loops])
+def test_what_loops_decide_is_known_for_each_iteration(tmp_path: Path, kind: Callable[[], SearchStrategy[str]]) -> None:
+    texts = drawn(count_of(COUNT // LOOPS), SEED, kind())
     faults, sums = compare(texts, tmp_path)
     for number, start in enumerate(range(0, len(texts), BATCH), len(texts)):
         batch = texts[start : start + BATCH]
@@ -291,3 +291,36 @@ def test_what_loops_decide_is_known_for_each_iteration(tmp_path: Path) -> None:
     faults.sort(key=lambda each: len(each[1]))
     assert not faults, "\n\n".join([f"--- {fault}\n{text}" for fault, text in [(len(faults), ""), *faults[:3]]])
     assert sums.words / sums.printed > 0.5
+
+
+# Loops that leave a function or the shell in an iteration, where it is not known whether there is one. `L`, `A`: prints
+# in the loop or behind it in the function, and after it all.
+LEAVING = (
+    "for e in $u1 *; do exit; done; A",
+    "for e in *; do while true; do case $e in 1) : ;; *) exit ;; esac; done; done; A",
+    'while read -r x; do return; done <<< "$u1"; A',
+    "f() { for e in $u1 *; do return; done; L; }; f; A",
+    "f() { for e in *; do e=0; while (( e < 4 )); do case $((++e)) in 2 | 3) return ;; esac; done; done; L; }; f; A",
+    "( for e in *; do exit; done; L ); A",
+    "for e in *; do while :; do break 2; done; L; done; A",
+    "for e in $u1 2; do while true; do continue 2; done; L; done; A",
+    'for e in 1 2; do while read -r x; do break 2; done <<< "$u1"; L; done; A',
+    'f() { while read -r x; do case $x in a) return ;; esac; done <<< "$u1"; L; }; f; A',
+    'until [ "$u1" = x ]; do return; done; A',
+    "f() { for e in $u1; do for d in $u1; do return; done; L; done; }; f; A",
+    "f() { for ((n=0; n<u1; n++)); do return; done; L; }; f; A",
+    'for e in 1 2; do [ "$u1" ] && return; done; A',
+    "( return ); A",
+)
+
+
+def test_what_follows_a_loop_that_may_leave_is_not_certain(tmp_path: Path) -> None:
+    texts = [
+        f"# {inputs}\n"
+        + re.sub(r"\b[LA]$|\b[LA](?=;| \))", lambda which: f"printf '\\1%s\\2' @{which[0] == 'A':d} x >&3", text)
+        + "\n"
+        for text in LEAVING
+        for inputs in ("0 0 0", "1 0 0", "4 0 0")
+    ]
+    faults, sums = compare(texts, tmp_path)
+    assert not faults and sums.printed > 30

@@ -12,6 +12,7 @@ from sbatchlint.bash.limits import CHARACTERS_OF_A_STATEMENT, MOST_WORK, WORDS_O
 from sbatchlint.engine import inspect
 from sbatchlint.fix import fix_source, redacted_diff
 from sbatchlint.job import Job, Site
+from sbatchlint.linting import inspect_file
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
@@ -136,6 +137,36 @@ def test_what_grows_by_itself_is_bounded(shape: str) -> None:
     assert job.limits.exhausted
     assert sum(len(each.argv) for one in jobs for each in one.invocations) < 2 * MOST_WORK * WORDS_OF_A_STATEMENT
     assert sum(len(one.text.string) for one in jobs) < MOST_WORK * CHARACTERS_OF_A_STATEMENT
+
+
+# Blocks of a document, of which each costs much: all of them together cost what one script may cost.
+BLOCKS = {
+    "functions": "f() { g; g; g; g; }; g() { h; h; h; h; }; h() { date; date; date; date; }; f; f; f; f; f; f\n",
+    "loops": "for i in 1 2 3 4 5 6; do for j in 1 2 3 4 5 6; do srun a $i $j; done; done\n" * 9,
+    "jobs": "sbatch --wrap='srun a; srun b; srun c'\n" * 10,
+    "launchers": "torchrun --nnodes=2 --nproc_per_node=8 --rdzv_endpoint=localhost:29500 t.py\n" * 9,
+}
+
+
+def document(kind: str, size: int) -> Source:
+    return Source(f"```bash\n{HEAD}{BLOCKS[kind]}```\n\n" * size, "a.md")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_a_document_of_many_blocks_costs_no_more_than_a_script(kind: str) -> None:
+    inspection = inspect_file(document(kind, 900), Settings.of_table({}))
+    assert [found.code for found in inspection.diagnostics].count("SB012") == 1
+    assert inspection.cost < 2.2 * MOST_WORK  # that of all jobs that are submitted counts by itself
+
+
+@pytest.mark.slow
+def test_blocks_behind_the_last_that_is_looked_at_cost_next_to_nothing() -> None:
+    source = document("functions", 60), document("functions", 600)
+    settings = Settings.of_table({})
+    inspect_file(document("functions", 2), settings)
+    small, large = (executed_lines(lambda each=each: inspect_file(each, settings)) for each in source)
+    assert large < 1.3 * small
 
 
 def fixes(text: str) -> None:

@@ -38,13 +38,13 @@ def fits(field: Pieces, most: int) -> bool:
     return len(field) < 2 or len(field) <= most and sum([len(each.text or "") for each in field]) <= MOST_CHARACTERS
 
 
-def cost_of_submission(string: str) -> int:
-    """What it costs to submit a script, besides the evaluation of its commands."""
+def cost_of_script(string: str) -> int:
+    """What another script in the same file costs, besides the evaluation of its commands."""
     return WORK_OF["submission"] + len(string) // CHARACTERS_OF_A_STATEMENT
 
 
 class WorkBudgetExceeded(Exception):
-    """The script is too large to be walked further."""
+    """The file is too large to be walked further."""
 
 
 class Limit(NamedTuple):

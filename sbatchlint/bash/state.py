@@ -72,6 +72,8 @@ class State:
         self.doubtful = False
         # another branch left by exit, return, break or continue before this point
         self.escaped = False
+        # Of the loops that are recorded, the iterations that come here.
+        self.iterations: Guards = NO_GUARDS
         self.restored: dict[str, Variable | None] | None = None  # in a function: what `local` hides
         self.mixed: frozenset[str] = frozenset()  # names in `restored` that are local in some branches only
         self.status: int | None = 0  # that of the last command, None where it is not known
@@ -89,6 +91,7 @@ class State:
         new.sourced = self.sourced
         new.doubtful = self.doubtful
         new.escaped = self.escaped
+        new.iterations = self.iterations
         new.restored = self.restored.copy() if self.restored is not None else None
         new.mixed = self.mixed
         new.status = self.status
@@ -107,6 +110,7 @@ class State:
         new.sourced = self.sourced
         new.doubtful = self.doubtful
         new.escaped = self.escaped
+        new.iterations = self.iterations
         return new
 
     def take_unchanged(self, other: "State", own_before: "State", other_before: "State") -> None:
@@ -253,8 +257,10 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
     if len(live) == 1:
         return first
     states = [state for state, _ in live]
-    arms = _Arms([guards for _, guards in live])
+    arms = _Arms([merge_guards(guards, state.iterations) or guards for state, guards in live])
     result = first.copy()
+    for state in states[1:]:
+        result.iterations, _ = either_guards(result.iterations, state.iterations)
     for name, usual, others in versions([state.variables for state in states]):
         shared = [(number, usual, guards) for number, guards in arms.all_but(others)]
         changed = arms.of_versions(others)

@@ -60,7 +60,7 @@ class Job:
 
     def __init__(
         self, source: Workspace, string: Text, site: Site, *, submission: Submission | None = None,
-        outer: "Job | None" = None, shell: bool = True, options: str = "",
+        outer: "Job | None" = None, shell: bool = True, options: str = "", spent: int = 0,
     ) -> None:  # fmt: skip
         self.source = source
         self.text = string.without_template_marks()
@@ -93,10 +93,10 @@ class Job:
             self.is_shell, self.program = False, Program((), ())
         self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source))
         interpreter = ScriptInterpreter(hooks)
-        # What all jobs that are submitted inside the script have cost together, at any depth.
-        self.submitted_work: int = 0 if outer is None else outer.submitted_work
-        if outer is not None:
-            interpreter.limits.work = outer.submitted_work
+        # Scripts of one file share a budget: `spent` is what those before this one have cost together, and
+        # `submitted_work` with what the jobs cost that are submitted inside the script, at any depth.
+        self.spent = interpreter.limits.work = spent if outer is None else outer.submitted_work
+        self.submitted_work: int = self.spent
         self.trace: Trace = interpreter.trace
         self.parsed, self.programs = interpreter.parsed, interpreter.programs  # so that nothing is parsed twice
         self.evaluate(interpreter)
@@ -118,13 +118,18 @@ class Job:
         self.submits: list[Job] = self._submitted() if self.depth < DEEPEST and self.trace.submissions else []
 
     @classmethod
-    def from_source(cls, source: Source, site: Site, options: str = "") -> "Job":
-        """The job of a file; `options` replace its own. A UTF-16 file has no commands, as a shell reads its bytes."""
-        return cls(Workspace(source), _text(source), site, options=options)
+    def from_source(cls, source: Source, site: Site, options: str = "", spent: int = 0) -> "Job":
+        """The job of a file. `options` replace its own; `spent`: what other scripts in the same document have cost.
+
+        A UTF-16 file has no commands, as a shell reads its bytes.
+        """
+        return cls(Workspace(source), _text(source), site, options=options, spent=spent)
 
     def evaluate(self, interpreter: ScriptInterpreter) -> None:
         """Evaluates the script's commands."""
-        if self.is_shell:
+        if interpreter.limits.work > MOST_WORK:
+            interpreter.limits.note("work", self.text.span(0, len(self.text.string.partition("\n")[0])))
+        elif self.is_shell:
             interpreter.run(self.text, self.program, self.phase, self.first_state())
 
     def first_state(self) -> State:
@@ -162,6 +167,11 @@ class Job:
                 jobs.append(Job(self.source, submission.text, self.site, submission=submission, outer=self))
                 self.submitted_work = jobs[-1].submitted_work
         return jobs
+
+    @property
+    def work(self) -> int:
+        """What its evaluation has cost, and that of the jobs that it submits."""
+        return self.limits.work + self.submitted_work - 2 * self.spent
 
     # --- what ran ----------------------------------------------------------------------------
 

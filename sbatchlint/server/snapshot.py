@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from sbatchlint.analysis.planning.plan import Plan, plan_of
+from sbatchlint.bash.limits import cost_of_script
 from sbatchlint.diagnostics import Diagnostic, Fault
 from sbatchlint.engine import Inspection, inspect_job
 from sbatchlint.job import Job
@@ -73,11 +74,13 @@ class Snapshot:
         if not self.is_document:
             return [Part(self.source, job) for job in self._jobs]
         found = []
+        spent = 0
         for snippet in snippets(self.source):
             try:
-                job = Job.from_source(snippet, self.settings.site_of(snippet.path))
+                job = Job.from_source(snippet, self.settings.site_of(snippet.path), spent=spent)
             except Exception:
                 continue
+            spent += job.work + cost_of_script(snippet.text)
             self._jobs.append(job)
             found.append(Part(snippet, job))
         return found

@@ -273,6 +273,17 @@ class Interpreter(Substituter):
                 self.silent = 0
         return result, escaped
 
+    def returning(self, scope: Scope, walk: Callable[[], State | None]) -> State | None:
+        """Walks what `return` leaves, a function or a sourced file, and returns the state behind it."""
+        escaped, exits = scope.state.escaped, len(self.exit_states)
+        self.return_states.append([])
+        end = walk()
+        returned = self.return_states.pop()
+        result = self.merge([end, *returned], scope.context.phase)
+        if result is not None and len(self.exit_states) == exits:
+            result.escaped = escaped
+        return result
+
     def subshell(self, walk: Callable[[], State | None], scope: Scope) -> State | None:
         """Walks commands in a subshell, which `exit` and `return` leave, and returns the state at its end."""
         outer = self.return_states, self.exit_states, self.loops

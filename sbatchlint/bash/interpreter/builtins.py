@@ -41,12 +41,15 @@ def _set_status(invocation: Invocation, state: State) -> None:
 
 
 def return_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`return`: the function ends."""
+    """`return`: the function ends, or the sourced file; of the script itself it counts as the end."""
     _set_status(invocation, scope.state)
     if interpreter.return_states:
         interpreter.return_states[-1].append(scope.state.copy())
-        return None
-    return None if not scope.context.calls else scope.state
+    elif scope.context.calls:
+        return scope.state
+    else:
+        interpreter.exit_states.append(scope.state.copy())
+    return None
 
 
 def break_or_continue(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
@@ -142,7 +145,8 @@ def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     text = programs.find_file(interpreter, scope.state, invocation, 1) if len(invocation.argv) > 1 else None
     if text is None:
         return _after_unknown_program(interpreter, scope)
-    return interpreter.program(text, Scope(scope.state, text, scope.context.replace(parent=invocation)))
+    context = scope.context.replace(parent=invocation)
+    return interpreter.returning(scope, lambda: interpreter.program(text, Scope(scope.state, text, context)))
 
 
 # --- options, arguments, variables -------------------------------------------------------------------

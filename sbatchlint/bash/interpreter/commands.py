@@ -213,12 +213,9 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
     if function.uncertain:
         context = context.replace(conditional=True)
     loops, interpreter.loops = interpreter.loops, []
-    escaped, leaves = state.escaped, len(interpreter.exit_states)
-    interpreter.return_states.append([])
-    end = interpreter.statement(function.body, Scope(state, function.text, context))
-    returned = interpreter.return_states.pop()
+    inner = Scope(state, function.text, context)
+    result = interpreter.returning(scope, lambda: interpreter.statement(function.body, inner))
     interpreter.loops = loops
-    result = interpreter.merge([end, *returned], scope.context.phase)
     if result is not None:
         for variable, old in (result.restored or {}).items():
             if variable in result.mixed:
@@ -228,8 +225,6 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
         result.positional, result.restored, result.mixed = positional, restored, mixed
         if invocation.stdin is not None:
             result.stdin = stdin
-        if len(interpreter.exit_states) == leaves:
-            result.escaped = escaped
     if without is not None:
         without.status = None
         without.doubtful = True

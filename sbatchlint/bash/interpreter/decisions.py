@@ -99,6 +99,7 @@ class Decisions:
         only = self.iterations(place, truth)
         if not only:
             return True
+        state.iterations = merge_guards(state.iterations, only) or only
         names = changed_names(self.before, [state.variables])
         facts: Guards | None = NO_GUARDS
         printed = state.variables.get(STDOUT)

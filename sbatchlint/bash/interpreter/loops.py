@@ -367,8 +367,7 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     final = interpreter.merge([after, *frame.breaks], phase)
     if final is not None:
         final.status = None
-        if not any(len(states) > size for states, size in marks):
-            final.escaped = before.escaped
+        final.escaped = before.escaped or any(len(states) > size for states, size in marks)
     return final
 
 

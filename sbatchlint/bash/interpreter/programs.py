@@ -7,7 +7,7 @@ from sbatchlint.bash.expansion.arithmetic import combine
 from sbatchlint.bash.expansion.printing import echo_output, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
-from sbatchlint.bash.limits import WORK_OF, cost_of_submission
+from sbatchlint.bash.limits import WORK_OF, cost_of_script
 from sbatchlint.bash.state import ZSH, State
 from sbatchlint.bash.trace import Invocation, Redirection, Spawn, Submission
 from sbatchlint.bash.values import (
@@ -164,7 +164,7 @@ def _store(interpreter: Interpreter, targets: list[tuple[str, bool]], content: P
         is_batch = string.lstrip().startswith("#!") and "\n#SBATCH" in string
         if is_batch and scope.context.phase is not Phase.TASK:
             text = Text(content)
-            interpreter.charge(cost_of_submission(string), span_of_text(text))
+            interpreter.charge(cost_of_script(string), span_of_text(text))
             quoted = not any(piece.expansion is not None for piece in content)
             interpreter.trace.submissions.append(Submission(text, span_of_text(text), quoted, None))
 
@@ -372,7 +372,7 @@ def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope
     found = interpreter.trace.submissions
     if spawn.prefix:
         wrapped = spawn.prefix[0]
-        interpreter.charge(cost_of_submission(shown_text(wrapped)), invocation.span)
+        interpreter.charge(cost_of_script(shown_text(wrapped)), invocation.span)
         if not wrapped or all(piece.text is None for piece in wrapped):
             return
         start = wrapped[0].start
@@ -383,7 +383,7 @@ def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope
     script = invocation.stdin
     if spawn.command is not None:
         script = find_file(interpreter, scope.state, invocation, spawn.command)
-    interpreter.charge(cost_of_submission("" if script is None else script.string), invocation.span)
+    interpreter.charge(cost_of_script("" if script is None else script.string), invocation.span)
     if script is None or not script.field:
         return
     span = span_of_text(script)
