@@ -37,7 +37,8 @@ def check(job: Job) -> Iterator[Finding]:
         if gap.end is not None and enclosing_placeholder(text.string, gap.end, gap.end, setting.line.end) is not None:
             advice = "fill in what follows, without a blank"
         elif gap.end is not None:
-            advice = f"write `{setting.written}{gap.sign or '='}{text.string[gap.end : gap.last]}`"
+            option = f"--{setting.name}" if setting.written[:2] == "--" else setting.written  # in full
+            advice = f"write `{option}{gap.sign or '='}{text.string[gap.end : gap.last]}`"
             fix = Fix("close the gap", [replace(text.span(gap.start, gap.end), gap.sign)], safe=True)
         span = Span(setting.option_span.start, text.span(gap.start, gap.last).end)
         # What stands behind a value that is taken is a stray word, for which sbatch refuses the script.

@@ -34,6 +34,9 @@ from sbatchlint.slurm.model import Problem
 from sbatchlint.slurm.options import plugin_options, table
 from sbatchlint.triggers import Problems, Written
 
+# A word after an option that may be its value.
+_VALUE = re.compile(r"[ \t]+([^\s#-]\S*)")
+
 CARD = Card(
     "SB111", "unknown-option", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Problems("unknown-option") | Written("plugin"),
@@ -170,14 +173,14 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         return Finding(span, f"{failure}; did you mean {' or '.join(f'--{name}' for name in near)}?")
     if commands:
         other = next(iter(commands))
-        return Finding(span, f"{failure}: it is an option of {other}; remove it")
+        return Finding(span, f"{failure}: it is an option of {other}; {_removal(job, block, span)}")
     if job.site.plugins_listed:
         return Finding(span, f"{failure}: neither Slurm nor a plugin of your site adds it; remove it")
     if not problem.name.strip("-"):
         return Finding(span, f"{failure}; remove it, or write a blank after the `#` of a comment")
     if commands or not is_plausible(written):
         # A plugin cannot add a letter, nor a name that begins with a dash.
-        advice = "remove it"
+        advice = _removal(job, block, span)
         if written[:3] == "---":
             advice = f"write --{problem.name}, with two dashes"
         elif written[:2] == "--":
@@ -267,6 +270,12 @@ def _fits_value(job: Job, command: str, problem: Problem, instead: str) -> bool:
     if follows or instead.endswith("=") or problem.token is not None and "=" in problem.token.text:
         return argument == "required" or argument == "optional" and not follows
     return argument != "required"
+
+
+def _removal(job: Job, block: Directives, span: Span) -> str:
+    """The advice to remove an option, with the word after it that would be left alone."""
+    value = _VALUE.match(job.source.text, span.end) if block is job.directives else None
+    return "remove it" if value is None else f"remove it and `{value[1]}`"
 
 
 def _similar_plugin(name: str) -> str:

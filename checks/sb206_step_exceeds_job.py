@@ -206,10 +206,12 @@ def _too_much_memory(job: Job, step: Step) -> Finding | None:
 def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
     requested, available, setting = found.requested, found.available, found.setting
     if setting is None:
-        option = {"job": "gpus", "task": "gpus-per-task"}.get(found.by, "gpus-per-node")
+        option = {"job": "gpus=", "task": "gpus-per-task="}.get(found.by, "gpus-per-node=")
+        if found.words.startswith("--gres"):
+            option = "gres=gpu:"  # from 26.05 on srun refuses it beside --gpus-per-node
         message = f"the job asks for no GPU, so srun refuses `{found.words}`, unless the site hands out whole nodes"
         severity = "error" if job.site.gpus == "gres" else "warning"
-        return Finding(found.place, f"{message}; write #SBATCH --{option}={requested}", severity)
+        return Finding(found.place, f"{message}; write #SBATCH --{option}{requested}", severity)
     line = job.line(setting.span.start)
     if found.nodes is not None:
         here, total = found.nodes

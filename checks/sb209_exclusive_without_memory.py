@@ -19,6 +19,7 @@ sbatch(1), "--exclusive" and "--mem"; chapel-lang/chapel pull request 13667; `--
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
@@ -36,6 +37,10 @@ def check(job: Job) -> Iterator[Finding]:
     if setting is None or request.exclusive != "":
         return
     if job.directives.unread or request.has_any_option(_MEMORY):
+        return
+    # a typo on its line leaves open what is meant
+    faulty = any(problem.line.start == setting.line.start for problem in job.directives.problems)
+    if faulty or typo(job.directives, setting) is not None:
         return
     message = "--exclusive gives all CPUs, but of memory only what the site's default says, if any; add --mem=0"
     yield Finding(setting.span, message, fix=Fix("add --mem=0", [insertion(job.directives, "--mem=0")], safe=False))

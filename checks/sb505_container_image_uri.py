@@ -173,7 +173,8 @@ def _separated(job: Job, image: Image, at: int, separator: str) -> tuple[str, Ca
     """The reference with another character after the registry, at `at`, and a function that builds the fix."""
     shown = shown_text(image.reference).replace("\ue000", "…")
     instead = shown[:at] + separator + shown[at + 1 :]
-    return instead, partial(_separate, job, image, at, separator, instead)
+    written = f'"{instead}"' if image.inherited and separator == "#" else instead  # a directive ends at a bare `#`
+    return written, partial(_separate, job, image, at, separator, instead)
 
 
 def _separate(job: Job, image: Image, at: int, separator: str, instead: str) -> Fix | None:

@@ -140,9 +140,12 @@ def _without_gpus(job: Job, ways: list[ContainerStart]) -> Finding | None:
         reason = "and nothing outside of it uses the job's GPUs"
     expands = "$" not in option or start.step is None and not job.in_quoted_text(start.place.start)
     added = start.added(option) if access[0].option is None and expands else None
+    write = f"`{start.engine} {start.verb} {option}`"
+    if access[0].option is not None:
+        write = f"`{option}` where it is told to give none"
     return Finding(
         start.place,
-        f"the container sees no GPU, {reason}; write `{start.engine} {start.verb} {option}`",
+        f"the container sees no GPU, {reason}; write {write}",
         "error" if use.words and start.by_daemon else "warning",
         related=[(use.span, use.words or "no other command uses the job's GPUs")],
         fix=None if added is None else Fix(f"add {option}", [added], safe=start.container.kind == "apptainer"),

@@ -66,7 +66,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     by_path: dict[str, list[Setting]] = {}
     for setting, path in plain_paths(job, "output", "error"):
-        by_path.setdefault(path, []).append(setting)
+        if posixpath.basename(path) not in ("", ".", ".."):  # a folder is for log-directory-missing
+            by_path.setdefault(path, []).append(setting)
     numbered: list[Setting] = []
     for path, settings in by_path.items():
         shared = tuple(each for each in job.versions.majors if not _differs(path, each, array))

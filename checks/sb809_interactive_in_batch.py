@@ -126,6 +126,12 @@ def _is_shell(words: list[str]) -> bool:
     return name in SHELLS and all(each in ("-i", "-l", "-il", "-li", "--login", "-q", "--norc") for each in words[1:])
 
 
+def _keeps_job_alive(job: Job, command: Invocation) -> bool:
+    """Whether work in the background would end with the job if the command did not stand there."""
+    started = any(each.context.background is not None for each in job.invocations[: command.index])
+    return started and not any(each.name == "wait" for each in job.invocations[command.index :])
+
+
 def _of_command(job: Job, command: Invocation) -> Finding | None:
     words = command.words
     name = command.name or ""
@@ -141,7 +147,8 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
     elif name in SCREENS and command.context.background is None and not _needs_no_screen(name, words):
         kind = SCREENS[name]
         ends = {"vim": "waits on a screen that nobody sees", "top": "ends with an error"}.get(kind, "never ends")
-        happens = f"a batch job has no terminal: `{name}` {ends}; leave it out"
+        advice = "write `wait` instead" if _keeps_job_alive(job, command) else "leave it out"
+        happens = f"a batch job has no terminal: `{name}` {ends}; {advice}"
     elif name == "read" and _with_input_of_job(job).get(command.span.start):
         if not command.redirects and not command.context.loops:
             happens = "a batch job has no terminal: `read` returns at once, with an empty value; take it as an argument"

@@ -332,8 +332,8 @@ def gpus_wanted(job: Job) -> int | None:
         if assignment.exported and assignment.name in DEVICE_VARIABLES and len(assignment.alternatives) == 1:
             fields = assignment.alternatives[0].fields
             ids = (text_of(fields[0]) or "").split(",") if fields else []
-            if ids and all(is_number(one) for one in ids):
-                return max(map(parse_integer, ids)) + 1
+            if ids and ids == [str(number) for number in range(len(ids))]:
+                return len(ids)  # a later one alone is a choice among GPUs that nothing assigns
     return job.site.gpus_per_node
 
 
