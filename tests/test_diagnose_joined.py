@@ -125,6 +125,53 @@ def test_no_binding() -> None:
     assert bound.cause.key == "bound" and free.cause.key != "bound"
 
 
+VARIABLES = "SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are"
+OF_GPUS = "SLURM_NTASKS_PER_NODE is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"
+
+
+@pytest.mark.parametrize(
+    ("log", "directives", "step", "cause"),
+    [
+        ("--mem, --mem-per-cpu, and --mem-per-gpu are", "--mem=2G --mem-per-cpu=1G", "srun a", "two-options"),
+        (VARIABLES, "--mem=2G", "srun --mem-per-cpu=1G a", "two-options"),
+        (OF_GPUS, "--ntasks-per-node=2", "srun --ntasks-per-gpu=1 a", "options-of-script"),
+        (VARIABLES, "--mem=2G", "srun a", "inherited"),
+        ("--gpus-per-node and --gres=gpu are", "--gres=gpu:2", "srun a", "inherited"),
+    ],
+)
+def test_both_halves(log: str, directives: str, step: str, cause: str) -> None:
+    """Two options exclude each other: certain only where the script has both, by themselves or by their variables."""
+    text = log if "mutually" in log else f"{log} mutually exclusive."
+    answer, rows = best(f"srun: fatal: {text}\n", f"#!/bin/bash\n#SBATCH --nodes=2 {directives}\n{step}\n")
+    expected = ("submission", "likely") if cause == "inherited" else ("script", "certain")
+    assert (answer.cause.key, answer.where, answer.confidence) == (cause, *expected)
+    assert 2 in rows
+
+
+def test_what_is_on_the_line_is_not_advised() -> None:
+    log = "PMI server not found. Please set I_MPI_PMI_LIBRARY\n"
+    assert "--mpi=pmix" in best(log, "#!/bin/bash\n#SBATCH -n 8\nsrun --mpi=pmi2 ./a.out\n")[0].advice
+    assert "--mpi=pmix" not in best(log, "#!/bin/bash\n#SBATCH -n 8\nsrun --mpi=pmix ./a.out\n")[0].advice
+
+
+@pytest.mark.parametrize("rule", ["at most 32 tasks on a node", "ask for fewer CPUs", "not so many cores"])
+def test_a_rule_on_sizes_points_to_the_sizes(rule: str) -> None:
+    log = (
+        f"sbatch: error: You must keep to the limits: {rule}\nsbatch: error: cli_filter plugin terminated with error\n"
+    )
+    script = "#!/bin/bash\n#SBATCH --time=10\n#SBATCH --ntasks-per-socket=32 --cpus-per-task=4\nsrun a\n"
+    answer, rows = best(log, script)
+    assert (answer.event.symptom.id, answer.where, rows) == ("site-rule", "script", [3])
+
+
+@pytest.mark.parametrize("name", ["sbatch", "sbatch.bin"])
+def test_commands_by_another_name(name: str) -> None:
+    log = f"{name}: error: Batch job submission failed: Invalid qos specification\n"
+    assert best(log, "#!/bin/bash\n#SBATCH --qos=long\nsrun a\n")[0].cause.key == "qos-of-script"
+    log = f"{name}: error: You must name a type of GPU\n"
+    assert best(log, "#!/bin/bash\n#SBATCH --gres=gpu:2\nsrun a\n")[0].event.symptom.id == "site-rule"
+
+
 def test_another_cache_is_not_blamed() -> None:
     """The disk with uv's cache is full: it is not where HF_HOME leads."""
     log = "failed to write to file `/root/.cache/uv/x`: No space left on device (os error 28)\n"

@@ -11,6 +11,7 @@ from sbatchlint.engine import inspect_job
 from sbatchlint.job import Job
 from sbatchlint.registry import registry
 from sbatchlint.settings import Overrides, Settings
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
 
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
@@ -116,6 +117,8 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
         verdict = cause.script(job, event)
         if isinstance(verdict, Shown):
             own = [span for span in verdict.spans if span.end <= len(picture.source.text)]
+            if own and _is_there(answer.advice, own, picture.source):
+                continue
             return answer._replace(
                 confidence=verdict.confidence, says=verdict.says or answer.says, spans=_unique(own), proven=True
             )
@@ -123,6 +126,17 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
     if found:
         return blaming(answer, found, picture, "possible")
     return RuledOut() if ruled_out == len(picture.jobs) else None
+
+
+# An option with its value, or a setting, that advice wants written.
+_WANTED = Regex(r"(?<![\w-])(?:--[a-z][a-z-]+=[\w:.-]+|[A-Z][A-Z0-9_]+=[\w.-]+)(?![\w$=-])")
+
+
+def _is_there(advice: str, spans: Iterable[Span], source: Source) -> bool:
+    """Whether the lines that an answer blames have what it advises already."""
+    wanted = _WANTED.findall(advice)
+    lines = [source.slice(source.line(source.row(each.start))) for each in spans]
+    return any(each in line.split() for each in wanted for line in lines)
 
 
 def blaming(answer: Answer, found: Sequence[Diagnostic], picture: Picture, confidence: Confidence) -> Answer:

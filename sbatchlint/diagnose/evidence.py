@@ -12,9 +12,17 @@ from sbatchlint.analysis.containers.container_starts import container_starts
 from sbatchlint.bash.values import known_prefix, text_of
 from sbatchlint.diagnose.symptom import RULED_OUT, Confidence, Event, Shown, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+
+# The options that say how many tasks, CPUs and nodes a job has.
+TASKS = ("ntasks", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu")
+CPUS = ("cpus-per-task", "cpus-per-gpu", "mincpus", "sockets-per-node", "cores-per-socket", "threads-per-core",
+        "extra-node-info", "core-spec", "thread-spec", "hint", "ntasks-per-core", "ntasks-per-socket")  # fmt: skip
+MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
+SIZES = tuple(dict.fromkeys((*TASKS, *CPUS, "nodes", *MEMORY, *GPU_OPTIONS, "exclusive")))
 
 
 class HasSpan(Protocol):

@@ -21,6 +21,9 @@ MOST_LOOKED, FEW_ALIKE = 300_000, 200
 _DIGITS = b"0123456789"
 # A line of a traceback that quotes the program: the message itself follows.
 _SOURCE = re.compile(r" {2,}raise \w")
+# Sites put a script in the place of Slurm's commands, which are called `sbatch.bin` then.
+_BINARY = re.compile(rb"\b(sbatch|srun|salloc|squeue|scontrol|scancel)\.bin: ")
+_OWN_NAME = re.compile(r"\b(sbatch|srun|salloc): ")
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b|\d+")
 
 
@@ -35,10 +38,12 @@ class Symptoms:
     def __init__(self, symptoms: Iterable[Symptom]) -> None:
         self.all = list(symptoms)
         found = parts(literal for each in self.all for literal in (*each.literals, *each.recovery))
-        self.expression = compiled(found.values())
+        named = parts(_OWN_NAME.sub(r"\1.bin: ", each) for each in found if _OWN_NAME.search(each))
+        self.expression = compiled([*found.values(), *named.values()])
         # Most of a log is far from its end.
         early = [each for each in self.all if not 0 < each.near_end <= FEW_LINES]
-        self.early = compiled(parts(literal for each in early for literal in (*each.literals, *each.recovery)).values())
+        of_early = parts(literal for each in early for literal in (*each.literals, *each.recovery))
+        self.early = compiled([*of_early.values(), *named.values()])
         # The symptoms that depend on a number in the line: an exit code, a rank.
         self.numbered = frozenset(each.id for each in self.all if any(map(_has_number, each.patterns)))
         # By part of a literal the literals, by literal the indexes of its symptoms.
@@ -53,7 +58,7 @@ class Symptoms:
         found: set[int] = set()
         match = self.expression.search(raw)
         while match:
-            for literal, numbers in self._by_part[match[0]].items():
+            for literal, numbers in self._by_part.get(match[0], {}).items():
                 if literal in raw:
                     found |= numbers
             match = self.expression.search(raw, match.start() + 1)
@@ -131,6 +136,8 @@ class Findings:
         found: Event | None = None
         recovered = False
         for part in (part for each in segments(raw) for part in _parts(each, self.symptoms.expression)):
+            if b".bin: " in part:
+                part = _BINARY.sub(rb"\1: ", part)
             near = self.symptoms.near(part)
             if not near:
                 continue

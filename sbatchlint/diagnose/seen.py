@@ -20,6 +20,7 @@ UNSEEN = {
     "SB012": "Nothing in a log: it is about what sbatchlint evaluates.",
     "SB131": "Nothing: no mail arrives.",
     "SB219": "Nothing: the job runs on CPUs, and its GPUs stay idle.",
+    "SB222": "Nothing: CPUs stay idle, and count against the project's hours.",
     "SB331": "Nothing: the step runs in the job's own partition.",
     "SB702": "A log with the lines of several tasks, or with those of the last one only.",
     "SB704": "A log that holds the latest run only: what killed an earlier one is overwritten.",
@@ -78,7 +79,11 @@ def bites(code: str) -> list[tuple[str, str]]:
     lines = [f"- `{message(each)}` (`{each.id}`: {each.title})" for each in special[:MOST]]
     if len(special) > MOST:
         lines.append(f"- {', '.join(f'`{each.id}`' for each in special[MOST:])}")
-    if len(special) < len(found):
+    if code in UNREAD.codes:
+        lines.append(
+            f"- what Slurm says where it misses what the line asks for, such as `{message(symptoms()[_REFUSED])}`"
+        )
+    elif len(special) < len(found):
         lines.append(f"- errors of any program, such as `{message(found[-1])}` (`{found[-1].id}`)")
     return [(TITLE, _joined(("In the log, or where the job is submitted:", "", *lines)).strip())]
 

@@ -11,7 +11,7 @@ from typing import Literal
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import lacks, options, possible, shown, step_options
+from sbatchlint.diagnose.evidence import CPUS, MEMORY, TASKS, lacks, options, possible, shown, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -71,13 +71,16 @@ _OF_THE_CODE = frozenset(
 # Words of a message, and the options for what they name.
 _OPTIONS = (
     (Regex(r"(?i)\bgpus?\b|\bcuda|\bhip\b|gres\b"), GPU_OPTIONS),
-    (Regex(r"(?i)\bmemory\b|\boom\b|oom[-_]kill"), ("mem", "mem-per-cpu", "mem-per-gpu")),
+    (Regex(r"(?i)\bmemory\b|\boom\b|oom[-_]kill"), MEMORY),
     (Regex(r"(?i)\btime ?(?:limit|d? ?out)"), ("time",)),
-    (Regex(r"(?i)\btasks?\b|\branks?\b|\bprocess(?:es|ors)?\b|world[_ ]size"), ("ntasks", "ntasks-per-node")),
-    (Regex(r"(?i)\bcpus?\b|\bcores?\b|\bthreads?\b"), ("cpus-per-task", "ntasks-per-node", "ntasks")),
+    (Regex(r"(?i)\btasks?\b|\branks?\b|\bprocess(?:es|ors)?\b|world[_ ]size"), TASKS),
+    (Regex(r"(?i)\bcpus?\b|\bcores?\b|\bthreads?\b"), ("cpus-per-task", "ntasks-per-node", "ntasks", *CPUS)),
     (Regex(r"(?i)\bnodes\b"), ("nodes",)),
     (Regex(r"(?i)\bpartition\b|\bqueue\b"), ("partition",)),
-    (Regex(r"(?i)\baccount\b"), ("account",)),
+    (Regex(r"(?i)\b(?:account|project|allocation)\b"), ("account",)),
+    (Regex(r"(?i)\bqos\b"), ("qos",)),
+    (Regex(r"(?i)\bconstraints?\b|\bfeatures?\b"), ("constraint",)),
+    (Regex(r"(?i)\blicen[cs]es?\b"), ("licenses",)),
 )
 # Words of a message that may also be in the script: options, paths, quoted names, assignments.
 _QUOTED = re.compile(r"['\"`‘“]([^'\"`‘’“”\s]{2,120})['\"`’”]")

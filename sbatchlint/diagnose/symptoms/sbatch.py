@@ -1,5 +1,7 @@
 """sbatch, salloc and srun: what they refuse themselves, before the controller hears of it."""
 
+import re
+
 from sbatchlint.diagnose.evidence import (
     assigned,
     begins,
@@ -13,6 +15,7 @@ from sbatchlint.diagnose.evidence import (
 )
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.source.text import Span
 
 
 def _named_option(job: Job, event: Event) -> Verdict:
@@ -29,10 +32,42 @@ def _named_option(job: Job, event: Event) -> Verdict:
     return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
 
 
-def _memory_twice(job: Job, event: Event) -> Verdict:
-    """Two of the three options of memory in the directives."""
-    spans = options(job, "mem", "mem-per-cpu", "mem-per-gpu")
-    return Shown(spans) if len(spans) > 1 else RULED_OUT if job.directives.certain else None
+# The variables of the environment whose names are not those of their options.
+_OPTIONS_OF = {"SLURM_MEM_PER_NODE": "mem", "SLURM_TASKS_PER_NODE": "ntasks-per-node", "SLURM_JOB_NUM_NODES": "nodes"}
+
+
+def _excluded(event: Event) -> dict[str, str]:
+    """The options that exclude each other, as a message names them: by themselves or by their variables."""
+    names = re.findall(r"--([a-z][a-z-]+)|\b(S(?:LURM|BATCH|RUN)_[A-Z_]+[A-Z])", event.text)
+    found = {}
+    for option, variable in names:
+        name = option or _OPTIONS_OF.get(variable) or variable.split("_", 1)[1].lower().replace("_", "-")
+        found[name] = variable or f"--{option}"
+    return found
+
+
+def _places(job: Job, event: Event) -> dict[str, tuple[Span, ...]]:
+    """Where the script sets each of these options: in directives, in an srun, or by the variable."""
+    found = {}
+    for name, written in _excluded(event).items():
+        variable = written if written.startswith("S") else f"SLURM_{name.upper().replace('-', '_')}"
+        places = options(job, name) + step_options(job, name) + assigned(job, variable)
+        if places:
+            found[name] = places
+    return found
+
+
+def _both(job: Job, event: Event) -> Verdict:
+    """Two of the options that exclude each other stand in the script."""
+    found = _places(job, event)
+    if len(found) > 1:
+        return Shown(tuple(span for spans in found.values() for span in spans))
+    return RULED_OUT if _excluded(event) and job.directives.certain else None
+
+
+def _one_of_them(job: Job, event: Event) -> Verdict:
+    """One of the options that exclude each other stands in the script; the other comes from elsewhere."""
+    return shown(tuple(span for spans in _places(job, event).values() for span in spans))
 
 
 def _set_cpus(job: Job, event: Event) -> Verdict:
@@ -161,8 +196,8 @@ sbatch: error: --propagate=LOTS is not valid.
         literals=("are mutually exclusive",),
         patterns=(r"(?:SLURM_MEM_PER_CPU|--mem), (?:SLURM_MEM_PER_GPU|--mem-per-cpu), and \S+ are mutually exclusive",),
         causes=(
-            Cause("inherited", "submission", "the environment has the memory request of an outer job beside that of this one", "unset SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE before submitting from inside a job", codes=("SB615",), log=lambda event: "SLURM_MEM" in event.text),
-            Cause("two-options", "script", "the script asks for memory in two ways", "keep one of --mem, --mem-per-cpu and --mem-per-gpu", codes=("SB202", "SB220"), script=_memory_twice),
+            Cause("inherited", "submission", "the environment has the memory request of an outer job beside that of this one", "unset SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE before submitting from inside a job", codes=("SB615",), script=_one_of_them, log=lambda event: possible("SLURM_MEM" in event.text)),
+            Cause("two-options", "script", "the script asks for memory in two ways", "keep one of --mem, --mem-per-cpu and --mem-per-gpu", codes=("SB202", "SB220"), script=_both),
             Cause("command-line", "submission", "the submission asks for memory in two ways: in the script and on the command line, or through SBATCH_MEM_PER_…", "keep one of them", script=submits("mem", "mem-per-cpu", "mem-per-gpu")),
         ),
         matches="""\
@@ -206,8 +241,8 @@ srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mu
             r"(?:sbatch|srun|salloc): (?:error|fatal): .*(?:mutually exclusive|Inconsistent values set|please use one or the other|overlaps with excluded|Are required nodes explicitly excluded)",
         ),
         causes=(
-            Cause("options-of-script", "script", "options of the script exclude each other", "keep one of them", codes=("SB202", "SB205", "SB220"), script=_named_option),
-            Cause("inherited", "submission", "options exclude each other, and one of them comes from the environment of an outer job or from the command line", "unset the SLURM_… variable, or keep one of the options"),
+            Cause("options-of-script", "script", "options of the script exclude each other", "keep one of them", codes=("SB202", "SB205", "SB220"), script=_both),
+            Cause("inherited", "submission", "options exclude each other, and one of them comes from the environment of an outer job or from the command line", "unset the SLURM_… variable, or keep one of the options", script=_one_of_them),
         ),
         matches="""\
 sbatch: fatal: --gpus-per-node and --gres=gpu are mutually exclusive.

@@ -1,6 +1,9 @@
 """slurmctld: why it takes no job, allocation or step. sbatch, salloc and srun print its texts."""
 
 from sbatchlint.diagnose.evidence import (
+    CPUS,
+    SIZES,
+    TASKS,
     by_program,
     captured_submissions,
     not_set,
@@ -19,9 +22,7 @@ from sbatchlint.job.environment import GPU_OPTIONS
 
 def _size(job: Job, event: Event) -> Verdict:
     """The options that say how large the job is; for a step those of its srun."""
-    names = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "mem-per-gpu", "gres", "gpus",
-             "gpus-per-node", "gpus-per-task", "constraint", "nodelist", "sockets-per-node", "cores-per-socket",
-             "threads-per-core", "core-spec", "mincpus")  # fmt: skip
+    names = (*SIZES, "constraint", "nodelist")
     spans = step_options(job, *names) if "step" in event.text else ()
     spans = spans or options(job, *names)
     return shown(spans) or RULED_OUT
@@ -104,7 +105,7 @@ SYMPTOMS = (
         literals=("CPU count per node can not be satisfied",),
         patterns=("error: CPU count per node can not be satisfied",),
         causes=(
-            Cause("cpus-of-script", "script", "the job asks for more CPUs on a node than any node has", "lower --cpus-per-task or --ntasks-per-node", script=sets("cpus-per-task", "ntasks-per-node", "ntasks", "mincpus")),
+            Cause("cpus-of-script", "script", "the job asks for more CPUs on a node than any node has", "lower --cpus-per-task or --ntasks-per-node", script=sets(*TASKS, *CPUS)),
             _submitted("a job was submitted that asks for more CPUs on a node than any node has", "lower the CPUs of one task in what submits it", "cpus-per-task", "ntasks-per-node", "ntasks"),
         ),
         matches="sbatch: error: CPU count per node can not be satisfied\n",
@@ -375,7 +376,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "The numbers of tasks, of tasks per core, and of CPUs per task do not fit each other or the nodes.\n",
         (
             Cause("option-mismatch", "script", "the numbers of tasks and CPUs do not fit each other", "make them agree", codes=("SB202", "SB203", "SB210", "SB206")),
-            Cause("counts-of-script", "script", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`", script=sets("ntasks", "cpus-per-task", "ntasks-per-node", "ntasks-per-core", "threads-per-core")),
+            Cause("counts-of-script", "script", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`", script=sets(*TASKS, *CPUS)),
             Cause("counts", "submission", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`"),
         ),
         more=(

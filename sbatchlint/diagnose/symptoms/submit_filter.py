@@ -1,37 +1,25 @@
 """The rules of a site: job_submit and cli_filter plugins, in words of their own."""
 
 import re
+from collections.abc import Callable
 
-from sbatchlint.diagnose.evidence import options, possible, step_options, submits
-from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.evidence import options, possible, shown, step_options, submits
+from sbatchlint.diagnose.subjects import related_options
+from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
-
-# Words by which sites name what they object to, and the options that are meant. Others are about the job as a whole.
-_SUBJECTS = (
-    ("account", ("account", "partition")),
-    ("gres", ("gres", "gpus", "gpus-per-node", "gpus-per-task")),
-    ("gpu", ("gres", "gpus", "gpus-per-node", "gpus-per-task", "partition")),
-    ("mem", ("mem", "mem-per-cpu", "mem-per-gpu")),
-    ("time", ("time",)),
-    ("qos", ("qos", "partition")),
-    ("partition", ("partition",)),
-    ("queue", ("partition",)),
-    ("constraint", ("constraint",)),
-    ("node", ("nodes", "ntasks", "exclusive")),
-    ("cpu", ("cpus-per-task", "ntasks", "ntasks-per-node")),
-    ("licen", ("licenses",)),
-)
 
 
 def _objected(job: Job, event: Event) -> Verdict:
     """The options that the words of the site are about."""
-    text = event.text.lower()
-    for word, names in _SUBJECTS:
-        if word in text:
-            spans = options(job, *names) + step_options(job, *names)
-            if spans:
-                return Shown(spans, None, "likely")
-    return None
+    names = related_options(event)
+    extra = ("partition",) if names & {"gres", "account", "qos"} else ()
+    spans = options(job, *names) + step_options(job, *names)
+    return shown(spans or options(job, *extra))
+
+
+def _of(name: str) -> Callable[[Event], bool | None]:
+    """For `Cause.log`: rules a cause out if the rule is not about what this option sets."""
+    return lambda event: possible(name in related_options(event))
 
 
 _RULE = "a rule of the site does not allow the job: its message says which"
@@ -98,7 +86,9 @@ A site's job_submit or cli_filter plugin speaks in its own words, as a rule righ
             r"slurm_job_submit:? (?:ERROR|error)|job_submit[./]lua: (?P<rule>.+)",
         ),
         causes=(
-            Cause("rule-and-script", "script", _RULE, _ADVICE, codes=("SB201", "SB121", "SB118"), script=_objected),
+            Cause("gpus-of-script", "script", _RULE, _ADVICE, codes=("SB201",), log=_of("gres")),
+            Cause("time-of-script", "script", _RULE, _ADVICE, codes=("SB121", "SB122"), log=_of("time")),
+            Cause("rule-and-script", "script", _RULE, _ADVICE, codes=("SB118",), script=_objected),
             Cause("rule", "submission", _RULE, _ADVICE, script=submits()),
         ),
         matches="""\
