@@ -1,9 +1,12 @@
-"""The text of `sh -c` reads arguments that this shell does not get.
+"""The text of `sh -c` reads arguments that this shell does not get, or gets arguments that it does not read.
 
 In single quotes `$1` and `$@` are left for the inner shell, which has arguments of its own: the words after its text.
 In `srun sh -c 'cd /code && python $@'` there are none, so python starts without a program, reads an empty input and
 ends with success. The first word after the text is `$0`, not `$1`: `bash -c 'run $1' input.dat` runs `run` alone. The
 same goes for a text on standard input (`bash <<'EOF'`) and for `sbatch --wrap`, which takes no arguments.
+
+In double quotes it is the other way round: in `srun bash -c "exec python "$@"" bash train.py` the outer shell replaces
+`"$@"` by the arguments of the script, and the words after the text are lost.
 
 ## Fix
 
@@ -20,7 +23,7 @@ from sbatchlint.bash.interpreter.programs import shell_arguments
 from sbatchlint.bash.syntax.tree import Function, Parameter, Program, Simple, TestCommand, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Pieces, Text, is_open, shown_text
+from sbatchlint.bash.values import Pieces, Text, expansions, is_open, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -46,6 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
             if passed is not None:
                 program = job.parsed(command.text.string)
                 yield from _missing(job, command.text, program, len(passed[0]), passed[1])
+                yield from _lost(job, command, command.text, program, passed[0])
 
 
 def _passed(command: Invocation) -> tuple[Sequence[Pieces], str] | None:
@@ -97,6 +101,31 @@ def _missing(job: Job, text: Text, program: Program, count: int, why: str) -> It
         )
 
 
+def _lost(
+    job: Job, command: Invocation, text: Text, program: Program, passed: Sequence[Pieces]
+) -> Iterator[Finding]:
+    """The finding on a parameter of an outer shell, in a text that reads none of the words passed to its own shell."""
+    early = [each for each in expansions(text.field) if _ARGUMENT.fullmatch(each.name)]
+    if not early or not any(piece.expansion is None for piece in text.field):
+        return  # the text is an argument itself
+    if all(any(_ARGUMENT.fullmatch(each.name) for each in expansions(field)) for field in passed):
+        return  # the outer shell's are passed on, too
+    if any(_ARGUMENT.fullmatch(node.name) or node.name == "#" for node in nodes_of(program, Parameter)):
+        return
+    for simple in nodes_of(program, Simple):
+        if simple.words and isinstance(simple.words[0], Word):
+            if text.string[simple.words[0].start : simple.words[0].end] in _OWN:
+                return
+    first = min(early, key=lambda each: each.span)
+    if not job.source.slice(first.span).startswith("$"):
+        return
+    yield Finding(
+        first.span,
+        f"an outer shell replaces this by arguments of its own, so what follows the text of this {command.name} "
+        f"(`{shown_text(passed[0])}`) is lost; escape its `$`, or write single quotes around the text",
+    )
+
+
 CASES = [
     Bad(
         """\
@@ -121,6 +150,14 @@ CASES = [
         done
         """,
         title="--wrap takes no arguments",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun --container-image=swift.sqsh bash -c "cd /code; exec swift sft «$@»" bash --model base
+        """,
+        title="expanded too early",
     ),
     Good('#!/bin/bash\n#SBATCH --gpus=1\nsrun sh -c \'cd /code && python "$@"\' sh "$@"\n'),
     Good('#!/bin/bash\n#SBATCH --gpus=1\nsrun sh -c "cd /code && python $@"\n', title="the script's own"),

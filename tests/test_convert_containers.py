@@ -114,6 +114,23 @@ srun {CPUS} --kill-on-bad-exit=1 --container-image=nvcr.io#nvidia/pytorch:24.05-
 """,
         "torch",
     ),
+    "swift-in-docker": Case(
+        HEADER
+        + """\
+docker run --gpus all -v /d:/d -e NODE_RANK=0 nvcr.io/nvidia/pytorch:24.05-py3 \\
+    bash -c "NPROC_PER_NODE=2 swift sft --model base --system 'be brief'"
+""",
+        "--nodes 2 --container pyxis",
+        f"""\
+{HEADER}{NODES}export NODE_RANK=0
+export NNODES=$SLURM_JOB_NUM_NODES
+{MEETING}srun {CPUS} --kill-on-bad-exit=1 --container-image=nvcr.io#nvidia/pytorch:24.05-py3 --container-mounts=/d:/d \
+--no-container-mount-home --container-env=NODE_RANK \
+\\
+    bash -c "NPROC_PER_NODE=2 NODE_RANK=\\$SLURM_NODEID swift sft --model base --system 'be brief'"
+""",
+        "swift",
+    ),
     "docker-entered": Case(
         HEADER
         + """\

@@ -17,6 +17,7 @@ from sbatchlint.convert.launcher import start_by_variables, start_everywhere
 from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
 from sbatchlint.convert.merging import merge
+from sbatchlint.convert.program_words import words_of_starts
 from sbatchlint.convert.programs import program_of, start_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
@@ -103,6 +104,7 @@ class _Script(Draft):
         if self.job is not merged:
             starts_of(merged)  # its refusals name lines of the original script
         self.containers = containers_of_starts(self.job)
+        self.words = words_of_starts(merged)
         lost = differences(containers_of_starts(merged), self.containers)
         if lost:
             raise NotConvertible("; ".join(lost))
@@ -129,7 +131,7 @@ class _Script(Draft):
         """The script with its proof, and the repairs made; see `Proof`. Raises `NotConvertible`."""
 
         def prove(source: Source) -> Proof:
-            return Proof(source, self.settings, self.goal, workers, ranks, self.containers, starts)
+            return Proof(source, self.settings, self.goal, workers, ranks, self.containers, starts, self.words)
 
         return proven(job.source.own, prove, self.findings, self.settings)
 
@@ -381,7 +383,8 @@ def _proof_without_conversion(source: Source, goal: Goal, settings: Settings, jo
         return None
     if goal.launcher and _launcher_of(job) != goal.launcher:
         return None
-    proof = Proof(source, settings, goal, gpus, ranks=_launcher_of(job) != "srun")
+    words = words_of_starts(job)
+    proof = Proof(source, settings, goal, gpus, ranks=_launcher_of(job) != "srun", words=words)
     return None if proof.faults else proof
 
 

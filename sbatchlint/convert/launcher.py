@@ -7,9 +7,10 @@ PROGRAM…` passes them on unchanged. The number of nodes and the rendezvous are
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.editing.options import name_span
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.convert.goal import Goal, NotConvertible
-from sbatchlint.convert.launcher_in_string import InsideWords, is_inside
+from sbatchlint.convert.launcher_in_string import InsideWords, is_inside, told_in_string
 from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher, Setting
@@ -155,11 +156,15 @@ def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
             lines.append(f"export {option.upper()}={value}")
         elif _is_other(setting, option, value) and (edit := words.other_value(setting, value)):
             edits.append(edit)
-    if words.quote:
+    if words.quote and launch.step is None:
         raise NotConvertible("the words of the launcher stand in a string: write them as a command")
+    in_string = job.in_quoted_text(name_span(launch).start)
     yield from edits
     yield from exports_before(job, launch, lines, edits)
-    yield from words.wrapped_in_shell('export NODE_RANK="$SLURM_NODEID"; ')
+    if in_string:
+        yield from told_in_string(words, "NODE_RANK")
+    else:
+        yield from words.wrapped_in_shell('export NODE_RANK="$SLURM_NODEID"; ')
 
 
 def _is_other(setting: Setting, option: str, value: str) -> bool:

@@ -60,11 +60,7 @@ class InsideWords(CommandWords):
         name = option[2:].partition("=")[0].replace("-", "_")
 
         def accept(launch: Launch) -> bool:
-            setting = launch.launcher.setting(name)
-            return setting is not None and any(
-                expansion.name == "SLURM_NODEID" and expansion.phase is Phase.TASK
-                for expansion in expansions(setting.value or ())
-            )
+            return _knows_node(launch, name)
 
         removed = [self.without(name)] if name in self.launcher.options else []
         for dollar in DOLLARS:
@@ -75,6 +71,39 @@ class InsideWords(CommandWords):
 
     def replaced(self, shell: str, end: int) -> Edit:
         raise NotConvertible(f"{self.launcher.name} stands inside of a string: start it by itself")
+
+
+def told_in_string(words: CommandWords, variable: str) -> Iterator[Edit]:
+    """The edits that start a launcher in a string, whose shell sets `variable` to the node of its task.
+
+    Raises `NotConvertible`.
+    """
+    job, launch = words.job, words.launch
+    first = launch.invocation
+    while first.parent is not None and first.parent is not words.reader:
+        first = first.parent
+    start, srun = first.name_span.start, [insert(words.prefix.start, words.srun)] if words.srun else []
+
+    def accept(other: Launch) -> bool:
+        return _knows_node(other, "node_rank")
+
+    if launch.step is not None and accept(launch):
+        return
+    for dollar in DOLLARS if job.in_quoted_text(start) else ():
+        edits = [*srun, insert(start, f"{variable}={dollar}SLURM_NODEID ")]
+        if is_proven(job, launch, edits, accept):
+            yield from edits
+            return
+    raise NotConvertible(f"{launch.launcher.name} cannot be told its node inside of this string")
+
+
+def _knows_node(launch: Launch, name: str) -> bool:
+    """Whether a launcher is told by its option or variable `name` the node of its task, in the task."""
+    setting = launch.launcher.setting(name)
+    return setting is not None and any(
+        expansion.name == "SLURM_NODEID" and expansion.phase is Phase.TASK
+        for expansion in expansions(setting.value or ())
+    )
 
 
 def is_inside(job: Job, launch: Launch) -> bool:

@@ -8,11 +8,13 @@ from typing import Any
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.goal import Goal
+from sbatchlint.convert.program_words import lost_words, words_of_starts
 from sbatchlint.convert.starts import places_of
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect_job
 from sbatchlint.job import Job
+from sbatchlint.job.argv import Argv
 from sbatchlint.job.containers import Container
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.settings import Settings
@@ -24,12 +26,13 @@ class Proof:
 
     `ranks`: whether each process needs a RANK; those of MPI and Slurm may get it otherwise.
     `containers`: those of the original script, one for each place that starts processes; None for no container.
-    `starts`: the number of these places; None for those of the script.
+    `starts`: the number of these places; None for those of the script. `words`: those of the programs there.
     """
 
     def __init__(
         self, source: Source, settings: Settings, goal: Goal, gpus: int, ranks: bool = True,
         containers: Sequence[Container | None] = (), starts: int | None = None,
+        words: Sequence[Argv | None] = (),
     ) -> None:  # fmt: skip
         # the script itself has to set the address of the rendezvous
         settings = without_variables(settings, frozenset({"MASTER_ADDR", "MASTER_PORT"}))
@@ -39,6 +42,7 @@ class Proof:
         places = len(launchers) + len(tasks)
         self.faults = list(_faults(self.plan, goal, gpus, ranks, places, starts))
         self.faults += _apart(job, goal.nodes * gpus, goal.nodes)
+        self.faults += lost_words(words, words_of_starts(job))
         self.faults += differences(containers, containers_of_starts(job))
         self.findings = [
             diagnostic

@@ -312,6 +312,8 @@ class CommandWords:
         """
         srun, prefix, inside = self.srun, self.prefix, self._inside()
         first = []
+        if self.job.in_quoted_text(prefix.start if inside is None else inside):
+            raise NotConvertible(f"{self.launcher.name} cannot be told its node inside of this string")
         if inside is not None:
             # The shell runs in the container, so the words before it do not change.
             first, srun = [insert(prefix.start, srun)] if srun else [], ""

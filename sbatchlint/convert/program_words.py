@@ -1,0 +1,102 @@
+"""The words of the programs before and after a conversion: none may be lost or become another one unnoticed.
+
+A word is compared by its text, or by the names of what is expanded in it: `"$@"` of the batch script is another word
+than the `"$@"` of a shell in a task, whose words are known.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from sbatchlint.bash.interpreter.programs import SHELLS
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, known_prefix, shown_text, text_of
+from sbatchlint.convert.starts import only_program, places_of
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.argv import Argv, basename
+from sbatchlint.job.launchers import python_command
+
+# How the shells end that a conversion puts before a program, and the number of their words before its own.
+_SHELLS = {'exec "$@"': 4, '"$0" --local_rank="$LOCAL_RANK" "$@"': 3}
+_LOCAL_RANK = "--local_rank="
+
+
+def words_of_starts(job: Job) -> list[Argv | None]:
+    """The words of the programs that launchers or steps start, one for each place; None for unknown ones."""
+    launches, steps = places_of(job)
+    found = [_of_launch(job, worlds[0].launch) for worlds in launches]
+    if not found and not steps:  # of one task on each node
+        steps = job.steps
+    for step in steps:
+        program = only_program(job, step.invocation)
+        found.append(None if program is None else _program(program.argv))
+    return found
+
+
+def _of_launch(job: Job, launch: Launch) -> Argv | None:
+    if launch.launcher.kind != "mpi" or not launch.invocation.children:
+        return _program(launch.launcher.program_words)
+    program = only_program(job, launch.invocation)
+    return None if program is None else _program(program.argv)
+
+
+def _program(argv: Argv) -> Argv:
+    """The words from the script, module or command on, without the interpreter and without shells of a conversion."""
+    while len(argv) > 3 and basename(argv[0]) in SHELLS and text_of(argv[1]) == "-c":
+        text = shown_text(argv[2])
+        number = next((number for end, number in _SHELLS.items() if text.endswith(end)), 0)
+        if not number:
+            break
+        argv = argv[number:]
+    python = python_command(argv)
+    return argv[python.at :] if python is not None and python.kind in ("script", "module") else argv
+
+
+def lost_words(before: Sequence[Argv | None], after: Sequence[Argv | None]) -> list[str]:
+    """What differs between the words of programs, other than by the number of nodes, as clauses."""
+    if len(before) != len(after):
+        return []  # the number of starts is proven elsewhere
+    pairs = [(old, new) for old, new in zip(before, after, strict=True) if old is not None and new is not None]
+    return list(dict.fromkeys(clause for old, new in pairs for clause in _lost(old, new)))
+
+
+def _lost(old: Argv, new: Argv) -> Iterator[str]:
+    if not any(known_prefix(each).startswith(_LOCAL_RANK) for each in old):
+        new = [each for each in new if not known_prefix(each).startswith(_LOCAL_RANK)]
+    new = list(_without_nodes(old, new))
+    if len(new) < len(old) or len(new) > len(old):
+        keys = {_key(each) for each in (new if len(new) < len(old) else old)}
+        other = next((each for each in (old if len(new) < len(old) else new) if _key(each) not in keys), old[-1])
+        yield f"the program would get {len(new)} words, not {len(old)}: look at {_shown(other)}"
+        return
+    for was, now in zip(old, new, strict=True):
+        if _key(was) != _key(now) and None in (text_of(was), text_of(now)):
+            yield f"the program would get {_shown(now)} in the place of {_shown(was)}"
+
+
+def _without_nodes(old: Argv, new: Argv) -> Iterator[Pieces]:
+    """The new words without an option for the number of nodes that the old ones did not have."""
+    if any("num_nodes" in shown_text(each) for each in old):
+        yield from new
+        return
+    skip = False
+    for field in new:
+        name, equals, _ = shown_text(field).partition("=")
+        if skip or name.rpartition(".")[2].lstrip("-") == "num_nodes":
+            skip = not skip and not equals
+            continue
+        yield field
+
+
+def _key(field: Pieces) -> object:
+    text = text_of(field)
+    if text is not None:
+        return text
+    return tuple(
+        (each.text, "" if each.expansion is None or each.text is not None else each.expansion.name) for each in field
+    )
+
+
+def _shown(field: Pieces) -> str:
+    names = [each.expansion.name if each.text is None and each.expansion is not None else "" for each in field]
+    shown = shown_text(field)
+    for name in filter(None, names):
+        shown = shown.replace(UNKNOWN_CHARACTER, name if name.startswith("$") else f"${name}", 1)
+    return repr(shown)
