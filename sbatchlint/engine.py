@@ -183,7 +183,7 @@ class _Prepared:
             return False
         if card.absent and SLOT in source.text:
             return False
-        if source.is_fragment and not card.alone and not _is_complete(job):
+        if source.is_fragment and not card.alone and (source.is_partial or not _is_complete(job)):
             return False
         return not (
             card.batch and job.phase is not Phase.BATCH

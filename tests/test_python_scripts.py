@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from conftest import ROOT
+from conftest import ROOT, examples
 from sbatchlint.documents import document_with_ignores, fix_document, inspect_document
 from sbatchlint.settings import Settings
 from sbatchlint.source.documents import Snippet, read_document, snippets
-from sbatchlint.source.text import SLOT, Source
+from sbatchlint.source.text import SLOT, Source, Span
 
 ALL = Settings.of_table({})
 
@@ -270,6 +275,27 @@ def test_both_branches_of_a_condition_are_judged() -> None:
     assert [source.slice(each.span) for each in found] == ["-N=2", "-n=2"]
 
 
+def test_of_two_branches_within_a_line_the_first_is_read() -> None:
+    start = 'def f(a):\n  c = "sbatch"\n  if a:\n    c += " -N=2"\n  else:\n    c += " -N=3"\n'
+    (found,) = read(start + '  c += " job.sh"\n  os.system(c)\n')
+    assert found.text == "sbatch -N=2 job.sh"
+    start = 'with open("a.sh", "w") as f:\n  f.write("#!/bin/bash\\n#SBATCH -N 2\\n")\n'
+    (found,) = read(start + '  if a:\n    f.write("srun a")\n  else:\n    f.write("srun b")\n  f.write(" -x\\n")\n')
+    assert found.text == f"#!/bin/bash\n#SBATCH -N 2\nsrun a{SLOT}\nsrun b -x\n" and found.is_fragment
+
+
+def test_nothing_is_missed_in_a_job_of_which_something_may_be_missing() -> None:
+    program = """
+        def f(options, gpus):
+            command = "sbatch -N 2 --gres=gpu:4"
+            if gpus:
+                command += " --exclusive"
+            os.system(command + " --wrap='srun torchrun --nproc_per_node=4 --standalone t.py'")
+        """
+    assert codes(program) == set()
+    assert codes(program.replace("if gpus:", "with x:")) == {"SB309"}
+
+
 def test_a_script_in_each_of_two_functions_has_its_own_names() -> None:
     function = (
         'def {0}(x):\n    text = f"""#!/bin/bash\n#SBATCH -N {1}\n./a {{x}}\n"""\n    open("a.sh", "w").write(text)\n'
@@ -465,3 +491,69 @@ def test_scripts_load_nothing_of_this(tmp_path: Path) -> None:
     loaded = done.stdout.rpartition("\n")[0].split()
     assert "sbatchlint.engine" in loaded, done.stderr
     assert not [each for each in loaded if each.startswith("sbatchlint.source.documents") or each in ("ast", "yaml")]
+
+
+# --- what Python itself makes of programs ----------------------------------------------------------
+
+BODIES = ["#SBATCH -N=2\n", "srun ./a", "\n", "  x", "$HOME ", "#SBATCH --mem=4X\n", "é\U0001f680", "A", "\tb\n", "'q'"]
+
+
+def _literal(parts: list[str], kind: str) -> str:
+    """A literal of Python for a text, in which `§` is a slot."""
+    text = "".join(parts)
+    if kind == "f":
+        return "f" + repr(text.replace("{", "{{").replace("}", "}}")).replace("§", "{v}")
+    if kind == "triple":
+        plain = text.replace("\\", "\\\\").replace("{", "{{").replace("}", "}}")
+        return 'f"""' + plain.replace("§", "{v!s}") + '"""'
+    if kind == "%":
+        return "(" + repr(text.replace("%", "%%")).replace("§", "%s") + f" % ({'v,' * text.count('§')}))"
+    if kind == "format":
+        return repr(text.replace("{", "{{").replace("}", "}}")).replace("§", "{0}") + ".format(v)"
+    return " ".join(repr(part) for part in parts if part != "§") or "''"
+
+
+LITERALS = st.builds(
+    _literal,
+    st.lists(st.sampled_from([*BODIES, "§"]), min_size=1, max_size=5),
+    st.sampled_from(["f", "triple", "%", "format", "row"]),
+)
+STEPS = st.one_of(
+    st.builds("t += {}".format, LITERALS),
+    st.builds("t = t + {} + {}".format, LITERALS, LITERALS),
+    st.builds("if c: t += {}".format, LITERALS),
+    st.builds("if not c: t += {0}\nelse: t += {1}".format, LITERALS, LITERALS),
+    st.builds("for i in range(2): t += {}".format, LITERALS),
+    st.builds("L = [t, {0}]\nL.append({1})\nL += [{0}]\nt = '\\n'.join(L)".format, LITERALS, LITERALS),
+    st.builds("t = f'{{t}}{{v}}'\nt += {}".format, LITERALS),
+    st.builds("F = io.StringIO()\nF.write(t)\nprint({0}, {1}, file=F)\nt = F.getvalue()".format, LITERALS, LITERALS),
+    st.builds("x = {}\nt = f'{{t}}{{x}}'".format, LITERALS),
+    st.just("t = textwrap.dedent(t)"),
+    st.just("t = t.strip() + '\\n'"),
+    st.just("t = t.replace('é', v)"),
+    st.just("t = '\\n'.join(line.rstrip() for line in t.splitlines())"),
+)  # fmt: skip
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(STEPS, max_size=6), st.booleans(), st.booleans())
+def test_what_is_read_is_what_python_writes(steps: list[str], c: bool, inside: bool) -> None:
+    """A script that is read as a whole is what the program writes, whatever stands in its slots."""
+    start = 't = "#!/bin/bash\\n#SBATCH -J x\\n"'
+    lines = "\n".join([start, *steps, 'w(t + "srun last\\n")'])
+    program = f"def f(v, c):\n{indent(lines, '    ')}\nf(v, c)\n" if inside else f"v = str(v)\nc = bool(c)\n{lines}\n"
+    written: list[str] = []
+    exec(program, {"w": written.append, "textwrap": textwrap, "io": io, "v": "V W", "c": c})
+    source = Source(program, "a.py")
+    found = [each for each in snippets(source) if each.text.endswith("srun last\n")]
+    for snippet in found:
+        for index, character in enumerate(snippet.text):
+            place = source.slice(snippet.span(Span(index, index + 1)))
+            assert character in (SLOT, "\n") or place == character or len(place) > 1, (program, place, character)
+        if not snippet.is_partial:
+            pattern = ".*".join(map(re.escape, snippet.text.split(SLOT)))
+            assert re.fullmatch(pattern, written[0], re.DOTALL), (program, snippet.text, written[0])
+    assert len(found) == 1 or "splitlines" in program or "strip" in program, program
+    fixed = fix_document(source, ALL, unsafe=True)
+    compile(fixed.source.text, "a.py", "exec")
+    assert fixed.inspection.faults == []

@@ -97,6 +97,11 @@ class Source:
         """Whether the files in its folder are those that its commands find there."""
         return True
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether any of it may be missing, or be there or not, jobs that it submits included."""
+        return False
+
     def with_text(self, text: str) -> "Source":
         """What it is with another text."""
         return Source(text, self.path)

@@ -95,7 +95,15 @@ def scripts_in_notebook(source: Source) -> list[Snippet]:
     places = Cells(cells)
     found.sort(key=lambda each: each.characters[0].span)
     return [
-        Snippet(source, (), each.is_fragment, characters=each.characters, special=each.special, rows=places.row)
+        Snippet(
+            source,
+            (),
+            each.is_fragment,
+            characters=each.characters,
+            special=each.special,
+            rows=places.row,
+            is_partial=each.is_partial,
+        )
         for each in found
     ]
 

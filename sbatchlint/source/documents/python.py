@@ -66,12 +66,15 @@ class Script(NamedTuple):
     characters: Characters
     is_fragment: bool
     special: str
+    is_partial: bool = False
 
 
 def scripts_in_python(source: Source) -> list[Snippet]:
     """The scripts and commands in the strings of a program, in their order. Raises `Unreadable`."""
     return [
-        Snippet(source, (), each.is_fragment, characters=each.characters, special=each.special)
+        Snippet(
+            source, (), each.is_fragment, characters=each.characters, special=each.special, is_partial=each.is_partial
+        )
         for each in programs_scripts(source)
     ]
 
@@ -187,7 +190,7 @@ class Program:
                 or may_hold_lines(text)
             )
             special = "\\'\"{}%$" if any(not each.is_written for each in characters) else "\\'\""
-            found.append(Script(characters, fragment, special))
+            found.append(Script(characters, fragment, special, each.string.is_partial))
         return found
 
     # --- what is known of names ------------------------------------------------------------------
@@ -199,7 +202,10 @@ class Program:
         return self.reader.value(values[0], Scope(self.globals))
 
     def _called(self, call: ast.Call) -> Value:
-        """What a function of the program returns."""
+        """What a function of the program returns, or a file in memory holds."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "getvalue":
+            file = self._files.get(getattr(call.func.value, "id", ""))
+            return file.string if file is not None else None
         functions = self._functions.get(name_of(call.func), ())
         if len(functions) != 1:
             return None
@@ -288,7 +294,12 @@ class Program:
         if isinstance(target, ast.Name):
             scope.values[target.id] = value
             self._end_file(target.id)
-            if isinstance(node, ast.Call) and name_of(node.func) in ("open", "fdopen", "NamedTemporaryFile"):
+            if isinstance(node, ast.Call) and name_of(node.func) in (
+                "open",
+                "fdopen",
+                "NamedTemporaryFile",
+                "StringIO",
+            ):
                 self._files[target.id] = _File(node)
             return
         if isinstance(target, ast.Attribute):
@@ -476,19 +487,18 @@ class Program:
 
     def _printed(self, call: ast.Call, scope: Scope) -> String:
         options = {each.arg: each.value for each in call.keywords}
-        ends = {name: self.reader.value(options[name], scope) for name in ("sep", "end") if name in options}
+        span = span_of(self.source, call)
+
+        def separator(name: str, default: str) -> String:
+            value = self.reader.value(options[name], scope) if name in options else None
+            return value if isinstance(value, String) else String(at_place(default, span))
+
         found = String([])
         for number, node in enumerate(call.args):
             if number:
-                found = joined(found, self._separator(ends.get("sep"), " ", found))
+                found = joined(found, separator("sep", " "))
             found = joined(found, self.reader.string(node, scope))
-        if not found.characters:
-            return String(at_place("\n", span_of(self.source, call)))
-        return joined(found, self._separator(ends.get("end"), "\n", found))
-
-    @staticmethod
-    def _separator(value: Value, default: str, after: String) -> String:
-        return value if isinstance(value, String) else String(at_place(default, after.characters[-1].span))
+        return joined(found, separator("end", "\n"))
 
     def _command(self, name: str, call: ast.Call, scope: Scope) -> None:
         """Takes a command line that is given to a shell or started."""
@@ -608,7 +618,7 @@ def _either(before: Value, one: Value, other: Value) -> Value:
     if isinstance(before, String) and isinstance(one, String) and isinstance(other, String):
         size = len(before.characters)
         if all(each.characters[:size] == before.characters for each in (one, other)):
-            return String(one.characters + other.characters[size:], True)
+            return _with_both(before.characters, one.characters[size:], other.characters[size:])
     if isinstance(before, Strings) and isinstance(one, Strings) and isinstance(other, Strings):
         count = len(before.items)
         if all(each.items[:count] == before.items for each in (one, other)):
@@ -618,6 +628,17 @@ def _either(before: Value, one: Value, other: Value) -> Value:
         values += each.values if isinstance(each, Either) else [each]
     known = [each for each in values if each is not None]
     return Either(tuple(known)) if known else None
+
+
+def _with_both(before: Characters, one: Characters, other: Characters) -> String:
+    """A string to which one of two others is appended: lines of both, but of words only the first."""
+    if not one or not other:
+        return String(before + one + other, True)
+    if before and before[-1].string != "\n":
+        return String(before + one, True)
+    end = one[-1].span
+    more = [] if one[-1].string == "\n" else [Character(SLOT, end, False), Character("\n", end, False)]
+    return String(before + one + more + other, True)
 
 
 def _ends(statements: list[ast.stmt]) -> bool:

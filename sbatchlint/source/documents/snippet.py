@@ -49,18 +49,23 @@ def _alike(first: Sequence[str], second: Sequence[str]) -> int:
 class Embedded(Source):
     """The text of a script in a document."""
 
-    __slots__ = ()
+    __slots__ = ("_is_partial",)
 
-    def __init__(self, string: str, path: str, is_fragment: bool) -> None:
+    def __init__(self, string: str, path: str, is_fragment: bool, is_partial: bool = False) -> None:
         super().__init__(string, path)
         self.is_fragment = is_fragment
+        self._is_partial = is_partial
+
+    @property
+    def is_partial(self) -> bool:
+        return self._is_partial
 
     @property
     def has_files_beside(self) -> bool:
         return False
 
     def with_text(self, text: str) -> Source:
-        return Embedded(text, self.path, self.is_fragment)
+        return Embedded(text, self.path, self.is_fragment, self._is_partial)
 
 
 class Snippet(Embedded):
@@ -75,7 +80,7 @@ class Snippet(Embedded):
 
     def __init__(
         self, outer: Source, lines: Sequence[Span], is_fragment: bool, *, characters: Sequence[Character] = (),
-        special: str = "", rows: Callable[[int], str] | None = None,
+        special: str = "", rows: Callable[[int], str] | None = None, is_partial: bool = False,
     ) -> None:  # fmt: skip
         self.outer = outer
         self._rows = rows
@@ -87,7 +92,7 @@ class Snippet(Embedded):
             found = [(index, each.span) for index, each in enumerate(characters)]
         else:
             string, found = _joined(outer.text, lines)
-        super().__init__(string, outer.path, is_fragment)
+        super().__init__(string, outer.path, is_fragment, is_partial)
         self._starts = [start for start, _ in found]
         self._places = [place for _, place in found]
 
