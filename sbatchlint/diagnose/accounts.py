@@ -7,6 +7,7 @@ from typing import Any
 
 from sbatchlint.diagnose.symptom import Account
 from sbatchlint.source.files import InputError
+from sbatchlint.source.numbers import parse_integer
 
 # The names of a field in sacct, scontrol, and the JSON of both.
 _NAMES = {
@@ -65,7 +66,7 @@ def _hours(record: Mapping[str, str]) -> float | None:
     match = re.match(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", record.get("Elapsed") or record.get("RunTime") or "")
     if match is None:
         return None
-    days, hours, minutes, seconds = (int(each or 0) for each in match.groups())
+    days, hours, minutes, seconds = (parse_integer(each or "0") for each in match.groups())
     return days * 24 + hours + minutes / 60 + seconds / 3600
 
 
@@ -83,7 +84,7 @@ def _account(records: list[Mapping[str, str]]) -> Account:
     lost = [each for each in whole if not _of(each, "state").upper().startswith("COMPLETED")] or whole
     ran = [(hours, each) for each in lost if (hours := _hours(each)) is not None]
     nodes = [(hours, each.get("NNodes") or each.get("NumNodes") or "") for hours, each in ran]
-    counted = bool(nodes) and all(count.isdigit() for _, count in nodes)
+    counted = bool(nodes) and all(count.isdecimal() for _, count in nodes)
     return Account(
         _of(first, "job"),
         state,
@@ -91,7 +92,7 @@ def _account(records: list[Mapping[str, str]]) -> Account:
         "" if reason == "None" else reason,
         limits,
         round(sum(hours for hours, _ in ran), 3) if ran else None,
-        round(sum(hours * int(count) for hours, count in nodes), 3) if counted else None,
+        round(sum(hours * parse_integer(count) for hours, count in nodes), 3) if counted else None,
     )
 
 

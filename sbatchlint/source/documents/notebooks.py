@@ -14,6 +14,7 @@ from sbatchlint.source.documents.blocks import concerns_slurm, is_piece
 from sbatchlint.source.documents.literals import Characters, lines_of, slot, string_of
 from sbatchlint.source.documents.python import Script, programs_scripts
 from sbatchlint.source.documents.snippet import Character, Snippet, Unreadable
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
 
@@ -148,15 +149,18 @@ def _sources(text: str) -> dict[int, list[Span]]:
             path.pop()
             is_key = False
         elif kind == ",":
-            if opened[-1] == "[":
-                path[-1] = int(path[-1]) + 1
+            last = path[-1]
+            if isinstance(last, int):
+                path[-1] = last + 1
             is_key = opened[-1] == "{"
         elif kind == ":":
             is_key = False
         elif is_key:
             path[-1] = kind[1:-1]
         elif kind[0] == '"' and len(path) in (3, 4) and path[0] == "cells" and path[2] == "source":
-            found.setdefault(int(path[1]), []).append(Span(*token.span()))
+            cell = path[1]
+            if isinstance(cell, int):
+                found.setdefault(cell, []).append(Span(*token.span()))
     return found
 
 
@@ -175,10 +179,11 @@ def _characters(text: str, span: Span) -> Characters:
         if escape[1] is None:
             character = _ESCAPES.get(escape[2], escape[2])
         else:
-            character = chr(int(escape[1], 16))
+            character = chr(parse_integer(escape[1], 16))
             second = _ESCAPE.match(text, after, end)
             if "\ud800" <= character < "\udc00" and second is not None and second[1] is not None:
-                character = (character + chr(int(second[1], 16))).encode("utf-16", "surrogatepass").decode("utf-16")
+                pair = character + chr(parse_integer(second[1], 16))
+                character = pair.encode("utf-16", "surrogatepass").decode("utf-16")
                 after = second.end()
         found.append(Character(character, Span(at, after)))
         at = after
