@@ -58,8 +58,7 @@ def _versions(job: Job, clash: StepClash) -> tuple[str, ...]:
 def _on_command_line(job: Job, step: Step) -> Finding | None:
     for clash in PAIRS:
         first, second = step.option(clash.first), step.option(clash.second)
-        versions = _versions(job, clash)
-        if first is not None and second is not None and versions:
+        if first is not None and second is not None and (versions := _versions(job, clash)):
             earlier, later = sorted((first, second), key=lambda each: each.word)
             when = job.versions.suffix(versions)
             message = f"srun refuses `{_shown(earlier)}` with `{_shown(later)}`{when}: they exclude each other"

@@ -4,7 +4,7 @@ So a fix only changes characters of the scripts, and is proven like the fix of a
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sbatchlint.bash.limits import MOST_WORK, cost_of_script
 from sbatchlint.diagnostics import Diagnostic, Fault, Fix, Related
@@ -29,15 +29,21 @@ _Changed = tuple[int, Fixed, list[Edit] | None]
 MOST_GROUPS = 16
 
 
-def inspect_document(source: Source, settings: Settings) -> Inspection:
-    """The findings in all scripts of a document, in order."""
+def inspect_document(
+    source: Source, settings: Settings, inspected: Callable[[Snippet, Settings, int], Inspection] | None = None
+) -> Inspection:
+    """The findings in all scripts of a document, in order.
+
+    `inspected`: what gives those of a script, of which it is told what the scripts before have cost.
+    """
+    inspected = _inspected if inspected is None else inspected
     diagnostics: list[Diagnostic] = []
     faults: list[Fault] = []
     parts: list[Inspection] = []
     cost = 0
     reading = read_document(source)
     for snippet in reading.snippets:
-        inspection = inspect(snippet, settings, spent=cost)
+        inspection = inspected(snippet, settings, cost)
         diagnostics.extend(_placed(each, snippet, settings) for each in inspection.diagnostics)
         faults.extend(inspection.faults)
         parts.append(inspection)
@@ -46,6 +52,10 @@ def inspect_document(source: Source, settings: Settings) -> Inspection:
             break
     errors, ignored = sum([each.syntax_errors for each in parts]), sum([each.ignored for each in parts])
     return Inspection(diagnostics, errors, faults, ignored, cost, unread=reading.reason, parts=tuple(parts))
+
+
+def _inspected(snippet: Snippet, settings: Settings, spent: int) -> Inspection:
+    return inspect(snippet, settings, spent=spent)
 
 
 def _placed(found: Diagnostic, snippet: Snippet, settings: Settings) -> Diagnostic:

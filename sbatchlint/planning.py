@@ -6,7 +6,7 @@ from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.analysis.planning.programs import batch_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.diagnostics import Diagnostic, Fault
-from sbatchlint.engine import inspect_job
+from sbatchlint.engine import Inspection, inspect_job
 from sbatchlint.job import Job, has_directives
 from sbatchlint.report.plan_view import Mark, Place, first_clause
 from sbatchlint.settings import Settings
@@ -35,19 +35,27 @@ class Planned(NamedTuple):
 def planned(source: Source, settings: Settings, as_job: AsJob | None = None, judged: bool = True) -> Planned:
     """The plan of a script. `judged`: with its findings. Raises `InputError` for an `as_job` that has directives."""
     job = _job(source, settings, as_job)
-    plan = redacted_plan(plan_of(job), values_in(job.source.text))
-    if not judged:
-        job.release()
-        return Planned(plan, [], {}, [])
-    inspection = inspect_job(job, source, settings)
+    plan = plan_without_secrets(job)
+    found = Planned(plan, [], {}, [])
+    if judged:
+        found = marked(job, plan, inspect_job(job, source, settings), settings)
+    job.release()
+    return found
+
+
+def plan_without_secrets(job: Job) -> Plan:
+    plan: Plan = redacted_plan(plan_of(job), values_in(job.source.text))
+    return plan
+
+
+def marked(job: Job, plan: Plan, inspection: Inspection, settings: Settings) -> Planned:
+    """The plan of a job with the findings in it."""
     found = [
         diagnostic
         for diagnostic in inspection.diagnostics
         if diagnostic.severity in ("error", "warning") and settings.shows(diagnostic.code, diagnostic.severity)
     ]
-    marks = marks_of(job, found)
-    job.release()
-    return Planned(plan, found, marks, inspection.faults)
+    return Planned(plan, found, marks_of(job, found), inspection.faults)
 
 
 def _job(source: Source, settings: Settings, as_job: AsJob | None) -> Job:

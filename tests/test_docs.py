@@ -15,6 +15,7 @@ import pytest
 
 from conftest import ROOT
 from sbatchlint import __version__, triggers
+from sbatchlint.api import lint
 from sbatchlint.job import Job, Site
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
@@ -174,6 +175,18 @@ def test_shown_output_is_true(fence: Fence, tmp_path: Path, request: pytest.Fixt
     command, _, output = fence.text.partition("\n")
     assert command.startswith("$ ")
     assert Place(tmp_path, fence.document, request).run(command.removeprefix("$ ")).stdout == output
+
+
+def test_pictures_show_what_is_said_now() -> None:
+    """Of tools/pictures.py, which needs an editor, the words; they are broken where the window ends."""
+    pictures = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "pictures").glob("*.svg")}
+    shown = {name: re.sub(r"<[^>]*>|\s", "", picture) for name, picture in pictures.items()}
+    (found,) = lint((ROOT / "examples" / "ranks.sbatch").read_text(encoding="utf-8"))
+    assert found.message.replace(" ", "")[:60] in shown["findings"], "run tools/pictures.py"
+    assert "2nodes×8tasks=16" in shown["findings"]
+    assert "tasksoneachnode;" in shown["hover"] and "withoutit:1" in shown["hover"]
+    documents = "".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
+    assert all(f"(pictures/{name}.svg)" in documents for name in pictures)
 
 
 def test_the_first_questions_have_answers() -> None:

@@ -20,8 +20,13 @@ from pygls import uris
 from conftest import ROOT
 from language_client import Editor, editor
 from sbatchlint.api import InputError, lint
+from sbatchlint.job import Job
 from sbatchlint.server.completion import completions
+from sbatchlint.server.lenses import lenses
+from sbatchlint.server.main import made
 from sbatchlint.server.positions import Positions, changed
+from sbatchlint.server.snapshot import Snapshot
+from sbatchlint.settings import Settings
 from sbatchlint.slurm.site import Site
 
 Result = TypeVar("Result")
@@ -139,6 +144,36 @@ def test_completion(text: str, labels: list[str]) -> None:
 def test_any_place_of_a_script_can_be_completed() -> None:
     for offset in range(0, len(JOB), 3):
         completions(JOB, offset, Positions(JOB), Site())
+
+
+def test_nothing_is_kept_of_a_notification() -> None:
+    """pygls keeps the futures of its own handlers, which are generators, and of coroutines."""
+
+    async def work() -> None:
+        protocol = made().protocol
+
+        def handler() -> Iterator[Any]:
+            yield coroutine, (), {}
+
+        async def coroutine() -> None:
+            return None
+
+        for _ in range(3):
+            protocol._execute_handler(str(id(object())), handler, lambda _: None)
+        await asyncio.sleep(0.1)
+        assert not protocol._request_futures
+
+    asyncio.run(work())
+
+
+def test_a_document_has_the_jobs_of_its_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"# A\n\n```bash\n{JOB}```\n\n```bash\n{JOB}```\n"
+    snapshot = Snapshot("file:///a.md", "/a.md", 1, text, Settings.of_table())
+    assert [each.code for each in snapshot.findings] == ["SB301", "SB301"] and len(snapshot.parts) == 2
+    monkeypatch.setattr(Job, "from_source", None)
+    assert [each.range.start.line for each in lenses(snapshot)] == [7, 15]
+    snapshot.release()
+    assert not snapshot.parts
 
 
 def test_without_the_extra(tmp_path: Path) -> None:

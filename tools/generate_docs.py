@@ -18,10 +18,12 @@ from job_reference import reference  # noqa: E402
 from sbatchlint.diagnose.seen import bites, tables  # noqa: E402
 from sbatchlint.engine import lint_source  # noqa: E402
 from sbatchlint.keys import KEYS, SITE_KEYS, Key, kind  # noqa: E402
+from sbatchlint.planning import planned  # noqa: E402
 from sbatchlint.registry import GROUPS, Check, registry  # noqa: E402
 from sbatchlint.report.formats import renderer  # noqa: E402
 from sbatchlint.report.model import Report  # noqa: E402
 from sbatchlint.report.pages import as_markdown, markdown_table  # noqa: E402
+from sbatchlint.report.plan_svg import as_svg  # noqa: E402
 from sbatchlint.report.terminal import Terminal  # noqa: E402
 from sbatchlint.settings import Settings  # noqa: E402
 from sbatchlint.source.files import read  # noqa: E402
@@ -83,6 +85,13 @@ def example() -> str:
     return f"```console\n$ sbatchlint {EXAMPLE}\n{text}```"
 
 
+def picture_of_plan() -> str:
+    source = read(str(ROOT / EXAMPLE))
+    source.path = EXAMPLE
+    found = planned(source, Settings.of_table())
+    return as_svg(found.plan, found.marks)
+
+
 def groups_table() -> str:
     return "| codes | group | |\n|---|---|---|\n" + "".join(
         f"| {group.prefix}xx | {group.name} | {group.summary} |\n" for group in GROUPS
@@ -112,6 +121,7 @@ def generated() -> dict[Path, str]:
     files[PAGES / "README.md"] = index(checks)
     files[ROOT / "docs" / "symptoms.md"] = NOTE.replace("the check file", "the symptoms") + SYMPTOMS + tables()
     files[ROOT / "docs" / "job-reference.md"] = NOTE.replace("the check file", "the code") + reference()
+    files[ROOT / "docs" / "pictures" / "plan.svg"] = picture_of_plan()
     parts = {
         "README.md": {"example": example()},
         "CONTRIBUTING.md": {"groups": groups_table(), "check": shown_check()},

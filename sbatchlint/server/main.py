@@ -20,7 +20,7 @@ from pygls.lsp.server import LanguageServer
 
 from sbatchlint import ISSUES, __version__
 from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table
-from sbatchlint.planning import planned
+from sbatchlint.planning import marked, planned
 from sbatchlint.report.json import clean
 from sbatchlint.server import actions
 from sbatchlint.server.completion import TRIGGERS, completions
@@ -28,6 +28,7 @@ from sbatchlint.server.definition import definitions
 from sbatchlint.server.hover import hover
 from sbatchlint.server.lenses import SHOW_PLAN, lenses
 from sbatchlint.server.positions import ENCODING, Positions, changed, cleaned
+from sbatchlint.server.protocol import Protocol
 from sbatchlint.server.publishing import published
 from sbatchlint.server.snapshot import Snapshot
 from sbatchlint.settings import Overrides, Resolver, Settings
@@ -60,7 +61,8 @@ class Server(LanguageServer):
     """The open files, their settings, and the thread that evaluates."""
 
     def __init__(self) -> None:
-        super().__init__(NAME, __version__, text_document_sync_kind=types.TextDocumentSyncKind.Incremental)
+        kind = types.TextDocumentSyncKind.Incremental
+        super().__init__(NAME, __version__, text_document_sync_kind=kind, protocol_cls=Protocol)
         self.documents: dict[str, Document] = {}
         self.pause = PAUSE
         self.reason = actions.REASON
@@ -369,7 +371,11 @@ def _add_requests(server: Server) -> None:
 
 
 def _drawn(snapshot: Snapshot, form: str) -> str:
-    found = planned(snapshot.source, snapshot.settings)
+    if snapshot.is_document or not snapshot.parts:
+        found = planned(snapshot.source, snapshot.settings)
+    else:
+        (part,) = snapshot.parts
+        found = marked(part.job, snapshot.plan(part), snapshot.inspection, snapshot.settings)
     if form == "html":
         from sbatchlint.report.plan_html import as_html  # each form is loaded where it is asked for
 

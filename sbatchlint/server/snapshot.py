@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from sbatchlint.analysis.planning.plan import Plan, plan_of
-from sbatchlint.bash.limits import cost_of_script
+from sbatchlint.analysis.planning.plan import Plan
 from sbatchlint.diagnostics import Diagnostic, Fault
-from sbatchlint.engine import Inspection, inspect_job
+from sbatchlint.documents import inspect_document
+from sbatchlint.engine import Inspection, inspect, inspect_job
 from sbatchlint.job import Job
-from sbatchlint.linting import holds_scripts, inspect_file, reported
+from sbatchlint.linting import holds_scripts, reported
+from sbatchlint.planning import plan_without_secrets
 from sbatchlint.server.positions import ENCODING, Positions
 from sbatchlint.settings import Settings
 from sbatchlint.source.discover import is_lintable
-from sbatchlint.source.documents import Snippet, snippets
-from sbatchlint.source.secrets import redacted_plan, values_in
+from sbatchlint.source.documents import Snippet
 from sbatchlint.source.text import Source, Span, Undecodable
 
 
@@ -30,7 +30,8 @@ class Part(NamedTuple):
 
 
 class Snapshot:
-    """`findings`: those that are reported; `faults`: checks that failed. All else is worked out when it is asked for.
+    """`findings`: those that are reported; `faults`: checks that failed; `parts`: the scripts of the file, whose jobs
+    answer for findings, plans and hovers. All else is worked out when it is asked for.
 
     `is_released`: another version has taken its place.
     """
@@ -44,7 +45,7 @@ class Snapshot:
         self.settings = settings
         self.encoding = encoding
         self.positions = Positions(text, encoding)
-        self._jobs: list[Job] = []
+        self.parts: list[Part] = []
         data = Source.encode(text)
         try:
             self.source = Source.from_bytes(data, path)
@@ -60,30 +61,17 @@ class Snapshot:
 
     def _inspected(self) -> Inspection:
         if self.is_document:
-            return inspect_file(self.source, self.settings)
-        try:
-            job = Job.from_source(self.source, self.settings.site_of(self.source.path))
-        except Exception:
-            return inspect_file(self.source, self.settings)  # which says what failed
-        self._jobs.append(job)
-        return inspect_job(job, self.source, self.settings)
+            return inspect_document(self.source, self.settings, self._of_script)
+        return self._of_script(self.source, self.settings)
 
-    @cached_property
-    def parts(self) -> list[Part]:
-        """The scripts of the file."""
-        if not self.is_document:
-            return [Part(self.source, job) for job in self._jobs]
-        found = []
-        spent = 0
-        for snippet in snippets(self.source):
-            try:
-                job = Job.from_source(snippet, self.settings.site_of(snippet.path), spent=spent)
-            except Exception:
-                continue
-            spent += job.work + cost_of_script(snippet.text)
-            self._jobs.append(job)
-            found.append(Part(snippet, job))
-        return found
+    def _of_script(self, source: Source, settings: Settings, spent: int = 0) -> Inspection:
+        """The findings of a script, whose job is kept for what else is asked of it. `spent`: see `inspect`."""
+        try:
+            job = Job.from_source(source, settings.site_of(source.path), spent=spent)
+        except Exception:
+            return inspect(source, settings, spent=spent)  # which says what failed
+        self.parts.append(Part(source, job))
+        return inspect_job(job, source, settings)
 
     def at(self, offset: int) -> Iterator[tuple[Part, int]]:
         """The scripts that hold a character of the file, with its place in them."""
@@ -96,7 +84,7 @@ class Snapshot:
         """The plan of one of the scripts, without secrets."""
         known = self._plans.get(id(part.job))
         if known is None:
-            known = self._plans[id(part.job)] = redacted_plan(plan_of(part.job), values_in(part.job.source.text))
+            known = self._plans[id(part.job)] = plan_without_secrets(part.job)
         return known
 
     @cached_property
@@ -106,8 +94,7 @@ class Snapshot:
     def release(self) -> None:
         """Frees what the engine made; the findings stay."""
         self.is_released = True
-        for job in self._jobs:
-            job.release()
-        self._jobs.clear()
-        self.__dict__.pop("parts", None)
+        for part in self.parts:
+            part.job.release()
+        self.parts.clear()
         self.__dict__.pop("_plans", None)
