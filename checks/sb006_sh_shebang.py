@@ -5,7 +5,8 @@ error: "(" unexpected`, and `module` and `conda activate`, which are functions o
 only a line in the log, and the job runs on without its modules or its environment. On Red Hat, SUSE and most others
 `/bin/sh` is bash in its POSIX mode, and the script works until it is moved elsewhere: a warning, an error where the
 script asks for dash itself and dash cannot even parse it, and only advice where nothing but `module`, `conda` or
-`source` needs bash, as sites also define these for `sh`, or have no dash.
+`source` needs bash, as sites also define these for `sh`, or have no dash. Where a path of the script names Debian or
+Ubuntu (`/hpc/eb/Debian9`), its nodes have dash, and that is a warning too.
 
 Reported once, with the places. Not checked: strings for another shell (`bash -c '…'`), and scripts that test
 `BASH_VERSION` or start bash themselves.
@@ -48,6 +49,9 @@ from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Shebang
+
+# A folder of software for nodes with dash.
+_OF_DEBIAN = re.compile(r"/[\w.-]*(?:[Dd]ebian|[Uu]buntu)[\w.-]*/")
 
 CARD = Card(
     "SB006", "sh-shebang", severity="error", fix="sometimes", since="0.1.0", when=Shebang("sh", "dash"),
@@ -125,6 +129,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     # Where sh is bash, as on most clusters, these do what is meant.
     foreign = all(what in FUNCTIONS or what == "source" and shell == "sh" for _, _, what, _, _ in found)
+    # a path of the site names the system of its nodes
+    of_debian = _OF_DEBIAN.search(job.source.text) is not None
     line = job.text.string.partition("\n")[0].rstrip()
     where = "dash" if shell == "dash" else "dash, which is sh on Debian and Ubuntu,"
     at = line.rindex("sh", 0, _shell_name_end(line))
@@ -134,7 +140,8 @@ def check(job: Job) -> Iterator[Finding]:
     yield Finding(
         job.span(0, len(line)),
         f"{where} does not understand {listed}; write {instead}",
-        "info" if foreign else "error" if fatal and shell == "dash" else "warning",  # sh is bash on most clusters
+        # sh is bash on most clusters
+        "info" if foreign and not of_debian else "error" if fatal and shell == "dash" else "warning",
         [(spans[at], f"{_quoted(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
         Fix(f"write {instead}", [edit]),
     )

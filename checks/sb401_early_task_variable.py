@@ -6,10 +6,10 @@ give every task the same rank. Nothing fails loudly: all nodes claim rank 0 and 
 or all tasks write the same file.
 
 The severity follows what uses the value: an error where it gives a process its rank, is tested, or names a file that
-every task writes; a warning elsewhere in a command; only advice where the launcher does not read it, where the step has
-one task, for which 0 is right, or where it only labels a log line. A node rank that torchrun ignores under c10d is for
-[SB320](dead-rendezvous-option.md), which removes it. The first node's name is not reported where all tasks may be meant
-to meet there (`--rdzv-endpoint=$SLURMD_NODENAME:29500`).
+every task writes; a warning elsewhere in a command, and for a test on which only a wait depends; only advice where the
+launcher does not read it, where the step has one task, for which 0 is right, or where it only labels a log line. A node
+rank that torchrun ignores under c10d is for [SB320](dead-rendezvous-option.md), which removes it. The first node's name
+is not reported where all tasks may be meant to meet there (`--rdzv-endpoint=$SLURMD_NODENAME:29500`).
 
 ## Fix
 
@@ -37,8 +37,12 @@ from sbatchlint.analysis.expansion.early import (
 )
 from sbatchlint.analysis.expansion.escapes import deferred_to_tasks, is_plain, started_by_shell
 from sbatchlint.analysis.launch.rendezvous import dead_options
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import If, Simple, While
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.programs import programs_with
 from sbatchlint.triggers import Steps
 
 CARD = Card(
@@ -68,14 +72,31 @@ def check(job: Job) -> Iterator[Finding]:
     for use in worst_by_place(uses):
         name = use.expansion.name
         advice, fix = _repair(job, use)
+        severity = use.severity
+        if use.consumer == "test" and _only_waits(job, use):
+            severity, fix = "warning", None  # a wait that begins may last for ever
         yield Finding(
             place_of(job, use.expansion),
             f"the batch shell expands ${name} to {value_in_batch(name)} before the srun on line "
             f"{job.line(use.step.span.start)} starts, so every task {CONSEQUENCE[use.consumer]}; {advice}",
-            use.severity,
+            severity,
             related=[(use.step.invocation.name_span, "the tasks start here")],
             fix=fix,
         )
+
+
+def _only_waits(job: Job, use: EarlyUse) -> bool:
+    """Whether the test decides about commands that only print, test and wait."""
+    place = place_of(job, use.expansion)
+    for text, program in programs(job):
+        for branch in nodes_of(program, If):
+            conditions = [condition for condition, _ in branch.branches if condition]
+            if any(text.span(each[0].start, each[-1].end).contains(place) for each in conditions):
+                bodies = [statement for _, body in branch.branches for statement in body]
+                commands = [command for statement in bodies for command in nodes_of(statement, Simple) if command.words]
+                names = {text.string[each.words[0].start : each.words[0].end] for each in commands}
+                return any(nodes_of(statement, While) for statement in bodies) and names <= programs_with("looks")
+    return False
 
 
 def _is_dead(job: Job, use: EarlyUse) -> bool:
