@@ -42,6 +42,8 @@ AT_END = re.compile(r"[^\n\"'`\\#]*<[A-Za-z][^<>\n\"'`\\#]*>[ \t]*(?:#[^\n]*)?(?
 ERROR_LINE = re.compile(r"^[^\n]*?: line (\d+): ([^\n]*)", re.MULTILINE)
 UNEXPECTED = re.compile(r"^.*?near unexpected token `(.*)'$")
 UNCLOSED = re.compile(r"looking for matching `(.)'$")
+# A comment after a backslash and a space, with a quote in it.
+NO_COMMENT = re.compile(r"\\[ \t]+(#)[^\n]*['\"]")
 SECONDS = 10
 # Environment variables that change how bash reads a script: BASH_ENV, BASHOPTS, BASH_COMPAT, functions …
 BASH_VARIABLE = re.compile(r"BASH|ENV$|SHELLOPTS$|POSIXLY_CORRECT$")
@@ -77,7 +79,10 @@ def check(job: Job) -> Iterator[Finding]:
     while end > start + 1 and string[end - 1] in " \t\r":
         end -= 1
     problem = _describe(string[start:end], words, opening is not None)
-    yield Finding(job.span(start, end), f"bash runs the lines above, then stops here with a syntax error: {problem}")
+    message = f"bash runs the lines above, then stops here with a syntax error: {problem}"
+    mark = None if unclosed is None else NO_COMMENT.search(string, 0, end)
+    related = [] if mark is None else [(job.span(mark.start(), mark.end(1)), "no comment, as `\\ ` is a word")]
+    yield Finding(job.span(start, end), message, related=related)
 
 
 def _is_behind_the_end(job: Job) -> bool:

@@ -111,7 +111,8 @@ def _misplaced(job: Job, start: int, end: int) -> Finding:
     else:
         advice = "remove what stands above it" if above.strip(" \t") else "remove the blanks before it"
     message = f"sbatch refuses a script whose first characters are not `#!`; {advice}"
-    return Finding(text.span(start, end), message, fix=Fix(advice, edits, safe=True))
+    related = [(text.span(0, _end_of_line(string, 0)), "the file begins here")] if string[:1].strip(BLANK) else []
+    return Finding(text.span(start, end), message, related=related, fix=Fix(advice, edits, safe=True))
 
 
 def _comment_lines(string: str) -> Iterator[tuple[int, int]]:

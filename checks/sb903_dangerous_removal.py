@@ -210,30 +210,31 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
         return None
     run = _runs(job).get(id(cd))
     between = [each.name for each in job.invocations[cd.index + 1 : command.index]]
-    if run is None or run.errexit is not False or run.tested or not _MAKING.isdisjoint(between):
+    if run is None or run.errexit or run.tested or not _MAKING.isdisjoint(between):
         return None
     target, folder = shown_text(cd.argv[1]), key(cd.argv[1])
     unknown = [piece.expansion for piece in cd.argv[1] if piece.expansion is not None and piece.text is None]
     empty = [each for each in unknown if _unset(job, cd, each) is not None]
-    if target.strip("./") in ("", "-", "tmp") or any(each.name in _EXISTING for each in unknown):
+    alone = len(cd.argv[1]) == len(unknown) == 1
+    if target.strip("./") in ("", "-", "tmp") or alone and unknown[0].name in _EXISTING:
         return None
     if folder in _made(job) and not empty:
         return None
     here = _HERE.fullmatch(text_of(field) or "") is not None
-    if not here and (_is_made_before(job, cd, command) or empty):
+    if not here and _is_made_before(job, cd, command):
         return None
     entered = job.source.slice(cd.span)
     what = "what is" if here else "what has these names"
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
-    alone = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
+    ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
     advice = "`|| exit 1` behind it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
     return Finding(
         command.span,
         f"where `{entered}` of line {job.line(cd.span.start)} fails, this removes {what} in the folder in "
         f"which the job was submitted; write {advice}",
-        "warning" if here else "info",
+        "warning" if here and run.errexit is False else "info",
         related=[(cd.span, "may fail")],
-        fix=Fix("end the script where it fails", edits, safe=True) if alone else None,
+        fix=Fix("end the script where it fails", edits, safe=True) if ends else None,
     )
 
 
