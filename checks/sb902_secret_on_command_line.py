@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Context, Invocation, VariableAssignment, VariableRead
-from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
+from sbatchlint.bash.values import Phase, Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.containers import Container
 from sbatchlint.job.programs import commands_named, commands_with_option
@@ -49,6 +49,7 @@ OWN = frozenset(BUILTINS) | frozenset(
 LOGINS = {"wandb": "WANDB_API_KEY"}
 # Commands that generate a secret.
 MAKERS = frozenset({"mcookie", "openssl", "pwgen", "uuidgen"})
+_PRINTING = frozenset({"echo", "printf", "cat"})
 # Values of options and variables with such names that are not secrets: numbers, paths, switches.
 NO_LITERAL = Regex(r"|[-/~.@].*|\d{1,4}|(?:none|null|false|true|auto|env|yes|no)|[^{<]*/.*", re.I)
 
@@ -60,6 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _written(secrets, [each.span for each in exposed])
     if secrets.reads or secrets.assignments:
         yield from _traced(secrets)
+        yield from _printed(secrets)
     if secrets.reads and not commands_named(job, "umask"):
         yield from _in_scripts(job)
 
@@ -376,6 +378,33 @@ def _in_scripts(job: Job) -> Iterator[Finding]:
                 break
 
 
+def _printed(secrets: Secrets) -> Iterator[Finding]:
+    """Findings on each message in the log that contains a secret which the script sets, with the first place."""
+    job, seen = secrets.job, set[str]()
+    names = {each.name for each in secrets.assignments}
+    for read in secrets.reads:
+        command = job.invocations[read.order] if read.order < len(job.invocations) else None
+        if command is None or command.name not in _PRINTING or read.name not in names or read.name in seen:
+            continue
+        elsewhere = any(
+            each.target is None or each.target and shown_text(each.target) not in "12"
+            for each in command.redirects
+            if each.operator.startswith((">", "&>"))
+        )
+        in_heredoc = command.stdin is not None and read.span.start > command.span.end
+        if not command.span.contains(read.span) and not (command.name == "cat" and in_heredoc):
+            continue
+        in_log = not (elsewhere or command.piped_to or command.context.captured or command.phase is Phase.SUBMIT)
+        if in_log and not read.operator and read.context.shell.kind != "substitution":
+            seen.add(read.name)
+            yield Finding(
+                read.span,
+                f"this writes the value of `{read.name}` into the job's log, which others can often read; write it to "
+                "a file of mode 600",
+                "info" if secrets.are_generated_here(read.name) else "warning",
+            )
+
+
 def _traced(secrets: Secrets) -> Iterator[Finding]:
     """Findings on each `set -x` that writes a secret to the log, with the first such secret."""
     job = secrets.job
@@ -523,6 +552,19 @@ CASES = [
         apptainer exec --env API_TOKEN=«$API_TOKEN» train.sif python train.py
         """,
         title="its value stands in the script",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        PASSWORD=$(openssl rand -base64 15)
+        cat <<END
+        user: $USER, password: «$PASSWORD»
+        END
+        PASSWORD=$PASSWORD singularity exec rstudio.sif rserver
+        """,
+        severity="info",
+        title="printed for whoever is to log in, and for others",
     ),
     Good(
         """\
