@@ -6,11 +6,11 @@ loops each part is taken once, and the string is then a piece.
 
 import ast
 import re
-from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
 from sbatchlint.source.documents.blocks import concerns_slurm, is_piece, may_hold_lines
+from sbatchlint.source.documents.branches import children, either, ends, extended, frozen, names_rebound, names_set
 from sbatchlint.source.documents.expressions import (
     TRANSPARENT,
     Either,
@@ -23,7 +23,7 @@ from sbatchlint.source.documents.expressions import (
     name_of,
 )
 from sbatchlint.source.documents.literals import Characters, at_place, span_of
-from sbatchlint.source.documents.snippet import Character, Snippet, Unreadable
+from sbatchlint.source.documents.snippet import Snippet, Unreadable
 from sbatchlint.source.documents.submitit import directives_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import SLOT, Source, Span
@@ -55,6 +55,8 @@ _HARMLESS = frozenset(
         *("chdir", "D", "open-mode"),
     )
 )
+# A directive of `string.Template`, or of one that is not known.
+_DOLLARS = Regex(r"^#SBATCH\b[^\n]*[$<]", re.MULTILINE)
 _OF_SUBMISSION = Regex(r"(?<!\S)sbatch(?=\s)([^\n;|&]*)")
 _OPTION = Regex(r"(?<!\S)--?([A-Za-z][\w-]*)")
 _OPTIONS_NAME = Regex(r"(?i)opt|arg|flag|param|slurm|extra|dep|conf")
@@ -165,7 +167,7 @@ class Program:
 
     def read(self) -> None:
         """Follows the module, then each function by itself."""
-        for name in chain.from_iterable(map(_names_set, self.tree.body)):
+        for name in chain.from_iterable(map(names_set, self.tree.body)):
             self._counts[name] = self._counts.get(name, 0) + 1
         self._block(self.tree.body, self.globals)
         self._end_files()
@@ -220,7 +222,7 @@ class Program:
         arguments = function.args
         names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         names += [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-        bound = {each.arg for each in names}.union(*map(_names_set, function.body))
+        bound = {each.arg for each in names}.union(*map(names_set, function.body))
         scope = Scope(self._scope_of.get(function, self.globals), frozenset(bound))
         files, self._files = self._files, {}
         self._active.append([])
@@ -238,7 +240,7 @@ class Program:
 
     def _statement(self, node: ast.stmt, scope: Scope) -> None:
         if isinstance(node, _FUNCTIONS):
-            self._scope_of.setdefault(node, _frozen(scope) if scope is not self.globals else scope)
+            self._scope_of.setdefault(node, frozen(scope) if scope is not self.globals else scope)
         elif isinstance(node, ast.ClassDef):
             self._block(node.body, Scope(scope))
         elif isinstance(node, ast.If):
@@ -247,7 +249,7 @@ class Program:
         elif isinstance(node, ast.For | ast.AsyncFor | ast.While):
             head = node.test if isinstance(node, ast.While) else node.iter
             self._calls(head, scope)
-            for name in _names_rebound(node):
+            for name in names_rebound(node):
                 scope.values[name] = None
             if not isinstance(node, ast.While) and self._is_written_out(node, scope):
                 return
@@ -320,7 +322,7 @@ class Program:
             scope.values[name] = joined(before, self.reader.string(node.value, scope))
         elif isinstance(before, Strings):
             more = self.reader.value(node.value, scope)
-            scope.values[name] = _extended(before, more, span_of(self.source, node.value))
+            scope.values[name] = extended(before, more, span_of(self.source, node.value))
         else:
             scope.values[name] = None
 
@@ -336,19 +338,19 @@ class Program:
             if name in self._files:
                 self._files[name].string = string
         self._block(second, scope)
-        ends = [_ends(first), _ends(second)]
+        gone = [ends(first), ends(second)]
         for name in {*after, *scope.values}:
             one, other = after.get(name), scope.values.get(name)
-            if ends == [True, False]:
+            if gone == [True, False]:
                 continue
-            if ends == [False, True]:
+            if gone == [False, True]:
                 scope.values[name] = one
             elif one is not other:
-                scope.values[name] = _either(before.get(name), one, other)
+                scope.values[name] = either(before.get(name), one, other)
         for name, file in self._files.items():
             one_string = files_after.get(name)
             if one_string is not None and one_string is not file.string:
-                both = _either(files.get(name, String([])), one_string, file.string)
+                both = either(files.get(name, String([])), one_string, file.string)
                 file.string = both if isinstance(both, String) else file.string._replace(is_partial=True)
 
     def _with(self, node: ast.With | ast.AsyncWith, scope: Scope) -> None:
@@ -393,7 +395,7 @@ class Program:
                 continue
             if isinstance(inner, ast.Call):
                 self._call(inner, scope)
-            left += _children(inner)
+            left += children(inner)
 
     def _call(self, call: ast.Call, scope: Scope) -> None:
         name = name_of(call.func)
@@ -431,7 +433,7 @@ class Program:
             scope.values[name] = Strings([*value.items, item], value.is_partial)
         elif method == "extend" and len(call.args) == 1:
             more = self.reader.value(call.args[0], scope)
-            scope.values[name] = _extended(value, more, span_of(self.source, call.args[0]))
+            scope.values[name] = extended(value, more, span_of(self.source, call.args[0]))
         elif method in _CHANGES:
             scope.values[name] = value._replace(is_partial=True)
         else:
@@ -594,104 +596,6 @@ class Program:
                 continue
             if value.characters[0].span.start not in taken and not _DOLLARS.search(value.text):
                 self._add_found(value, False, False)
-
-
-# A directive of `string.Template`, or of one that is not known.
-_DOLLARS = Regex(r"^#SBATCH\b[^\n]*[$<]", re.MULTILINE)
-
-
-def _frozen(scope: Scope) -> Scope:
-    """What a scope holds now."""
-    found = Scope(scope.outer, scope.bound)
-    found.values = dict(scope.values)
-    return found
-
-
-def _extended(before: Strings, more: Value, span: Span) -> Strings:
-    if isinstance(more, Strings):
-        return Strings(before.items + more.items, before.is_partial or more.is_partial)
-    return Strings([*before.items, String([Character(SLOT, span, False)])], True)
-
-
-def _either(before: Value, one: Value, other: Value) -> Value:
-    """What a name stands for after two branches. What both appended to the same is taken together."""
-    if isinstance(before, String) and isinstance(one, String) and isinstance(other, String):
-        size = len(before.characters)
-        if all(each.characters[:size] == before.characters for each in (one, other)):
-            return _with_both(before.characters, one.characters[size:], other.characters[size:])
-    if isinstance(before, Strings) and isinstance(one, Strings) and isinstance(other, Strings):
-        count = len(before.items)
-        if all(each.items[:count] == before.items for each in (one, other)):
-            return Strings(one.items + other.items[count:], True)
-    values: list[Value] = []
-    for each in (one, other):
-        values += each.values if isinstance(each, Either) else [each]
-    known = [each for each in values if each is not None]
-    return Either(tuple(known)) if known else None
-
-
-def _with_both(before: Characters, one: Characters, other: Characters) -> String:
-    """A string to which one of two others is appended: lines of both, but of words only the first."""
-    if not one or not other:
-        return String(before + one + other, True)
-    if before and before[-1].string != "\n":
-        return String(before + one, True)
-    end = one[-1].span
-    more = [] if one[-1].string == "\n" else [Character(SLOT, end, False), Character("\n", end, False)]
-    return String(before + one + more + other, True)
-
-
-def _ends(statements: list[ast.stmt]) -> bool:
-    """Whether what follows a branch does not run after it."""
-    return bool(statements) and isinstance(statements[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
-
-
-def _names_set(node: ast.AST) -> Iterator[str]:
-    """The names that a statement sets, but for those inside functions and classes."""
-    left = [node]
-    while left:
-        inner = left.pop()
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            yield inner.id
-        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield inner.name
-            continue
-        elif isinstance(inner, ast.Lambda):
-            continue
-        left += _children(inner)
-
-
-# What holds nothing that is looked for: two thirds of what is in a tree.
-_LEAVES = frozenset((int, str, bool, float, bytes, type(None), ast.Load, ast.Store, ast.Del, ast.alias))
-
-
-def _children(node: ast.AST) -> list[ast.AST]:
-    """What is inside a node, the last first."""
-    found: list[ast.AST] = []
-    for value in vars(node).values():
-        if type(value) is list:
-            found += [each for each in value if type(each) not in _LEAVES]
-        elif type(value) not in _LEAVES and isinstance(value, ast.AST):
-            found.append(value)
-    found.reverse()
-    return found
-
-
-def _names_rebound(node: ast.For | ast.AsyncFor | ast.While) -> set[str]:
-    """The names to which a loop gives a value, but for those to which it only adds."""
-    added = {
-        inner.target.id
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name)
-    }
-    assigned = {
-        target.id
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Assign | ast.AnnAssign | ast.NamedExpr)
-        for target in (inner.targets if isinstance(inner, ast.Assign) else [inner.target])
-        if isinstance(target, ast.Name)
-    }
-    return set(_names_set(node)) - (added - assigned)
 
 
 def _command_line(words: Strings) -> String:
