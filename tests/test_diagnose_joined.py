@@ -7,6 +7,7 @@ import pytest
 from sbatchlint.diagnose.answers import Answer, codes_of, overrides_for, picture_of, rows_of
 from sbatchlint.diagnose.diagnosis import diagnose
 from sbatchlint.diagnose.logs import findings_in
+from sbatchlint.diagnose.places import places
 from sbatchlint.diagnose.seen import UNSEEN, bites, symptoms_of
 from sbatchlint.registry import registry
 from sbatchlint.settings import Overrides, Resolver
@@ -198,3 +199,48 @@ def test_each_check_is_reached() -> None:
         assert reached != (entry.code in UNSEEN), f"{entry.code}: name it in a cause of a symptom, or in UNSEEN"
         assert bites(entry.code)
     assert UNSEEN.keys() <= {entry.code for entry in registry().entries}
+
+
+def test_two_places_with_reasons() -> None:
+    """Where the answer is not certain, another place may stand with its reason; a certain one stands alone."""
+    picture = picture_of(Source(NODES + TORCHRUN + " t.py\n", "job.sh"), SETTINGS)
+    found = diagnose(findings_in({"a": b"srun: error: n1: task 0: Illegal instruction (core dumped)\n"}), picture)
+    assert [each.where for each in places(found.answers, picture.source)] == ["code", "submission"]
+    found = diagnose(findings_in({"a": b"srun: error: Node failure on n1\n"}), picture)
+    assert [each.where for each in places(found.answers, picture.source)] == ["cluster"]
+
+
+@pytest.mark.parametrize(
+    ("log", "script", "where"),
+    [
+        ("torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n", NODES + TORCHRUN + " t.py\n", "cluster"),
+        (
+            "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n",
+            NODES + TORCHRUN.removeprefix("srun ") + " t.py\n",
+            "script",
+        ),
+        ("OSError: [Errno 28] No space left on device: '/tmp/x/y'\n", NODES + "srun a\n", "cluster"),
+        ("OSError: [Errno 122] Disk quota exceeded: '/home/ada/y'\n", NODES + "srun a\n", "data"),
+        ("slurmd: error: Munge decode failed: Rewound credential\n", NODES + "srun a\n", "cluster"),
+        (
+            "socket.gaierror: [Errno -2] Name or service not known\n",
+            NODES + "srun docker run --rm lab/a python t.py\n",
+            "script",
+        ),
+        (
+            "0: FileExistsError: [Errno 17] File exists: 'out'\n1: FileExistsError: [Errno 17] File exists: 'out'\n",
+            "#!/bin/bash\n#SBATCH -n 4\nsrun ./a.out\n",
+            "code",
+        ),
+    ],
+)
+def test_where_it_lies(log: str, script: str, where: str) -> None:
+    assert best(log, script)[0].where == where
+
+
+def test_help_texts_of_mpi_are_no_errors() -> None:
+    """What Open MPI explains between two rulers is not the message that it explains."""
+    ruler = "-" * 74 + "\n"
+    prose = "An internal error has occurred in a library.\nThis is a fatal error; your job will likely abort.\n"
+    log = f"{ruler}{prose}{ruler}ValueError: three columns\nsrun: error: n1: task 0: Exited with exit code 1\n"
+    assert best(log, NODES + "srun a\n")[0].event.text == "ValueError: three columns"

@@ -3,6 +3,7 @@
 import os
 
 from sbatchlint.diagnose.answers import Answer, codes_of
+from sbatchlint.diagnose.places import Place, places
 from sbatchlint.diagnose.ranking import Noise
 from sbatchlint.diagnose.run import Run
 from sbatchlint.diagnose.symptom import Event
@@ -46,7 +47,14 @@ def render(run: Run, terminal: Terminal) -> str:
     lines.extend(_answer(found[0], run, terminal))
     if len(found) > 1:
         lines.append("")
+    named = [place.why for place in _named(run)]
     for other in found[1:]:
+        if (
+            other.says == found[0].says
+            or other.says in named
+            or (other.where == "script" and run.source is not None and not other.proven)
+        ):
+            continue  # a cause is said once, and nothing of a script that does not show it
         alternative = f"{_shown(other.says)} ({escape(SHORT[other.where])}): {_shown(other.advice)}"
         lines.extend(_field("or", alternative, terminal))
     lines.extend(_noise(run.diagnosis.noise, run, terminal))
@@ -72,6 +80,11 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
     lines.extend(_field("where", _where(answer, run), terminal))
     if not answer.findings:
         lines.extend(_field("advice", _shown(answer.advice), terminal))
+    for place in _named(run)[1:]:
+        other = next((each for each in run.diagnosis.answers if each.says == place.why), None)
+        advice = "" if other is None else f": {_shown(other.advice)}"
+        where = _WHERE[place.where].partition(":")[0]
+        lines.extend(_field("or", f"{where}: {_shown(place.why)}{advice}", terminal))
     if run.source is not None:
         if answer.findings:
             for finding in answer.findings[:MOST_ROWS]:
@@ -84,6 +97,11 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
             lines.extend(_field("see", "the lines of the script that have to do with it", terminal))
             lines.extend(_script(run.source, answer.related, terminal))
     return lines
+
+
+def _named(run: Run) -> list[Place]:
+    """The places that are named for the first answer."""
+    return places(run.diagnosis.answers, run.source, [each.event for each in run.diagnosis.noise])
 
 
 def _where(answer: Answer, run: Run) -> str:
@@ -141,8 +159,11 @@ def _noise(noise: list[Noise], run: Run, terminal: Terminal) -> list[str]:
 
 def _rows(text: str, room: int) -> list[str]:
     """The decisive line on at most `MOST_TEXT` rows."""
-    shown = _shown(text)
-    rows = [shown[at : at + room] for at in range(0, len(shown), room)] or [""]
+    rows = [
+        line[at : at + room]
+        for line in wrap(_shown(text), room)
+        for at in range(0, max(len(line), 1), room)  # words that are longer than a row
+    ]
     return rows if len(rows) <= MOST_TEXT else [*rows[: MOST_TEXT - 1], rows[MOST_TEXT - 1][: room - 3] + "..."]
 
 

@@ -9,9 +9,10 @@ from sbatchlint.diagnose.accounts import read_accounts
 from sbatchlint.diagnose.answers import Picture
 from sbatchlint.diagnose.clock import hours_in
 from sbatchlint.diagnose.logs import STANDARD_INPUT, log_paths, read_logs
+from sbatchlint.diagnose.nodes import node_of
 from sbatchlint.diagnose.run import Run, judge, picture_at, script_for
 from sbatchlint.diagnose.scripts import Candidate
-from sbatchlint.diagnose.symptom import Account, Event, Where
+from sbatchlint.diagnose.symptom import Account, Where
 from sbatchlint.settings import Overrides
 from sbatchlint.source.files import InputError, read_bytes
 
@@ -28,8 +29,6 @@ _DATE = re.compile(r"(?:19|20)\d\d(?:0\d|1[0-2])[0-3]\d$")
 _SHORTEST = 3
 # The states of a job that has not ended, or ended well.
 _FINE = ("COMPLETED", "PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
-# The node that failed, in what srun and slurmd print, and names of nodes as labels.
-_NODE = re.compile(r"^srun: error: ([\w.-]+): tasks? [\d,-]+:|failed on node ([\w.-]+)|Node failure on ([\w.-]+)")
 
 
 class JobRun(NamedTuple):
@@ -173,23 +172,6 @@ def total(values: Iterable[float | None]) -> float | None:
     """The sum of what is known; None for nothing."""
     known = [each for each in values if each is not None]
     return round(sum(known), 2) if known else None
-
-
-def node_of(event: Event, others: Iterable[Event] = ()) -> str:
-    """The node on which an event happened, as far as the log says it; else ''.
-
-    `others`: where srun says of one node only that its tasks failed, it was that one.
-    """
-    named = event.groups.get("node") or _in_line(event.text) or event.label
-    if re.match(r"(?!rank|default|trainer|worker)[A-Za-z]", named) and " " not in named:
-        return named.split(":")[0]
-    nodes = {node for each in others if (node := _in_line(each.text))}
-    return next(iter(nodes)) if len(nodes) == 1 else ""
-
-
-def _in_line(text: str) -> str:
-    match = _NODE.search(text)
-    return next((each for each in match.groups() if each), "") if match else ""
 
 
 def failing_nodes(runs: Iterable[JobRun]) -> dict[str, list[str]]:

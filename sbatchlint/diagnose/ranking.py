@@ -24,6 +24,9 @@ _GOES_ON = re.compile(
     r"|fallback(?!.*\bnot\b)|will (?:retry|try again|be ignored|continue|use)|using (?:the )?default|assum(?:es?|ing)\b"
     r"|proceeding|instead\b|trying again|non[- ]fatal|harmless|exception ignored|is retried)|: Setting \w+ to "
 )
+# Symptoms of any line that has the form of an error.
+_VAGUE = frozenset({"error-message", "failure-words", "last-words"})
+_RULER = re.compile(r"-{60,}$")
 # Failures after which a shell without `set -e` continues; symptoms of other failures; and texts of failures that may
 # follow from the former.
 _PASSED_OVER = frozenset({"command-not-found", "conda-not-initialised", "module-unknown"})
@@ -92,7 +95,7 @@ def rank(events: Collection[Event], findings: Findings) -> Ranked:
         elif (
             _led_to_another(event)
             or announces_nothing(event)
-            or (event.symptom.near_end and _POINTS.search(event.text))
+            or (event.symptom.near_end and (_POINTS.search(event.text) or _of_help_text(event)))
         ):
             pointing.append(event)
         else:
@@ -119,6 +122,14 @@ def rank(events: Collection[Event], findings: Findings) -> Ranked:
                 events.remove(event)
                 ranked.outlived.append(event)
     return ranked
+
+
+def _of_help_text(event: Event) -> bool:
+    """Whether a line is of the prose that Open MPI and PRRTE print between two rulers to explain another message."""
+    if event.symptom.id not in _VAGUE:
+        return False
+    rulers = [number for number, line in enumerate(event.above) if _RULER.match(line)]
+    return len(rulers) % 2 == 1 and any(_RULER.match(line) for line in event.below)
 
 
 def _has_nothing_to_do_with(event: Event, ranked: Ranked) -> bool:

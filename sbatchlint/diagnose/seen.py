@@ -22,6 +22,7 @@ UNSEEN = {
     "SB219": "Nothing: the job runs on CPUs, and its GPUs stay idle.",
     "SB222": "Nothing: CPUs stay idle, and count against the project's hours.",
     "SB331": "Nothing: the step runs in the job's own partition.",
+    "SB437": "Nothing: the job runs with another value than the one that was set.",
     "SB702": "A log with the lines of several tasks, or with those of the last one only.",
     "SB704": "A log that holds the latest run only: what killed an earlier one is overwritten.",
     "SB705": "A log with an unexpected name.",

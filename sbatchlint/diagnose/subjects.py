@@ -246,6 +246,22 @@ def _inputs(event: Event) -> bool | None:
     return possible(subject(event) == "file" and not WRITTEN.search(event.text))
 
 
+def _of_copies(event: Event) -> bool | None:
+    """A file that somebody else has made, removed or opened."""
+    return possible(_TAKEN.search(event.text))
+
+
+def _of_several(event: Event) -> bool | None:
+    """The same of several tasks, which therefore do it all."""
+    return possible(len(event.tasks) > 1 and _TAKEN.search(event.text))
+
+
+_TAKEN = Regex(
+    r"FileExistsError|(?i:file exists|already exists|directory not empty|(?:resource|device|file) (?:is )?busy|is locked"
+    r"|by another (?:process|program))"
+)
+
+
 def _of_missing_data(event: Event) -> bool | None:
     """A program that has no data, where it expects some."""
     return possible(_NO_DATA.search(event.text))
@@ -258,6 +274,8 @@ _NO_DATA = Regex(
 
 # For symptoms of role consequence or teardown whose text is the program's own.
 GENERAL_CAUSES = (
+    Cause("copies-of-script", "script", "several tasks of a step run the same program, and disturb each other in the same files", "start the program once (--ntasks=1), or give each task files of its own (SLURM_PROCID)", codes=("SB330", "SB416", "SB724", "SB713"), log=_of_copies),
+    Cause("copies", "code", "several tasks do the same to the same file, and all but one fail at it", "let one rank do it while the others wait (a barrier), or give each its own file", log=_of_several),
     Cause("data-of-one-node", "script", "what one node prepared is not there on the others: its folder is one that each node, or each container, has for itself", "see the finding: keep it in a folder that all nodes see", codes=("SB602", "SB817"), log=_of_missing_data, told="datasets|^(?!.*UV_CACHE)(?!.*MODELSCOPE)"),
     Cause("in-network", "cluster", "the program ended within the library of the network", "look at the fabric of the nodes, or set its library to another provider", log=_in_network),
     Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=about("slurm")),

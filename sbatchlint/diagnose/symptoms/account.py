@@ -247,7 +247,7 @@ The exit code is that of the script's last command, or of `exit`. What failed st
             ),
             Cause(
                 "killed",
-                "unknown",
+                "submission",
                 "a program of the job was killed: memory that ran out, as a rule",
                 "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`",
                 log=_ended_by(("137",), ("9",)),
@@ -269,7 +269,7 @@ The exit code is that of the script's last command, or of `exit`. What failed st
             ),
             Cause(
                 "unknown",
-                "unknown",
+                "code",
                 "the job ended with exit code {code} (signal {signal}), and its log does not say why",
                 "let the script say what it does (set -x), and look at the logs of its programs",
                 unproven="possible",

@@ -51,7 +51,7 @@ SYMPTOMS = (
         literals=("forrtl: ", "Fortran runtime error", "At line ", "Program received signal SIG"),
         patterns=(r"forrtl: (?:severe|error) \((?P<code>\d+)\): (?P<what>.+)", r"^Fortran runtime error: (?P<text>.+)", r"^Program received signal (?P<signal>SIG\w+)"),
         causes=(
-            Cause("ended", "unknown", "the program was ended from outside", "look for what stands before it", log=lambda event: None if "SIGTERM" in event.text or "SIGKILL" in event.text else False, unproven="possible"),
+            Cause("ended", "submission", "the program was ended from outside", "look for what stands before it", log=lambda event: None if "SIGTERM" in event.text or "SIGKILL" in event.text else False, unproven="possible"),
             *GENERAL_CAUSES,
             Cause("program", "code", "the Fortran program stopped", "see the message; `ulimit -s unlimited` cures a stack that is too small"),
         ),
@@ -150,7 +150,7 @@ SYMPTOMS = (
         causes=(
             Cause("limits", "submission", "a step of the workflow was ended by Slurm: its memory or time was used up, as a rule", "give that step more in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("137", "140", "143", "130") else False),
             Cause("not-found", "submission", "a step of the workflow called a program that is not there, or may not be run (status 126, 127)", "give the step its module, its environment or its container in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("126", "127") else False),
-            Cause("unknown", "unknown", "a step of the workflow ended, and nothing in the log says why", "look at that step's own log, and at `sacct -j JOB`", log=lambda event: None if "unknown reason" in event.text or "external system" in event.text else False, unproven="possible"),
+            Cause("unknown", "code", "a step of the workflow ended, and nothing in the log says why", "look at that step's own log, and at `sacct -j JOB`", log=lambda event: None if "unknown reason" in event.text or "external system" in event.text else False, unproven="possible"),
             Cause("step", "code", "a step of the workflow failed", "look at that step's own log", unproven="possible"),
         ),
         below=Below(r"(?P<why>terminated (?:with|for) .+)", after=r"^.{0,80}Error executing process >", instead=True),

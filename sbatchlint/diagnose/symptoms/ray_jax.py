@@ -82,7 +82,7 @@ unix_listener: path "/scratch/x" too long for Unix domain socket
             Cause("head-first", "script", "the workers of Ray start before the head listens, or the head is lost", "wait until `ray status` answers before the workers start", codes=("SB815", "SB816", "SB801", "SB306", "SB404", "SB403", "SB401", "SB418")),
             Cause("shared-port", "script", "another job on the node has a Ray head at the same port", "derive the port from the job: --port=$((10000 + SLURM_JOB_ID % 20000))", codes=("SB322", "SB332"), script=_ray_port, log=lambda event: None if "already running" in event.text or "Session name" in event.text else False),
             Cause("ray-of-script", "script", "the workers do not reach Ray's head", "take the address of the first node, and look at the head's log", script=_ray_starts),
-            Cause("head", "unknown", "Ray's head is not reached: it did not start, is at another address, or belongs to another job", "look at the head's log in /tmp/ray/session_latest/logs"),
+            Cause("head", "submission", "Ray's head is not reached: it did not start, is at another address, or belongs to another job", "look at the head's log in /tmp/ray/session_latest/logs"),
         ),
         matches="""\
 [gcs_rpc_client.h:179] Failed to connect to GCS at address 10.0.0.1:6379 within 5 seconds.
@@ -124,7 +124,7 @@ TimeoutError: placement group creation timed out
         patterns=(r"killed due to the node running low on memory|ray\.exceptions\.OutOfMemoryError", r"has been marked dead because|(?:[Rr]aylet|The actor) died|Raylet is terminated|(?:RayActor|ActorDied|WorkerCrashed|NodeDied|LocalRayletDied)Error|A worker died or was killed|worker died unexpectedly"),
         causes=(
             Cause("memory", "code", "the node ran out of memory, so Ray killed workers", "ask for more memory, or give tasks more CPUs so that fewer run at once", log=says("emory")),
-            Cause("node", "unknown", "a node or a worker of Ray ended", "look at the logs of that node in /tmp/ray/session_latest/logs", unproven="possible"),
+            Cause("node", "cluster", "a node or a worker of Ray ended", "look at the logs of that node in /tmp/ray/session_latest/logs", unproven="possible"),
         ),
         matches="""\
 ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.
@@ -160,7 +160,7 @@ RuntimeError: DEADLINE_EXCEEDED: Failed to connect to coordination service
         role="consequence",
         literals=("Terminating process because the", "heartbeat timeout", "unhealthy tasks", "has disconnected", "JAX distributed service detected fatal errors", "detected fatal errors"),
         patterns=(r"Terminating process because the JAX distributed service|JAX distributed service detected fatal errors|heartbeat timeout\. This indicates|unhealthy tasks",),
-        causes=(Cause("other", "unknown", "another process of JAX ended", "look for the task whose log stops first", unproven="possible"),),
+        causes=(Cause("other", "code", "another process of JAX ended", "look for the task whose log stops first", unproven="possible"),),
         matches="F0512 client.h:77] Terminating process because the JAX distributed service detected fatal errors.\n/job:jax_worker/task:3 heartbeat timeout. This indicates that the remote task has failed\n",
     ),
     Symptom(

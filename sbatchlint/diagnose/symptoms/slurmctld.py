@@ -142,7 +142,7 @@ SYMPTOMS = (
     ),
     refusal(
         "node-configuration-unavailable",
-        "no node is as large as asked for",
+        "no node has what is asked for",
         "Requested node configuration is not available",
         """\
 No node of the partition, whether free or not, has the CPUs, the memory, the GPUs or the features that are asked for. A line

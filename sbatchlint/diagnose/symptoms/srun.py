@@ -145,13 +145,14 @@ salloc: Prolog failure on node gpu07
         printed_by="srun, slurmd",
         releases="src/common/slurm_errno.c, all releases",
         role="cause",
-        literals=("ob credential", "uthentication credential", "Protocol authentication error", "unge encode failed", "unge decode failed", "Unable to confirm credential"),
-        patterns=(r"(?:Invalid job credential|Job credential (?:expired|revoked|replayed)|Error generating job credential)", r"(?:Invalid|Expired) authentication credential|Authentication credential expired|Protocol authentication error", r"[Mm]unge (?:en|de)code failed"),
+        literals=("ob credential", "uthentication credential", "Protocol authentication error", "unge encode failed", "unge decode failed", "Rewound credential", "Expired credential", "credential is in the future", "Unable to confirm credential"),
+        patterns=(r"(?:Rewound|Expired) credential|credential is in the future", r"(?:Invalid job credential|Job credential (?:expired|revoked|replayed)|Error generating job credential)", r"(?:Invalid|Expired) authentication credential|Authentication credential expired|Protocol authentication error", r"[Mm]unge (?:en|de)code failed"),
         causes=(Cause("munge", "cluster", "the machines of the cluster do not trust each other: clocks or munge keys differ, or munged does not run", "tell the site, with the names of the nodes", unproven="certain"),),
         matches="""\
 srun: error: Task launch for StepId=34.0 failed on node node4: Job credential expired
 srun: error: Unable to create step for job 7: Error generating job credential
 slurmd: error: Munge decode failed: Invalid credential
+error: Munge decode: Rewound credential
 sbatch: error: Batch job submission failed: Protocol authentication error
 """,
     ),
@@ -199,7 +200,7 @@ slurmstepd: error: Could not open output file /data/slurm-7.out: Permission deni
         role="cause",
         literals=("llegal instruction", "llegal opcode"),
         patterns=(r"[Ii]llegal (?:instruction|opcode)(?! was encountered)",),
-        causes=(Cause("architecture", "code", "the program was built for newer processors than those of the node", "build it on a node of that partition (without -march=native), or choose nodes with --constraint"),),
+        causes=(Cause("architecture", "code", "the program was built for newer processors than those of the node", "build it on a node of that partition (without -march=native), or choose nodes with --constraint"), Cause("other-nodes", "submission", "the job got nodes of an older kind than those that the program was built for", "name the kind with --constraint or --partition"),),
         matches="""\
 srun: error: node12: tasks 0-3: Illegal instruction (core dumped)
 /var/spool/slurmd/job0012/slurm_script: line 12: 265387 Illegal instruction     (core dumped) ./solver in.dat
@@ -297,7 +298,7 @@ double free or corruption (!prev)
         patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"Exited with exit code (?:137|143|130)\b", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$", r"JobId=\d+ WTERMSIG 9\b", r"terminated (?:with|by) signal (?:SIGKILL|9\b)|died with <Signals\.SIGKILL|[Kk]illed by signal 9\b"),
         causes=(
             Cause("memory-of-script", "script", "a process was killed; nothing in the log says why: the memory that the script asks for ran out, as a rule", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", script=memory_asked, log=_killed, unproven="possible"),
-            Cause("memory", "unknown", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", log=_killed, unproven="possible"),
+            Cause("memory", "submission", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", log=_killed, unproven="possible"),
             Cause("terminated", "submission", "a process was told to end (SIGTERM): by scancel, at the time limit, or by srun after another task failed", "look at the state of the job (sacct), and at what ended first", unproven="possible"),
         ),
         matches="""\

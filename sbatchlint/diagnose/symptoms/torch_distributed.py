@@ -2,6 +2,7 @@
 
 import re
 
+from sbatchlint.analysis.containers.container_starts import container_starts
 from sbatchlint.diagnose.evidence import assigned, number, possible, several_tasks, shown, steps
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -46,6 +47,14 @@ def _first_node_only(job: Job, event: Event) -> Verdict:
         if world.launcher is not None and world.in_batch_shell and nodes_setting(world.launcher).several
     )
     return shown(found)
+
+
+def _own_network(job: Job, event: Event) -> Verdict:
+    """Containers of docker and podman that do not share the network of the node, in a job of several nodes."""
+    starts = [start for ways in container_starts(job) for start in ways if start.is_isolated]
+    found = [each for each in starts if each.container.option("network", "net") is None]
+    nodes = job.request.nodes
+    return None if nodes is not None and nodes.maximum == 1 else shown(tuple(each.place for each in found))
 
 
 def _submit_host(job: Job, event: Event) -> Verdict:
@@ -164,7 +173,7 @@ RuntimeError: Port 29500 is already in use
         patterns=(r"The server socket has failed to listen on any local network", r"Cannot assign requested address"),
         causes=(
             Cause("address", "script", "the store of the rendezvous cannot listen at that address: it is not one of this node", "take the name of the job's first node", codes=("SB306", "SB404"), script=_address),
-            Cause("address-of-node", "unknown", "the store of the rendezvous cannot listen at that address", "look at MASTER_ADDR and MASTER_PORT", unproven="possible"),
+            Cause("address-of-node", "submission", "the store of the rendezvous cannot listen at that address", "look at MASTER_ADDR and MASTER_PORT", unproven="possible"),
         ),
         matches="""\
 [E socket.cpp:462] [c10d] The server socket has failed to listen on any local network address.
@@ -239,6 +248,7 @@ torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clien
         causes=(
             Cause("not-a-host", "script", "{host} is no name of a host: the script makes something else of it", "see the finding", codes=("SB418", "SB404", "SB403", "SB401", "SB417", "SB419", "SB405", "SB409", "SB306", "SB335")),
             Cause("name-of-script", "script", "the nodes do not know {host}, the name that the script gives", "take the name of a node as `scontrol show hostnames` prints it", script=_submit_host),
+            Cause("container-network", "script", "the container has a network of its own, in which the names of the nodes are not known", "give docker run --network=host", codes=("SB510",), script=_own_network),
             Cause("no-internet", "cluster", "the compute node has no way to the network outside", "download before the job, or use the site's proxy", log=lambda event: None if any(word in event.text + " ".join(event.above[-4:]) for word in ("http", "urllib", "huggingface", "wandb", "pypi", "git")) else False),
             Cause("dns", "cluster", "the node cannot resolve the name {host}", "let the site put it into DNS or /etc/hosts, or use the address"),
         ),
@@ -301,7 +311,7 @@ KeyError: 'SLURM_PROCID'
         ),
         causes=(
             Cause("rank-zero", "code", "rank 0 did not answer within the timeout: it ended before (an exception, memory), was still busy (a download, a checkpoint), or is not reached", "look at the output of rank 0 first; where it only was slow, give init_process_group a longer timeout; where only ranks of other nodes say it, try other nodes", log=_of_rank_zero),
-            Cause("other-rank", "unknown", "another process ended before, and with it the connection", "look for the rank whose log stops first", unproven="possible"),
+            Cause("other-rank", "code", "another process ended before, and with it the connection", "look for the rank whose log stops first", unproven="possible"),
         ),
         matches="""\
 torch.distributed.DistNetworkError: failed to recv, got 0 bytes

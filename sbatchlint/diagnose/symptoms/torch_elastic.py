@@ -15,6 +15,13 @@ def _in_batch_shell(job: Job, event: Event) -> Verdict:
     return shown(spans_of(several))
 
 
+def _on_all_nodes(job: Job, event: Event) -> Verdict:
+    """Launchers that srun starts once on each node."""
+    worlds = [world for world in find_worlds(job) if world.launch is not None and world.several_nodes]
+    found = [world for world in worlds if not world.in_batch_shell and world.starts_per_node == 1]
+    return shown(spans_of(found))
+
+
 def _default_endpoint(job: Job, event: Event) -> Verdict:
     """A launcher of one node whose rendezvous has no port of its own."""
     text = job.source.text
@@ -61,7 +68,7 @@ SYMPTOMS = (
         causes=(
             Cause("shared", "script", "several jobs on the node use the default endpoint of the rendezvous, and share one store", "give each its own: --rdzv-endpoint=localhost:0, or --standalone", codes=("SB322", "SB332", "SB305"), script=_default_endpoint),
             Cause("nodes-apart", "script", "the launchers of the nodes do not find each other", "see the finding", codes=(*_WORLD, "SB320")),
-            Cause("first-node", "unknown", "the launcher that holds the store did not start, or ended before", "look at the log of the first node", unproven="possible"),
+            Cause("first-node", "code", "the launcher that holds the store did not start, or ended before", "look at the log of the first node", unproven="possible"),
         ),
         matches="""\
 WARNING:torch.distributed.elastic.rendezvous.dynamic_rendezvous:The node 'n4_388_0' has failed to shutdown the rendezvous '9987' due to an error of type RendezvousConnectionError
@@ -83,7 +90,8 @@ whose endpoint, id or node rank differs from the others'.
         patterns=(r"RendezvousTimeoutError",),
         causes=(
             Cause("first-node-only", "script", "the launcher runs in the batch shell, on the first node alone", "start it with srun, one task for each node", codes=("SB312", *_WORLD[:7], *_WORLD[8:], "SB320"), script=_in_batch_shell),
-            Cause("nodes-missing", "unknown", "not all launchers that were waited for came: they were not started, or meet elsewhere", "start one on every node with srun, all with the same endpoint and id"),
+            Cause("not-reached", "cluster", "the script starts a launcher on every node, and not all reached the others: a node started late, or the network between them does not let them through", "look at the output of each node; try the address of another interface as endpoint, and --exclude the node that is missing", script=_on_all_nodes),
+            Cause("nodes-missing", "submission", "not all launchers that were waited for came: they were not started, or meet elsewhere", "start one on every node with srun, all with the same endpoint and id"),
         ),
         matches="torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n",
     ),
@@ -131,7 +139,7 @@ accelerate: error: argument --num_processes: invalid int value: ''
             r"Sending process \d+ closing signal|traceback : Signal \d+",
         ),
         causes=(
-            Cause("killed", "unknown", "a worker was killed from outside, with nothing in the log that says why: host memory, as a rule", "look at `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem`", log=lambda event: None if event.groups.get("code") == "-9" else False, unproven="possible"),
+            Cause("killed", "submission", "a worker was killed from outside, with nothing in the log that says why: host memory, as a rule", "look at `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem`", log=lambda event: None if event.groups.get("code") == "-9" else False, unproven="possible"),
             Cause("not-reached", "cluster", "a node could not be reached by ssh", "ssh between nodes may be off, or want a key: let srun start the workers", log=lambda event: None if re.search(r"Command \W*(?:ssh|pdsh|scp|rsync)\b", event.text) else False),
             Cause("program", "code", "a worker failed; its own output has the reason", "look at the first traceback above, or run with TORCHELASTIC_ERROR_FILE or @record", unproven="possible"),
         ),
