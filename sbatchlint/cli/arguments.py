@@ -12,7 +12,7 @@ from sbatchlint.report import FORMATS
 from sbatchlint.settings import Overrides
 from sbatchlint.source.files import InputError
 from sbatchlint.source.numbers import is_number, parse_integer
-from sbatchlint.source.text import Source
+from sbatchlint.source.text import COMMAND_LINE, Source
 
 # What may stand before the paths that are linted, and says no more.
 LINT_VERBS = ("lint", "check")
@@ -81,10 +81,11 @@ def arguments_and_paths(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def script_of(command: list[str]) -> Source:
-    """A command line as a script."""
+    """A command line as a script; it may be one word, as a string for a shell."""
     from shlex import join  # for two verbs only
 
-    return Source(f"#!/bin/bash\n{join(command)}\n", "<command>")
+    is_string = len(command) == 1 and len(command[0].split()) > 1
+    return Source(f"#!/bin/bash\n{command[0].strip() if is_string else join(command)}\n", COMMAND_LINE)
 
 
 def add_version_option(group: argparse._ActionsContainer) -> None:

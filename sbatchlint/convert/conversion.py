@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
+from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation
@@ -22,11 +24,13 @@ from sbatchlint.convert.programs import program_of, start_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import start_other
+from sbatchlint.convert.sizes import follow_nodes, grown_batch, says_nodes, without_devices
 from sbatchlint.convert.starts import Start, count_by_slurm, places_of, read_whole, start_again, starts_of, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
 from sbatchlint.convert.words import without_geometry
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Launch
+from sbatchlint.job.gpus import chosen_devices
 from sbatchlint.job.reevaluation import changed_job
 from sbatchlint.programs import has_trait
 from sbatchlint.settings import Settings
@@ -123,7 +127,7 @@ class _Script(Draft):
     def with_header(self, tasks: int, gpus: int) -> Job:
         """The job with the option block of the goal, whose missing options become to-dos."""
         job = changed_job(self.job, [])  # without the option that `as_job` assumes
-        edits, todos = header(job, self.goal, tasks, gpus)
+        edits, todos = header(job, self.goal, tasks, gpus, of_one_cpu=not gpus and tasks > 1)
         self.todos += [f"fill in, and write #SBATCH: {todo}" for todo in todos]
         return changed_job(job, edits)
 
@@ -138,8 +142,8 @@ class _Script(Draft):
     def conversion(
         self, after: Source, proof: Proof, decisions: Iterable[str], todos: Iterable[str] = ()
     ) -> Conversion:
-        new = proof.new_findings(self.findings)
-        return Conversion(after, self.before, proof.plan, [*self.decisions, *decisions], [*self.todos, *todos, *new])
+        told = [*self.todos, *todos, *proof.stale, *proof.new_findings(self.findings)]
+        return Conversion(after, self.before, proof.plan, [*self.decisions, *decisions], told)
 
 
 def _converted(job: Job, goal: Goal, settings: Settings) -> Conversion:
@@ -155,12 +159,18 @@ def _converted(job: Job, goal: Goal, settings: Settings) -> Conversion:
     kind = starts[0].kind
     workers = next((count for each in starts if each.launch and (count := workers_of(each.launch))), None)
     target = goal.launcher or _TARGETS.get(kind, kind)
-    cpu_only = target == "srun" and kind in ("mpi", "srun") and _is_cpu_only(script.job, goal)
+    by_srun = target == "srun" and kind in ("mpi", "srun")
+    cpu_only = _is_cpu_only(script.job, goal, by_srun or _runs_on_processors(script.job, starts, workers))
     # the processes per node: one per GPU if it has some
-    gpus = goal.gpus or workers or (tasks_of(script.job, goal) if cpu_only else gpus_of(script.job))
+    gpus = (
+        goal.gpus
+        or workers
+        or (_tasks(script.job, goal, by_srun) if cpu_only else gpus_of(script.job) or _gpus_chosen(starts))
+    )
     if not gpus:
         raise NotConvertible(
-            "how many processes a node has is not known; say --set ntasks-per-node=N, or --gpus-per-node"
+            "how many processes a node has is not known; say "
+            + ("--set ntasks-per-node=N, or --gpus-per-node" if by_srun else "it to the launcher")
             if cpu_only
             else f"how many GPUs a node has is not known{_counted_by(script.job, starts)}; say --gpus-per-node"
         )
@@ -194,16 +204,22 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
             start = start_again(job, starts[-left], left, first)
             if start is None:
                 continue
-            launch = start.launch
+            launch, edits = start.launch, list[Edit]()
             if launch is not None and is_in_other_file(job, launch):
                 in_file = _in_file(job, launch, target, gpus)
-                edits = in_file.started()
+                edits += in_file.started()
                 notes.append(in_file.notes)
             else:
-                edits = _edits(job, start, target, goal, gpus)
+                edits += _edits(job, start, target, goal, gpus)
             if launch is not None:
                 todos += on_every_node(job, launch)
                 changed.append((job, launch))
+                known = {each.span for each in edits}
+                edits += [each for each in follow_nodes(job, launch, goal.nodes) if each.span not in known]
+                devices = list(without_devices(job, launch.invocation))
+                if devices:
+                    notes.append("CUDA_VISIBLE_DEVICES is left out: Slurm says which GPUs a task sees")
+                    edits += devices
             job = changed_job(job, edits)
     ranks = kind != "mpi" and (kind, target) != ("srun", "srun")
     after, proof, repairs = script.proven(job, gpus, ranks, len(starts))
@@ -218,14 +234,16 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
     converted = Job.from_source(after, script.settings.site)
     repairs += dict.fromkeys(note for each in changed for note in _stale_prints(*each, converted))
     if cpu_only:
-        decision = f"{gpus} tasks on each of {goal.nodes} nodes, without GPUs, as the script asks for none; else say "
-        decision += "--gpus-per-node"
+        one = "task" if target == "srun" else "worker"
+        decision = f"{gpus} {one}{'s' * (gpus > 1)} on each of {goal.nodes} nodes, without GPUs"
+        decision += "" if goal.gpus == 0 else ", as the script asks for none; else say --gpus-per-node"
     elif target == "srun":
         decision = f"a task for each of the {gpus} GPUs of {goal.nodes} nodes, which gets its rank from Slurm"
     else:
         decision = f"one {_LAUNCHED[target]} on each of {goal.nodes} nodes, started by srun, with {gpus} worker"
         decision += "s" * (gpus > 1)
-    return script.conversion(after, proof, [decision, *notes, _growth(before, proof.plan), *repairs], todos)
+    growth = _growth(before, proof.plan) + _grown_batch(script, proof.plan)
+    return script.conversion(after, proof, [decision, *notes, growth, *repairs], todos)
 
 
 def _require_container(script: _Script) -> None:
@@ -239,6 +257,8 @@ def _of_program(script: _Script) -> Conversion:
     _require_container(script)
     if goal.launcher not in (None, "srun"):
         raise NotConvertible(f"a program without a launcher becomes tasks of srun; from there to {goal.launcher}")
+    if goal.gpus == 0:
+        raise NotConvertible("a program without a launcher gets a task for each GPU: say how many, or write the srun")
     gpus = goal.gpus or gpus_of(script.job) or program.sign.devices
     if not gpus:
         raise NotConvertible("how many GPUs a node has is not known; say --gpus-per-node")
@@ -264,6 +284,7 @@ _LAUNCHED = {
     "torchrun": "torchrun",
     "torch.distributed.launch": "launcher of PyTorch",
     "swift": "torchrun of swift",
+    "llamafactory": "torchrun of LLaMA-Factory",
     "deepspeed": "runner of DeepSpeed",
     "accelerate": "accelerate launch",
 }
@@ -281,14 +302,41 @@ def _counted_by(job: Job, starts: list[Start]) -> str:
 
 
 _MOST = 4096
+# No node has more GPUs.
+_MOST_GPUS = 16
 
 
-def _is_cpu_only(job: Job, goal: Goal) -> bool:
-    return goal.gpus is None and job.request.asks_for_gpus is False and not any("gpu" in name for name in goal.options)
+def _is_cpu_only(job: Job, goal: Goal, without_gpus: bool) -> bool:
+    """Whether it is to use no GPU; `without_gpus`: whether its processes may do that."""
+    if goal.gpus is not None or any("gpu" in name for name in goal.options):
+        return goal.gpus == 0
+    return without_gpus and job.request.asks_for_gpus is False
+
+
+def _tasks(job: Job, goal: Goal, by_srun: bool) -> int | None:
+    return tasks_of(job, goal) if by_srun else None
+
+
+def _gpus_chosen(starts: list[Start]) -> int | None:
+    """The GPUs that CUDA_VISIBLE_DEVICES selects for all launchers; None where that is not known."""
+    counts = {chosen_devices(each.launch.invocation) if each.launch is not None else None for each in starts}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _runs_on_processors(job: Job, starts: list[Start], workers: int | None) -> bool:
+    """Whether the processes of launchers use processors only: by a sign of that, or as many as its task has CPUs."""
+    if workers is not None and workers > _MOST_GPUS and workers == job.request.cpus_per_task:
+        return True
+    launches = [each.launch for each in starts if each.launch is not None]
+    return bool(launches) and all(
+        any(sign.strength == PROCESSORS for sign in gpu_signs(each.invocation.argv, each.launcher)) for each in launches
+    )
 
 
 def _edits(job: Job, start: Start, target: str, goal: Goal, gpus: int) -> Iterator[Edit]:
     launch = start.launch
+    if goal.gpus == 0 and target != start.kind and target in ("accelerate", "deepspeed"):
+        raise NotConvertible(f"without GPUs it is not converted to {target}")
     if launch is None:
         assert start.step is not None
         if target == "srun":
@@ -302,7 +350,7 @@ def _edits(job: Job, start: Start, target: str, goal: Goal, gpus: int) -> Iterat
         yield from start_ranks(job, launch)
     elif target == "srun":
         yield from start_tasks(job, launch)
-    elif target == start.kind == "swift":
+    elif target == start.kind and target in ("swift", "llamafactory"):
         yield from start_by_variables(job, launch, gpus)
     elif target == start.kind and target != "deepspeed":
         yield from start_everywhere(job, launch, goal, gpus)
@@ -327,6 +375,13 @@ def _growth(before: Plan, after: Plan) -> str:
     return f"{count} {one} {new[0]}; batch sizes stay as they are written"
 
 
+def _grown_batch(script: _Script, after: Plan) -> str:
+    """How the batch of a program grows, as a clause; "" where that is not known."""
+    counts = [sum(each["processes"] or 0 for each in _by_place(plan)) for plan in (script.before, after)]
+    words = script.words[0] if len(script.words) == 1 else None
+    return "" if words is None else grown_batch(words, *counts)
+
+
 def _by_place(plan: Plan) -> list[dict[str, Any]]:
     """The starts of a plan, one for each place: one in a loop, or with an unknown value, may occur several times."""
     return list({(step["line"], step.get("path")): step for step in groups(plan)}.values())
@@ -348,10 +403,13 @@ def _changed_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
     old, new = (each.get("argv") or [] for each in (first, then))
     least = min(len(old), len(new))
     pairs = zip(old[len(old) - least :], new[len(new) - least :], strict=True)
+    nodes = [
+        says_nodes(last or "") or says_nodes(word or "") for last, word in pairwise(["", *new[len(new) - least :]])
+    ]
     return [
         f"look at {pair!r}, which was {was!r} for the program"
-        for was, pair in pairs
-        if None not in (was, pair) and was != pair
+        for (was, pair), of_nodes in zip(pairs, nodes, strict=True)
+        if None not in (was, pair) and was != pair and not of_nodes
     ]
 
 
@@ -374,7 +432,7 @@ def _stale_prints(job: Job, launch: Launch, after: Job) -> list[str]:
 def _proof_without_conversion(source: Source, goal: Goal, settings: Settings, job: Job) -> Proof | None:
     """The proof that a script already reaches the goal; None if it does not."""
     request = job.request
-    gpus = goal.gpus or request.gpus_per_node() or (tasks_of(job, goal) if _is_cpu_only(job, goal) else None)
+    gpus = goal.gpus or request.gpus_per_node() or (tasks_of(job, goal) if _is_cpu_only(job, goal, True) else None)
     if (
         not gpus
         or request.heterogeneous

@@ -19,10 +19,11 @@ _PLACING = ("nodelist", "nodefile", "distribution", "tres-per-task", "batch")
 _GRANTING = ("exclusive", "cpus-per-gpu", "mincpus")
 
 
-def header(job: Job, goal: Goal, tasks: int, gpus: int) -> tuple[list[Edit], list[str]]:
+def header(job: Job, goal: Goal, tasks: int, gpus: int, of_one_cpu: bool = False) -> tuple[list[Edit], list[str]]:
     """The edits that request the nodes of the goal, with these tasks and GPUs per node; and options left to the user.
 
-    The latter are added as commented-out lines. Raises `NotConvertible`.
+    The latter are added as commented-out lines. `of_one_cpu`: whether a task may have one, as those of MPI have. Raises
+    `NotConvertible`.
     """
     request, directives = job.request, job.directives
     if request.heterogeneous:
@@ -37,8 +38,8 @@ def header(job: Job, goal: Goal, tasks: int, gpus: int) -> tuple[list[Edit], lis
             raise NotConvertible(f"--{name} on line {line} places it on nodes of its own choice: leave it out")
     own = [option.text or "" for step in job.steps if (option := step.option("cpus-per-task")) is not None]
     cpus, todos = _cpus(request, goal, tasks, max((parse_integer(each) for each in own if is_number(each)), default=1))
-    if not gpus:
-        todos.clear()  # a task of MPI has one CPU
+    if of_one_cpu:
+        todos.clear()
     wanted = {"nodes": str(goal.nodes), "ntasks-per-node": str(tasks)}
     if gpus and request.gpus.per_node != gpus:
         kind = request.gpus.kind
@@ -48,7 +49,7 @@ def header(job: Job, goal: Goal, tasks: int, gpus: int) -> tuple[list[Edit], lis
     wanted |= goal.options
     if not request.has_option("time") and "time" not in wanted:
         todos.append("--time=HH:MM:SS")
-    edits = [*_removed(job, wanted), *_set(job, wanted, todos)]
+    edits = [*_removed(job, wanted, goal.gpus == 0), *_set(job, wanted, todos)]
     if not job.text.string.startswith("#!"):
         edits.insert(0, insert(0, "#!/bin/bash\n"))
     return edits, todos
@@ -93,10 +94,11 @@ def _cpus(request: Request, goal: Goal, tasks: int, of_step: int) -> tuple[int |
     return None, ["--cpus-per-task=CPUS"]
 
 
-def _removed(job: Job, wanted: Mapping[str, str]) -> list[Edit]:
-    replaced = [each for each in map(job.request.setting, _COUNTING) if each is not None and each.name not in wanted]
+def _removed(job: Job, wanted: Mapping[str, str], without_gpus: bool) -> list[Edit]:
+    names = (*_COUNTING, "gpus-per-node", "cpus-per-gpu", "mem-per-gpu") if without_gpus else _COUNTING
+    replaced = [each for each in map(job.request.setting, names) if each is not None and each.name not in wanted]
     gres = job.request.setting("gres")
-    if "gpus-per-node" in wanted and gres is not None:
+    if ("gpus-per-node" in wanted or without_gpus) and gres is not None:
         if "," in (gres.text or ","):
             raise NotConvertible("--gres asks for more than GPUs: ask for these by --gpus-per-node")
         replaced.append(gres)

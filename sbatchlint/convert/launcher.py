@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import name_span
+from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.convert.launcher_in_string import InsideWords, is_inside, told_in_string
@@ -31,6 +32,7 @@ NAMES = {
     "torchrun": Names("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node"),
     "torch.distributed.launch": Names("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node"),
     "swift": Names("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node"),
+    "llamafactory": Names("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node"),
     "accelerate": Names("num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_processes"),
 }
 
@@ -138,7 +140,7 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
 
 
 def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
-    """The edits that start ms-swift, which runs itself under torchrun, on every node. Raises `NotConvertible`.
+    """The edits that start ms-swift or LLaMA-Factory, which run torchrun, on every node. Raises `NotConvertible`.
 
     It reads variables: NODE_RANK is set in a shell of each task, the others are the same on all nodes.
     """
@@ -158,6 +160,8 @@ def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
             edits.append(edit)
     if words.quote and launch.step is None:
         raise NotConvertible("the words of the launcher stand in a string: write them as a command")
+    if launcher.kind == "llamafactory" and exported(launch.invocation, "FORCE_TORCHRUN") is None:
+        lines.append("export FORCE_TORCHRUN=1")  # else one of a single GPU runs without it
     in_string = job.in_quoted_text(name_span(launch).start)
     yield from edits
     yield from exports_before(job, launch, lines, edits)

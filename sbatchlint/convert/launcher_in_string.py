@@ -20,9 +20,11 @@ from sbatchlint.source.text import Span
 
 # Commands that may run on every node.
 _HARMLESS = frozenset({
-    "[", "[[", ".", ":", "activate", "cat", "cd", "date", "declare", "echo", "env", "exec", "exit", "export",
-    "hostname", "ls", "module", "nvidia-smi", "printf", "pwd", "read", "rocm-smi", "set", "shopt", "sleep",
-    "source", "test", "time", "trap", "true", "type", "ulimit", "umask", "unset", "wait", "which",
+    ".", ":", "[", "[[", "activate", "basename", "cat", "cd", "cut", "date", "declare", "dirname", "echo", "env",
+    "exec", "exit", "export", "expr", "grep", "head", "hostname", "id", "ls", "module", "nproc", "nvidia-smi",
+    "printf", "pwd", "read", "readlink", "realpath", "rocm-smi", "seq", "set", "shopt", "sleep", "source", "tail",
+    "test", "time", "tr", "trap", "true", "type", "ulimit", "umask", "uname", "unset", "wait", "wc", "which",
+    "whoami",
 })  # fmt: skip
 # Commands that change the container, of which every node has one.
 _INSTALLING = programs_with("installs")

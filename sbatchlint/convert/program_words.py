@@ -7,7 +7,7 @@ than the `"$@"` of a shell in a task, whose words are known.
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.bash.interpreter.programs import SHELLS
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, known_prefix, shown_text, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, expansions, known_prefix, shown_text, text_of
 from sbatchlint.convert.starts import only_program, places_of
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, basename
@@ -67,7 +67,7 @@ def _lost(old: Argv, new: Argv) -> Iterator[str]:
         yield f"the program would get {len(new)} words, not {len(old)}: look at {_shown(other)}"
         return
     for was, now in zip(old, new, strict=True):
-        if _key(was) != _key(now) and None in (text_of(was), text_of(now)):
+        if _key(was) != _key(now) and None in (text_of(was), text_of(now)) and _names(was) != _names(now):
             yield f"the program would get {_shown(now)} in the place of {_shown(was)}"
 
 
@@ -83,6 +83,11 @@ def _without_nodes(old: Argv, new: Argv) -> Iterator[Pieces]:
             skip = not skip and not equals
             continue
         yield field
+
+
+def _names(field: Pieces) -> set[str]:
+    """The names of what is expanded in a word: a count of nodes may be known with another option block only."""
+    return {each.name for each in expansions(field)}
 
 
 def _key(field: Pieces) -> object:

@@ -9,6 +9,7 @@ from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.goal import Goal
 from sbatchlint.convert.program_words import lost_words, words_of_starts
+from sbatchlint.convert.sizes import stale_counts
 from sbatchlint.convert.starts import places_of
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.diagnostics import Diagnostic
@@ -17,13 +18,19 @@ from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv
 from sbatchlint.job.containers import Container
 from sbatchlint.job.worlds import find_worlds
+from sbatchlint.registry import registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
+
+_GPUS_NOT_REQUESTED = "SB201"
+# A preview, which says what batches DeepSpeed refuses with another number of processes.
+_BATCHES = "SB334"
 
 
 class Proof:
     """The plan of a script, the `faults` for which it does not reach the goal, and its errors and warnings.
 
+    `stale`: to-dos for what tells its programs other numbers of nodes or devices.
     `ranks`: whether each process needs a RANK; those of MPI and Slurm may get it otherwise.
     `containers`: those of the original script, one for each place that starts processes; None for no container.
     `starts`: the number of these places; None for those of the script. `words`: those of the programs there.
@@ -36,18 +43,22 @@ class Proof:
     ) -> None:  # fmt: skip
         # the script itself has to set the address of the rendezvous
         settings = without_variables(settings, frozenset({"MASTER_ADDR", "MASTER_PORT"}))
+        codes = {_BATCHES, *(each.code for each in settings.selected)}
+        settings.selected = tuple(each for each in registry().entries if each.code in codes)
         job = Job.from_source(source, settings.site)
         self.plan: Plan = plan_of(job)
         launchers, tasks = places_of(job)
         places = len(launchers) + len(tasks)
         self.faults = list(_faults(self.plan, goal, gpus, ranks, places, starts))
         self.faults += _apart(job, goal.nodes * gpus, goal.nodes)
+        self.stale = list(dict.fromkeys(stale_counts(job, goal.nodes, gpus)))
         self.faults += lost_words(words, words_of_starts(job))
         self.faults += differences(containers, containers_of_starts(job))
         self.findings = [
             diagnostic
             for diagnostic in inspect_job(job, source, settings).diagnostics
             if diagnostic.severity in ("error", "warning")
+            and not (goal.gpus == 0 and diagnostic.code == _GPUS_NOT_REQUESTED)
         ]
         job.release()
 

@@ -133,7 +133,7 @@ def _start_of_launch(job: Job, worlds: Sequence[LaunchWorld]) -> Start:
         launch, launcher = world.launch, world.launcher
         line = job.line(launcher.span.start)
         if launcher.kind not in (*NAMES, "mpi", "deepspeed"):
-            others = "torchrun, accelerate, deepspeed, swift, mpirun and srun"
+            others = "torchrun, accelerate, deepspeed, swift, llamafactory-cli, mpirun and srun"
             raise NotConvertible(f"{launcher.name} on line {line} is not converted, only {others} are")
         if not launcher.certain or not launcher.program_certain:
             raise NotConvertible(f"not all words of {launcher.name} on line {line} are known{_what_hides(launcher)}")

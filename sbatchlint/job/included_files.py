@@ -10,7 +10,7 @@ from functools import cached_property
 
 from sbatchlint.bash.values import Text, literal
 from sbatchlint.source import lookups
-from sbatchlint.source.text import Source, Span
+from sbatchlint.source.text import COMMAND_LINE, Source, Span
 from sbatchlint.source.workspace import Workspace
 
 # How many files are read for a script, and how many bytes of each at most.
@@ -50,8 +50,8 @@ class IncludedFiles:
 
     @cached_property
     def _is_file(self) -> bool:
-        """Whether the script is a file, not a text from elsewhere."""
-        return lookups.exists(self.workspace.path)
+        """Whether the script is a file or a command line in this folder, not a text from elsewhere."""
+        return self.workspace.path == COMMAND_LINE or lookups.exists(self.workspace.path)
 
     def read(self, name: str, included_from: Span) -> Text | None:
         """The text of a file, with offsets of the workspace; None where it is unknown.

@@ -58,6 +58,10 @@ def begins_as_script(data: bytes) -> bool:
     return data.removeprefix(_MARK).startswith((b"#!", b"#SBATCH"))
 
 
+# The path of a command line, which stands for a script in the current folder.
+COMMAND_LINE = "<command>"
+
+
 class Source:
     """One file: its decoded text, and how to get its bytes back.
 

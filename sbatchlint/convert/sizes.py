@@ -1,0 +1,122 @@
+"""What a program is told of the number of nodes and the size of batches, which have to follow a conversion.
+
+Lightning under torchrun refuses a `num_nodes` that does not fit the number of processes
+(lightning/fabric/plugins/environments/torchelastic.py, 2.5).
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Pieces, span_of, text_of
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.argv import Argv, program_options
+from sbatchlint.source.edits import Edit, remove
+from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+_NODES = "$SLURM_JOB_NUM_NODES"
+# `--num_nodes 1`, `trainer.num_nodes=1`, `++trainer.num_nodes=1`, `--trainer.num-nodes=1`, `--num_machines 1`.
+_OF_NODES = Regex(r"(?:--?|\+{1,2})?(?:\w+[._])*(?:num[_-]nodes|nnodes|n_nodes|num[_-]machines)")
+_VARIABLES = ("NNODES", "NUM_NODES", "N_NODES", "NUM_MACHINES")
+_DEVICES = "CUDA_VISIBLE_DEVICES"
+_NUMBERS = Regex(r"\d+(?:,\d+)*")
+_BATCH = Regex(r"--(?:per_device_train_batch_size|gradient_accumulation_steps)")
+
+
+def says_nodes(word: str) -> bool:
+    """Whether a word of a program is an option for the number of nodes, with or without its value."""
+    return _OF_NODES.fullmatch(word.partition("=")[0]) is not None
+
+
+def follow_nodes(job: Job, launch: Launch, nodes: int) -> Iterator[Edit]:
+    """The edits by which what the program is told of nodes comes from Slurm, where it is written plainly."""
+    text = job.source.own.text
+    for _, value in _told(launch.invocation, launch, launch.launcher.program_words[1:], nodes):
+        span = span_of(value)
+        if span.end <= len(text) and text[span.start : span.end] == text_of(value):
+            before = text[span.start - 1 : span.start]
+            if before == '"':
+                yield Edit(span, _NODES)
+            elif before in ("=", " ", "\n") and not job.in_quoted_text(span.start):
+                yield Edit(span, f'"{_NODES}"')
+
+
+def stale_counts(job: Job, nodes: int, gpus: int) -> Iterator[str]:
+    """To-dos for what tells a program another number of nodes, or Lightning another one of devices on each."""
+    told: list[tuple[Invocation, Launch | None, Argv]] = [
+        (each.invocation, each, each.launcher.program_words[1:]) for each in job.launches
+    ]
+    told += [(each, None, each.argv[1:]) for step in job.steps for each in step.program if not each.children]
+    for command, launch, words in told:
+        for name, value in _told(command, launch, words, nodes):
+            line = job.line(span_of(value).start)
+            yield f"line {line}: {name} says {text_of(value)}, where the program has {nodes} nodes"
+        for name, field, _ in program_options(words, _says_devices):
+            if field is not None and launch is not None and _is_other(field, gpus):
+                line = job.line(span_of(field).start)
+                yield f"line {line}: {name} says {text_of(field)}, where each node has {gpus} processes"
+
+
+def without_devices(job: Job, command: Invocation) -> Iterator[Edit]:
+    """The edit that removes a CUDA_VISIBLE_DEVICES of one node: Slurm says which GPUs a task sees."""
+    value, text = exported(command, _DEVICES), job.source.own.text
+    known = None if value is None else text_of(value)
+    if value is None or known is None or not _NUMBERS.fullmatch(known):
+        return
+    start, end = span_of(value)
+    quote = text[start - 1 : start] if text[start - 1 : start] in ("'", '"') else ""
+    start, end = start - len(quote) - len(_DEVICES) - 1, end + len(quote)
+    if end > len(text) or text[start:end] != f"{_DEVICES}={quote}{known}{quote}" or job.in_quoted_text(start):
+        return
+    line = job.source.line_of(start)
+    before, after = text[line.start : start].strip(), text[end : line.end]
+    if before in ("", "export") and not after.strip(" \t;"):
+        yield remove(Span(line.start, min(line.end + 1, len(text))))
+    elif after[:1] in (" ", "\t") and not after.startswith(" \\"):
+        yield remove(Span(start, end + len(after) - len(after.lstrip(" \t"))))
+    elif not after.strip() and before:
+        yield remove(Span(line.start + len(text[line.start : start].rstrip()), end))
+
+
+def _told(command: Invocation, launch: Launch | None, words: Argv, nodes: int) -> Iterator[tuple[str, Pieces]]:
+    """The options and variables of a program with a number of nodes other than `nodes`, and their values."""
+    for option, value, _ in program_options(words, says_nodes):
+        if value is not None and _is_other(value, nodes):
+            yield option, value
+    settings = () if launch is None else (launch.launcher.setting("nnodes", "num_machines"),)
+    own = {each.name for each in settings if each is not None}
+    for name in _VARIABLES:
+        of_variable = None if name in own else exported(command, name)
+        if of_variable is not None and _is_other(of_variable, nodes):
+            yield name, of_variable
+
+
+def _is_other(value: Pieces, nodes: int) -> bool:
+    text = text_of(value)
+    return text is not None and is_number(text) and parse_integer(text) != nodes
+
+
+def grown_batch(words: Argv, before: int | None, after: int) -> str:
+    """How the batch of a step grows, as a clause, where the program's words say it; "" where they do not."""
+    found = {}
+    for option, value, _ in program_options(words, _is_batch):
+        text = None if value is None else text_of(value)
+        if text is None or not is_number(text):
+            return ""
+        found[option] = parse_integer(text)
+    size, steps = found.get("--per_device_train_batch_size"), found.get("--gradient_accumulation_steps", 1)
+    if not size or not before or before == after:
+        return ""
+    kept = steps * before / after
+    advice = f"; --gradient_accumulation_steps {int(kept)} keeps it" if kept >= 1 and kept == int(kept) else ""
+    return f", so that the batch of a step grows from {size * steps * before} to {size * steps * after}{advice}"
+
+
+def _says_devices(option: str) -> bool:
+    return LIGHTNING_DEVICES.fullmatch(option) is not None
+
+
+def _is_batch(option: str) -> bool:
+    return _BATCH.fullmatch(option) is not None

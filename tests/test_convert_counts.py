@@ -1,0 +1,140 @@
+"""`convert`: what a program is told of nodes, devices and batches follows, and a program for processors stays one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+
+HEADER = "#!/bin/bash\n#SBATCH --gres=gpu:8 -c 64 -t 5\n"
+START = "torchrun --nproc_per_node=8 train.py"
+NODES = '"$SLURM_JOB_NUM_NODES"'
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command line over the real checks, with an empty folder as the current one."""
+    monkeypatch.chdir(tmp_path)
+    return Command(tmp_path, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("words", "after"),
+    [
+        ("--trainer.num_nodes=1", f"--trainer.num_nodes={NODES}"),
+        ("trainer.num_nodes=1 --lr 1", f"trainer.num_nodes={NODES} --lr 1"),
+        ("++trainer.num_nodes=1", f"++trainer.num_nodes={NODES}"),
+        ("--num_nodes 1", f"--num_nodes {NODES}"),
+        ("--num-machines=1", f"--num-machines={NODES}"),
+        ('--nnodes "1"', f"--nnodes {NODES}"),
+        ("--num_nodes $SLURM_NNODES", "--num_nodes $SLURM_NNODES"),
+        ("--num_layers 1 --node_size 1", "--num_layers 1 --node_size 1"),
+    ],
+)
+def test_what_says_nodes_follows(command: Command, words: str, after: str) -> None:
+    command.write("job.sh", f"{HEADER}{START} {words}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and result.out.endswith(f"train.py {after}\n"), result.err
+    command.write("done.sh", result.out)
+    assert command("convert", "--nodes", "2", "done.sh").out == result.out
+
+
+@pytest.mark.parametrize(
+    ("script", "todo"),
+    [
+        (f"CMD='{START} --num_nodes 1'\neval \"$CMD\"\n", "--num_nodes says 1, where the program has 2 nodes"),
+        (f"{START} '--num_nodes=1'\n", "--num_nodes says 1, where the program has 2 nodes"),
+        (f"{START} trainer.devices=4\n", "trainer.devices says 4, where each node has 8 processes"),
+        ("srun --ntasks-per-node=8 python a.py --num_machines=1\n", "--num_machines says 1, where the program has 2"),
+    ],
+)
+def test_what_cannot_follow_is_to_do(command: Command, script: str, todo: str) -> None:
+    command.write("job.sh", HEADER.replace("-c 64", "-c 8") + script)
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 1 and todo in result.err, result.err
+
+
+def test_variables_follow(command: Command) -> None:
+    command.write("job.sh", f"{HEADER}export NUM_NODES=1\n{START}\n")
+    assert f"export NUM_NODES={NODES}\n" in command("convert", "--nodes", "2", "job.sh").out
+
+
+def test_batches(command: Command) -> None:
+    words = "--per_device_train_batch_size 4 --gradient_accumulation_steps 8"
+    command.write("job.sh", f"{HEADER}{START} {words}\n")
+    said = command("convert", "--nodes", "2", "job.sh").err
+    assert "grows from 256 to 512; --gradient_accumulation_steps 4 keeps it" in said
+    sizes = '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}'
+    command.write("ds.json", sizes)
+    command.write("job.sh", f"{HEADER}{START} --deepspeed ds.json\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 1 and "train_batch_size 64 in ds.json" in result.err
+
+
+@pytest.mark.parametrize(
+    ("options", "script"),
+    [
+        ("", "#SBATCH --cpus-per-task=40 -t 5\ntorchrun --nproc_per_node=40 train_cpu.py --backend gloo\n"),
+        ("", "#SBATCH --cpus-per-task=40 -t 5\ntorchrun --nproc_per_node=40 train.py\n"),
+        ("", "#SBATCH --cpus-per-task=8 -t 5\ntorchrun --nproc_per_node=8 train.py --no-cuda\n"),
+        ("--gpus-per-node 0", "#SBATCH --cpus-per-task=8 --gres=gpu:8 -t 5\ntorchrun --nproc_per_node=8 train.py\n"),
+        ("--gpus-per-node 0", "#SBATCH -c8 --gpus-per-node=8 -t 5\ntorchrun --nproc_per_node=8 train.py\n"),
+        ("--gpus-per-node 0 --to srun", "#SBATCH -c8 -t 5\ntorchrun --nproc_per_node=8 train.py\n"),
+    ],
+)  # fmt: skip
+def test_programs_for_processors(command: Command, options: str, script: str) -> None:
+    command.write("job.sh", f"#!/bin/bash\n{script}")
+    result = command("convert", "--nodes", "2", *options.split(), "job.sh")
+    assert result.code == 0, result.err
+    assert "without GPUs" in result.err and "gpus" not in result.out and "gres" not in result.out
+
+
+def test_programs_for_gpus_are_no_such(command: Command) -> None:
+    command.write("job.sh", "#!/bin/bash\n#SBATCH --cpus-per-task=8 -t 5\ntorchrun --nproc_per_node=8 train.py\n")
+    assert "--gpus-per-node=8" in command("convert", "--nodes", "2", "job.sh").out
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("export CUDA_VISIBLE_DEVICES=4,5,6,7\ntorchrun train.py\n", ""),
+        ("CUDA_VISIBLE_DEVICES=4,5,6,7 torchrun train.py\n", ""),
+        ("export A=1 CUDA_VISIBLE_DEVICES='0,1,2,3'\ntorchrun train.py\n", "export A=1\n"),
+        ('export CUDA_VISIBLE_DEVICES="0,1,2,3" A=1\ntorchrun train.py\n', "export A=1\n"),
+    ],
+)
+def test_selected_devices_count_and_go(command: Command, before: str, after: str) -> None:
+    command.write("job.sh", f"#!/bin/bash\n#SBATCH -c 64 -t 5\n{before}")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "#SBATCH --gpus-per-node=4\n" + after + "export MASTER_ADDR" in result.out, result.out
+    assert "CUDA_VISIBLE_DEVICES is left out" in result.err and "DEVICES" not in result.out
+
+
+def test_llama_factory(command: Command) -> None:
+    command.write("job.sh", f"{HEADER}llamafactory-cli train a.yaml\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "export NNODES=$SLURM_JOB_NUM_NODES\n" in result.out, result.err
+    assert "export FORCE_TORCHRUN=1\n" in result.out
+    assert 'exec llamafactory-cli train "$@"\' \\\n    llamafactory a.yaml\n' in result.out
+
+
+DIST_TRAIN = """\
+CONFIG=$1
+GPUS=$2
+PORT=${PORT:-29500}
+python -m torch.distributed.launch --nnodes=${NNODES:-1} --node_rank=${NODE_RANK:-0} \\
+    --master_addr=${MASTER_ADDR:-127.0.0.1} --nproc_per_node=$GPUS --master_port=$PORT \\
+    $(dirname "$0")/train.py $CONFIG --launcher pytorch ${@:3}
+"""
+
+
+def test_a_command_line_with_a_file(command: Command) -> None:
+    command.write("dist_train.sh", DIST_TRAIN)
+    options = ("convert", "--nodes", "2", "--cpus-per-node", "8", "--set", "time=5", "--")
+    result = command(*options, "bash", "dist_train.sh", "cfg.py", "8", "--seed", "0")
+    assert result.code == 0, result.err
+    assert result.out.endswith("bash bash dist_train.sh cfg.py 8 --seed 0\n")
+    string = command(*options, f"{START} --name 'a b' ")
+    assert string.code == 0 and string.out.endswith("train.py --name 'a b'\n"), string.err
