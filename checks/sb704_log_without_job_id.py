@@ -145,8 +145,9 @@ def _logs_of_work(job: Job) -> Iterator[Finding]:
             fix = None
             if where is not None and file.count(name) == 1:
                 fix = Fix("put the job's number into the name", [insert(where, "-${SLURM_JOB_ID}")], safe=False)
+            place = field[-1].span
             yield Finding(
-                field[-1].span,
+                command.name_span if "\n" in job.source.slice(place) else place,  # a value of a loop above
                 f"every run of this job begins `{name}` anew, and what the last one wrote is lost; put `$SLURM_JOB_ID` "
                 "into its name",
                 fix=fix,
