@@ -116,7 +116,7 @@ def _computed(job: Job) -> Iterator[Finding]:
     if job.request.asks_for_gpus is False or not job.request.gpu_settings():
         return
     daemons = {
-        command.span.start
+        job.line(command.name_span.start)
         for command in job.invocations
         if command.name is not None and command.name.startswith("nvidia-cuda-mps")
     }
@@ -133,7 +133,7 @@ def _computed(job: Job) -> Iterator[Finding]:
         else:
             continue
         # a daemon that shares GPUs sees all of a node, where numbers of the node are right
-        quiet = _only_steps(job) or assigned.context.conditional or assigned.span.start in daemons
+        quiet = _only_steps(job) or assigned.context.conditional or job.line(assigned.span.start) in daemons
         severity = "info" if quiet else None
         yield Finding(assigned.span, f"{message}; leave {assigned.name} to Slurm", severity)
 

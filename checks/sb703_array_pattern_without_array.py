@@ -1,8 +1,7 @@
 """The name of a log contains the index of an array task, but the job is not an array.
 
 `%a` is the index of a task of a job array. In a job that is not an array it is a meaningless number: `run_%A_%a.out`
-becomes `run_4711_4294967294.out`. Whatever looks for the log by its name does not find it, and
-without the job's id in the name each run overwrites the log of the last. With an id (`%A`, `%j`) this is advice.
+becomes `run_4711_4294967294.out`. Whatever looks for the log by its name does not find it.
 
 Nothing is reported where the script reads SLURM_ARRAY_TASK_ID, or a file of the project shows that it is submitted with
 --array. `%A` alone is then the job's id, and does no harm.
@@ -54,10 +53,8 @@ def check(job: Job) -> Iterator[Finding]:
         if all(job.source.slice(span) == path for span in spans):
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
         message = f"this job is no array, so `%a` becomes 4294967294 in the name; write `{instead}`, or give --array"
-        named = patterns.uses(path, "j") or patterns.uses(path, "A")
         # a sweep is often submitted as an array
-        advice = named or "wandb agent" in job.source.own.text
-        yield Finding(spans[0], message, "info" if advice else None, fix=fix)
+        yield Finding(spans[0], message, "info" if "wandb agent" in job.source.own.text else None, fix=fix)
 
 
 def _without_index(path: str) -> str:
@@ -68,19 +65,12 @@ def _without_index(path: str) -> str:
 
 CASES = [
     Bad(
-        "#!/bin/bash\n#SBATCH --output=«run_%a.out»\nsrun ./a.out\n",
-        unsafe_fixed="#!/bin/bash\n#SBATCH --output=run_%j.out\nsrun ./a.out\n",
-    ),
-    Bad(
         "#!/bin/bash\n#SBATCH --output=«run_%A_%a.out»\nsrun ./a.out\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH --output=run_%j.out\nsrun ./a.out\n",
-        severity="info",
-        title="each run still has a log of its own",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH -o «%x-%a-%j.out»\n#SBATCH -e %x-%a-%j.out\nsrun ./a.out\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH -o %x-%j.out\n#SBATCH -e %x-%j.out\nsrun ./a.out\n",
-        severity="info",
         title="two names alike are reported once",
     ),
     Good("#!/bin/bash\n#SBATCH --array=1-9\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n"),
