@@ -15,7 +15,7 @@ from sbatchlint.registry import registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.documents import Snippet, read_document, snippets
 from sbatchlint.source.edits import Edit, apply
-from sbatchlint.source.text import Source
+from sbatchlint.source.text import Source, Span
 
 # A line that shows syntax instead of a value: `<account>`, `[INSERT NAME]`, `...`, `option=value`, two directives.
 _SAMPLE = re.compile(
@@ -42,9 +42,14 @@ def inspect_document(
     parts: list[Inspection] = []
     cost = 0
     reading = read_document(source)
+    seen: set[tuple[str, Span]] = set()  # several scripts of a program may have a part of it in common
     for snippet in reading.snippets:
         inspection = inspected(snippet, settings, cost)
-        diagnostics.extend(_placed(each, snippet, settings) for each in inspection.diagnostics)
+        for each in inspection.diagnostics:
+            placed = _placed(each, snippet, settings)
+            if (placed.code, placed.span) not in seen:
+                seen.add((placed.code, placed.span))
+                diagnostics.append(placed)
         faults.extend(inspection.faults)
         parts.append(inspection)
         cost += inspection.cost + cost_of_script(snippet.text)
@@ -144,11 +149,15 @@ def _holds(source: Source, texts: list[str], changed: list[_Changed]) -> bool:
     for number, fixed, rewriting in changed:
         expected[number] = fixed.source.text
         edits.extend(rewriting or ())
-    return [each.text for each in snippets(_edited(source, edits))] == expected
+    try:
+        after = _edited(source, edits)
+    except ValueError:  # two scripts have a part in common, of which each makes something else
+        return False
+    return [each.text for each in snippets(after)] == expected
 
 
 def _edited(source: Source, edits: Iterable[Edit]) -> Source:
-    return Source(apply(source.text, edits), source.path)
+    return Source(apply(source.text, dict.fromkeys(edits)), source.path)
 
 
 def document_with_ignores(source: Source, settings: Settings, found: list[Diagnostic], reason: str) -> Source:

@@ -194,6 +194,28 @@ def test_a_repair_is_written_into_the_literal(name: str) -> None:
     assert fix_document(source, ALL).source.text == source.text.replace("-N=2", "-N 2")
 
 
+def test_scripts_with_a_part_in_common() -> None:
+    program = """
+        HEADER = "#!/bin/bash\\n#SBATCH -N=2\\n"
+        def f(a):
+            open("a.sh", "w").write(HEADER + "srun a\\n")
+            open("b.sh", "w").write(HEADER + "srun b\\n")
+        """
+    source = Source(dedent(program), "a.py")
+    assert [each.text[-7:] for each in snippets(source)] == ["srun a\n", "srun b\n"]
+    found = [each for each in inspect_document(source, ALL).diagnostics if each.code == "SB107"]
+    assert len(found) == 1
+    assert fix_document(source, ALL).source.text == source.text.replace("-N=2", "-N 2")
+
+
+def test_a_file_to_which_more_is_appended_is_a_piece() -> None:
+    program = 'with open(p, "w") as f:\n  f.write("#!/bin/bash\\n#SBATCH -N 2\\n./a\\n")\n'
+    (found,) = read(program)
+    assert not found.is_fragment
+    (found,) = read(program + 'with open(p, mode="a") as f:\n  f.write("./b\\n")\n')
+    assert found.is_fragment
+
+
 def test_what_a_string_shares_is_not_changed() -> None:
     source = Source(dedent(PROGRAMS["a part put in"]), "a.py")
     (found,) = [each for each in inspect_document(source, ALL).diagnostics if each.code == "SB107"]

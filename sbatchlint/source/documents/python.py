@@ -126,7 +126,8 @@ class Program:
         self.tree = tree
         self.reader = Reader(source, self._called, self._attribute)
         self.globals = Scope(None)
-        self._found: dict[int, _Found] = {}
+        self._found: list[_Found] = []
+        self._appended: set[str] = set()  # the files that are opened to append to them
         self._files: dict[str, _File] = {}
         self._functions: dict[str, list[Function]] = {}
         self._attributes: dict[str, list[ast.expr | None]] = {}
@@ -154,6 +155,9 @@ class Program:
                     self._attributes.setdefault(target.attr, []).append(value)
         elif isinstance(node, ast.Attribute):
             self._loaded.add(node.attr)
+        elif isinstance(node, ast.Call):
+            if _is_opened(node) and _mode(node).startswith("a"):
+                self._appended.add(_path(node))
         elif isinstance(node, ast.ClassDef):
             for statement in node.body:
                 if isinstance(statement, ast.Assign | ast.AnnAssign):
@@ -180,7 +184,7 @@ class Program:
 
     def scripts(self) -> list[Script]:
         found = []
-        for _, each in sorted(self._found.items()):
+        for each in sorted(_without_beginnings(self._found), key=_begin):
             characters = each.string.characters
             text = each.string.text
             fragment = (
@@ -527,6 +531,8 @@ class Program:
     def _end_file(self, name: str) -> None:
         file = self._files.pop(name, None)
         if file is not None and file.string.characters:
+            if isinstance(file.path, ast.Call) and _is_opened(file.path) and _path(file.path) in self._appended:
+                file.string = file.string._replace(is_partial=True)
             if file.path is None or self._may_be_script_file(file.path, self.globals):
                 self._take(file.string, True, True)
 
@@ -546,11 +552,7 @@ class Program:
                 self._add_found(value, False, True)
 
     def _add_found(self, string: String, is_command: bool, is_whole: bool) -> None:
-        """Adds a script; of several that begin at one place, the longest says most."""
-        begin = string.characters[0].span.start
-        known = self._found.get(begin)
-        if known is None or len(known.string.characters) < len(string.characters) and known.is_command == is_command:
-            self._found[begin] = _Found(string, is_command, is_whole)
+        self._found.append(_Found(string, is_command, is_whole))
         if is_command:
             self._sized_elsewhere |= self._sets_size(string)
 
@@ -584,7 +586,7 @@ class Program:
 
     def _add_templates(self) -> None:
         """Adds the scripts in constants that the program itself does not use: another one fills them in."""
-        taken = {each.span.start for found in self._found.values() for each in found.string.characters}
+        taken = {each.span.start for found in self._found for each in found.string.characters}
         for node in chain(self.tree.body, *(each.body for each in self.tree.body if isinstance(each, ast.ClassDef))):
             if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
                 continue
@@ -596,6 +598,40 @@ class Program:
                 continue
             if value.characters[0].span.start not in taken and not _DOLLARS.search(value.text):
                 self._add_found(value, False, False)
+
+
+def _is_opened(call: ast.Call) -> bool:
+    return name_of(call.func) == "open"
+
+
+def _mode(call: ast.Call) -> str:
+    """The mode in which a file is opened, of `open(path, "w")` and `path.open("w")`; "" where it is not written so."""
+    at = 0 if isinstance(call.func, ast.Attribute) else 1
+    nodes = [*call.args[at : at + 1], *(each.value for each in call.keywords if each.arg == "mode")]
+    return next((str(each.value) for each in nodes if isinstance(each, ast.Constant)), "")
+
+
+def _path(call: ast.Call) -> str:
+    """What names the file that is opened."""
+    node = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0] if call.args else call
+    return ast.dump(node)
+
+
+def _begin(found: _Found) -> tuple[int, int]:
+    return found.string.characters[0].span.start, -len(found.string.characters)
+
+
+def _without_beginnings(found: list[_Found]) -> list[_Found]:
+    """What is found without what is only the beginning of another, as it was passed on before more was added to it."""
+    kept: list[_Found] = []
+    for each in sorted(found, key=lambda one: (one.is_command, -len(one.string.characters))):
+        characters = each.string.characters
+        if not any(
+            other.string.characters[: len(characters)] == characters and other.is_command == each.is_command
+            for other in kept
+        ):
+            kept.append(each)
+    return kept
 
 
 def _command_line(words: Strings) -> String:
