@@ -158,20 +158,26 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
             if starter is None or variable is None or index < candidate.order or variable.span != candidate.span:
                 continue
             if not variable.exported and all(way.fields for way in variable.alternatives):
-                if _stands_once(candidate.name, job.source.text):
+                if _times(candidate.name, job.source.text) == 1 + _prints(job, candidate.name):
                     yield candidate, starter
                 break
 
 
-def _stands_once(name: str, text: str) -> bool:
-    """Whether a name occurs exactly once in a text, as a word."""
+def _prints(job: Job, name: str) -> int:
+    """At how many places the script only prints a variable."""
+    reads = {read.span: read for read in job.trace.reads if read.name == name}
+    return sum(use_of(job, read).kind == "print" for read in reads.values())
+
+
+def _times(name: str, text: str) -> int:
+    """How often a name occurs in a text, as a word; 3 for more."""
     found = 0
     start = text.find(name)
-    while start >= 0 and found < 2:
+    while start >= 0 and found < 3:
         end = start + len(name)
         found += _WORD_SIGN.match(text, end) is None and (not start or _WORD_SIGN.match(text, start - 1) is None)
         start = text.find(name, end)
-    return found == 1
+    return found
 
 
 def _repair(job: Job, name: str, assigned: VariableAssignment | None, array: bool) -> tuple[str, Fix | None]:

@@ -5,8 +5,11 @@ changing it changes nothing, and nobody notices. The same goes for an option tha
 line (`-g) GPUS=$OPTARG`), and then sets itself: `sbatch job.sh -g 2` runs as if `-g` were not there. `MODEL=small`
 followed by `MODEL=$1` is not a default: without an argument MODEL is empty.
 
-A warning where an option or argument of the script is lost, otherwise advice. Names that are exported, that bash, Slurm
-or programs read themselves, or that occur once more anywhere in the file are not reported as unread.
+No program reads `omp_num_threads` or `CUDA_VISIBLE_DEVICE` either, whatever it is set to.
+
+A warning for such a name and where an option or argument of the script is lost, otherwise advice. Names that are
+exported, that bash, Slurm or programs read themselves, or that occur once more anywhere in the file are not reported as
+unread.
 
 ## Fix
 
@@ -44,6 +47,11 @@ _READ_ANYWAY = Regex(
     r"|COLUMNS|LINES|SHELL|POSIXLY_CORRECT|GLOBIGNORE|FIGNORE|_\w*|TERM|DISPLAY|CC|CXX|F?C|F\d\d|\w*FLAGS|LD\w*|EDITOR"
     r"|(?:XDG|JUPYTER|MASTER|SINGULARITY|APPTAINER|DOCKER|ENROOT|SBATCH|SALLOC|SQUEUE|WORLD|CONDA|PIP|R|JAVA|UV)_\w+"
 )
+_COMPOUND = Regex(r"\w_\w")
+_PLURALS = frozenset(
+    {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS"}
+    | {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "OMP_PLACES"}
+)
 # Ways to read a variable whose name is not written.
 _INDIRECT = Regex(r"\$\{!|\beval\b|\bdeclare\s+-n|\blocal\s+-n|\benvsubst\b|\bset\s+-\w*a|\ballexport\b|\bcompgen\b")
 _ARGUMENT = Regex(r"=[\"']?\$(?:\{?(?:[1-9@*]|OPTARG)\}?)[\"']?$")
@@ -68,6 +76,12 @@ def check(job: Job) -> Iterator[Finding]:
             "info",
             related=[(each.name_span, "not read either") for each in unread[1:4]],
         )
+    for each in assignments:
+        meant = _meant(each.name)
+        if meant is not None and _mentions(job, each.name) == 1:
+            message = f"no program reads {each.name}, as names are case-sensitive; write {meant}"
+            message = message if meant == each.name.upper() else f"no program reads {each.name}; write {meant}"
+            yield Finding(each.name_span, message)
     plain = {
         job.span(word.start, word.end).start
         for statement in job.program.statements
@@ -93,6 +107,20 @@ def check(job: Job) -> Iterator[Finding]:
             else:
                 message = f"line {line} sets {later.name} anew before anything reads this value; remove one of them"
                 yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "this value counts")])
+
+
+def _meant(name: str) -> str | None:
+    """The variable of programs that was meant by a name in lower case, or with an S too few or too many."""
+    if _is_known(name) or not _COMPOUND.search(name):
+        return None
+    if name.islower() and _is_known(name.upper()):
+        return name.upper()
+    return next((each for each in (f"{name}S", name.removesuffix("S")) if each in _PLURALS), None)
+
+
+def _is_known(name: str) -> bool:
+    omp = name.startswith("OMP_") and is_for_programs(name)
+    return name in _PLURALS or name in ENVIRONMENT_NAMES and "_" in name or omp
 
 
 def _is_unread(job: Job, assigned: VariableAssignment) -> bool:
@@ -183,6 +211,14 @@ CASES = [
         """,
         severity="info",
         title="set twice",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --cpus-per-task=8\nexport «omp_num_threads»=8\n./solver\n",
+        title="in lower case",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --gpus=2\nexport «CUDA_VISIBLE_DEVICE»=0\npython train.py\n",
+        title="a letter is missing",
     ),
     Good(
         """\

@@ -41,11 +41,12 @@ def _message(job: Job, command: Invocation) -> Invocation | None:
     context = command.context
     if context.handler or context.captured or context.parent is not None or context.shell.depth:
         return None
-    if len(command.argv) > 2 or len(command.argv) > 1 and text_of(command.argv[1]) != "0" or not command.guards:
+    branches = _branches(command)
+    if len(command.argv) > 2 or len(command.argv) > 1 and text_of(command.argv[1]) != "0" or not branches:
         return None
     messages: list[Invocation] = []
     for each in reversed(job.invocations[: command.index]):
-        if each.name not in _BETWEEN or each.guards != command.guards or each.context.calls != context.calls:
+        if each.name not in _BETWEEN or _branches(each) != branches or each.context.calls != context.calls:
             break
         if each.name in _MESSAGES:
             messages.append(each)
@@ -62,6 +63,11 @@ def _message(job: Job, command: Invocation) -> Invocation | None:
     elif not failed:
         failed = _HELP.search(_test(job, command)[0]) is None
     return messages[-1] if failed else None
+
+
+def _branches(command: Invocation) -> frozenset[object]:
+    """The branches that contain a command; its other guards are about alternatives for its words."""
+    return frozenset(guard for guard in command.guards if isinstance(guard[0], tuple) and guard[0][0] in ("if", "case"))
 
 
 def _follows_failure(job: Job, command: Invocation) -> bool:

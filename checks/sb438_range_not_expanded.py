@@ -1,0 +1,96 @@
+"""`{1..$N}` is no range: bash expands braces before variables, and the loop runs once, with the text `{1..8}`.
+
+`for i in {1..$N}` looks like eight iterations and is one, in which `$i` is `{1..8}`: files get that name, a program
+gets it as its number, and most of the work is not done. The job ends COMPLETED. In `sh`, where it is dash, not even
+`{1..8}` is a range.
+
+## Fix
+
+`$(seq 1 "$N")` in its place. Unsafe, as what ran once runs more often then.
+
+## References
+
+bash(1), "Brace Expansion": performed before any other expansions
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.syntax.tree import For, Word
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.source.regex import Regex
+
+CARD = Card(
+    "SB438", "range-not-expanded", severity="error", fix="always", since="0.1.0", batch=True, seen="bash(1)",
+)  # fmt: skip
+
+# A range with a variable as one of its ends, as a whole word.
+_RANGE = Regex(r"\{([\w-]+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\))\.\.([\w-]+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\))\}")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.interpreter_line[0] not in ("bash", "sh"):
+        return  # zsh and ksh expand variables in braces
+    string = job.text.string
+    for loop in nodes_of(job.program, For):
+        for word in loop.words or ():
+            match = _RANGE.fullmatch(string, word.start, word.end) if isinstance(word, Word) else None
+            if match is None or "$" not in match[0]:
+                continue
+            instead = f"$(seq {match[1]} {match[2]})"
+            span = job.span(word.start, word.end)
+            yield Finding(
+                span,
+                f"bash expands no variable in `{match[0]}`, so the loop runs once, with this text; write `{instead}`",
+                fix=Fix(f"write {instead}", [replace(span, instead)], safe=False),
+            )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        N=8
+        for i in «{1..$N}»; do
+            srun ./solver "$i"
+        done
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        N=8
+        for i in $(seq 1 $N); do
+            srun ./solver "$i"
+        done
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        for rank in «{0..$((SLURM_NNODES-1))}»; do
+            srun --nodes=1 ./worker "$rank" &
+        done
+        wait
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        for rank in $(seq 0 $((SLURM_NNODES-1))); do
+            srun --nodes=1 ./worker "$rank" &
+        done
+        wait
+        """,
+        title="a number of nodes",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for i in {1..8} $(eval echo "{1..$N}"); do
+            srun ./solver "$i"
+        done
+        """
+    ),
+]
