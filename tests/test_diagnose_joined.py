@@ -244,3 +244,15 @@ def test_help_texts_of_mpi_are_no_errors() -> None:
     prose = "An internal error has occurred in a library.\nThis is a fatal error; your job will likely abort.\n"
     log = f"{ruler}{prose}{ruler}ValueError: three columns\nsrun: error: n1: task 0: Exited with exit code 1\n"
     assert best(log, NODES + "srun a\n")[0].event.text == "ValueError: three columns"
+
+
+@pytest.mark.parametrize(
+    ("log", "script", "code"),
+    [
+        ("job.sh: line 4: bismark: command not found\n", "srun -n1 apptainer exec tools.sif\nbismark a\n", "SB337"),
+        ("OMP: Warning #2: OMP_NUM_THREADS: Invalid\n", "export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\n./a\n", "SB409"),
+    ],
+)  # fmt: skip
+def test_families_of_reports(log: str, script: str, code: str) -> None:
+    answer, _ = best(log, f"#!/bin/bash\n#SBATCH --nodes=1\n{script}")
+    assert (codes_of(answer.findings), answer.confidence) == ([code], "certain")

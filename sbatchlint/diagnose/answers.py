@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from string import Formatter
 from typing import NamedTuple
 
-from sbatchlint.diagnose.bearing import bearing, is_sure
+from sbatchlint.diagnose.bearing import advised, bearing, is_sure
 from sbatchlint.diagnose.symptom import Cause, Confidence, Event, RuledOut, Shown, Where
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect_job
@@ -111,7 +111,7 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
     if worst:
         return blaming(answer, worst, picture, "certain" if is_sure(event, worst) else "likely")
     if cause.script is None:
-        return blaming(answer, found, picture, "possible") if found else None
+        return blaming(answer, found, picture, advised(event, found)) if found else None
     ruled_out = 0
     for job in picture.jobs:
         verdict = cause.script(job, event)
@@ -124,7 +124,7 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
             )
         ruled_out += isinstance(verdict, RuledOut)
     if found:
-        return blaming(answer, found, picture, "possible")
+        return blaming(answer, found, picture, advised(event, found))
     return RuledOut() if ruled_out == len(picture.jobs) else None
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from sbatchlint.diagnose.subjects import topics
-from sbatchlint.diagnose.symptom import Cause, Event
+from sbatchlint.diagnose.symptom import Cause, Confidence, Event
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source
@@ -15,7 +15,7 @@ _VARIABLE = Regex(r"(?<![\w$/.-])\$?\{?([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b")
 _OPTION = Regex(r"(?<![\w-])(--[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)")
 _CACHE = Regex(r"/\.cache/([a-z][\w-]+)|/\.(triton|nv|nemo|keras|cargo|conda)/")
 # The groups of patterns with what a message is about.
-_GROUPS = ("option", "command", "program", "name", "image")
+_GROUPS = ("option", "command", "program", "name", "image", "port", "host")
 # Who refuses a request: what it objects to and what a finding is about have to be the same.
 _REFUSING = Regex(r"\b(?:sbatch|srun|salloc)(?:\.bin)?: (?:error|fatal): ")
 # Checks of what a script may do, and of comments for the linter: no message is due to them.
@@ -51,6 +51,11 @@ def is_sure(event: Event, found: Iterable[Diagnostic]) -> bool:
         return True
     objected = topics(event.text)
     return not objected or any(not (told := topics(each.message)) or objected & told for each in found)
+
+
+def advised(event: Event, found: Iterable[Diagnostic]) -> Confidence:
+    """How sure findings make a cause that are only advice: they are about the same value, or may be about another."""
+    return "likely" if any(_speaks(each, names_in(event)) for each in found) else "possible"
 
 
 def speaking_of(event: Event, findings: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -55,6 +55,11 @@ def _module_path(job: Job, event: Event) -> Verdict:
     return shown(found) or shown(commands(job, *_PYTHONS), "possible")
 
 
+def _threads_of(job: Job, event: Event) -> Verdict:
+    """Where the script sets the variable of the message."""
+    return shown(assigned(job, event.groups.get("name", "")))
+
+
 def _part_of_package(event: Event) -> bool | None:
     """The module is a part of a package that is there itself: `a.b.c` in `a`, or a file of `a` stands in the traceback."""
     module = event.groups.get("module", "")
@@ -99,6 +104,23 @@ ModuleNotFoundError: No module named 'flash_attn'
 /usr/bin/python3: No module named torch.distributed
 Error in library(dplyr) : there is no package called ‘dplyr’
 importlib.metadata.PackageNotFoundError: No package metadata was found for bitsandbytes
+""",
+    ),
+    Symptom(
+        id="threads-invalid",
+        title="the number of threads is not a number",
+        docs="OpenMP does not take an empty value, or one that is no number: it takes as many threads as it sees CPUs.\n",
+        printed_by="libgomp, libomp, Intel OpenMP",
+        releases="all",
+        role="warning",
+        literals=("Invalid value for environment variable", "Invalid symbols found", "OMP: Warning"),
+        patterns=(r"Invalid value for environment variable (?P<name>OMP_\w+|GOMP_\w+)", r"OMP: Warning #\d+: (?P<name>\w+): Invalid"),
+        causes=(
+            Cause("variable-of-script", "script", "{name} gets an empty or odd value, so the program chooses its number of threads itself", "set it to a number: ask for --cpus-per-task, and write $SLURM_CPUS_PER_TASK", codes=("SB409", "SB405", "SB431", "SB613"), script=_threads_of),
+        ),
+        matches="""\
+libgomp: Invalid value for environment variable OMP_NUM_THREADS
+OMP: Warning #232: OMP_NUM_THREADS: Invalid symbols found. Check the value "".
 """,
     ),
     Symptom(
