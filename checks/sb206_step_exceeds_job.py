@@ -2,14 +2,15 @@
 
 srun takes its resources from the job. `srun --gpus-per-node=8` in a job with four GPUs a node starts nothing: `Unable
 to create step: Invalid generic resource (gres) specification`; without `set -e` the script continues as if it had run.
-The same happens to a step on one node of a job that requested its GPUs in total: it inherits `--gpus=16`, and wants all
-sixteen on its one node. And torchrun with `--nnodes=2` in an `srun -N1` waits for a second node that nothing starts,
-until its rendezvous times out. `srun -n16` in a job of eight CPUs, and `srun -N2` in a job of one node, start nothing
-either, nor does a step of more components (`srun -n1 ./server : -n7 ./worker`) than the job has nodes, as each gets
-nodes of its own; where srun inherits the job's `--cpus-per-task` (not in 22.05 and 23.02), `srun -n8` in a job of one
-task with eight CPUs wants 64. `srun --nodelist=node7` does not start either in a job whose own --nodelist names other
-nodes, or whose --exclude names this one: `Requested node configuration is not available`. Nor does a step on a node
-that the script takes from `sinfo`, which lists the nodes of the cluster, those of others and idle ones above all.
+The same happens to a step on one node of a job that requested its GPUs in total: it inherits `--gpus=16`, also beside a
+`--gpus-per-node` of its own, and wants all sixteen on its one node. And torchrun with `--nnodes=2` in an `srun -N1`
+waits for a second node that nothing starts, until its rendezvous times out. `srun -n16` in a job of eight CPUs, and
+`srun -N2` in a job of one node, start nothing either, nor does a step of more components (`srun -n1 ./server : -n7
+./worker`) than the job has nodes, as each gets nodes of its own; where srun inherits the job's `--cpus-per-task` (not
+in 22.05 and 23.02), `srun -n8` in a job of one task with eight CPUs wants 64. `srun --nodelist=node7` does not start
+either in a job whose own --nodelist names other nodes, or whose --exclude names this one: `Requested node configuration
+is not available`. Nor does a step on a node that the script takes from `sinfo`, which lists the nodes of the cluster,
+those of others and idle ones above all.
 
 A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning, unless the
 setting `gpus` says what the site does, and not reported where the script is for such a centre (TACC). More CPUs than

@@ -147,6 +147,35 @@ def test_each_task_sees_its_gpus(options: str, commands: str, version: str, gpus
     assert [task["gpus"] for task in step(commands, head, version)["by_task"]] == gpus
 
 
+def test_gpus_that_srun_replaces_are_not_shown() -> None:
+    head = "#!/bin/bash\n#SBATCH --nodes=1 --ntasks-per-node=2 --gpus-per-node=4\n"
+    for commands in ("CUDA_VISIBLE_DEVICES=0 srun ./a", "export CUDA_VISIBLE_DEVICES=0\nsrun ./a"):
+        tasks = step(commands, head)["by_task"]
+        assert [task["gpus"] for task in tasks] == [[0, 1, 2, 3]] * 2
+        assert not any("CUDA_VISIBLE_DEVICES" in task["variables"] for task in tasks)
+    (task, _) = step("srun bash -c 'CUDA_VISIBLE_DEVICES=2 ./a'", head)["by_task"]
+    assert task["gpus"] == [2] and task["variables"]["CUDA_VISIBLE_DEVICES"] == "2"
+
+
+def test_a_total_of_gpus_is_requested_on_fewer_nodes_too() -> None:
+    head = "#!/bin/bash\n#SBATCH --nodes=4 --gpus=8\n"
+    found = step("srun -N2 --gpus-per-node=1 ./a", head)
+    assert found["refused"] == "2 of the job's 4 nodes have 6 GPUs at most, and srun requests all 8"
+    assert "refused" not in step("srun --gpus-per-node=1 ./a", head)
+
+
+@pytest.mark.parametrize(
+    ("options", "commands", "tasks"),
+    [
+        ("--nodes=2 --ntasks=8", "srun --multi-prog a.conf", 8),
+        ("--nodes=2 --ntasks=8", "srun -n4 --multi-prog a.conf", 4),
+        ("--nodes=2", "srun --multi-prog a.conf", None),
+    ],
+)
+def test_tasks_of_several_programs_are_counted(options: str, commands: str, tasks: int | None) -> None:
+    assert step(commands, f"#!/bin/bash\n#SBATCH {options}\n")["tasks"] == tasks
+
+
 def test_what_is_not_decided_is_none() -> None:
     uneven = step("srun python t.py", "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks=16\n")
     assert (uneven["nodes"], uneven["tasks"], uneven["tasks_per_node"], uneven["processes"]) == (2, 16, None, 16)

@@ -93,7 +93,7 @@ def _is_complete(step: SrunWords, request: Request, versions: Range) -> bool:
 
 
 UNKNOWN = Geometry(None, None, None, None, None)
-_UNCLEAR = ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core", "multi-prog", "relative")
+_UNCLEAR = ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core", "relative")
 
 
 def geometry(step: SrunWords, request: Request, versions: Range) -> Geometry:
@@ -111,6 +111,8 @@ def geometry(step: SrunWords, request: Request, versions: Range) -> Geometry:
         opt_nodes = _own_node_count(step, request)
     opt_per_node = opt_per_node or step.variable("ntasks-per-node", "SLURM_NTASKS_PER_NODE")
     unclear = not options.keys().isdisjoint(_UNCLEAR) or not is_spread(step)
+    # its file counts the tasks where nothing else does, and has to agree otherwise (live runs of 22.05)
+    unclear = unclear or "multi-prog" in options and not request.has_option("ntasks")
     nodes = in_job
     if opt_nodes is not None:
         count = _nodes_of(opt_nodes, in_job)

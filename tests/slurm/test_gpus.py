@@ -43,6 +43,7 @@ STEPS = (
     "-N1 -n2",
     "-n2 --ntasks-per-node=1",
     "--gpus-per-node=2",
+    "-N1 --gpus-per-node=1",
     "--gpus-per-node=0",
     "--gpus-per-node=8",
     "--gres=gpu:2",

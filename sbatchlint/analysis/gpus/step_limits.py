@@ -124,7 +124,11 @@ def _count(job: Job, option: StepOption) -> int | None:
 
 
 def _whole_total(job: Job, step: Step) -> TooManyGpus | None:
-    """A step on some of the job's nodes that inherits `--gpus`, and so requests all GPUs there; None for others."""
+    """A step on some of the job's nodes that inherits `--gpus`, and so requests all GPUs there; None for others.
+
+    `--gpus-per-node` does not replace the total: the greater of both counts (`gres_step_state_validate()`; live runs of
+    22.05).
+    """
     request = job.request
     setting = request.setting("gpus")
     if setting is None or step.nodes is None:
@@ -133,7 +137,10 @@ def _whole_total(job: Job, step: Step) -> TooManyGpus | None:
     if total is None or nodes is None or not 0 < step.nodes < nodes <= total:
         return None
     others = ("gpus-per-node", "gpus-per-task", "gres", "tres-per-task", "ntasks-per-gpu")
-    own = [name for name in ("gpus", "gpus-per-node", "tres-per-task", "ntasks-per-gpu") if name in step.options]
+    own = [name for name in ("gpus", "tres-per-task", "ntasks-per-gpu") if name in step.options]
+    per_node = step.option("gpus-per-node")
+    if per_node is not None and not _count(job, per_node):
+        return None  # none at all, or how many is not known
     gres = step.option("gres")
     if own or request.has_any_option(others) or gres is not None and (gres.text or "none") == "none":
         return None

@@ -34,6 +34,10 @@ def refusal_of(job: Job, step: Step) -> str | None:
         return f"the job has {available} and its {len(step.parts)} components request {lacking[0]}"
     gpus = too_many_gpus(job, step)
     if gpus is not None and gpus.setting is not None:
+        if gpus.nodes is not None:
+            few, all_nodes = gpus.nodes
+            where = f"{few} of the job's {all_nodes} nodes {'has' if few == 1 else 'have'}"
+            return f"{where} {gpus.available} GPUs at most, and srun requests all {gpus.requested}"
         unit = " a node" if gpus.by == "node" else ""
         return f"the job has {gpus.available} GPUs{unit} and srun requests {gpus.requested}"
     option, nodes = step.option("nodes"), step.request.exact_nodes()

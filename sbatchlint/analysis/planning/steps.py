@@ -15,7 +15,7 @@ from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_o
 from sbatchlint.job import Job
 from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.exports import exports_of
-from sbatchlint.job.gpus import StepGpus, chosen_devices, devices_chosen, step_gpus
+from sbatchlint.job.gpus import DEVICE_VARIABLES, StepGpus, chosen_devices, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Launcher, Mpi, Setting, is_python, python_command
 from sbatchlint.job.launchers.refusals import Refusal
 from sbatchlint.job.launches import Launch, container_of
@@ -242,10 +242,17 @@ def _by_task(job: Job, task: Task, sharing: StepGpus) -> Plain:
         "node": task.place.node,
         "local": task.place.local,
         "gpus": _gpus(task, sharing),
-        "variables": task.variables,
+        "variables": _variables(task, sharing),
         "argv": None if invocation is None else [text_of(field) for field in invocation.argv],
         "processes": _processes(job, task, sharing.per_task),
     }
+
+
+def _variables(task: Task, sharing: StepGpus) -> dict[str, str]:
+    """The known rank variables of a task, without the GPUs that the batch shell selects where Slurm selects others."""
+    invocation = task.workload.invocation
+    replaced = sharing.on_node and invocation is not None and not devices_chosen(invocation, task.step)
+    return {name: value for name, value in task.variables.items() if not replaced or name not in DEVICE_VARIABLES}
 
 
 def _gpus(task: Task, sharing: StepGpus) -> list[int] | None:
