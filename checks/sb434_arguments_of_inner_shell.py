@@ -19,7 +19,7 @@ bash(1), "OPTIONS", `-c`; src/sbatch/opt.c ("Script arguments not permitted with
 
 from collections.abc import Iterator, Sequence
 
-from sbatchlint.bash.interpreter.programs import shell_arguments
+from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
 from sbatchlint.bash.syntax.tree import Function, Parameter, Program, Simple, TestCommand, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
@@ -61,10 +61,17 @@ def _passed(command: Invocation) -> tuple[Sequence[Pieces], str] | None:
     words = command.argv[at + 1 :] if how == "-c" else command.argv[at:]
     if any(map(is_open, words)) or how == "-c" and len(words) == 1 and shown_text(words[0]) == "_":
         return None  # who writes `_` has arguments follow, here or in what is added later
+    if how == "-c" and len(words) == 1 and _is_name(shown_text(words[0]), shown_text(command.argv[at])):
+        return None  # what it runs has no arguments
     passed = words[1:] if how == "-c" else words
     if how == "-c" and len(words) == 1:
         return passed, f"`{shown_text(words[0])}` after the text is its `$0`"
     return passed, f"this {command.name} gets " + (f"{len(passed)} arguments" if passed else "no arguments")
+
+
+def _is_name(word: str, text: str) -> bool:
+    """Whether a word behind the text names a shell or a command of the text, and so was meant as `$0`."""
+    return word in SHELLS or word in [each.rpartition("/")[2] for each in text.split()]
 
 
 def _missing(job: Job, text: Text, program: Program, count: int, why: str) -> Iterator[Finding]:
