@@ -145,6 +145,9 @@ CASES = [
                 parser = argparse.ArgumentParser()
                 parser.add_argument("--amp", action="store_true")
                 args = parser.parse_args()
+
+
+            main()
             """
         },
         title="a switch takes no value",

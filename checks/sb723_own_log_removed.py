@@ -9,7 +9,8 @@ question of a test; advice where the script has changed to a fixed folder before
 
 ## Fix
 
-None: `find . -name '*.out' ! -name "*$SLURM_JOB_ID*" -delete` keeps the log of this job if its name has `%j`.
+None: name the files of the earlier runs (`rm -f result_*.out`), or write the logs elsewhere: `--output=logs/%j.log`.
+A pattern that leaves out the number of this job still removes the logs of the user's other jobs that run.
 
 ## References
 

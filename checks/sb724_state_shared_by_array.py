@@ -2,24 +2,32 @@
 
 MATLAB before R2022a keeps the files of all parallel pools of a user in one folder (`~/.matlab/local_cluster_jobs`):
 pools that start at the same time damage each other's, and some tasks end with "Failed to start pool". snakemake locks
-its working folder: only the first task of the array gets the lock, all others end with LockException.
+the files that it is going to make and those that it reads: a second run in the same folder that is to make one of them
+ends with LockException. Where all tasks have the same targets, the first one makes them, and all others end.
 
-A warning for MATLAB, as it depends on its release.
+An error where all tasks of the array certainly get the same words; advice where a target or a setting may be that of
+the task, as runs with outputs of their own go well side by side until two of them need the same missing file, such as
+an index. A warning for MATLAB, as it depends on its release.
 
 ## Fix
 
-None: give each task a folder of its own, `c.JobStorageLocation = getenv('TMPDIR')` in MATLAB, `snakemake --directory`.
+None. For snakemake, a folder of each task (`--directory`), or one run before the array for what all tasks share. For
+MATLAB, a folder with the job's number: `d = fullfile(getenv('TMPDIR'), getenv('SLURM_JOB_ID')); mkdir(d);
+c.JobStorageLocation = d`. TMPDIR alone is /tmp, for all tasks on a node, where the site sets no other.
 
 ## References
 
-https://github.com/uabrc/uabrc.github.io/issues/531; snakemake/persistence.py, `lock()`
+https://github.com/uabrc/uabrc.github.io/issues/531; `locked` in snakemake/persistence.py of 7.32 and
+persistence/__init__.py of 9.27; `_make_tmpdir()` in src/slurmd/slurmstepd/task.c, Slurm 20.11 to 26.05
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from sbatchlint.analysis.expansion.array_elements import differs, several_elements
 from sbatchlint.analysis.script.shell_history import folder_of
 from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -31,6 +39,8 @@ CARD = Card(
 
 _POOL = Regex(r"\b(?:parpool|matlabpool)\b")
 _OWN_PLACE = Regex(r"JobStorageLocation|tempname|Threads|backgroundPool")
+# Options of snakemake with a number that changes nothing about what is made.
+_COUNTS = frozenset({"-c", "--cores", "-j", "--jobs"})
 _NO_LOCK = frozenset({"--nolock", "--dry-run", "--dryrun", "-n", "--unlock", "--version", "--help", "--lint", "--dag"})
 
 
@@ -48,11 +58,25 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
                 "warning",
             )
     elif not _NO_LOCK & set(command.words) and not _has_own_folder(job, command):
+        if _has_own_words(job, command):
+            yield Finding(
+                command.name_span,
+                "where two tasks of this array need the same missing file, such as an index, snakemake has locked it "
+                "for one and the other ends with LockException; make what they share before the array",
+                "info",
+            )
+            return
         yield Finding(
             command.name_span,
-            "snakemake locks its working folder, which is the same for all tasks of this array: only the first one "
-            "gets it, the others end with LockException; give each its own `--directory`",
+            "all tasks of this array make the same files in one folder: snakemake locks them for the first one, and "
+            "the others end with LockException; give each task its own target or `--directory`",
         )
+
+
+def _has_own_words(job: Job, command: Invocation) -> bool:
+    """Whether a target or a setting of a command may be that of its task."""
+    fields = [field for before, field in pairwise(command.argv) if shown_text(before) not in _COUNTS]
+    return any(differs(job, field) or any(piece.text is None for piece in field) for field in fields)
 
 
 def _has_own_folder(job: Job, command: Invocation) -> bool:
@@ -75,7 +99,12 @@ CASES = [
         """,
         severity="warning",
     ),
-    Bad("#!/bin/bash\n#SBATCH --array=1-40\n«snakemake» --cores 8 out/$SLURM_ARRAY_TASK_ID.bam\n"),
+    Bad("#!/bin/bash\n#SBATCH --array=1-40\n«snakemake» --cores 8 all\n", title="one target for all"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --array=1-40\n«snakemake» --cores 8 out/$SLURM_ARRAY_TASK_ID.bam\n",
+        severity="info",
+        title="a target of each",
+    ),
     Good(
         """\
         #!/bin/bash

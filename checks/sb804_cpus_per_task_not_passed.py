@@ -11,13 +11,17 @@ an error where tasks are bound, and a warning elsewhere.
 
 ## Fix
 
-Adds `--cpus-per-task=$SLURM_CPUS_PER_TASK` to every such srun, which is right in every release. Safe where the tasks of
-the step are those of the job; unsafe for a step with its own number of tasks, which may rely on all CPUs of the job.
+Adds `--cpus-per-task=$SLURM_CPUS_PER_TASK` to every such srun, which is right in every release. Safe where
+the tasks of the step are those of the job, and the job has no more than it requests. Unsafe for a step with its own
+number of tasks, which may rely on all CPUs of the job, and in a job that has whole nodes (`--exclusive`, `--mem=0`):
+a step with the option is an exact one, and has only the CPUs of its tasks and their share of the memory, where a plain
+srun has the whole node. Where the partition gives whole nodes, add `--mem=0` to the srun if it needs all of the memory.
 
 ## References
 
 `env_vars[]` in src/srun/opt.c and src/srun/libsrun/opt.c, Slurm 20.11 to 26.05; `lllp_distribution()` in
-src/plugins/task/affinity/dist_tasks.c; live runs of 22.05 with task/affinity; srun(1), --cpu-bind
+src/plugins/task/affinity/dist_tasks.c; live runs of 22.05 with task/affinity, and of
+22.05.8 with `--exclusive -c 8` (a plain step: 64 CPUs, 125 GB; with the option: 8 CPUs, 16 GB); srun(1), --cpu-bind
 """
 
 from collections.abc import Iterator
@@ -169,8 +173,14 @@ def _takes_whole_tasks(step: Step, cpus: int) -> bool:
 
 def _fix(job: Job, steps: list[Step]) -> Fix | None:
     edits = add_step_option(job, steps, "--cpus-per-task=$SLURM_CPUS_PER_TASK", ("ntasks", "ntasks-per-node", "nodes"))
-    as_job = all("ntasks" not in step.options for step in steps)
-    return None if edits is None else Fix("give each srun the CPUs of a task", edits, safe=as_job)
+    safe = all("ntasks" not in step.options for step in steps) and not _is_whole(job)
+    return None if edits is None else Fix("give each srun the CPUs of a task", edits, safe=safe)
+
+
+def _is_whole(job: Job) -> bool:
+    """Whether a job may have more CPUs or memory on its nodes than those of its tasks."""
+    memory = job.request.memory
+    return job.request.has_option("exclusive") or memory is not None and not memory.megabytes
 
 
 CASES = [
@@ -217,6 +227,19 @@ CASES = [
         severity="error",
         settings={"slurm-version": "23.02"},
         title="where 23.02 is what the site has",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --exclusive --ntasks=1 -c 8
+        «srun» python train.py --workers 8
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --exclusive --ntasks=1 -c 8
+        srun --cpus-per-task=$SLURM_CPUS_PER_TASK python train.py --workers 8
+        """,
+        title="the step has the whole node so far",
     ),
     Good(
         "#!/bin/bash\n#SBATCH --ntasks=1 -c 8\nexport SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\nsrun python train.py\n",

@@ -1,12 +1,13 @@
 """The signal of `--signal` does not reach what waits for it.
 
 With `B:` it goes only to the batch shell, without `B:` only to the steps. A shell without a trap for it dies: the job
-ends that many seconds early, FAILED, and the programs that should save their state never get the signal. Conversely, a
-trap in the script never runs without `B:`, and where the script starts no step (a program started without srun is not
-one) the signal goes nowhere.
+ends that many seconds early, FAILED. The programs of the steps that should save their state never get the signal: they
+get TERM as the job ends, and KILL after KillWait (30 seconds by default). With `B:TERM` that is the signal that they
+wait for, but they have only KillWait of the time that was meant for them. Conversely, a trap in the script never runs
+without `B:`, and where the script starts no step (a program started without srun is not one) the signal goes nowhere.
 
-An error where a trap of the script waits for the signal and work is lost; a warning where nothing gets it, or steps
-handle it.
+An error where a trap of the script waits for the signal and work is lost; a warning where nothing gets it, steps
+handle it, or steps get TERM with less time.
 
 ## Fix
 
@@ -15,7 +16,8 @@ far. Otherwise none, as the script does not show what programs do with a signal.
 
 ## References
 
-sbatch(1), "--signal"; signal(7); live runs of Slurm 22.05 (a shell without a trap: FAILED, signal 10).
+sbatch(1), "--signal"; signal(7); live runs of Slurm 22.05 (a shell without a trap: FAILED, signal 10; with
+`B:TERM`, a step with a handler gets TERM as the shell dies); `_rpc_terminate_job()` in src/slurmd/slurmd/req.c, 26.05
 """
 
 from collections.abc import Iterator
@@ -62,13 +64,14 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _kills_shell(job: Job, setting: Setting, signal: EarlySignal) -> Finding:
+    dies = f"{signal.name} goes to the batch shell alone, which has no trap for it: it dies "
+    dies += f"{duration(signal.seconds, 60)} before the end, the job FAILED"
+    if job.steps and signal.name in _AT_THE_END:
+        message = f"{dies}, and its steps have only KillWait (30 s by default) from then on; drop `B:`"
+        return Finding(setting.span, message, "warning")
     steps = "; without `B:` it goes to the programs of the steps" if job.steps else ""
-    return Finding(
-        setting.span,
-        f"{signal.name} goes to the batch shell alone, which has no trap for it: it dies "
-        f"{duration(signal.seconds, 60)} before the end, the job FAILED{steps}; add a `trap … {signal.name}`"
-        + (" or drop `B:`" if job.steps else ""),
-    )
+    advice = f"add a `trap … {signal.name}`" + (" or drop `B:`" if job.steps else "")
+    return Finding(setting.span, f"{dies}{steps}; {advice}")
 
 
 def _replaces_shell(job: Job) -> bool:
@@ -132,9 +135,19 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --time=1:00:00
-        #SBATCH «--signal=B:TERM@300»
+        #SBATCH «--signal=B:USR1@300»
         srun python train.py
         """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        #SBATCH «--signal=B:TERM@300»
+        srun python train.py
+        """,
+        severity="warning",
+        title="30 seconds in place of 300",
     ),
     Bad(
         """\

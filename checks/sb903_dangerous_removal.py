@@ -1,13 +1,16 @@
 """A removal deletes everything if a variable is empty or a folder does not exist.
 
 `rm -rf $SCRATCH/*` is `rm -rf /*` if SCRATCH is empty: it removes all that the user may remove, the home folder first.
-What a login shell sets is often missing in a batch job (SCRATCH, TMPDIR, a variable of a module), and so is an argument
-that was forgotten after `sbatch job.sh`. `rm -rf /project/runs/$OLD` removes all runs where OLD comes from a command
+What a login shell sets is often missing in a batch job (SCRATCH, a variable of a module), and so is an argument that
+was forgotten after `sbatch job.sh`. `rm -rf /project/runs/$OLD` removes all runs where OLD comes from a command
 that failed, and `[ -d /project/runs/$OLD ]` is true then. `cd $WORK; rm -rf *` removes the files of the folder in which
 the job was submitted if WORK is not a folder, and those of the home folder if WORK is empty.
 
 Only removals of whole folders are reported; for the rest see ShellCheck (SC2115, SC2164). `cd $BUILD; rm -rf build-*`
 is advice, as the folder of submission may have nothing of that name.
+
+TMPDIR is never empty in a job: where it is missing or not writable, slurmstepd sets it to /tmp. `rm -rf $TMPDIR/*`
+then removes what the user's other jobs keep there on this node. That is advice, as many sites give each job its own.
 
 An error where the name is certainly empty in some runs of the script; a warning where a command that prints or enters
 the folder may fail.
@@ -19,7 +22,7 @@ the folder exists, nothing changes.
 
 ## References
 
-bash(1), "Parameter Expansion"; cd in bash(1); https://www.shellcheck.net/wiki/SC2115
+bash(1), "Parameter Expansion"; cd in bash(1); `_make_tmpdir()` in src/slurmd/slurmstepd/task.c, Slurm 20.11 to 26.05; https://www.shellcheck.net/wiki/SC2115
 """
 
 import re
@@ -31,7 +34,7 @@ from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import is_recursive, operands
 from sbatchlint.bash.trace import Invocation, PipelineRun
-from sbatchlint.bash.values import Expansion, Phase, Pieces, known_prefix, shown_text, text_of
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
@@ -105,6 +108,13 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
         return Finding(command.span, f"this is `{command.name} … {rest}`, and removes all it can; name the folder")
     if not found or field[0].text is not None or not _EVERYTHING.fullmatch(rest):
         return None
+    if len(found) == 1 and _is_tmpdir(found[0], command) and "TMPDIR" not in _tested(job) and rest.strip("/*.") == "":
+        return Finding(
+            command.span,
+            "where the site gives the job no TMPDIR of its own, it is /tmp, and this removes what your other jobs have "
+            "on the node; work in `$TMPDIR/$SLURM_JOB_ID`, and remove that",
+            "info",
+        )
     names = [_unset(job, command, piece.expansion) for piece in found]
     if any(name is None for name in names):
         return None
@@ -162,12 +172,20 @@ def _tested_for_text(job: Job) -> frozenset[str]:
     return frozenset(name for line in lines for name in _NAME.findall(line)).union(_REQUIRED.findall(string))
 
 
+def _is_tmpdir(piece: Piece, command: Invocation) -> bool:
+    """Whether a piece is TMPDIR as Slurm sets it in a job."""
+    name = None if piece.expansion is None else piece.expansion.name
+    return name == "TMPDIR" and command.phase is not Phase.SUBMIT and command.state.variables.get(name) is None
+
+
 def _unset(job: Job, command: Invocation, expansion: Expansion | None) -> str | None:
     """The name of a variable that may be empty: nothing in the script sets it, or tests whether it is set."""
     if expansion is None:
         return None
     name = expansion.name
     plain = job.source.slice(expansion.span) in (f"${name}", f"${{{name}}}")
+    if name == "TMPDIR" and command.phase is not Phase.SUBMIT:
+        return None  # slurmstepd sets it
     if not plain or name in _ALWAYS or command.state.option("nounset") is not False:
         return None
     if not name.isdigit():
@@ -218,7 +236,7 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     alone = len(cd.argv[1]) == len(unknown) == 1
     if target.strip("./") in ("", "-", "tmp") or alone and unknown[0].name in _EXISTING:
         return None
-    if folder in _made(job) and not empty:
+    if folder == "${TMPDIR}" or folder in _made(job) and not empty:
         return None
     here = _HERE.fullmatch(text_of(field) or "") is not None
     if not here and _is_made_before(job, cd, command):
@@ -315,6 +333,11 @@ CASES = [
         rm -rf "${SLURM_SUBMITDIR:?}"/*
         """,
         title="no variable of Slurm",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1\nsrun ./simulate\n«rm -rf $TMPDIR/*»\n",
+        severity="info",
+        title="of all jobs on the node, where that is /tmp",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nrm -rf ${SCRATCH:?}/*\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nSCRATCH=/scratch/$USER\nrm -rf $SCRATCH/*\n"),

@@ -64,6 +64,8 @@ class _Builder:
         self.parser.row = maker.lineno
         self.reads = 0
         self.body = self._body(maker)
+        if not _may_run(module.tree, self.body):
+            raise Unclear
         self._made(maker, self.parser)
         if self.reads == 0:
             raise Unclear
@@ -182,6 +184,30 @@ class _Builder:
         if options.get("action") == "version":
             options["version"] = ""
         made.add_argument(*names, **options)
+
+
+def _may_run(tree: ast.Module, body: ast.AST) -> bool:
+    """Whether code of the module names the function with this body: itself, or in functions that it names."""
+    if not isinstance(body, ast.FunctionDef | ast.AsyncFunctionDef):
+        return True
+    bodies: dict[str, list[ast.AST]] = {}
+    waiting: list[ast.AST] = [tree]
+    named: set[str] = set()
+    while waiting:
+        for node in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                waiting.extend(node.decorator_list)
+                if node.name in named:
+                    waiting.append(node)
+                else:
+                    bodies.setdefault(node.name, []).append(node)
+                continue
+            waiting.append(node)
+            name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+            if name is not None:
+                named.add(name)
+                waiting.extend(bodies.pop(name, ()))
+    return body.name in named
 
 
 def _anything(string: str) -> str:
