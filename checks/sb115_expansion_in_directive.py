@@ -1,7 +1,9 @@
 """A shell does not expand directives: `$USER` stays `$USER`.
 
 sbatch reads `#SBATCH` lines itself, long before a shell sees the script. `--output=$HOME/%j.out` is a path below a
-folder named `$HOME`; `--chdir=$HOME` makes the job run in /tmp; `--nodes=$N` is refused. A warning where the site
+folder named `$HOME`; `--nodes=$N` is refused. `--chdir=$HOME` is the folder `$HOME` below that of the submission: with
+an absolute `--output` the job runs in /tmp instead; without one it fails before 23.02, with exit code 0:53 and no log,
+and from 23.02 on Slurm makes a folder of that name for the log, in which the job runs. A warning where the site
 decides what follows, as for `--account=$ACCOUNT`, or where only a name or an address is wrong: that of the job, or of a
 log. Before 23.02 a log in a folder that does not exist makes the job fail: an error where `slurm-version` names such a
 release.
@@ -14,7 +16,8 @@ and no fix.
 
 ## References
 
-sbatch(1), "filename pattern"; `get_argument()` and `_fullpath()` in src/sbatch/opt.c, Slurm 20.11 to 26.05.
+sbatch(1), "filename pattern"; `get_argument()` and `_fullpath()` in src/sbatch/opt.c, Slurm 20.11 to 26.05;
+a live run of 22.05 with `--chdir=$HOME`.
 """
 
 from collections.abc import Iterator
@@ -136,7 +139,7 @@ def _effect(name: str, text: str) -> str:
     if name in LOGS:
         return " and uses it literally in the path"
     if name == "chdir":
-        return ", and the job runs in /tmp, or fails at once"
+        return ", so the job fails at once, or runs in the wrong folder"
     return f", and --{name} gets {text} literally"
 
 

@@ -85,7 +85,7 @@ CONSEQUENCES = {
     **dict.fromkeys(("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), REFUSED),
     "account": "Slurm refuses the job wherever accounts are checked",
     "qos": "Slurm refuses the job wherever a QOS is checked",
-    "chdir": "the job runs in /tmp, or fails at once",
+    "chdir": "the job fails at once, or runs in the wrong folder",
     "mail-user": "mails go nowhere, or to a stranger",
 }
 WANTED = {
@@ -497,7 +497,7 @@ CASES = [
     ),
     Bad("#!/bin/bash\n#SBATCH -A «<project id>»\nsrun ./a.out\n", title="with a blank in it"),
     Bad("#!/bin/bash\n#SBATCH -A «my_account»\nsrun ./a.out\n", severity="warning", title="not every site looks"),
-    Bad("#!/bin/bash\n#SBATCH --chdir=/work/«<project>»\nsrun ./a.out\n", severity="warning", title="runs in /tmp"),
+    Bad("#!/bin/bash\n#SBATCH --chdir=/work/«<project>»\nsrun ./a.out\n", severity="warning", title="a folder"),
     Bad(
         """\
         #!/bin/bash

@@ -1,8 +1,9 @@
 """Memory without a unit is megabytes.
 
-`--mem=4` asks for 4 MB, in which not even an interpreter starts: the job is killed at once. Reported are numbers below
-65, and numbers below 1024 where something suggests that gigabytes were meant: a comment, GPUs, or many CPUs. Tests of a
-few minutes are not reported.
+`--mem=4` asks for 4 MB. Where the site limits memory (ConstrainRAMSpace), the limit is 30 MB all the same
+(MinRAMSpace): bash and its small commands run, and the job is killed when its real program passes that, with whatever
+has been written before. Reported are numbers below 65, and numbers below 1024 where something suggests that gigabytes
+were meant: a comment, GPUs, or many CPUs. Tests of a few minutes are not reported.
 
 ## Fix
 
@@ -10,7 +11,8 @@ Adds a `G`. A guess, and so unsafe.
 
 ## References
 
-sbatch(1), `--mem`; `str_to_mbytes()` in src/common/proc_args.c, Slurm 20.11 to 26.05.
+sbatch(1), `--mem`; `str_to_mbytes()` in src/common/proc_args.c, Slurm 20.11 to 26.05; cgroup.conf(5), MinRAMSpace;
+src/plugins/task/cgroup/task_cgroup_memory.c, 22.05 to 26.05
 """
 
 from collections.abc import Iterator
@@ -35,7 +37,7 @@ IN_GIGABYTES = Regex(r"(?i)\b[0-9]*\s*(?:gb|gib|gigabytes?|gigs?|gbytes?)\b|(?-i
 
 _AMOUNT = Regex(r"(?i)(?<![\w.])([0-9]{0,4}\.?[0-9]{1,4})\s*(?:gb|gib|gigabytes?|gigs?|gbytes?|g)\b")
 
-# Megabytes in which not even an interpreter starts, and minutes of a test that is not reported.
+# Megabytes in which hardly a program with libraries starts, and minutes of a test that is not reported.
 TOO_LITTLE = 64
 TEST_MINUTES = 10
 

@@ -1,8 +1,10 @@
 """A pattern such as `%u` or `%j` stands in an option where Slurm does not replace it.
 
 Slurm replaces `%j`, `%x`, `%u` and the like only in --output, --error and --input. `--mail-user=%u@example.org` sends
-mail to an address that does not exist, `--chdir=/scratch/%u` names a folder that does not exist, so that the job runs
-in /tmp, and `--job-name=run_%a` is the name of all tasks, as it is written.
+mail to an address that does not exist, and `--job-name=run_%a` is the name of all tasks, as it is written.
+`--chdir=/scratch/%u` is the folder `%u`, which does not exist. With an absolute `--output` the job runs in /tmp.
+Without one the log is opened in that folder first: before 23.02 the job fails without a log; from 23.02 on Slurm makes
+the folder for the log, and the job runs in it, or fails where it may not make it.
 
 ## Fix
 
@@ -10,7 +12,8 @@ None: a directive cannot have a variable of the job in it. `sbatch --chdir=/scra
 
 ## References
 
-sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; a review of public scripts.
+sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; src/slurmd/slurmstepd/mgr.c, 20.11 to
+26.05; a live run of 22.05 (JobLaunchFailure without `--output`, /tmp with an absolute one); a review of public scripts.
 """
 
 from collections.abc import Iterator
@@ -27,7 +30,7 @@ CARD = Card(
 _PATTERN = Regex(r"%[0-9]*[AJNajnstux](?![A-Za-z0-9%])")
 _HAPPENS = {
     "mail-user": ("mail goes to an address with just this in it", "warning"),
-    "chdir": ("the folder with just this in its name does not exist, and the job runs in /tmp, or fails", "error"),
+    "chdir": ("no folder has just this in its name: the job fails at once, or runs in the wrong folder", "error"),
     "job-name": ("the job has just this in its name", "info"),
 }
 

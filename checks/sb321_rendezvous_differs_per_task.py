@@ -1,8 +1,9 @@
 """Each node chooses its own port, or name, of the rendezvous.
 
-The nodes meet where host, port and (except with the static backend) the name of the run are the same. `$RANDOM`, `$$`,
-a search for a free port or the rank of the task differ in each task: the nodes wait for each other in different places,
-until the time-out. In the batch shell the same words are expanded once, and are right.
+The nodes meet where host, port and the name of the run are the same: with the static backend too, where the name is the
+prefix of all that a node writes and reads in the store. `$RANDOM`, `$$`, a search for a free port or the rank of the
+task differ in each task: the nodes wait for each other in different places, until the time-out. In the batch shell the
+same words are expanded once, and are right.
 
 A warning where not every launch certainly joins other nodes.
 
@@ -13,7 +14,8 @@ from it, which is unsafe: the port may be intended.
 
 ## References
 
-torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/76069
+torch/distributed/run.py; `PrefixStore` in torch/distributed/elastic/rendezvous/static_tcp_rendezvous.py, and runs of
+torch 2.13 with two names; https://github.com/pytorch/pytorch/issues/76069
 """
 
 from collections.abc import Iterator
@@ -68,7 +70,7 @@ def _differing(world: LaunchWorld) -> tuple[str, Expansion] | None:
     if port is not None:
         return "port", port
     name = world.launcher.setting("rdzv_id")
-    if name is None or rendezvous.backend in (None, "static"):
+    if name is None or rendezvous.backend is None:
         return None
     chosen = _chosen_by_task(name.value)
     return None if chosen is None else ("id", chosen)

@@ -1,11 +1,13 @@
 """WORLD_SIZE or RANK is set where it is overwritten, or differs from the number of ranks that are started.
 
 torchrun, accelerate, deepspeed and ms-swift set both in every process that they start, so the values that the script
-exports reach none of them: that is advice. A program that srun starts once for each rank does read them: with
-WORLD_SIZE above the number of tasks it waits for the others until the timeout; below it, the surplus ranks are refused,
-or count as ranks of another run. Typically, WORLD_SIZE is then the number of nodes.
+exports reach none of them: that is advice. `accelerate launch --num_processes 1` sets neither, and its program reads
+what the script left behind: with a WORLD_SIZE above 1 it may wait for ranks that nobody starts. A program that srun
+starts once for each rank does read them: with WORLD_SIZE above the number of tasks it waits for the others until the
+timeout; below it, the surplus ranks are refused, or count as ranks of another run. Typically, WORLD_SIZE is then the
+number of nodes.
 
-A warning where only WORLD_SIZE indicates that the program is one rank of many.
+A warning where only WORLD_SIZE indicates that the program is one rank of many, and for accelerate with one process.
 
 ## Fix
 
@@ -15,7 +17,7 @@ to have one. Unsafe: the program may count in another way.
 ## References
 
 torch/distributed/rendezvous.py `_env_rendezvous_handler` and elastic/agent/server/local_elastic_agent.py, torch 2.13;
-deepspeed/launcher/launch.py, 0.17
+deepspeed/launcher/launch.py, 0.17; runs of accelerate 1.15 with one process
 """
 
 from collections.abc import Iterator
@@ -27,7 +29,7 @@ from sbatchlint.bash.values import Phase, Pieces, expansions, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
 from sbatchlint.job.argv import integer
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.job.launchers import python_of
+from sbatchlint.job.launchers import Launcher, python_of
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.job.worlds import counts_nodes
@@ -38,6 +40,8 @@ CARD = Card(
     when=Variables("WORLD_SIZE", "RANK"),
 )  # fmt: skip
 
+# Options with which accelerate starts even one process by torch or DeepSpeed.
+_SEVERAL = frozenset({"multi_gpu", "use_deepspeed", "use_fsdp", "use_megatron_lm", "tpu"})
 # Programs that get their ranks from Slurm, regardless of these variables.
 FROM_SLURM = ("lightning", "jax", "slurm-launcher")
 
@@ -68,6 +72,8 @@ def _overwritten(job: Job, launch: Launch, name: str) -> Finding | None:
     field = exported(invocation, name) or for_launcher
     if field is None:
         return None
+    if _is_single(launcher):
+        return _left_as_it_is(job, launch, field) if name == "WORLD_SIZE" else None
     if name == "RANK" and any(each.name in TASK_VARIABLES for each in expansions(field)):
         return None  # another check reports it if it is expanded too early, and in the task it is right
     holds_nodes = name == "WORLD_SIZE" and (for_launcher is not None or counts_nodes(field))
@@ -81,6 +87,27 @@ def _overwritten(job: Job, launch: Launch, name: str) -> Finding | None:
     else:
         return None
     return Finding(_place(job, name, field), message, severity="info", related=[(invocation.name_span, "started here")])
+
+
+def _is_single(launcher: Launcher) -> bool:
+    """Whether it is accelerate's simple launcher, which starts one process and sets no ranks."""
+    total, machines = launcher.total_processes, launcher.machines
+    if launcher.kind != "accelerate" or total is None or total.number != 1 or not launcher.certain:
+        return False
+    if machines is not None and machines.number != 1 or launcher.config_file is not None or launcher.configured:
+        return False
+    return not _SEVERAL.intersection(launcher.flags)
+
+
+def _left_as_it_is(job: Job, launch: Launch, field: Pieces) -> Finding | None:
+    """The finding on a WORLD_SIZE above 1 that reaches the only process of accelerate."""
+    number, step = integer(field), enclosing_step(launch.invocation.context)
+    if number is None or number < 2 or step is not None and step.tasks != 1:
+        return None
+    message = f"`{launch.launcher.name}` starts one process and leaves `WORLD_SIZE={number}` as it is, so the program "
+    message += "may wait for ranks that nobody starts; leave it out"
+    place = _place(job, "WORLD_SIZE", field)
+    return Finding(place, message, "warning", related=[(launch.invocation.name_span, "started here")])
 
 
 def _number_of_nodes(launch: Launch, name: str) -> Pieces | None:

@@ -2,8 +2,9 @@
 
 `mpiexec -hosts n1,n2`, `mpirun -H n1:8`, or a hostfile next to the script: a launcher starts its processes on the nodes
 that it is told. On nodes of another job it refuses (`A hostfile was provided that contains at least one node not
-present in the allocation`; srun, which Hydra uses: `Requested node not in allocation`), or starts them there by ssh.
-What was written for one job, or for a cluster of fixed machines, is right only by chance.
+present in the allocation`; srun, which Hydra uses: `Unable to create step for job 7: Requested node configuration is
+not available`), or starts them there by ssh. What was written for one job, or for a cluster of fixed machines, is right
+only by chance.
 
 An error where more nodes are named than the job has. Not reported where the script writes the file, where `--nodelist`
 names these nodes, and for the launcher's own host.
@@ -15,7 +16,7 @@ None: the format differs between launchers. `scontrol show hostnames "$SLURM_JOB
 ## References
 
 `fetch_hostfile()` in deepspeed/launcher/runner.py (0.16); orte/util/hostfile/help-hostfile.txt of Open MPI 4.1;
-src/srun/libsrun/launch.c, Slurm 22.05
+a live run of Slurm 22.05 (srun for a node outside of the job)
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,11 @@
 """A model is to be split over more GPUs than the job has.
 
-`vllm serve --tensor-parallel-size 8` in a job with four GPUs: vLLM and SGLang start a worker for each part and end when
-there is no GPU for it (`World size (8) is larger than the number of available GPUs (4)`), or wait for ever for a Ray
-node that never comes. The parts of a pipeline (`--pipeline-parallel-size`) multiply the number.
+`vllm serve --tensor-parallel-size 8` in a job with four GPUs: vLLM and SGLang start a worker for each part, and there
+is no GPU for some. vLLM since the end of 2025 ends at once (`World size (8) is larger than the number of available GPUs
+(4)`). Before, it turned to Ray and waited half an hour for GPUs of a Ray node that never comes. The parts of a pipeline
+(`--pipeline-parallel-size`) multiply the number.
+
+Counted are the GPUs of all nodes, as Ray joins them; of one node where vLLM has neither Ray nor `--nnodes`.
 
 ## Fix
 
@@ -10,14 +13,16 @@ None: the request may be too small, or the split too fine.
 
 ## References
 
-vllm/config/parallel.py (0.8); python/sglang/srt/server_args.py (0.4); launcher/src/main.rs of text-generation-inference
+vllm/config/parallel.py (0.11.2; vllm-project/vllm#25775, #30140 and #29447, which is refused on two nodes);
+python/sglang/srt/server_args.py (0.4); launcher/src/main.rs of text-generation-inference
 """
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, span_of, text_of
+from sbatchlint.bash.values import Phase, is_open, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import program_options
 from sbatchlint.job.gpus import chosen_devices, devices_chosen, step_gpus
@@ -95,9 +100,21 @@ def _gpus(job: Job, command: Invocation) -> tuple[int | None, str]:
         return None, ""
     if per_node is None and step is not None:
         per_node = step_gpus(job, step).on_node
+    if per_node is not None and nodes is not None and nodes > 1 and _is_on_one_node(job, command):
+        return per_node, "it finds no more than its node has without Ray,"
     if per_node is not None and nodes is not None:
         return per_node * nodes, "the job has"
     return total, "the job has"
+
+
+def _is_on_one_node(job: Job, command: Invocation) -> bool:
+    """Whether a command is a vLLM server that certainly does not reach GPUs of other nodes."""
+    if not _is_server(command) or "vllm" not in " ".join(command.words[:4]):
+        return False
+    joining = ("--distributed-executor-backend", "--distributed_executor_backend", "--nnodes", "--config")
+    if any(word.startswith(joining) for word in command.words) or any(map(is_open, command.argv)):
+        return False
+    return "ray" not in job.text.string.lower() and not may_set_variables(job)
 
 
 CASES = [
@@ -126,7 +143,21 @@ CASES = [
         """,
         title="of the GPUs that the script chooses",
     ),
-    Good("#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=4\nvllm serve big --tensor-parallel-size 8\n", title="by Ray"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=4\nvllm serve big «--tensor-parallel-size» 8\n",
+        title="the other node has no part in it",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4
+        HEAD=$(hostname)
+        srun --nodes=1 ray start --head --block &
+        srun --nodes=1 --relative=1 ray start --address=$HEAD:6379 --block &
+        vllm serve big --tensor-parallel-size 8 --distributed-executor-backend ray
+        """,
+        title="by Ray",
+    ),
     Good("#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=4\nvllm serve big --tensor-parallel-size $TP\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=4\n./simulate --tp 8\n", title="another program"),
 ]

@@ -1,18 +1,21 @@
 """The loop over the script's options never ends.
 
 `while [ $# -gt 0 ]; do case $1 in --size) SIZE=$2; shift 2;; esac; done` drops what it knows from the arguments; a word
-that no branch accepts, or whose branch has no `shift`, stays the first one for ever. The job then does nothing until
-its time limit, and its log is empty.
+that no branch accepts, or whose branch has no `shift`, stays the first one for ever. So does an option whose value was
+forgotten, as the last word: `shift 2` with one argument left drops nothing in bash. The job then does nothing until its
+time limit, and its log is empty.
 
-An error where an option that the script knows has no `shift`; a warning where the branch for other words is missing.
+An error where an option that the script knows has no `shift`; a warning where the branch for other words is missing;
+advice where only a forgotten value makes the loop endless, which `set -e` and `set -u` prevent.
 
 ## Fix
 
-None: `shift` in that branch, or `*) echo "unknown option $1" >&2; exit 1 ;;` as the last one.
+None: `shift` in that branch, or `*) echo "unknown option $1" >&2; exit 1 ;;` as the last one, and
+`shift 2 || exit 1`.
 
 ## References
 
-bash(1), `shift`
+bash(1), `shift` (a run of bash 5.2)
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,6 +33,10 @@ CARD = Card(
 
 _COUNT = Regex(r"\$\{?#\}?(?![\w@*])")
 _FIRST = Regex(r"[\"']?\$\{?1\}?[\"']?|[\"']?\$\{1[%#][^{}\s]*\}[\"']?")
+_SHIFT = Regex(r"shift\s+[2-9]")
+# A loop that begins with two arguments at least, and a script that an error, or the missing value, ends.
+_MORE_THAN_ONE = Regex(r"(?:-gt|>)\s*[\"']?[1-9]|(?:-ge|>=)\s*[\"']?[2-9]|-ne\s*[\"']?[1-9]")
+_ENDING = Regex(r"(?m)^[^#\n]*\bset\s[^\n]*(?:-\w*[eu]|errexit|nounset)|^#!.*\s-\w*[eu]")
 # What changes the arguments, or leaves the loop.
 _ADVANCING = frozenset({"shift", "break", "exit", "return", "set", "eval", "source", ".", "exec", "getopts"})
 
@@ -66,6 +73,27 @@ def check(job: Job) -> Iterator[Finding]:
                 '`*) echo "unknown option $1" >&2; exit 1 ;;`',
                 "warning",
             )
+            continue
+        shifts = [each for _, body, ending in case.items if ending == ";;" for each in _only_shift(job, body)]
+        if shifts and not _MORE_THAN_ONE.search(head) and not _ENDING.search(string) and _is_bash(job):
+            yield Finding(
+                job.text.span(shifts[0].start, shifts[0].end),
+                "where this option is the last word, without its value, this drops nothing and the loop never ends; "
+                "write `shift 2 || exit 1`",
+                "info",
+            )
+
+
+def _is_bash(job: Job) -> bool:
+    """Whether bash reads the script: other shells end with an error there."""
+    return "bash" in job.text.string.partition("\n")[0]
+
+
+def _only_shift(job: Job, body: Sequence[Statement]) -> list[Simple]:
+    """The `shift 2` of a branch that does nothing else about the arguments."""
+    found = [node for node in nodes_of(tuple(body), Simple) if _advances(job, [node])]
+    text = [job.text.string[each.start : each.end] for each in found]
+    return found if len(found) == 1 and _SHIFT.fullmatch(text[0]) else []
 
 
 def _advances(job: Job, body: Sequence[Statement]) -> bool:
@@ -87,7 +115,7 @@ CASES = [
         #SBATCH --nodes=1
         while [ $# -gt 0 ]; do
             case "$1" in
-                --size) SIZE=$2; shift 2 ;;
+                --size) SIZE=$2; shift 2 || exit 1 ;;
                 «--fast») FAST=1 ;;
                 *) exit 1 ;;
             esac
@@ -101,7 +129,7 @@ CASES = [
         #SBATCH --nodes=1
         while (( "$#" )); do
             «case "$1"» in
-                --size) SIZE=$2; shift 2 ;;
+                --size) SIZE=$2; shift 2 || exit 1 ;;
                 -*) echo "unknown option $1" >&2; exit 1 ;;
             esac
         done
@@ -123,5 +151,20 @@ CASES = [
         done
         srun ./solver --size $SIZE $FAST
         """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        while [ $# -gt 0 ]; do
+            case "$1" in
+                --size) SIZE=$2; «shift 2» ;;
+                *) exit 1 ;;
+            esac
+        done
+        srun ./solver --size $SIZE
+        """,
+        severity="info",
+        title="a forgotten value",
     ),
 ]

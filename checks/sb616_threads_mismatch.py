@@ -1,8 +1,8 @@
 """A program is set to use more CPUs than Slurm allocates to it.
 
-Slurm binds a job to the CPUs that it requests, and to one if it requests none. `--num_workers 16` or
+Most sites bind a job to the CPUs that it requests, and to one if it requests none. `--num_workers 16` or
 `OMP_NUM_THREADS=32` does not add any: the threads compete for the few there are, which is slower than one thread per
-CPU.
+CPU. Where nothing is bound (TaskPlugin without task/cgroup and ConstrainCores), they take the CPUs of other jobs.
 
 A warning from twice as many on; advice below that, and where the job does not request CPUs at all, as partitions may
 add some for each GPU (DefCpuPerGPU) or allocate whole nodes. Only numbers for one process are compared; the number of
@@ -14,7 +14,8 @@ None: either more CPUs or fewer threads would do. `$SLURM_CPUS_PER_TASK` keeps t
 
 ## References
 
-sbatch(1), --cpus-per-task; slurm.conf(5), DefCpuPerGPU and TaskPlugin
+sbatch(1), --cpus-per-task; slurm.conf(5), DefCpuPerGPU and TaskPlugin ("Unset by default"); cgroup.conf(5),
+ConstrainCores
 """
 
 from collections.abc import Iterator

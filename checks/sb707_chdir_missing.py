@@ -7,9 +7,9 @@ found, and what it writes is left on one node's local disk; the job may well end
 A log with a relative path, or without `--output`, is opened in the folder first. Before 23.02 the job then fails at
 once, with exit code 0:53 and no log. From 23.02 on Slurm makes the folder of the log, and so usually that of the job.
 
-`--chdir` has no patterns: `%j` and `%x` stay unchanged, and a folder with that name is unlikely to exist. A `mkdir` in
-the script comes too late. A folder that is only missing next to the script, and in the project's folders above it, is
-advice: the job may be submitted from elsewhere, or the folder may be created before.
+A path with a pattern (`%j`) is the matter of SB132. A `mkdir` in the script comes too late. A folder that is only
+missing next to the script, and in the project's folders above it, is advice: the job may be submitted from elsewhere,
+or the folder may be created before.
 
 ## Fix
 
@@ -37,7 +37,7 @@ from sbatchlint.source import lookups
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB707", "chdir-missing", severity="error", fix="never", since="0.1.0", when=Options("chdir"),
+    "SB707", "chdir-missing", severity="warning", fix="never", since="0.1.0", when=Options("chdir"),
     seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
@@ -50,15 +50,8 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
     span = setting.value_span or setting.span
-    use = next((each for each in patterns.found(path) if each.letter in patterns.LETTERS), None)
-    if use is not None:
-        written = path[use.start : use.end]
-        yield Finding(
-            span,
-            f"--chdir has no patterns, so `{written}` stays as it is, and without such a folder the job runs in /tmp; "
-            "make the folder in the script and `cd` to it",
-        )
-        return
+    if any(each.letter in patterns.LETTERS for each in patterns.found(path)):
+        return  # another check says that it is not replaced
     folder = posixpath.normpath(path)
     if job.outer is not None or folder in (".", "/") or not set(folder) - set("./") or _holds_script(job, folder):
         return
@@ -114,7 +107,6 @@ def _may_exist(job: Job, folder: str) -> bool:
 
 
 CASES = [
-    Bad("#!/bin/bash\n#SBATCH --chdir=«runs/%j»\nsrun ./a.out\n", title="no patterns here"),
     Bad(
         """\
         #!/bin/bash
@@ -122,7 +114,6 @@ CASES = [
         mkdir -p /scratch/ada/run1
         srun ./a.out
         """,
-        severity="warning",
         title="made too late",
     ),
     Bad(

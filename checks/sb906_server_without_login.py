@@ -4,6 +4,9 @@ Whoever opens the port of a Jupyter server with an empty token can run commands 
 their files; on most clusters every user can reach the compute nodes. The same holds for `code-server --auth none`, a
 terminal of `ttyd` without a login, and databases that are told to listen everywhere and to ask for no password.
 
+An error where the server runs commands and certainly asks for no login; a warning for databases, and where Jupyter has
+an empty token, but may ask for a password that `jupyter server password` has saved.
+
 A server that listens on 127.0.0.1 alone can still be reached by other users of its node: that is not reported.
 
 ## Fix
@@ -27,7 +30,7 @@ from sbatchlint.triggers import Commands
 # By program: options that turn the login off, options that demand one, and whether it listens everywhere by default.
 _SERVERS: dict[str, tuple[Regex, Regex, bool]] = {
     "jupyter": (
-        Regex(r"--\w+\.token=(?:''|\"\")?|--\w+\.(?:disable_check_xsrf|allow_unauthenticated_access)=True"),
+        Regex(r"--\w+\.token=(?:''|\"\")?"),
         Regex(r"--\w+\.(?:hashed_)?password=.+"),
         False,
     ),
@@ -40,8 +43,10 @@ _SERVERS.update(dict.fromkeys(("jupyter-lab", "jupyter-notebook", "jupyter-serve
 _EVERYWHERE = Regex(
     r"(?:--ip|--\w+\.ip|--bind-addr|--bind|--host|--bind_ip)[= ](?:0\.0\.0\.0|::|\*|\ue000)(?::\S*)?|--bind_ip_all"
 )
+_NO_PASSWORD = Regex(r"--\w+\.(?:hashed_)?password=(?:''|\"\")?")
+_DATABASES = frozenset({"redis-server", "mongod"})
 CARD = Card(
-    "SB906", "server-without-login", severity="warning", fix="never", since="0.1.0", when=Commands(*_SERVERS),
+    "SB906", "server-without-login", severity="error", fix="never", since="0.1.0", when=Commands(*_SERVERS),
     seen="the documentation of Jupyter Server",
 )  # fmt: skip
 
@@ -60,7 +65,9 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     word = command.argv[found]
     option = shown_text(word).partition("=")[0]
     message = f"with `{option}` everybody who reaches the node can use this {name}, and so the account that runs it"
-    yield Finding(span_of(word), f"{message}; leave it out, or set a password")
+    saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
+    severity = "warning" if saved or name in _DATABASES else "error"
+    yield Finding(span_of(word), f"{message}; leave it out, or set a password", severity)
 
 
 CASES = [
@@ -70,6 +77,8 @@ CASES = [
         #SBATCH --time=8:00:00
         jupyter lab --no-browser --ip=0.0.0.0 --port=8888 «--ServerApp.token=»''
         """,
+        severity="warning",
+        title="a password may be saved",
     ),
     Bad(
         """\
@@ -94,6 +103,7 @@ CASES = [
         redis-server «--protected-mode» no --port 6379 &
         python work.py
         """,
+        severity="warning",
     ),
     Good(
         """\

@@ -120,6 +120,24 @@ FATAL:   Image file already exists: "x.sif" - will not overwrite
 """,
     ),
     Symptom(
+        id="command-missing",
+        title="a program that starts another one was not told which",
+        docs="Its line is cut, or the variable that holds the program is empty: each line needs its own `apptainer exec IMAGE`.\n",
+        printed_by="apptainer, singularity (cobra), timeout, nohup (coreutils)",
+        releases="all releases",
+        role="cause",
+        literals=("arg(s), only received", "timeout: missing operand", "nohup: missing operand"),
+        patterns=(r"requires at least \d+ arg\(s\), only received \d+", r"^(?:timeout|nohup): missing operand"),
+        causes=(
+            Cause("line-of-script", "script", "there is no program on the line: the line is cut, or a variable is empty", "write the program on the same line, or end the line with a backslash", codes=("SB337", "SB409", "SB414")),
+            Cause("no-program", "submission", "the command has no program to start", "look at the variables that hold the program and its options"),
+        ),
+        matches="""\
+Error for command "exec": requires at least 2 arg(s), only received 1
+timeout: missing operand
+""",
+    ),
+    Symptom(
         id="apptainer-start",
         title="the container could not be started",
         docs="User namespaces that the kernel does not allow, an image that cannot be mounted (FUSE), a program that the image does not have.\n",
@@ -129,7 +147,7 @@ FATAL:   Image file already exists: "x.sif" - will not overwrite
         literals=("Failed to create user namespace", "Failed to create mount namespace", "executable file not found in $PATH", "container creation failed", "failed to exec", "FATAL:   stat /", "FATAL: ", "User namespace required", "Failed to initialize runtime engine", "squashfuse", "Failed to unshare root", "starter-suid doesn't have setuid"),
         patterns=(r"FATAL:.*(?:\"(?P<program>[^\"]+)\": executable file not found in \$PATH|stat (?P<file>\S+): no such file)", r"(?:FATAL|ERROR) *:? +(?:Failed to (?:create|unshare|set|enter)|User namespace required|Installation issue|Failed to initialize runtime engine)", r"FATAL: +(?:container creation failed|failed to execute|exec .* failed)"),
         causes=(
-            Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515", "SB520", "SB337"), script=_starts, log=lambda event: None if "executable file" in event.text or "no such file" in event.text else False),
+            Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515", "SB520"), script=_starts, log=lambda event: None if "executable file" in event.text or "no such file" in event.text else False),
             Cause("not-in-image-given", "submission", "the image has no program {program}", "name one that it has, or mount its folder", log=says("executable file")),
             Cause("not-executable", "code", "the program that the image starts cannot be run: its rights, or its libraries, are not right in the image", "build the image anew, or take another release of it", log=lambda event: None if re.search(r"FATAL: +exec \S+ failed", event.text) else False),
             Cause("kernel", "cluster", "the node does not let the container start: namespaces, FUSE, or the installation", "tell the site, with the name of the node"),

@@ -36,7 +36,7 @@ SYMPTOMS = (
         literals=("java.lang.OutOfMemoryError", "reserve enough space for object heap", "insufficient memory for the Java Runtime", "Could not reserve enough"),
         patterns=(r"java\.lang\.OutOfMemoryError: (?P<what>.+)", r"Could not reserve enough space for|insufficient memory for the Java Runtime"),
         causes=(
-            Cause("heap-of-script", "script", "Java may take more, or less, memory than the work and the job allow", "set -Xmx somewhat below --mem", codes=("SB620",), script=_java),
+            Cause("heap-of-script", "script", "Java may take more, or less, memory than the work and the job allow", "set -Xmx somewhat below --mem", script=_java),
             Cause("heap", "code", "Java has too little memory for the work", "give it more with -Xmx (JAVA_TOOL_OPTIONS), and the job with --mem"),
         ),
         matches="Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space\nError: Could not reserve enough space for 67108864KB object heap\n",
