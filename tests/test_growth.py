@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from counting import executed_lines
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.limits import CHARACTERS_OF_A_STATEMENT, MOST_WORK, WORDS_OF_A_STATEMENT
+from sbatchlint.convert.conversion import convert
+from sbatchlint.convert.goal import Goal
+from sbatchlint.diagnose import as_json
+from sbatchlint.diagnose import as_text as diagnosis_as_text
+from sbatchlint.diagnose.run import judged
 from sbatchlint.engine import inspect
 from sbatchlint.fix import fix_source, redacted_diff
 from sbatchlint.job import Job, Site
 from sbatchlint.linting import inspect_file
+from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
@@ -165,7 +173,7 @@ def test_blocks_behind_the_last_that_is_looked_at_cost_next_to_nothing() -> None
     source = document("functions", 60), document("functions", 600)
     settings = Settings.of_table({})
     inspect_file(document("functions", 2), settings)
-    small, large = (executed_lines(lambda each=each: inspect_file(each, settings)) for each in source)
+    small, large = [executed_lines(partial(inspect_file, each, settings)) for each in source]
     assert large < 1.3 * small
 
 
@@ -175,6 +183,14 @@ def fixes(text: str) -> None:
 
 
 FIXED: dict[str, Callable[[int], str]] = {
+    "one each line": lambda size: HEAD + repeated("srun -N=2 a@\n")(size),
+    "directives": lambda size: HEAD + repeated("#SBATCH --nodez@=1\n#SBATCH -N=1\n")(size),
+    "programs in strings": lambda size: HEAD + repeated('srun bash -c "echo $SLURM_PROCID @"\n')(size),
+    "pipelines": lambda size: HEAD + repeated("srun a@ | tee log@\n")(size),
+    "several kinds": lambda size: HEAD + repeated("srun -N=2 a@\ncd $PBS_O_WORKDIR\n#SBATCH --mem = 3\n")(size),
+    "ignore comments": lambda size: HEAD + repeated("# sbatchlint: ignore[SB101, SB102]\nsrun a@\n")(size),
+    "scripts in heredocs": lambda size: HEAD + repeated("sbatch <<E\n#!/bin/bash\n#SBATCH -N=2\nsrun a@\nE\n")(size),
+    "line ends of DOS": lambda size: (HEAD + repeated("srun a@\n")(size)).replace("\n", "\r\n"),
     "all": lambda size: HEAD + "cd $PBS_O_WORKDIR\nsrun a\n" * size,
     "one that sbatch refuses": lambda size: (
         "#!/bin/bash\n#SBATCH --mem=4G\n#SBTACH --mem-per-cpu=2G\n" + "cd $PBS_O_WORKDIR\nsrun a\n" * size
@@ -192,3 +208,67 @@ def test_fixes_of_a_script_that_grows(shape: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_plan_of_a_script_that_grows(shape: str) -> None:
     assert ratio(lambda size: plan_of(Job.from_source(Source(HEAD + SHAPES[shape](size), "a.sbatch"), Site()))) < MOST
+
+
+HERE = "#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=8 --cpus-per-task=32 --time=1:00:00\n"
+LAUNCH = "torchrun --nproc_per_node=8 train.py\n"
+CONVERTED: dict[str, Callable[[int], str]] = {
+    "commands before": lambda size: HERE + repeated("echo a@\n")(size) + LAUNCH,
+    "commands behind": lambda size: HERE + LAUNCH + repeated("echo a@\n")(size),
+    "variables": lambda size: HERE + repeated("export A@=x@\n")(size) + LAUNCH,
+    "arguments": lambda size: HERE + joined("--a@ $B@", " ", LAUNCH[:-1] + " ")(size),
+    "directives": lambda size: HERE + repeated("#SBATCH --comment=@\n")(size) + LAUNCH,
+    "functions": lambda size: HERE + repeated("f@() { echo a; }\nf@\n")(size) + LAUNCH,
+    "branches": lambda size: HERE + repeated("if [ -f a@ ]; then A@=1; fi\n")(size) + LAUNCH,
+    "staged files": lambda size: HERE + repeated("cp data@ /tmp/data@\n")(size) + LAUNCH,
+    "programs on one node": lambda size: HERE + repeated("python prepare@.py\n")(size) + LAUNCH,
+    "mounts": lambda size: HERE + joined("--bind /a@:/b@", " ", "apptainer exec ", " a.sif " + LAUNCH)(size),
+    "a heredoc": lambda size: HERE + f"cat > c.yaml <<E\n{repeated('line@ $A@' + chr(10))(4 * size)}E\n" + LAUNCH,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", CONVERTED)
+def test_the_conversion_of_a_script_that_grows(shape: str) -> None:
+    settings = Settings.of_table({})
+    assert ratio(lambda size: convert(Source(CONVERTED[shape](size), "a.sbatch"), Goal(4), settings)) < MOST
+
+
+LOGS: dict[str, Callable[[int], str]] = {
+    "tasks that fail": repeated("srun: error: node@: task @: Exited with exit code 1\n"),
+    "one line": repeated("RuntimeError: CUDA out of memory.\n"),
+    "tracebacks of ranks": repeated(
+        '[rank@]: Traceback (most recent call last):\n[rank@]:   File "a.py", line @, in main\n[rank@]:     x()\n'
+        "[rank@]: RuntimeError: NCCL error in: a.cpp:@, unhandled system error\n"
+    ),
+    "tracebacks in tracebacks": repeated(
+        "Traceback (most recent call last):\n  File \"a.py\", line @, in f\nKeyError: '@'\n\n"
+        "During handling of the above exception, another exception occurred:\n\n"
+    ),
+    "modules": repeated("Traceback (most recent call last):\nModuleNotFoundError: No module named 'm@'\n"),
+    "progress": repeated(" 12%|#2        | @/1000 [00:12<01:28,  9.97it/s]\r"),
+    "warnings": repeated("WARNING: something @ is odd\n"),
+    "torchrun": repeated("W0501 10:00:00.1234 140 torch/distributed/run.py:757] @\nx.errors.ChildFailedError: @\n"),
+    "steps": repeated(
+        "slurmstepd: error: *** STEP 123.@ ON n@ CANCELLED AT 2024-05-01T10:00:00 DUE TO TIME LIMIT ***\n"
+    ),
+    "kills": repeated(
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=1.@. Some of the step tasks were killed.\n"
+    ),
+    "words of a line": joined("word@ error@:", " ", "x "),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", LOGS)
+def test_the_diagnosis_of_a_log_that_grows(shape: str, tmp_path: Path) -> None:
+    log, script = tmp_path / "job.log", tmp_path / "job.sbatch"
+    script.write_text(HERE + LAUNCH)
+
+    def diagnose(size: int) -> None:
+        log.write_text(LOGS[shape](10 * size))
+        run = judged([str(log)], str(script), searching=False)
+        diagnosis_as_text.render(run, Terminal(60, True))
+        as_json.render(run)
+
+    assert ratio(diagnose) < MOST

@@ -203,6 +203,11 @@ KINDS = {
     "onepassword": ("OP_SERVICE_ACCOUNT_TOKEN", "ops_eyJ" + _drawn(400)),
     "groq": ("GROQ_API_KEY", "gsk_" + _drawn(52)),
     "jwt": ("ACCESS_TOKEN", "eyJ" + _drawn(20) + ".eyJ" + _drawn(40) + "." + _drawn(43)),
+    "supabase": ("SUPABASE_KEY", "sbp_" + _drawn(40, _HEX)),
+    "launchdarkly": ("LD_SDK_KEY", "sdk-{}-{}-{}-{}-{}".format(*[_drawn(size, _HEX) for size in (8, 4, 4, 4, 12)])),
+    "linear": ("LINEAR_API_KEY", "lin_api_" + _drawn(40)),
+    "terraform": ("TF_API_TOKEN", _drawn(14) + ".atlasv1." + _drawn(67)),
+    "postgres": ("POSTGRES_PASSWORD", "p@ss1JgW"),
     "password": ("DB_PASSWORD", "correct-horse"),
     "short password": ("PGPASSWORD", "k9z!x"),
     "password of mysql": ("MYSQL_PWD", "Zx,81#q"),
@@ -229,6 +234,11 @@ PLACES = {
     "header": "srun curl -H 'Authorization: Bearer {secret}' -H \"X-API-Key: {secret}\" example.org",
     "default": "srun python train.py ${{{name}:-{secret}}}",
     "container": "srun docker run -e {name}={secret} --network host image python serve.py",
+    "printf": "printf '{name}=%s\\n' '{secret}' >> .env\nsrun python train.py",
+    "environment of a container": "apptainer exec --env {name}={secret} image.sif python train.py",
+    "pipe": "echo {secret} | docker login -u ada --password-stdin registry.example.org",
+    "broker": "srun python train.py --broker amqp://ada:{secret}@mq.example.org:5672/jobs",
+    "over ssh": "ssh node1 \"export {name}={secret}; python serve.py\"",
     "mysql": "srun mysql -h db -u ada -p'{secret}' team < dump.sql",
 }  # fmt: skip
 # Each pair takes some twenty runs, so that a slow run looks at one in so many: 1 for all of them.
@@ -311,7 +321,8 @@ def test_all_kinds_are_redacted_in_all_places() -> None:
         "--export=ALL,HF_TOKEN", "if [ -z \"$HF_TOKEN\" ]; then echo HF_TOKEN missing; fi", "export HF_TOKEN",
         "AC=1; SK=2", "FILE_PAT=*.csv; LOG_PAT=step-[0-9]*; NAME_PAT=train_of_the_model",
         "keys=$(ls) pass=0", "--bind /data:/data", "export PASSWORD", "pass", "module load key/1.2",
-        "ssh-keygen -t rsa",
+        "ssh-keygen -t rsa", "sort_key=4d7c21ad0b5c03d6099a213cc50287d5", "STAGE_KEY=stage-2-of-the-model-v1",
+        "printf 'TOKEN=%s\\n' \"$TOKEN\"", "printf 'token: %s of %s\\n' a b", "git config user.name ada2024lovelace",
     ],
 )  # fmt: skip
 def test_what_is_harmless_is_shown(text: str) -> None:
@@ -346,7 +357,8 @@ def test_a_patch_is_whole_outside_of_ci(
         "TOKEN=", "TOKEN='", 'TOKEN="', "://a:", "://a:b@", "mysql ", "mysql -p", "Authorization: Bearer ", "sk-",
         "eyJ", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----", "a", "\\", "password: ", "--token ",
         "login -p ", "echo ", "curl -u a:", "$(", "${", "TOKEN=${", "key=<", "-", ":AA", "M.G", "login(", "_key", "$",
-        ",", "TOKEN,", "stdin|", "--token=x", "bearer ", "bearer=", "TOKEN=a/", "TOKEN=$",
+        ",", "TOKEN,", "stdin|", "printf 'TOKEN=%s' ",
+        "printf '", "config a token ", "config ", "--token=x", "bearer ", "bearer=", "TOKEN=a/", "TOKEN=$",
     ],
 )  # fmt: skip
 def test_work_grows_as_the_text_does(piece: str) -> None:

@@ -256,6 +256,8 @@ _MORE_NAMES = Regex(
     r"|(?:\w+_)?pass|\w+_pwd|(?:\w+_)?kaggle_key|\w+_auth|\w+_dsn|private_token|\w+_pat",
     re.IGNORECASE,
 )
+# Names of which only what was drawn may be a secret: the key of some service, and none that is public or sorts.
+_KEY_NAMES = Regex(r"(?!\w*(?:PUBLIC|PUB|CACHE|SORT|PRIMARY|FOREIGN|HOST|GROUP|PARTITION)_KEY)\w+_KEY", re.IGNORECASE)
 # What is no pattern, where a name may mean a personal access token as well.
 _DRAWN = Regex(r"(?=.{0,40}[0-9])(?=.{0,40}[A-Za-z])[\w.-]{20,}")
 _PASSWORDS = Regex(r"\w*(?:password|passwd|passphrase|\w_pass|pwd?)", re.IGNORECASE)
@@ -282,7 +284,17 @@ _PATH = Regex(r"\.{0,2}/.*|[\w.-]+(?:/[\w.-]+)*/?")
 # Where a secret is given without a name of its own: a sign, which the text has in small letters, and what precedes it.
 _OPTION = r"(?:[^\n;|&\\]|\\.|\\\r?\n){0,300}?[ \t\"',]"
 _SCHEME = r"(?:(?:bearer|basic|token|apikey|key|digest)[ \t]+)?"
-_PIPED = r"(?=[^\n|]{1,300}\|[^\n|]{0,200}stdin)"
+_PIPED = r"(?=[^\n|]{1,1000}\|[^\n|]{0,200}stdin)"
+# A format whose first conversion is set to the name of a secret, and a verb with a name and a value behind it.
+_OF_FORMAT = (
+    r"\bprintf[ \t]+(?:-v[ \t]+\w+[ \t]+)?(?P<format>['\"])(?:(?!(?P=format))[^\n%]){0,80}?"
+    r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|[_-]pat|pw|pwd|_auth|_dsn)\\?['\"]?[ \t]*[=:]"
+    r"[ \t]*\\?['\"]?%[sqb](?:(?!(?P=format))[^\n%]){0,80}(?P=format)[ \t]+(?=\S)"
+)
+_OF_VERB = (
+    r"[^\n;|&]{0,120}?[ \t][\w.-]{0,80}(?:token|_key|secret|passw(?:or)?d)[ \t]+"
+    r"(?=['\"]?[^\s'\"]{0,60}\d)(?=['\"]?[^\s'\"]{8})"
+)
 _PLACES = tuple(
     (sign, Regex(pattern, re.IGNORECASE if fold else 0))
     for sign, pattern, fold in (
@@ -312,6 +324,8 @@ _PLACES = tuple(
         ("login", r"\bmachine[ \t]+\S+[ \t\n]+login[ \t]+\S+[ \t\n]+password[ \t]+", False),
         ("-stdin", r"--password-stdin[ \t]*<<<[ \t]*", False),
         ("stdin", r"\b(?:echo|printf)[ \t]+(?:-n[ \t]+|['\"]%s(?:\\n)?['\"][ \t]+)?" + _PIPED, False),
+        ("printf", _OF_FORMAT, True),
+        *((verb, rf"\b{verb}\b{_OF_VERB}", True) for verb in ("config", "modify")),
         ("aws configure", r"\baws[ \t]+configure[ \t]+set[ \t]+\S{0,80}(?:key|token)[ \t]+(?=\S)", False),
         ("setenv", r"\bsetenv[ \t]+\w{0,80}(?:token|key|secret|password|passwd)[ \t]+(?=[^\s/$])", True),
         ("openssl", rf"\bopenssl{_OPTION}-[kK][ \t]+(?=\S)", False),
@@ -370,7 +384,10 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
             continue
         name = written.lstrip("-").rpartition(".")[2].replace("-", "_")
         is_named = (
-            _NAMES.fullmatch(name) is not None or _MORE_NAMES.fullmatch(name) is not None or written.endswith(".token")
+            _NAMES.fullmatch(name) is not None
+            or _MORE_NAMES.fullmatch(name) is not None
+            or _KEY_NAMES.fullmatch(name) is not None
+            or written.endswith(".token")
         )
         if not is_named or _TEXT_TOKENS.fullmatch(name):
             continue
@@ -393,6 +410,8 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         return False
     if name[-4:].lower() == "_pat" and _NAMES.fullmatch(name) is None and _DRAWN.fullmatch(value) is None:
         return False
+    if not (_NAMES.fullmatch(name) or _MORE_NAMES.fullmatch(name)) and _KEY_NAMES.fullmatch(name) is not None:
+        return _UUID.search(value) is not None or len(value) >= 16 and _is_random(value)
     if _PASSWORDS.fullmatch(name) is None and (len(value) < 4 or value.isdigit() and len(value) < 6):
         return False
     if "/" in value and value[0] == "$" and _PATH.fullmatch(_ELSEWHERE.sub("", value)) is not None:
