@@ -24,6 +24,8 @@ class _Output(io.FileIO):
             try:
                 while (written := super().write(data)) is None:
                     self._wait()
+                if not written and memoryview(data).nbytes:  # the buffer would try for ever
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
                 return written
             except OSError as error:
                 self._is_lost = True
