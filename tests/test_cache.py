@@ -45,9 +45,9 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     inspect = engine.inspect
 
-    def noting(source: engine.Source, *arguments: object) -> engine.Inspection:
+    def noting(source: engine.Source, *arguments: object, **options: object) -> engine.Inspection:
         found.append(Path(source.path).name)
-        return inspect(source, *arguments)  # type: ignore[arg-type]
+        return inspect(source, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(engine, "inspect", noting)
     monkeypatch.setattr(linting, "inspect", noting)

@@ -482,7 +482,11 @@ def test_explain_and_checks(command: Command) -> None:
     assert value["examples"][1]["files"] == [{"path": "lib/more.sh", "text": "fine too\n", "spans": []}]
     assert "  and beside it lib/more.sh:\n    fine too\n" in text
     assert value["examples"][0]["spans"][0]["location"] == {"row": 1, "column": 3}
-    assert [each["title"] for each in value["sections"]] == ["Fix", "References"]
+    assert [each["title"] for each in value["sections"]] == [
+        "What you see when it bites",
+        "Fix",
+        "References",
+    ]
     page = command("explain", "SB110", "--output-format", "markdown").out
     assert "# toy-wrong (SB110)" in page
     assert "and beside it `lib/more.sh`:\n\n```bash\nfine too\n```\n" in page

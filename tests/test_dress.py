@@ -26,6 +26,7 @@ OTHERWISE = {
     ("SB103", "*"): "a directive that is misspelled ends the head of the script, and is dressed with the rest",
     ("SB219", "function"): "a job is one that only copies where each of its own commands is a known one",
     ("SB219", "timeout"): "a job is one that only copies where each of its own commands is a known one",
+    ("SB222", "pipeline"): "the other commands of the pipeline need CPUs as well",
     ("SB407", "pipeline"): "not seen yet: an escaped dollar in the words of a launcher whose output is piped",
     ("SB411", "*"): "the command is broken in two, and each half is dressed",
     ("SB421", "timeout"): "a pattern is looked for behind names of commands only",

@@ -352,7 +352,7 @@ def _number(text: str | None) -> int | None:
 # --- programs that the batch shell starts once ---------------------------------------------------------------
 
 _TRAINING = Regex(r"(?:^|[/._-])(?:\w*(?:train|tune|tuning|ddp|fsdp)\w*|main|fit)(?:[._-]\w+)*\.py$", re.IGNORECASE)
-_ELSEWHERE = Regex(r"submit|slurm|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE)
+_MANY_NODES = Regex(r"submit|slurm|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE)
 
 
 def is_lone_rank(job: Job, command: Invocation) -> bool:
@@ -373,4 +373,4 @@ def _trains_alone(invocation: Invocation) -> bool:
         return False
     words = invocation.words
     names = [each.name for field in invocation.argv for each in expansions(field)]
-    return not any(_ELSEWHERE.search(each) for each in (*words, *names))
+    return not any(_MANY_NODES.search(each) for each in (*words, *names))

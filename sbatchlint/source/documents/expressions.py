@@ -23,10 +23,13 @@ from sbatchlint.source.documents.literals import (
     substituted,
     words_of,
 )
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import SLOT, Source, Span
 
 MOST_DEPTH = 40
 MOST_VALUE = 100_000  # characters
+
+_SAFE_WORD = Regex(rf"[\w@%+=:,./~{SLOT}-]+")
 
 
 class String(NamedTuple):
@@ -293,3 +296,21 @@ def _put_in(characters: Characters, span: Span) -> Characters:
     if any(each.string == "\n" for each in characters):
         return [each._replace(is_written=False) for each in characters]
     return [each._replace(span=span, is_written=False) for each in characters]
+
+
+def command_line(words: Strings) -> String:
+    """The command line that starts a program with these words."""
+    found: Characters = []
+    for word in words.items:
+        span = word.characters[0].span if word.characters else found[-1].span if found else Span(0, 0)
+        first = Span(span.start, span.start)
+        if found:
+            found += at_place(" ", first)
+        if _SAFE_WORD.fullmatch(word.text):
+            found += word.characters
+            continue
+        found += at_place("'", first)
+        for character in word.characters:
+            found += at_place("'\\''", character.span) if character.string == "'" else [character]
+        found += at_place("'", Span(found[-1].span.end, found[-1].span.end))
+    return String(found, words.is_partial)

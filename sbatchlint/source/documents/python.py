@@ -19,6 +19,7 @@ from sbatchlint.source.documents.expressions import (
     String,
     Strings,
     Value,
+    command_line,
     joined,
     name_of,
 )
@@ -26,7 +27,7 @@ from sbatchlint.source.documents.literals import Characters, at_place, span_of
 from sbatchlint.source.documents.snippet import Snippet, Unreadable
 from sbatchlint.source.documents.submitit import directives_of
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import SLOT, Source, Span
+from sbatchlint.source.text import SLOT, Source
 
 # Parsing takes about a second for a megabyte.
 MOST_CHARACTERS = 500_000
@@ -46,7 +47,6 @@ _APPENDS = frozenset(("append", "extend", "write", "writelines"))
 _READERS = _STARTERS | {"join", "len", "print", "writelines"}
 # What may change a list, or read on where it cannot be followed.
 _CHANGES = frozenset(("insert", "pop", "remove", "clear", "reverse", "sort", "seek", "truncate"))
-_SAFE_WORD = Regex(rf"[\w@%+=:,./~{SLOT}-]+")
 # Options of a submission beside which the script's own still say what the job is.
 _HARMLESS = frozenset(
     (
@@ -517,7 +517,7 @@ class Program:
             value = self.reader.value(ast.List(call.args, ast.Load()), scope)
         for each in value.values if isinstance(value, Either) else (value,):
             if isinstance(each, Strings) and each.items and each.items[0].text.rpartition("/")[2] in _PROGRAMS:
-                each = _command_line(each)
+                each = command_line(each)
             if isinstance(each, String) and not each.text.startswith("#!") and concerns_slurm(each.text):
                 if name in _SHELLS or _COMMAND.match(each.text.lstrip()):
                     self._add_found(each, True, False)
@@ -632,21 +632,3 @@ def _without_beginnings(found: list[_Found]) -> list[_Found]:
         ):
             kept.append(each)
     return kept
-
-
-def _command_line(words: Strings) -> String:
-    """The command line that starts a program with these words."""
-    found: Characters = []
-    for word in words.items:
-        span = word.characters[0].span if word.characters else found[-1].span if found else Span(0, 0)
-        first = Span(span.start, span.start)
-        if found:
-            found += at_place(" ", first)
-        if _SAFE_WORD.fullmatch(word.text):
-            found += word.characters
-            continue
-        found += at_place("'", first)
-        for character in word.characters:
-            found += at_place("'\\''", character.span) if character.string == "'" else [character]
-        found += at_place("'", Span(found[-1].span.end, found[-1].span.end))
-    return String(found, words.is_partial)
