@@ -5,9 +5,10 @@ walltime=1:00:00` replaces `#SBATCH --time`, wherever it is: after commands, in 
 does not begin with `#`. What it cannot translate (`#PBS -P`, `#BSUB -R`) makes it refuse the whole script. Values stay
 as written and change their meaning: `#BSUB -W 1:30` is a minute and a half, `#PBS -l walltime=3600` sixty hours.
 
-A line that only adds an option which no `#SBATCH` line sets is advice: the script may be meant for both schedulers. One
-that only changes what is told of the job, such as its log, is a warning. Lines that agree with the `#SBATCH` lines, or
-that sbatch ignores (`#PBS -V`), are not reported. Files without an `#SBATCH` line are not checked.
+A line that only adds an option which no `#SBATCH` line sets is advice, as the script may be meant for both schedulers,
+and a warning where `#SBATCH` lines size the job as well. One that only changes what is told of the job, such as its
+log, is a warning. Lines that agree with the `#SBATCH` lines, or that sbatch ignores (`#PBS -V`), are not reported.
+Files without an `#SBATCH` line are not checked.
 
 ## Fix
 
@@ -60,6 +61,10 @@ class Effect(NamedTuple):
     adds: bool = False
 
 
+# Options that together say how many tasks there are.
+_SIZES = frozenset({"nodes", "ntasks", "ntasks-per-node"})
+
+
 def check(job: Job) -> Iterator[Finding]:
     foreign = job.directives.foreign
     if foreign is None or not job.directives.lines:
@@ -73,7 +78,9 @@ def check(job: Job) -> Iterator[Finding]:
         if all(part.adds for part in parts):
             them = "it" if len(parts) == 1 else "them"
             advice = f"if they are for {foreign.dialect} alone, delete these words, or set {them} in an #SBATCH line"
-            yield Finding(span, f"{message}; {advice}", "info")
+            names = {each.name for each in foreign.settings if each.span == span}
+            sized = names & _SIZES and any(job.directives.last(name) is not None for name in _SIZES)
+            yield Finding(span, f"{message}; {advice}", "warning" if sized else "info")
         else:
             related = [(part.block.span, "set here") for part in parts if part.block is not None]
             advice = "delete these words, or add `#SBATCH --ignore-pbs`"

@@ -186,7 +186,7 @@ def test_effects() -> None:
     assert effects("#SBATCH --mem=4G", "#PBS -l mem=4096mb") == []
     assert effects("#SBATCH -N 2 --ntasks-per-node=4", "#PBS -l nodes=2:ppn=4") == []
     more = effects("#SBATCH -N 2 --ntasks-per-node=4", "#PBS -l nodes=2:ppn=8")
-    assert more == [("info", "it sets --ntasks=16")]
+    assert more == [("warning", "it sets --ntasks=16")]
     gres = effects("#SBATCH --gres=gpu:1", "#PBS -l naccelerators=2")
     assert gres == [("error", "--gres=gpu:1,gpu:2 replaces --gres=gpu:1 of line 2")]
     # What sbatch does with the other lines is of no interest where it refuses one.
