@@ -78,8 +78,8 @@ def check(job: Job) -> Iterator[Finding]:
         if all(part.adds for part in parts):
             them = "it" if len(parts) == 1 else "them"
             advice = f"if they are for {foreign.dialect} alone, delete these words, or set {them} in an #SBATCH line"
-            names = {each.name for each in foreign.settings if each.span == span}
-            sized = names & _SIZES and any(job.directives.last(name) is not None for name in _SIZES)
+            set_here = {each.name for each in foreign.settings if each.span == span}
+            sized = set_here & _SIZES and any(job.directives.last(name) is not None for name in _SIZES)
             yield Finding(span, f"{message}; {advice}", "warning" if sized else "info")
         else:
             related = [(part.block.span, "set here") for part in parts if part.block is not None]
