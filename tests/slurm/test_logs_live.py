@@ -54,7 +54,7 @@ SCRIPTS = {
         "SB713",
     ),
     "again": Script("--dependency=singleton --output={folder}/{name}.log", "echo job $SLURM_JOB_ID\n", "SB704"),
-    "no-folder": Script("--chdir={folder}/%j --output={folder}/{name}.log", "pwd\n", "SB707"),
+    "no-folder": Script("--chdir={folder}/%j --output={folder}/{name}.log", "pwd\n", "SB132"),
     "requeued": Script(
         "--requeue --output={folder}/{name}-%j.log",
         "echo start ${{SLURM_RESTART_COUNT:-0}}\n"
