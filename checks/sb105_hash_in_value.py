@@ -38,6 +38,8 @@ WITHOUT_HASH = frozenset({
     "gres", "int", "int>=0", "int>=1", "mail-type", "mem", "node-count", "rlimit-list", "S[:C[:T]]", "signal-spec",
     "time", "timestamp", "uint16",
 })  # fmt: skip
+# Options that take a list of names that have none: what follows the `#` was taken out of it.
+LISTS = frozenset({"partition", "nodelist", "exclude", "clusters"})
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -109,7 +111,7 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     string, hash_at = text.string, line.comment_start
     if token is None or value is None or not setting.known:
         return
-    without_hash = setting.option is not None and setting.option.kind in WITHOUT_HASH
+    without_hash = setting.option is not None and (setting.option.kind in WITHOUT_HASH or setting.name in LISTS)
     if setting.value_line is not line:
         if swallowed(setting) and setting.value_line is not None:
             taken = f"takes `{value}` of line {job.line(setting.value_line.offset)} as its value"
@@ -160,6 +162,20 @@ def _space_start(string: str, offset: int) -> int:
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -p «short,long#»,old
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH -p short,long #,old
+        srun ./a.out
+        """,
+        severity="info",
+        title="a partition that was taken out of the list",
+    ),
     Bad(
         """\
         #!/bin/bash
