@@ -109,8 +109,8 @@ def grown_batch(words: Argv, before: int | None, after: int) -> str:
     size, steps = found.get("--per_device_train_batch_size"), found.get("--gradient_accumulation_steps", 1)
     if not size or not before or before == after:
         return ""
-    kept = steps * before / after
-    advice = f"; --gradient_accumulation_steps {int(kept)} keeps it" if kept >= 1 and kept == int(kept) else ""
+    kept, rest = divmod(steps * before, after)
+    advice = f"; --gradient_accumulation_steps {kept} keeps it" if kept and not rest else ""
     return f", so that the batch of a step grows from {size * steps * before} to {size * steps * after}{advice}"
 
 
