@@ -135,7 +135,7 @@ SYMPTOMS = (
             Cause("image-folder", "cluster", "the folder of the node in which images of containers are unpacked is full", "import the image beforehand (`enroot import`), or ask the site for more room there", log=_of_image),
             Cause("shared-memory-file", "cluster", "the node has no room in /tmp or /dev/shm for what processes share", "submit again with --exclude of that node, or name another folder with TMPDIR", log=says("not enough space for ")),
             Cause("node-disk", "cluster", "a disk of the node, or the container's own, is full", "let the program write elsewhere (TMPDIR, XDG_CACHE_HOME), or submit again with --exclude of that node and tell the site", log=_of_node),
-            Cause("quota", "data", "the user's quota is used up: that of the home folder, as a rule, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", log=_of_quota, unproven="certain"),
+            Cause("quota", "data", "a quota is used up: that of the home folder, as a rule, which caches fill, or one that a group or all users share", "see whose quota it is (`quota -s`, `lfs quota`); clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", log=_of_quota),
             Cause("home", "data", "a disk or a quota is full: the home folder, as a rule, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like"),
         ),
         matches="""\
