@@ -47,6 +47,8 @@ TOLD = {
     "node-by-node": f"--container-image={IMAGE.format('#')} --container-mounts=/d:/d --no-container-mount-home "
     "--container-env=NNODES,MASTER_ADDR",
     "uv-pyxis": ENTERING,
+    "swift-in-docker": f"--container-image={IMAGE.format('#')} --container-mounts=/d:/d --no-container-mount-home "
+    "--container-env=NODE_RANK",
     "docker-entered": f"--container-image={IMAGE.format('#')} --container-mounts=/d:/d --container-workdir=/d "
     "--no-container-mount-home --container-env=TAG,HF_HOME",
     "beside-docker": f"--container-image={IMAGE.format('#')} --container-mounts={{work}}:/w --container-workdir=/w "
