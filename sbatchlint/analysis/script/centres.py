@@ -5,6 +5,8 @@ nodes gives all that is on them (docs.tacc.utexas.edu/hpc/frontera, "Queues"). A
 nodes of NERSC's Cori gave whole nodes too.
 """
 
+from functools import lru_cache
+
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
@@ -25,9 +27,15 @@ def gets_gpus_of_nodes(job: Job) -> bool:
     """Whether jobs get all GPUs of their nodes without a request, as the settings or the script's centre say."""
     if job.site.gpus is not None:
         return job.site.gpus == "whole-node"
-    if _GPUS_OF_NODE.search(job.source.text) is not None:
+    if _names_a_centre(job.source.text):
         return True
     return job.request.partition in _GPU_QUEUES and not job.request.has_any_option(_PARTS)
+
+
+@lru_cache(maxsize=4)
+def _names_a_centre(text: str) -> bool:
+    """Kept for the many jobs that one file may submit."""
+    return _GPUS_OF_NODE.search(text) is not None
 
 
 @once
