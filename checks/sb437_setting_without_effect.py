@@ -21,6 +21,7 @@ bash(1), "Shell Parameters"; https://www.shellcheck.net/wiki/SC2034
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.program_variables import is_for_programs
@@ -47,6 +48,7 @@ _READ_ANYWAY = Regex(
     r"|COLUMNS|LINES|SHELL|POSIXLY_CORRECT|GLOBIGNORE|FIGNORE|_\w*|TERM|DISPLAY|CC|CXX|F?C|F\d\d|\w*FLAGS|LD\w*|EDITOR"
     r"|(?:XDG|JUPYTER|MASTER|SINGULARITY|APPTAINER|DOCKER|ENROOT|SBATCH|SALLOC|SQUEUE|WORLD|CONDA|PIP|R|JAVA|UV)_\w+"
 )
+_NAME = Regex(r"[A-Za-z0-9_]+")
 _COMPOUND = Regex(r"\w_\w")
 _PLURALS = frozenset(
     {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS"}
@@ -66,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.program.errors or is_templated(text) or job.is_embedded:
         return
     assignments = [each for each in job.assignments if each.context.parent is None and not each.context.handler]
-    settings = [each for each in assignments if not _COMMAND.search(job.source.slice(each.span))]
+    settings = [each for each in assignments if not _is_of_command(job, each)]
     unread = [] if _INDIRECT.search(text) else [each for each in settings if _is_unread(job, each)]
     if unread:
         first = unread[0]
@@ -78,7 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
         )
     for each in assignments:
         meant = _meant(each.name)
-        if meant is not None and _mentions(job, each.name) == 1:
+        if meant is not None and _mentions(job)[each.name] == 1:
             message = f"no program reads {each.name}, as names are case-sensitive; write {meant}"
             message = message if meant == each.name.upper() else f"no program reads {each.name}; write {meant}"
             yield Finding(each.name_span, message)
@@ -92,7 +94,7 @@ def check(job: Job) -> Iterator[Finding]:
     for later in sorted(assignments, key=lambda each: each.order):
         earlier = last.get(later.name)
         last[later.name] = later
-        if earlier is None or earlier not in settings or later.span.start not in plain:
+        if earlier is None or _is_of_command(job, earlier) or later.span.start not in plain:
             continue
         if _is_replaced(job, earlier, later):
             line = job.line(later.name_span.start)
@@ -107,6 +109,10 @@ def check(job: Job) -> Iterator[Finding]:
             else:
                 message = f"line {line} sets {later.name} anew before anything reads this value; remove one of them"
                 yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "this value counts")])
+
+
+def _is_of_command(job: Job, assigned: VariableAssignment) -> bool:
+    return _COMMAND.search(job.source.slice(assigned.span)) is not None
 
 
 def _meant(name: str) -> str | None:
@@ -130,13 +136,13 @@ def _is_unread(job: Job, assigned: VariableAssignment) -> bool:
         return False
     if is_for_programs(name) or any(each.index >= assigned.order for each in unclear_sources(job)):
         return False
-    return _mentions(job, name) == 1
+    return _mentions(job)[name] == 1
 
 
 @once
-def _mentions(job: Job, name: str) -> int:
-    """How often a name occurs in the file."""
-    return len(re.findall(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", job.source.text))
+def _mentions(job: Job) -> Counter[str]:
+    """How often each name occurs in the file."""
+    return Counter(each.group() for each in _NAME.finditer(job.source.text))
 
 
 def _is_replaced(job: Job, earlier: VariableAssignment, later: VariableAssignment) -> bool:
@@ -156,12 +162,11 @@ def _is_replaced(job: Job, earlier: VariableAssignment, later: VariableAssignmen
     between = text[earlier.span.end : later.span.end]
     if re.search(rf"(?<![A-Za-z0-9_]){later.name}(?![A-Za-z0-9_=])", between) or _INDIRECT.search(between):
         return False
-    started = (each for each in job.invocations if earlier.order <= each.index < later.order)
+    started = job.invocations[earlier.order : later.order]
     if any(each.name in ("source", ".") or each.calls_function for each in started):
         return False
     passed = earlier.exported or later.exported
-    works = (each for each in job.invocations if earlier.order <= each.index < later.order)
-    return not passed or all(weight(job, each) is Weight.NONE for each in works)
+    return not passed or all(weight(job, each) is Weight.NONE for each in started)
 
 
 CASES = [
