@@ -60,14 +60,9 @@ def check(job: Job) -> Iterator[Finding]:
             yield _read(job, miss)
         elif miss.kind not in ("blank", "case") or not _is_said_to_be_off(job, miss, misses):
             beside = [each for each in misses[max(number - 1, 0) : number + 2] if each is not miss]
-            often = miss.kind == "blank" and len(_WITH_BLANK.findall(job.directives.text.string, 0, _end(job))) > 1
+            block = job.directives
+            often = miss.kind == "blank" and len(_WITH_BLANK.findall(block.text.string, 0, block.end)) > 1
             yield _unread(job, miss, often or any(_is_next(job, miss, each) for each in beside))
-
-
-def _end(job: Job) -> int:
-    """Where sbatch stops reading directives."""
-    stop = job.directives.stop
-    return len(job.directives.text.string) if stop is None else stop.start
 
 
 def _is_said_to_be_off(job: Job, miss: NearMiss, misses: list[NearMiss]) -> bool:

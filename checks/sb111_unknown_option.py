@@ -232,13 +232,13 @@ def _names(job: Job, command: str) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _nearest(name: str, names: tuple[str, ...]) -> list[str]:
+def _nearest(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """The nearest names within two edits (one for short names)."""
+    if name.startswith("-"):
+        return ()
     limit = 2 if len(name) >= 6 else 1
     best: list[str] = []
     letters = set(name)
-    if name.startswith("-"):
-        return best
     for known in names:
         if len(known) < 3 or len(letters.difference(known)) > limit:
             continue  # each edit adds one letter at most
@@ -248,7 +248,7 @@ def _nearest(name: str, names: tuple[str, ...]) -> list[str]:
         if distance < limit:
             limit, best = distance, []
         best.append(known)
-    return best if not any(_is_nearer_to_an_opposite(name, known, limit) for known in best) else []
+    return () if any(_is_nearer_to_an_opposite(name, known, limit) for known in best) else tuple(best)
 
 
 def _is_nearer_to_an_opposite(name: str, known: str, distance: int) -> bool:

@@ -58,7 +58,8 @@ def check(job: Job) -> Iterator[Finding]:
         step = enclosing_step(command.context)
         if command.context.captured or not command.argv or step is None and command.kind == "mpi":
             continue
-        if command.children and (not has_trait(command.name, "repeats") or "srun" in map(_name, command.descendants())):
+        inner = {each.name for each in command.descendants()}
+        if inner and (not has_trait(command.name, "repeats") or "srun" in inner):
             continue
         requested = request.has_option("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
         for words, span, number, of_job in _thread_setting(job, command, step, requested):
@@ -120,10 +121,6 @@ def _thread_setting(
         text = text_of(field) or ""
         if is_number(text) and field[0].expansion is None:
             yield f"{variable}={text}", span_of(field), parse_integer(text), False
-
-
-def _name(command: Invocation) -> str | None:
-    return command.name
 
 
 def _is_of_job(value: Pieces) -> bool:

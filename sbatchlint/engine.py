@@ -13,6 +13,7 @@ from sbatchlint.card_index import card_index
 from sbatchlint.check import Finding, Fix
 from sbatchlint.diagnostics import Diagnostic, Fault, Related
 from sbatchlint.job import SBATCH_OPTIONS, Job, Phase
+from sbatchlint.job.once import once
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
 from sbatchlint.slurm.versions import are_old
@@ -203,6 +204,7 @@ class _Prepared:
         return "warning" if _is_of_few_releases(finding, job) else level
 
 
+@once
 def _is_complete(job: Job) -> bool:
     """Whether a job of a fragment is all there: one that is submitted in it, without commands that are filled in."""
     from sbatchlint.source.documents.blocks import may_hold_lines  # with the document

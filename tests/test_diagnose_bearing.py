@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sbatchlint.cli.diagnose import judged
 from sbatchlint.diagnose.answers import Answer, rows_of
+from sbatchlint.diagnose.run import judged
 from sbatchlint.source.text import Source
 
 HEAD = "#!/bin/bash\n#SBATCH --ntasks=4\n"

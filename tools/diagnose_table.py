@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from sbatchlint.cli.diagnose import judged
 from sbatchlint.diagnose.answers import rows_of
+from sbatchlint.diagnose.run import judged
 
 
 class Score(NamedTuple):

@@ -6,7 +6,7 @@ from sbatchlint.cli.arguments import Parser, add_configuration_options, add_vers
 from sbatchlint.diagnose.answers import codes_of
 from sbatchlint.diagnose.jobs import judged_jobs
 from sbatchlint.diagnose.repair import repaired
-from sbatchlint.diagnose.run import Run, judged
+from sbatchlint.diagnose.run import Run
 from sbatchlint.report.cells import escape
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.terminal import Terminal
@@ -15,8 +15,6 @@ from sbatchlint.source.secrets import values_in, without_values
 from sbatchlint.source.text import Source
 
 FORMATS = ("text", "json", "github")
-
-__all__ = ["diagnose", "judged"]
 
 
 def diagnose(arguments: list[str]) -> int:

@@ -61,7 +61,7 @@ def _lost(old: Argv, new: Argv) -> Iterator[str]:
     if not any(known_prefix(each).startswith(_LOCAL_RANK) for each in old):
         new = [each for each in new if not known_prefix(each).startswith(_LOCAL_RANK)]
     new = list(_without_nodes(old, new))
-    if len(new) < len(old) or len(new) > len(old):
+    if len(new) != len(old):
         keys = {_key(each) for each in (new if len(new) < len(old) else old)}
         other = next((each for each in (old if len(new) < len(old) else new) if _key(each) not in keys), old[-1])
         yield f"the program would get {len(new)} words, not {len(old)}: look at {_shown(other)}"

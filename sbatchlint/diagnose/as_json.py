@@ -5,7 +5,6 @@ from typing import Any
 
 from sbatchlint.diagnose.answers import Answer, codes_of, rows_of
 from sbatchlint.diagnose.jobs import JobRun, failing_nodes, summary
-from sbatchlint.diagnose.places import Place, places
 from sbatchlint.diagnose.repair import diff_of
 from sbatchlint.diagnose.run import Run
 from sbatchlint.report.json import clean
@@ -24,7 +23,7 @@ def as_value(run: Run) -> dict[str, Any]:
         "script": None if run.source is None else clean(shown_path(run.source.path)),
         "logs": [clean(shown_path(each)) for each in run.logs],
         "diagnoses": [_answer(each, run) for each in run.diagnosis.answers],
-        "places": [{"where": place.where, "why": _clean(place.why)} for place in _places(run)],
+        "places": [{"where": place.where, "why": _clean(place.why)} for place in run.places()],
         "noise": [
             {"path": clean(shown_path(noise.event.path)), "rows": list(noise.event.rows), "why": noise.reason,
              "symptom": noise.event.symptom.id, "count": noise.event.count}
@@ -52,12 +51,6 @@ def _job(each: JobRun) -> dict[str, Any]:
     elements, total = each.elements()
     found = {"job": clean(each.job), "hours": each.hours, "node_hours": each.node_hours}
     return {**found, "elements": elements, "elements_of": total, **as_value(each.run)}
-
-
-def _places(run: Run) -> list[Place]:
-    """Where the fault lies, by evidence; empty without a diagnosis."""
-    found = run.diagnosis.answers
-    return places(found, run.source, [each.event for each in run.diagnosis.noise]) if found else []
 
 
 def _answer(answer: Answer, run: Run) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import os
 
 from sbatchlint.diagnose.answers import Answer, codes_of
-from sbatchlint.diagnose.places import Place, places
+from sbatchlint.diagnose.places import Place, has_ground
 from sbatchlint.diagnose.ranking import Noise
 from sbatchlint.diagnose.run import Run
 from sbatchlint.diagnose.symptom import Event
@@ -44,24 +44,21 @@ def render(run: Run, terminal: Terminal) -> str:
         lines.append(f"Nothing in {where} says what went wrong.")
         lines.extend(_noise(run.diagnosis.noise, run, terminal))
         return "\n".join(lines) + "\n"
-    lines.extend(_answer(found[0], run, terminal))
+    named = run.places()
+    lines.extend(_answer(found[0], run, named[1:], terminal))
     if len(found) > 1:
         lines.append("")
-    named = [place.why for place in _named(run)]
+    told = {found[0].says, *(place.why for place in named)}
     for other in found[1:]:
-        if (
-            other.says == found[0].says
-            or other.says in named
-            or (other.where == "script" and run.source is not None and not other.proven)
-        ):
-            continue  # a cause is said once, and nothing of a script that does not show it
+        if other.says in told or not has_ground(other, run.source):
+            continue  # a cause is said once
         alternative = f"{_shown(other.says)} ({escape(SHORT[other.where])}): {_shown(other.advice)}"
         lines.extend(_field("or", alternative, terminal))
     lines.extend(_noise(run.diagnosis.noise, run, terminal))
     return "\n".join(lines) + "\n"
 
 
-def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
+def _answer(answer: Answer, run: Run, others: list[Place], terminal: Terminal) -> list[str]:
     event = answer.event
     kind = terminal.style(_COLOURS[answer.confidence], f"{answer.confidence}[{event.symptom.id}]")
     lines = [f"{kind} {terminal.style('bold', escape(event.symptom.title))}"]
@@ -80,7 +77,7 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
     lines.extend(_field("where", _where(answer, run), terminal))
     if not answer.findings:
         lines.extend(_field("advice", _shown(answer.advice), terminal))
-    for place in _named(run)[1:]:
+    for place in others:
         other = next((each for each in run.diagnosis.answers if each.says == place.why), None)
         advice = "" if other is None else f": {_shown(other.advice)}"
         where = _WHERE[place.where].partition(":")[0]
@@ -97,11 +94,6 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
             lines.extend(_field("see", "the lines of the script that have to do with it", terminal))
             lines.extend(_script(run.source, answer.related, terminal))
     return lines
-
-
-def _named(run: Run) -> list[Place]:
-    """The places that are named for the first answer."""
-    return places(run.diagnosis.answers, run.source, [each.event for each in run.diagnosis.noise])
 
 
 def _where(answer: Answer, run: Run) -> str:

@@ -41,8 +41,8 @@ def bearing(cause: Cause, event: Event, findings: Sequence[Diagnostic], source: 
     option = event.groups.get("option", "")
     if option.startswith("--") and option in source.text:
         return [each for each in found if option in source.slice(source.line(source.row(each.span.start)))]
-    speaking = [each for each in found if _speaks(each, names_in(event))]
-    return speaking or found
+    names = names_in(event)
+    return [each for each in found if _speaks(each, names)] or found
 
 
 def is_sure(event: Event, found: Iterable[Diagnostic]) -> bool:
@@ -55,7 +55,8 @@ def is_sure(event: Event, found: Iterable[Diagnostic]) -> bool:
 
 def advised(event: Event, found: Iterable[Diagnostic]) -> Confidence:
     """How sure findings make a cause that are only advice: they are about the same value, or may be about another."""
-    return "likely" if any(_speaks(each, names_in(event)) for each in found) else "possible"
+    names = names_in(event)
+    return "likely" if any(_speaks(each, names) for each in found) else "possible"
 
 
 def speaking_of(event: Event, findings: Sequence[Diagnostic]) -> list[Diagnostic]:

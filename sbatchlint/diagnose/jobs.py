@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sbatchlint.diagnose.accounts import read_accounts
-from sbatchlint.diagnose.answers import Picture
 from sbatchlint.diagnose.clock import hours_in
-from sbatchlint.diagnose.logs import STANDARD_INPUT, log_paths, read_logs
+from sbatchlint.diagnose.logs import log_paths
 from sbatchlint.diagnose.nodes import node_of
-from sbatchlint.diagnose.run import Run, judge, picture_at, script_for
-from sbatchlint.diagnose.scripts import Candidate
+from sbatchlint.diagnose.run import Near, Run, of_logs
 from sbatchlint.diagnose.symptom import Account, Where
 from sbatchlint.settings import Overrides
 from sbatchlint.source.files import InputError, read_bytes
@@ -116,36 +114,21 @@ def judged_jobs(
     if list(groups) == [""]:
         of_name = {job_of(each)[0] for each in groups[""]} - {""}
         known = accounts.get(next(iter(of_name), "")) or (next(iter(accounts.values())) if len(accounts) == 1 else None)
-        return [_judged("", groups[""], script, known, sacct or "", options, _Near({}, {}))]
+        return [_judged("", groups[""], script, known, sacct or "", options, Near({}, {}))]
     if only is not None:
         if only not in groups:
             raise InputError(f"there is no log of job {only}; there are {', '.join(list(groups)[:10])}")
         groups = {only: groups[only]}
-    near = _Near({}, {})
+    near = Near({}, {})
     return [_judged(job, paths, script, accounts.get(job), sacct or "", options, near) for job, paths in groups.items()]
-
-
-class _Near(NamedTuple):
-    """What was read for other jobs: the scripts near their logs, by folder, and the pictures of scripts, by path."""
-
-    candidates: dict[str, list[Candidate]]
-    pictures: dict[str, Picture]
 
 
 def _judged(
     job: str, paths: list[str], script: str | None, account: Account | None, sacct: str, options: Overrides | None,
-    near: "_Near",
+    near: Near,
 ) -> JobRun:  # fmt: skip
     """The diagnosis of one job."""
-    notes: list[str] = []
-    findings = read_logs(paths)
-    if script is None:
-        script, notes = script_for(paths, account, near.candidates)
-    picture = None
-    if script is not None:
-        picture = near.pictures.get(script) or near.pictures.setdefault(script, picture_at(script, options))
-    shown = [STANDARD_INPUT if each == "-" else each for each in paths]
-    run = judge(findings, shown, picture, account, sacct, notes)
+    run = of_logs(paths, script, account, sacct, options, near)
     if account is not None and account.hours is not None:
         return JobRun(job, run, account.hours, account.node_hours)
     answers = run.diagnosis.answers

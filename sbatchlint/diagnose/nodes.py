@@ -9,7 +9,8 @@ from sbatchlint.diagnose.symptom import Event
 _NODE = re.compile(
     r"^srun: error: ([\w.-]+): tasks? [\d,-]+:|failed on node ([\w.-]+)|Node failure on ([\w.-]+)|^on node ([\w.-]+)"
 )
-_IS_RANK = re.compile(r"rank|default|trainer|worker")
+# Labels before lines that are no nodes.
+IS_RANK = re.compile(r"rank|default|trainer|worker")
 
 
 def node_of(event: Event, others: Iterable[Event] = ()) -> str:
@@ -18,7 +19,7 @@ def node_of(event: Event, others: Iterable[Event] = ()) -> str:
     `others`: where srun says of one node only that its tasks failed, it was that one.
     """
     named = event.groups.get("node") or _in_line(event.text) or event.label
-    if re.match(r"[A-Za-z]", named) and " " not in named and not _IS_RANK.match(named):
+    if re.match(r"[A-Za-z]", named) and " " not in named and not IS_RANK.match(named):
         return named.split(":")[0]
     nodes = {node for each in others if (node := _in_line(each.text))}
     return next(iter(nodes)) if len(nodes) == 1 else ""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sbatchlint.diagnose.answers import Answer, codes_of
 from sbatchlint.diagnose.evidence import by_program
-from sbatchlint.diagnose.nodes import node_of
+from sbatchlint.diagnose.nodes import IS_RANK, node_of
 from sbatchlint.diagnose.symptom import Event, Where
 from sbatchlint.diagnose.traceback import own_frame
 from sbatchlint.source.text import Source
@@ -32,14 +32,19 @@ def places(answers: Sequence[Answer], source: Source | None, events: Sequence[Ev
     if best.confidence == "certain":
         return found
     found += _signs(best.event, events)
-    for other in answers[1:]:  # a script that shows nothing of a cause does not speak for itself
-        if other.says != best.says and (other.where != "script" or other.proven or source is None):
+    for other in answers[1:]:
+        if other.says != best.says and has_ground(other, source):
             found.append(Place(other.where, other.says))
     first: dict[Where, Place] = {}
     for place in found:
         if place.where != "unknown":
             first.setdefault(place.where, place)
     return list(first.values())[:MOST_PLACES] or found[:1]
+
+
+def has_ground(answer: Answer, source: Source | None) -> bool:
+    """Whether an answer may be named beside another: not one about a script that is there and does not show it."""
+    return answer.where != "script" or answer.proven or source is None
 
 
 def _why(answer: Answer, source: Source | None) -> str:
@@ -57,8 +62,8 @@ def _signs(event: Event, others: Sequence[Event]) -> list[Place]:
     """What else in the log speaks for a place."""
     found = []
     node = node_of(event, others)
-    nodes = {each for other in (event, *others) for each in other.tasks if each[:1].isalpha() and each[-1:].isdigit()}
-    nodes = {each for each in nodes if not each.startswith(("rank", "default", "trainer", "worker"))}
+    labels = {each for other in (event, *others) for each in other.tasks if not IS_RANK.match(each)}
+    nodes = {each for each in labels if each[:1].isalpha() and each[-1:].isdigit()}
     if node and len(nodes) > 1 and event.tasks == {node}:
         found.append(Place("cluster", f"only {node} says it, and the job has other nodes"))
     if "slurmctld" in event.symptom.printed_by and by_program(event):

@@ -8,6 +8,7 @@ from sbatchlint.diagnose.answers import Picture, overrides_for, picture_of
 from sbatchlint.diagnose.diagnosis import Diagnosis, diagnose
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.logs import STANDARD_INPUT, log_paths, read_logs
+from sbatchlint.diagnose.places import Place, places
 from sbatchlint.diagnose.scripts import Candidate, script_of
 from sbatchlint.diagnose.symptom import Account, Event
 from sbatchlint.diagnose.symptoms import symptoms
@@ -30,6 +31,11 @@ class Run(NamedTuple):
     def source(self) -> Source | None:
         return None if self.picture is None else self.picture.source
 
+    def places(self) -> list[Place]:
+        """Where the fault lies, by evidence; empty without a diagnosis."""
+        found = self.diagnosis.answers
+        return places(found, self.source, [each.event for each in self.diagnosis.noise]) if found else []
+
 
 def picture_at(script: str, options: Overrides | None) -> Picture:
     """The picture of the script of this path. Raises `InputError`."""
@@ -48,22 +54,38 @@ def script_for(
     return _found(paths, known)
 
 
+class Near(NamedTuple):
+    """What was read for other jobs: the scripts near their logs, by folder, and the pictures of scripts, by path."""
+
+    candidates: dict[str, list[Candidate]]
+    pictures: dict[str, Picture]
+
+
 def judged(
     names: list[str], script: str | None = None, sacct: str | None = None, options: Overrides | None = None,
     searching: bool = True,
 ) -> Run:  # fmt: skip
     """The diagnosis of the logs named by arguments, which are those of one job. Raises `InputError`."""
-    paths = log_paths(names)
     account = None
     if sacct is not None:
         account = read_account(read_bytes(sacct).decode("utf-8", "replace"), sacct)
+    return of_logs(log_paths(names), script, account, sacct or "", options, Near({}, {}), searching)
+
+
+def of_logs(
+    paths: list[str], script: str | None, account: Account | None, account_path: str, options: Overrides | None,
+    near: Near, searching: bool = True,
+) -> Run:  # fmt: skip
+    """The diagnosis of the logs of one job. `searching`: for its script where none is named. Raises `InputError`."""
     findings = read_logs(paths)
     notes: list[str] = []
     if script is None and searching:
-        script, notes = script_for(paths, account)
-    picture = None if script is None else picture_at(script, options)
+        script, notes = script_for(paths, account, near.candidates)
+    picture = None
+    if script is not None:
+        picture = near.pictures.get(script) or near.pictures.setdefault(script, picture_at(script, options))
     shown = [STANDARD_INPUT if each == "-" else each for each in paths]
-    return judge(findings, shown, picture, account, sacct or "", notes)
+    return judge(findings, shown, picture, account, account_path, notes)
 
 
 def judge(

@@ -104,13 +104,17 @@ class Directives:
         return read_foreign(self.text, self.versions.majors)
 
     @property
+    def end(self) -> int:
+        """The offset in the text at which sbatch stops reading directives."""
+        return len(self.text.string) if self.stop is None else self.stop.start
+
+    @property
     def has_comments(self) -> bool:
         """Whether there are comments other than `#SBATCH` lines among these, or a line after them that may be one."""
         string = self.text.string
-        stop = len(string) if self.stop is None else self.stop.start
-        others = string.count("#", 0, stop) - len(self.lines) - string.startswith("#!")
+        others = string.count("#", 0, self.end) - len(self.lines) - string.startswith("#!")
         old = any(line.magic != "#SBATCH" for line in self.lines)
-        return bool(others) or old or "SBATCH" in string[stop : stop + 40]
+        return bool(others) or old or "SBATCH" in string[self.end : self.end + 40]
 
     def all(self, name: str, component: int = 0) -> list[Setting]:
         """All settings of an option that apply to this component, in order."""

@@ -71,8 +71,7 @@ def near_misses(directives: Directives) -> list[NearMiss]:
     found = _old_words(directives)
     text = directives.text
     string = text.string
-    stop = directives.stop.start if directives.stop is not None else len(string)
-    for match in _LOOKS_NEAR.finditer(string, 0, min(stop, MOST_CHARACTERS)):
+    for match in _LOOKS_NEAR.finditer(string, 0, min(directives.end, MOST_CHARACTERS)):
         start = string.rfind("\n", 0, match.start()) + 1
         lead = string[start : match.start()]
         kind = None if lead.strip(" \t") else _kind(lead, match)
@@ -102,7 +101,7 @@ def _without_hash(directives: Directives) -> list[NearMiss]:
     """Lines such as `SBATCH --nodes=2`, from the command on at which sbatch stopped reading."""
     string = directives.text.string
     found: list[NearMiss] = []
-    at = directives.stop.start if directives.stop is not None else len(string)
+    at = directives.end
     while (match := _WITHOUT_HASH.match(string, at)) is not None:
         newline = string.find("\n", at)
         end = newline if newline >= 0 else len(string)

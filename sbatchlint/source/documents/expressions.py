@@ -306,11 +306,15 @@ def command_line(words: Strings) -> String:
         first = Span(span.start, span.start)
         if found:
             found += at_place(" ", first)
-        if _SAFE_WORD.fullmatch(word.text):
-            found += word.characters
-            continue
-        found += at_place("'", first)
-        for character in word.characters:
-            found += at_place("'\\''", character.span) if character.string == "'" else [character]
-        found += at_place("'", Span(found[-1].span.end, found[-1].span.end))
+        found += quoted(word.characters, first)
     return String(found, words.is_partial)
+
+
+def quoted(characters: Characters, first: Span) -> Characters:
+    """A word as it is written for a shell, as by shlex.quote. `first`: the place of its first quote."""
+    if _SAFE_WORD.fullmatch(string_of(characters)):
+        return characters
+    found = at_place("'", first)
+    for character in characters:
+        found += at_place("'\\''", character.span) if character.string == "'" else [character]
+    return [*found, *at_place("'", Span(found[-1].span.end, found[-1].span.end))]

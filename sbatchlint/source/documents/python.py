@@ -451,9 +451,7 @@ class Program:
             if file is not None:
                 file.string = file.string._replace(is_partial=True)
             value = scope.find(node.id)
-            if isinstance(value, Strings) and not (
-                called == "join" or called in _STARTERS or called in ("len", "print")
-            ):
+            if isinstance(value, Strings) and called not in _READERS:
                 scope.values[node.id] = value._replace(is_partial=True)
 
     @staticmethod

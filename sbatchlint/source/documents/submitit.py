@@ -2,10 +2,8 @@
 
 import ast
 
-from sbatchlint.source.documents.expressions import Reader, Scope, String, name_of
-from sbatchlint.source.documents.literals import Characters, at_place, span_of, string_of
-from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import SLOT
+from sbatchlint.source.documents.expressions import Reader, Scope, String, name_of, quoted
+from sbatchlint.source.documents.literals import Characters, at_place, span_of
 
 _PREFIX = "slurm_"
 # What submitit uses itself.
@@ -22,7 +20,6 @@ _NO_OPTIONS = frozenset(
     )
 )
 _MORE = ("slurm_additional_parameters", "additional_parameters")
-_PLAIN = Regex(rf"[\w@%+=:,./{SLOT}-]+")
 
 
 def directives_of(call: ast.Call, reader: Reader, scope: Scope) -> String | None:
@@ -48,7 +45,5 @@ def _line(name: str, place: ast.expr, value: ast.expr, reader: Reader, scope: Sc
     span = span_of(reader.source, place)
     line = at_place(f"#SBATCH --{name.replace('_', '-')}", span)
     if not (isinstance(value, ast.Constant) and value.value is True):
-        characters = reader.string(value, scope).characters
-        quotes = at_place("'", span) if _PLAIN.fullmatch(string_of(characters)) is None else []
-        line += [*at_place("=", span), *quotes, *characters, *quotes]
+        line += [*at_place("=", span), *quoted(reader.string(value, scope).characters, span)]
     return [*line, *at_place("\n", span)]
