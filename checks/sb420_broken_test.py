@@ -208,17 +208,14 @@ def _end_of_test(words: list[str | None], at: int) -> int | None:
 
     `cond_expr()` of bash 5.2, parse.y. `words`: those that are one unquoted literal; None for others.
     """
+    open_brackets = 0
     while True:
-        while at < len(words) and words[at] == "!":
+        while at < len(words) and words[at] in ("!", "("):
+            open_brackets += words[at] == "("
             at += 1
         if at >= len(words):
             return None
-        if words[at] == "(":
-            inner = _end_of_test(words, at + 1)
-            if inner is None or inner >= len(words) or words[inner] != ")":
-                return inner
-            at = inner + 1
-        elif words[at] is not None and _UNARY.fullmatch(words[at] or "") and at + 1 < len(words):
+        if words[at] is not None and _UNARY.fullmatch(words[at] or "") and at + 1 < len(words):
             at += 2
         elif at + 1 < len(words) and words[at + 1] is not None and _BINARY.fullmatch(words[at + 1] or ""):
             if at + 2 >= len(words):
@@ -226,6 +223,9 @@ def _end_of_test(words: list[str | None], at: int) -> int | None:
             # a pattern after `=~` may be several words to the parser
             at = len(words) if words[at + 1] == "=~" else at + 3
         else:
+            at += 1
+        while open_brackets and at < len(words) and words[at] == ")":
+            open_brackets -= 1
             at += 1
         if at >= len(words) or words[at] not in ("&&", "||"):
             return at
