@@ -60,6 +60,9 @@ def _read(path: str, required: bool, chain: tuple[str, ...]) -> list[Layer] | No
         named = table.get(key)
         if isinstance(named, str) and named:
             table[key] = os.path.join(os.path.dirname(path), os.path.expanduser(named))
+    site = table.get("site")
+    if isinstance(site, dict) and is_path(site.get("profile")):
+        site["profile"] = os.path.join(os.path.dirname(path), os.path.expanduser(site["profile"]))
     base = table.get("extend")
     below: list[Layer] = []
     if isinstance(base, str):
@@ -68,6 +71,11 @@ def _read(path: str, required: bool, chain: tuple[str, ...]) -> list[Layer] | No
             raise InputError(f"{shown}: extend: there is no file {base}")
         below = _read(target, True, (*chain, real)) or []
     return [*below, Layer(shown, table)]
+
+
+def is_path(profile: object) -> bool:
+    """Whether the profile of a site is named by its file, rather than as an example or a package."""
+    return isinstance(profile, str) and ("/" in profile or profile.endswith(".toml"))
 
 
 def joins(key: str) -> bool:

@@ -7,7 +7,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 from msgspec.structs import fields
 
 from sbatchlint.registry import did_you_mean
-from sbatchlint.slurm.site import Site as Facts
+from sbatchlint.site import FOUND
+from sbatchlint.site import Site as Facts
 from sbatchlint.source.discover import DEFAULT_EXCLUDE
 
 # Read by both mypy and msgspec. A key that is not set stays UNSET, so that the schema does not allow null for it.
@@ -46,6 +47,14 @@ class Site(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=True):
     pyxis_in_sbatch: Annotated[bool | UnsetType, Meta(description="whether sbatch takes the options of pyxis")] = UNSET
     container_home_mounted: Annotated[
         bool | UnsetType, Meta(description="whether containers see the home folder when no option says so")
+    ] = UNSET
+    profile: Annotated[
+        str | UnsetType,
+        Meta(
+            description="the cluster, as `sbatchlint site` describes it: a file, an installed package, or an example",
+            examples=["cluster.toml"],
+            extra_json_schema={"default": FOUND},
+        ),
     ] = UNSET
 
 

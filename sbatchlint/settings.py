@@ -6,18 +6,21 @@
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.card_index import card_index
 from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table, merge_tables, read_configuration
 from sbatchlint.registry import Check, Entry, did_you_mean, registry
+from sbatchlint.site import FOUND, Site
 from sbatchlint.slurm.getopt import site_names
-from sbatchlint.slurm.site import Site
 from sbatchlint.source import lookups
 from sbatchlint.source.discover import DEFAULT_EXCLUDE
 from sbatchlint.source.files import InputError, read_bytes
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.patterns import patterns as patterns_of
+
+if TYPE_CHECKING:
+    from sbatchlint.site.profile import Profile
 
 Table = Mapping[str, object]
 
@@ -26,7 +29,7 @@ class Overrides(NamedTuple):
     """The settings of the command line; None and empty values set nothing.
 
     `configuration`: the file of `--config`; `pairs`: its KEY=VALUE forms, merged into one table.
-    `ignores`: whether comments of scripts can suppress findings.
+    `ignores`: whether comments of scripts can suppress findings. `site`: the profile of the cluster.
     """
 
     select: tuple[str, ...] | None = None
@@ -40,6 +43,7 @@ class Overrides(NamedTuple):
     configuration: str | None = None
     pairs: Table = {}
     ignores: bool = True
+    site: str | None = None
 
 
 class Settings:
@@ -91,7 +95,7 @@ class Settings:
         chosen = None if select is None else tuple(select)
         checked = dict(table or {})
         check_table(checked, "settings")
-        return cls(checked, Overrides(select=chosen), ".")
+        return cls(checked, Overrides(select=chosen, isolated=True), ".")
 
     def narrowed(self, codes: Collection[str]) -> "Settings":
         """These settings, with only these checks."""
@@ -276,12 +280,38 @@ def _site(table: Table, overrides: Overrides, where: str) -> Site:
         fields.setdefault("pyxis_in_sbatch", False)
     if options:
         fields["plugin_options"] = options
+    profile = _profile(fields.pop("profile", None), overrides, where)
+    if profile is not None:
+        from sbatchlint.site.facts import facts_of  # most runs know no cluster
+
+        fields["profile"] = profile
+        for name, value in facts_of(profile).items():
+            fields.setdefault(name, value)
     version = overrides.slurm_version or _text(table, "slurm-version")
     if version is not None:
         low, _, high = version.partition("-")
         fields["slurm_versions"] = (low.strip(), (high or low).strip())
         fields["versions_named"] = True
     return Site(**fields)  # type: ignore[arg-type]  # the table was checked key by key
+
+
+def _profile(named: object, overrides: Overrides, where: str) -> "Profile | None":
+    """The profile of the cluster: that of the command line, of the settings, or the one that is found here."""
+    if overrides.site is not None:
+        named, where = overrides.site, "--site: "
+    elif named is None and not overrides.isolated and not lookups.is_out_of_bounds(FOUND) and os.path.isfile(FOUND):
+        named = FOUND
+    if not isinstance(named, str):
+        return None
+    from sbatchlint.site.reading import is_example, path_of, read_profile  # most runs know no cluster
+
+    try:
+        path = path_of(named)
+        if not is_example(path) and lookups.is_out_of_bounds(path):
+            raise InputError(f"{named} lies outside of what may be read")
+        return read_profile(path)
+    except InputError as error:
+        raise InputError(f"{where}{error}") from None
 
 
 def _listed(path: str, where: str) -> tuple[str, ...]:

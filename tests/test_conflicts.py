@@ -20,13 +20,13 @@ from conftest import examples
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts
 from sbatchlint.bash.values import Text
 from sbatchlint.job import Job
+from sbatchlint.site import Site
 from sbatchlint.slurm.conflicts.by_task import UnknownValue
 from sbatchlint.slurm.conflicts.clashes import clashes
 from sbatchlint.slurm.conflicts.clashing_settings import ClashingSettings, clashing_settings, values_of
 from sbatchlint.slurm.conflicts.counts import Counts, job_counts
 from sbatchlint.slurm.conflicts.gpu_arithmetic import gpus_of, task_resources
 from sbatchlint.slurm.directives import Directives, read_directives
-from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.text import Source
 from shown import shown_counts

@@ -6,7 +6,7 @@ from argv_helper import argv, exported, field
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job.commands.wrappers import unwrap
 from sbatchlint.job.containers import Container, Triple, is_pyxis_option, pyxis_container
-from sbatchlint.slurm.site import Site
+from sbatchlint.site import Site
 from sbatchlint.source.text import Span
 
 

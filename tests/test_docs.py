@@ -129,6 +129,12 @@ class Place:
             program = self.programs / name
             program.write_text(f"#!/bin/sh\nPYTHONPATH='{source}' exec '{sys.executable}' {arguments}\n")
             program.chmod(0o755)
+        if document.name == "site.md":  # on a login node, with what its commands print
+            shutil.copy(ROOT / "tests" / "data" / "site" / "24.11.txt", self.folder / "outputs.txt")
+            for name in ("scontrol", "sinfo", "sacctmgr", "sbatch"):
+                program = self.programs / name
+                program.write_text(f"#!/bin/sh\ncat '{ROOT}/tests/data/site/24.11.txt'\n")
+                program.chmod(0o755)
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
         variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}

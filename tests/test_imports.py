@@ -44,6 +44,7 @@ LINT = VERSION | {
     "sbatchlint.report.summary",
     "sbatchlint.report.terminal",
     "sbatchlint.settings",
+    "sbatchlint.site",
     "sbatchlint.triggers",
     "sbatchlint.source",
     "sbatchlint.source.discover",

@@ -4,7 +4,7 @@ import pytest
 
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job import Job
-from sbatchlint.slurm.site import Site
+from sbatchlint.site import Site
 from sbatchlint.source.text import Source
 
 SET = "x=${1:-}\n"

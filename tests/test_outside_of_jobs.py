@@ -3,7 +3,7 @@
 import pytest
 
 from sbatchlint.job import Job
-from sbatchlint.slurm.site import Site
+from sbatchlint.site import Site
 from sbatchlint.source.text import Source
 
 HEADER = "#!/bin/bash\n#SBATCH --ntasks=4\n"

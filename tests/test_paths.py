@@ -9,7 +9,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.commands.wrappers import unwrap
 from sbatchlint.job.containers import Container, pyxis_container
 from sbatchlint.job.paths import classify, host_paths, key, mount_of, under
-from sbatchlint.slurm.site import Site
+from sbatchlint.site import Site
 from sbatchlint.source.text import Source, Span
 
 

@@ -27,7 +27,7 @@ from sbatchlint.server.main import made
 from sbatchlint.server.positions import Positions, changed
 from sbatchlint.server.snapshot import Snapshot
 from sbatchlint.settings import Settings
-from sbatchlint.slurm.site import Site
+from sbatchlint.site import Site
 
 Result = TypeVar("Result")
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\n#SBATCH --gpus-per-node=4 --time=1:30:00\n"

@@ -15,7 +15,7 @@ from sbatchlint.bash.values import Phase
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job
 from sbatchlint.settings import Overrides, Settings
-from sbatchlint.slurm.site import Site
+from sbatchlint.site import Site
 from sbatchlint.source.files import InputError
 from sbatchlint.source.text import Source
 

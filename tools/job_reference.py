@@ -49,7 +49,7 @@ FACTS = (
     "slurm.directives",
     "slurm.model",
     "slurm.versions",
-    "slurm.site",
+    "site",
     "source.text",
     "source.lookups",
     "check",

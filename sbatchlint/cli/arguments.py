@@ -17,7 +17,7 @@ from sbatchlint.source.text import COMMAND_LINE, Source
 # What may stand before the paths that are linted, and says no more.
 LINT_VERBS = ("lint", "check")
 # What the first argument may be instead of a path.
-VERBS = ("plan", "diagnose", "convert", "explain", "checks", "config", "schema", "server", "mcp", "completions")
+VERBS = ("plan", "diagnose", "convert", "explain", "checks", "config", "schema", "site", "server", "mcp", "completions")
 
 
 class Parser(argparse.ArgumentParser):
@@ -94,6 +94,14 @@ def add_version_option(group: argparse._ActionsContainer) -> None:
     )
 
 
+def add_site_option(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--site",
+        metavar="FILE|NAME",
+        help="the profile of the cluster (default: as the settings say)",
+    )
+
+
 def add_submission_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--sbatch-options",
@@ -131,6 +139,7 @@ def overrides(options: argparse.Namespace) -> Overrides:
         isolated=options.isolated,
         configuration=path,
         pairs=pairs,
+        site=getattr(options, "site", None),
     )
 
 
@@ -154,7 +163,8 @@ def lint_parser() -> Parser:
         "       sbatchlint diagnose [OPTIONS] LOG...\n"
         "       sbatchlint convert --nodes N [OPTIONS] SCRIPT|-- COMMAND...\n"
         "       sbatchlint explain CODE|NAME|GROUP\n       sbatchlint checks\n       sbatchlint config [PATH]\n"
-        "       sbatchlint schema\n       sbatchlint server\n       sbatchlint mcp [--root FOLDER]\n"
+        "       sbatchlint schema\n       sbatchlint site [--from FILE...]\n"
+        "       sbatchlint server\n       sbatchlint mcp [--root FOLDER]\n"
         "       sbatchlint completions bash|zsh|fish",
         description="Finds, explains and repairs mistakes in Slurm batch scripts, without running anything.",
         epilog="Exit codes: 0 nothing is left, 1 something is, 2 wrong usage or input, 3 a fault of sbatchlint itself.",
@@ -179,6 +189,7 @@ def lint_parser() -> Parser:
     add("--ignore", action="append", default=[], metavar="CHECKS", help="do not run these")
     add("--min-severity", choices=LEVELS[::-1], help="the least severity that is reported (default: warning)")
     add_version_option(group)
+    add_site_option(group)
     add_submission_option(group)
 
     group = parser.add_argument_group("living with findings")

@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from sbatchlint.cli import config, convert, diagnose, explain, mcp, plan, schema, server
+from sbatchlint.cli import config, convert, diagnose, explain, mcp, plan, schema, server, site
 from sbatchlint.cli.arguments import VERBS, Parser, formatter, lint_parser
 from sbatchlint.registry import GROUPS, registry
 from sbatchlint.slurm.versions import MAJORS
@@ -69,6 +69,7 @@ def _verbs() -> list[Verb]:
         "checks": explain.checks_parser,
         "config": config.parser,
         "schema": schema.parser,
+        "site": site.parser,
         "server": server.parser,
         "mcp": mcp.parser,
         "completions": parser,

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import NamedTuple
 
-from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, formatter, overrides
+from sbatchlint.cli.arguments import (
+    Parser,
+    add_configuration_options,
+    add_site_option,
+    add_version_option,
+    formatter,
+    overrides,
+)
 from sbatchlint.configuration import Layer, joins, merge_tables, read_layers
 from sbatchlint.keys import KEYS, SITE_KEYS
 from sbatchlint.registry import registry
@@ -51,6 +58,7 @@ def parser() -> Parser:
     )
     made.add_argument("path", nargs="?", default=".", metavar="PATH", help="a file or folder; default: this folder")
     add_version_option(made)
+    add_site_option(made)
     made.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
     add_configuration_options(made)
     return made

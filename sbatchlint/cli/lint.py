@@ -497,4 +497,5 @@ def _overrides(options: Namespace) -> Overrides:
         configuration=path,
         pairs=pairs,
         ignores=not options.no_ignores,
+        site=options.site,
     )

@@ -9,6 +9,7 @@ from sbatchlint import ISSUES
 from sbatchlint.cli.arguments import (
     Parser,
     add_configuration_options,
+    add_site_option,
     add_submission_option,
     add_version_option,
     command_after_dashes,
@@ -82,6 +83,7 @@ def parser() -> Parser:
     made.add_argument("--gpus-per-node", type=count_argument, metavar="G", help="of --as-job")
     made.add_argument("--cpus-per-node", type=count_argument, metavar="C", help="of --as-job")
     add_version_option(made)
+    add_site_option(made)
     add_submission_option(made)
     made.add_argument("--output-format", choices=FORMATS, default="text", help="default: text; svg takes one path")
     made.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")

@@ -22,8 +22,8 @@ from sbatchlint.job.launchers import Launcher
 from sbatchlint.job.launches import Launch, by_step
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
+from sbatchlint.site import Site
 from sbatchlint.slurm.directives import Directives, read_directives
-from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.discover import is_batch_name
 from sbatchlint.source.text import Source, Span

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
 from sbatchlint.job.argv import CommandOption, Lookup, partition, split
-from sbatchlint.slurm.site import Site
+from sbatchlint.site import Site
 from sbatchlint.source.text import Span
 
 # A pyxis option of srun: its name with or without dashes, its value, and its place.

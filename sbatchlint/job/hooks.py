@@ -15,8 +15,8 @@ from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.srun import component_after
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
+from sbatchlint.site import Site
 from sbatchlint.slurm import getopt
-from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.text import Span
 

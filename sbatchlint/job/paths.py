@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from sbatchlint.bash.values import Expansion, Pieces, cut, expansions, is_open, shown_text
 from sbatchlint.job.containers import Container, Mount
-from sbatchlint.slurm.site import Site
+from sbatchlint.site import Site
 from sbatchlint.source.regex import Regex
 
 SHARED, NODE_LOCAL, CONTAINER_LOCAL, IMAGE, UNKNOWN = "shared", "node-local", "container-local", "image", "unknown"

@@ -15,8 +15,8 @@ from sbatchlint.bash.values import (
     text_of,
 )
 from sbatchlint.job.argv import hides_options, is_unknown, names_program
+from sbatchlint.site import Site
 from sbatchlint.slurm import getopt
-from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Span

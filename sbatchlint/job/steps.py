@@ -9,8 +9,8 @@ from sbatchlint.job.containers import PYXIS_OPTIONS, Container, Triple, pyxis_co
 from sbatchlint.job.geometry import UNKNOWN, Geometry, component_geometry, geometry, job_nodes
 from sbatchlint.job.request import Request
 from sbatchlint.job.srun import MOST_COMPONENTS, SrunWords, component_after
+from sbatchlint.site import Site
 from sbatchlint.slurm.model import Setting
-from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.text import Span
 

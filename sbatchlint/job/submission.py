@@ -9,10 +9,10 @@ from sbatchlint.bash.expansion.printing import join_fields
 from sbatchlint.bash.trace import Invocation, Submission
 from sbatchlint.bash.values import Text, shown_text
 from sbatchlint.job.argv import Argv
+from sbatchlint.site import Site
 from sbatchlint.slurm.directives import Directives, Setting
 from sbatchlint.slurm.lines import DirectiveLine, Token
 from sbatchlint.slurm.reading import parse_words, read
-from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import Range
 
 

@@ -8,10 +8,10 @@ from lsprotocol import types
 
 from sbatchlint.report.json import clean
 from sbatchlint.server.positions import Positions
+from sbatchlint.site import Site
 from sbatchlint.slurm.environment import variables
 from sbatchlint.slurm.notes import notes, options_of, text_of, words_of
 from sbatchlint.slurm.options import Option
-from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import MAJORS, Range
 from sbatchlint.source.text import Span
 

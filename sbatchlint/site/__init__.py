@@ -1,6 +1,13 @@
-"""The facts about the site that the settings provide (`[tool.sbatchlint.site]`)."""
+"""What is known of the site: facts of the settings (`[tool.sbatchlint.site]`) and the profile of a cluster."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from sbatchlint.site.profile import Profile
+
+
+# Where the administrators of a cluster put its profile for all who log in.
+FOUND = "/etc/sbatchlint/site.toml"
 
 
 class Site(NamedTuple):
@@ -14,6 +21,7 @@ class Site(NamedTuple):
     `plugins_listed`: whether these are all, because they come from sbatch itself. `unset`: variables that jobs are
     assumed not to inherit from the submission, `@` for arguments; not a setting. `versions_named`: whether the settings
     name the releases. `submit_options`: those with which the script is submitted, None where they are not known.
+    `profile`: the cluster, as `sbatchlint site` describes it; what it says of the facts above stands in them.
     """
 
     shared_paths: tuple[str, ...] = ()
@@ -34,3 +42,4 @@ class Site(NamedTuple):
     versions_named: bool = False
     submit_options: str | None = None
     unset: frozenset[str] = frozenset()
+    profile: "Profile | None" = None

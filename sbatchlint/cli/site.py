@@ -1,0 +1,68 @@
+"""`site`: the profile of a cluster, from its own commands or from saved outputs of these."""
+
+import os
+import sys
+from argparse import Namespace
+
+from sbatchlint.cli.arguments import Parser, formatter
+from sbatchlint.report.cells import escape
+from sbatchlint.site.collecting import ASSOCIATIONS, COMMANDS, Output, carried_over, printed, profile_of
+from sbatchlint.site.reading import examples, path_of, read_profile
+from sbatchlint.site.writing import as_toml
+from sbatchlint.source.files import InputError, create, read_bytes, reason, standard_input_bytes, write
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="sbatchlint site",
+        description="Writes the profile of a cluster: its partitions, nodes and limits, by which scripts are judged.",
+        epilog="Without --from, the cluster at hand is asked. What --from reads is printed by: "
+        + "; ".join((*COMMANDS, ASSOCIATIONS)) + ".",
+        allow_abbrev=False,
+        formatter_class=formatter,
+    )  # fmt: skip
+    made.add_argument("--from", nargs="+", dest="outputs", metavar="FILE", help="saved outputs; - is standard input")
+    made.add_argument("-o", "--output-file", metavar="FILE", help="write the profile there; prices in it are kept")
+    made.add_argument("--with-accounts", action="store_true", help="also the names of accounts; without it, no names")
+    names = examples()
+    made.add_argument("--show", choices=names, metavar="NAME", help=f"print an example instead: {', '.join(names)}")
+    return made
+
+
+def site(arguments: list[str]) -> int:
+    """Runs `sbatchlint site`; returns the exit code."""
+    options = parser().parse_args(arguments)
+    if options.show is not None:
+        sys.stdout.write(read_bytes(path_of(options.show)).decode())
+        return 0
+    outputs, missing = _outputs(options)
+    profile = profile_of(outputs, options.with_accounts)
+    for line in missing:
+        print(f"note: not asked: {escape(line)}", file=sys.stderr)
+    if options.output_file is None:
+        sys.stdout.write(as_toml(profile))
+        return 0
+    if os.path.exists(options.output_file):
+        profile = carried_over(profile, read_profile(options.output_file))
+        write(options.output_file, as_toml(profile).encode())
+    else:
+        _create(options.output_file, as_toml(profile).encode())
+    kinds, names = len(profile.nodes), len(profile.partitions)
+    print(f"{escape(options.output_file)}: {names} partitions, {kinds} kinds of nodes", file=sys.stderr)
+    return 0
+
+
+def _create(path: str, data: bytes) -> None:
+    try:
+        create(path, data)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {reason(error)}") from None
+
+
+def _outputs(options: Namespace) -> tuple[list[Output], list[str]]:
+    if options.outputs is None:
+        return printed(options.with_accounts)
+    if options.outputs.count("-") > 1:
+        raise InputError("- (standard input) can be read once")
+    texts = [(name, standard_input_bytes() if name == "-" else read_bytes(name)) for name in options.outputs]
+    return [Output(name, data.decode("utf-8", "replace")) for name, data in texts], []

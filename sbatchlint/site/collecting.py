@@ -1,0 +1,167 @@
+"""From the outputs of Slurm's commands, of this cluster or saved, to a profile."""
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from sbatchlint.site.outputs import config, nodes, partitions, sacctmgr, sinfo
+from sbatchlint.site.outputs.records import Damaged
+from sbatchlint.site.outputs.sections import Foreign, Section, sections
+from sbatchlint.site.profile import GPU, Nodes, Partition, Profile, gpus_of
+from sbatchlint.site.reading import FORMAT
+from sbatchlint.slurm.plugin_help import options_of_help
+from sbatchlint.source.files import InputError
+
+SINFO = "sinfo --all --format=%P|%a|%l|%D|%c|%m|%G|%f|%N"
+COMMANDS = (
+    "scontrol show config",
+    "scontrol --all show partition",
+    "scontrol --all show node",
+    SINFO,
+    "sacctmgr --parsable2 show qos",
+    "sbatch --help",
+)
+ASSOCIATIONS = "sacctmgr --parsable2 show assoc"
+_SECONDS = 60
+
+
+class Output(NamedTuple):
+    """What a command printed; `name`: the file, or the command."""
+
+    name: str
+    text: str
+
+
+def printed(private: bool) -> tuple[list[Output], list[str]]:
+    """What the commands print here, and why some printed nothing. Raises `InputError` where none works."""
+    found, missing = [], []
+    for line in (*COMMANDS, *([ASSOCIATIONS] if private else [])):
+        words = line.split(" ")
+        said = _run(words)
+        if isinstance(said, Output):
+            found.append(said)
+        else:
+            missing.append(f"{line}: {said.args[0]}")
+    if not any(each.name.startswith("scontrol") for each in found):
+        raise InputError(f"no cluster answers here ({missing[0]}); save the outputs on its login node, and use --from")
+    return found, missing
+
+
+def _run(words: list[str]) -> Output | Damaged:
+    program = shutil.which(words[0])
+    if program is None:
+        return Damaged(f"there is no {words[0]}")
+    try:
+        done = subprocess.run([program, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return Damaged(f"no answer in {_SECONDS} seconds")
+    text = done.stdout.decode("utf-8", "replace")
+    if done.returncode or not text.strip():
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return Damaged(said[-1][:200] if said else f"ended with {done.returncode}")
+    return Output(" ".join(words), text)
+
+
+def profile_of(outputs: Iterable[Output], private: bool = False) -> Profile:
+    """The profile that the outputs come to. Raises `InputError` where one is damaged, or from elsewhere."""
+    made = _Parts(private)
+    for output in outputs:
+        try:
+            for section in sections(output.text):
+                made.take(section)
+        except (Damaged, Foreign) as error:
+            raise InputError(f"{output.name}: {error}") from None
+    return made.profile()
+
+
+class _Parts:
+    """What was read so far."""
+
+    def __init__(self, private: bool) -> None:
+        self.private = private
+        self.fields: dict[str, Any] = {}
+        self.sources: dict[str, None] = {}
+        self.partitions: dict[str, Partition] = {}
+        self.members: dict[str, str] = {}
+        self.nodes: dict[str, Nodes] = {}
+        self.rows: list[sinfo.Row] = []
+
+    def take(self, section: Section) -> None:
+        command, lines = section
+        if command == "scontrol show config":
+            self.fields |= config.read_config(lines)
+        elif command == "scontrol show partition":
+            self.partitions |= partitions.read_partitions(lines, self.private)
+            self.members |= partitions.members(lines)
+        elif command == "scontrol show node":
+            self.nodes |= dict(nodes.read_nodes(lines))
+        elif command == "sinfo":
+            self.rows += sinfo.read_sinfo(lines)
+        elif command == "sacctmgr show qos":
+            self.fields["qos"] = sacctmgr.read_qos(lines)
+        elif command == "sacctmgr show assoc":
+            if not self.private:
+                return
+            self.fields["accounts"] = sacctmgr.read_accounts(lines)
+        else:
+            self.fields["plugin_options"] = options_of_help("\n".join(lines))
+        self.sources[command] = None
+
+    def profile(self) -> Profile:
+        complete = [name for name in ("partitions", "nodes") if getattr(self, name)]
+        complete += [name for name in ("qos", "accounts") if name in self.fields]
+        names = self.partitions or self._partitions_of_rows()
+        kinds = nodes.kinds(self.nodes.items()) if self.nodes else self._nodes_of_rows()
+        if names:
+            kinds = tuple(
+                replace(each, partitions=tuple(filter(names.__contains__, each.partitions))) for each in kinds
+            )
+        named = GPU in self.fields.get("gres_types", (GPU,)) and any(gpus_of(each) for each in kinds)
+        return Profile(
+            format=FORMAT, source=tuple(self.sources), complete=tuple(complete), gpus="gres" if named else None,
+            partitions=names, nodes=kinds, **self.fields,
+        )  # fmt: skip
+
+    def _partitions_of_rows(self) -> dict[str, Partition]:
+        found: dict[str, Partition] = {}
+        for row in self.rows:
+            total = sum(each.nodes.count for each in self.rows if each.partition == row.partition)
+            found[row.partition] = Partition(
+                nodes=total, default=row.default, state=row.state or "UP", max_time=row.max_time
+            )
+        return found
+
+    def _nodes_of_rows(self) -> tuple[Nodes, ...]:
+        """The kinds of nodes that sinfo tells; a node stands there once for each of its partitions."""
+        named: dict[str, Nodes] = {}
+        for row in self.rows:
+            if row.nodes.cpus is None:
+                continue
+            for name in row.names:
+                known = named.get(name)
+                others = known.partitions if known is not None else ()
+                every = tuple(sorted({*others, *row.nodes.partitions}))
+                named[name] = replace(row.nodes, count=1, partitions=every)
+        return nodes.kinds(named.items())
+
+
+def carried_over(made: Profile, before: Profile) -> Profile:
+    """A profile with what was written by hand into the one that it replaces: prices, watts, the currency."""
+    tables = {
+        name: replace(each, price=before.partitions[name].price, watts=before.partitions[name].watts)
+        if name in before.partitions
+        else each
+        for name, each in made.partitions.items()
+    }
+    by_hand = {(each.gres, each.cpus, each.memory): each for each in before.nodes}
+    kinds = tuple(
+        replace(each, price=old.price, watts=old.watts, gpus=old.gpus) if old is not None else each
+        for each, old in ((each, by_hand.get((each.gres, each.cpus, each.memory))) for each in made.nodes)
+    )
+    return replace(made, partitions=tables, nodes=kinds, currency=before.currency, gpus=made.gpus or before.gpus)
+
+
+__all__ = ["ASSOCIATIONS", "COMMANDS", "Output", "carried_over", "printed", "profile_of"]

@@ -1,0 +1,61 @@
+"""Saved outputs, told apart by what they look like: one a file, or several one after the other."""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sbatchlint.site.outputs import config, nodes, partitions, sacctmgr, sinfo
+from sbatchlint.source.regex import Regex
+
+_USAGE = Regex(r"Usage: sbatch\b")
+_SLURM_CONF = Regex(r"^\s*(?:SlurmctldHost|ControlMachine|ClusterName|SlurmUser)=\w", re.MULTILINE)
+_NO_HEADER = Regex(r"^[^|\n]+(?:\|[^|\n]*){3,}$", re.MULTILINE)
+_KINDS: tuple[tuple[str, Callable[[str], object]], ...] = (
+    ("scontrol show config", lambda line: line.startswith(config.BEGINS)),
+    ("scontrol show partition", lambda line: line.startswith(f"{partitions.FIRST}=")),
+    ("scontrol show node", lambda line: line.startswith(f"{nodes.FIRST}=")),
+    ("sinfo", sinfo.is_header),
+    ("sacctmgr show qos", sacctmgr.is_qos),
+    ("sacctmgr show assoc", sacctmgr.is_association),
+    ("sbatch --help", _USAGE.match),
+)
+READ = ", ".join(name for name, _ in _KINDS)
+# What each of these lines begins may hold blank lines and lines of its own kind.
+_REPEATED = frozenset({"scontrol show partition", "scontrol show node", "sinfo"})
+
+
+class Section(NamedTuple):
+    """An output: the command that printed it, and its lines."""
+
+    command: str
+    lines: list[str]
+
+
+class Foreign(ValueError):
+    """Why a text is not the output of one of these commands."""
+
+
+def sections(text: str) -> list[Section]:
+    """The outputs in a text. Raises `Foreign`."""
+    if _SLURM_CONF.search(text):  # scontrol writes its names with blanks before the `=`
+        raise Foreign("looks like a slurm.conf; save what `scontrol show config`, `partition` and `node` print")
+    found: list[Section] = []
+    for line in text.splitlines():
+        command = next((name for name, begins in _KINDS if begins(line)), None)
+        if command is not None and not (found and found[-1].command == command and command in _REPEATED):
+            found.append(Section(command, []))
+        if found:
+            found[-1].lines.append(line)
+    if not found:
+        raise Foreign(_said_of(text))
+    return found
+
+
+def _said_of(text: str) -> str:
+    if not text.strip():
+        return "is empty"
+    if text.lstrip().startswith("{"):
+        return "looks like JSON; save the output without --json"
+    if _NO_HEADER.search(text):
+        return "has no header; save what sacctmgr --parsable2 and sinfo print without --noheader"
+    return f"is not what one of these commands prints: {READ}"

@@ -1,0 +1,76 @@
+"""`sinfo`, in any format that prints a header with the partition: what scontrol does not tell a user may stand there.
+
+The columns are told by their headings, cut off as narrow formats have them (`AVAIL_FE`).
+"""
+
+from typing import NamedTuple
+
+from sbatchlint.site.outputs.nodes import resources
+from sbatchlint.site.outputs.records import Damaged, leading_number
+from sbatchlint.site.profile import NO_LIMIT, Nodes
+from sbatchlint.slurm.grammar.hosts import hosts
+from sbatchlint.slurm.grammar.times import minutes
+
+_COLUMNS = (
+    "PARTITION", "AVAIL", "TIMELIMIT", "NODES", "STATE", "NODELIST", "CPUS", "MEMORY", "GRES", "AVAIL_FEATURES",
+)  # fmt: skip
+_WITHOUT_LIMIT = ("infinite", "n/a")
+_UP = {"up": "UP", "down": "DOWN", "drain": "DRAIN", "inact": "INACTIVE"}
+
+
+class Row(NamedTuple):
+    """A line: a partition (`default`: it is that of jobs that name none), and nodes of it that are alike."""
+
+    partition: str
+    default: bool
+    state: str | None
+    max_time: str | None
+    names: tuple[str, ...]
+    nodes: Nodes
+
+
+def is_header(line: str) -> bool:
+    words = line.replace("|", " ").split()
+    return "PARTITION" in words and len([word for word in words if _column(word)]) > 2
+
+
+def _column(word: str) -> str:
+    """The full heading of a column; "" for one that is not read."""
+    if word == "FEATURES":
+        return "AVAIL_FEATURES"
+    return next((each for each in _COLUMNS if each == word or len(word) > 6 and each.startswith(word)), "")
+
+
+def read_sinfo(lines: list[str]) -> list[Row]:
+    """The rows. Raises `Damaged`."""
+    divider = "|" if "|" in lines[0] else None
+    columns = [_column(word.strip()) for word in lines[0].split(divider)]
+    found = []
+    for line in lines[1:]:
+        if line.strip() and not is_header(line):
+            words = [word.strip() for word in line.split(divider)]
+            if len(words) < len(columns):
+                raise Damaged(f"sinfo's line {line.strip()[:60]!r} has fewer columns than its header")
+            found.append(_row(dict(zip(columns, words, strict=False))))
+    return found
+
+
+def _row(values: dict[str, str]) -> Row:
+    name = values["PARTITION"]
+    time = values.get("TIMELIMIT")
+    if time is not None:
+        time = NO_LIMIT if time in _WITHOUT_LIMIT else time
+        if time != NO_LIMIT and minutes(time) is None:
+            raise Damaged(f"sinfo has {time!r} for the time limit of {name}")
+    nodes = Nodes(
+        count=leading_number(values.get("NODES")) or 0,
+        cpus=leading_number(values.get("CPUS")),
+        memory=leading_number(values.get("MEMORY")),
+        gres=resources(values.get("GRES")),
+        features=tuple(
+            sorted(each for each in values.get("AVAIL_FEATURES", "").split(",") if each not in ("", "(null)"))
+        ),
+        partitions=(name.rstrip("*"),),
+    )
+    listed = hosts(values.get("NODELIST")) or ()
+    return Row(name.rstrip("*"), name.endswith("*"), _UP.get(values.get("AVAIL", "")), time, listed, nodes)

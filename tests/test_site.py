@@ -1,0 +1,259 @@
+"""The profile of a cluster: from what Slurm prints to TOML and back, and from the settings to a job.
+
+The outputs in tests/data/site: 22.05 is of a live cluster (tests/slurm asks one again); 24.11 and 26.05 are written by
+`slurm_sprint_partition_info()`, `slurm_sprint_node_table()` and `slurm_ctl_conf_2_key_pairs()` of these releases.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import ROOT
+from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.site.collecting import Output, carried_over, profile_of
+from sbatchlint.site.host_lists import folded
+from sbatchlint.site.profile import Gres, Nodes, Partition, Profile, gpus_of, gres_of, limit, nodes_of, whole_minutes
+from sbatchlint.site.reading import examples, parsed, path_of, read_profile
+from sbatchlint.site.writing import as_toml
+from sbatchlint.slurm.grammar.hosts import hosts
+from sbatchlint.source.files import InputError
+
+SAVED = ROOT / "tests" / "data" / "site"
+
+
+def saved(name: str, private: bool = False) -> Profile:
+    return profile_of([Output(name, (SAVED / f"{name}.txt").read_text())], private)
+
+
+# --- from outputs -------------------------------------------------------------------------------
+
+
+def test_a_small_live_cluster() -> None:
+    profile = saved("22.05")
+    assert (profile.cluster, profile.release, profile.max_array_size) == ("local", "22.05.8", 1001)
+    assert (profile.select_type, profile.enforce_part_limits, profile.gpus) == ("cons_tres", "NO", "gres")
+    assert profile.accounting_enforce is None and profile.submit_plugins == () and profile.gpus_bound is None
+    assert profile.complete == ("partitions", "nodes")
+    assert profile.default_partition == "batch"
+    assert limit(profile.partitions["batch"].max_time) is None
+    assert limit(profile.partitions["interactive"].max_time) == 480
+    (nodes,) = nodes_of(profile, "batch")
+    assert (nodes.names, nodes.count, nodes.cpus, nodes.memory, gpus_of(nodes)) == ("node[1-2]", 2, 64, 512000, 8)
+
+
+def test_a_large_one_with_accounting() -> None:
+    profile = saved("24.11")
+    assert profile.submit_plugins == ("lua",) and profile.enforce_part_limits == "ANY"
+    assert profile.accounting_enforce == ("associations", "limits", "qos", "safe")
+    assert profile.gpus_bound and profile.x11 and profile.task_plugins == ("cgroup", "affinity")
+    gpu = profile.partitions["gpu"]
+    assert (gpu.max_nodes, gpu.min_nodes, gpu.whole_nodes, gpu.qos) == (1, 1, True, "gpu")
+    assert (gpu.default_cpus_per_gpu, gpu.default_memory_per_gpu, gpu.default_memory_per_cpu) == (16, 120000, 7000)
+    assert gpu.allow_qos == ("normal", "long") and gpu.max_memory_per_cpu == 8000
+    cpu, elbe = profile.nodes
+    assert (cpu.count, cpu.cpus, cpu.threads_per_core, cpu.memory) == (3, 252, 2, 504000)
+    assert gres_of(elbe) == [Gres("gpu", "a100", 4), Gres("shard", "a100", 40), Gres("nvme", "", 2**40)]
+    assert profile.qos["long"].max_time == "7-00:00:00" and profile.qos["long"].denies
+    assert profile.qos["long"].max_tres == {"cpu": 64, "gres/gpu": 4, "mem": 102400}
+    assert profile.qos["gpu"].min_tres == {"gres/gpu": 1}
+
+
+def test_names_of_accounts_stand_in_it_only_where_they_are_asked_for() -> None:
+    for name in ("hydro", "maria"):
+        assert name not in as_toml(saved("24.11"))
+    private = saved("24.11", private=True)
+    assert private.accounts == ("hydro", "root") and private.partitions["gpu"].allow_accounts == ("hydro", "seas")
+    assert "maria" not in as_toml(private)
+
+
+def test_the_newest_release() -> None:
+    profile = saved("26.05")
+    assert profile.release == "26.05.1" and profile.submit_plugins == ("lua", "cli_filter/lua")
+    assert profile.plugin_options == ("container-image", "tmpfs[=]")
+    assert "nodes" not in profile.complete and profile.nodes == ()
+
+
+def test_sinfo_stands_in_where_scontrol_is_forbidden() -> None:
+    profile = saved("sinfo")
+    assert profile.default_partition == "cpu" and profile.complete == ()
+    assert limit(profile.partitions["cpu"].max_time) == 4320 and profile.partitions["gpu"].state == "INACTIVE"
+    cpu, gpu = sorted(profile.nodes, key=lambda each: -each.count)
+    assert (cpu.partitions, cpu.cpus, cpu.memory, cpu.count) == (("all", "cpu"), 256, 512000, 3)
+    assert gpus_of(gpu, "a100") == 4
+
+
+def test_one_line_records_and_several_files_come_to_the_same() -> None:
+    text = (SAVED / "22.05.txt").read_text()
+    config, _, rest = text.partition("PartitionName=")
+    partitions, _, nodes = ("PartitionName=" + rest).partition("NodeName=")
+    nodes = "NodeName=" + nodes
+    flat = ["\n".join(" ".join(each.split()) for each in part.split("\n\n")) for part in (partitions, nodes)]
+    parts = [Output("a", flat[1]), Output("b", config), Output("c", flat[0])]
+    made, whole = profile_of(parts), saved("22.05")
+    assert (made.nodes, made.partitions, made.release) == (whole.nodes, whole.partitions, whole.release)
+
+
+WRONG = {
+    "": "is empty",
+    "hello\n": "is not what one of these commands prints",
+    '{"nodes": []}': "without --json",
+    "ClusterName=x\nNodeName=n[1-4] CPUs=4\n": "looks like a slurm.conf",
+    "normal|0|00:00:00|||cluster\n": "has no header",
+    "NodeName=n1 CPUTot=4 RealMemory=1000\n": "the record of node n1 has no State=",
+    "NodeName=n1 CPUTot=4 RealMemory=1000 State=IDLE\n": "has no CfgTRES=",
+    "NodeName=n1 CPUTot=x RealMemory=1 State=IDLE CfgTRES=\n": "no number of CPUs",
+    "PartitionName=a State=UP\n": "the record of partition a has no OverSubscribe=",
+    "PartitionName=a State=UP OverSubscribe=NO TRES= TotalNodes=1 MaxTime=soon\n": "'soon' for a time",
+    "Configuration data as of 2026-01-01T00:00:00\nGresTypes = gpu\n": "the configuration has no SLURM_VERSION",
+    "Name|Flags|MaxWall\nnormal|\n": "has 2 columns, and its header 3",
+    "Name|Flags|MaxWall\nnormal||soon\n": "'soon' for a time",
+    "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch* up\n": "fewer columns than its header",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_damaged_or_foreign_output_is_told(text: str) -> None:
+    with pytest.raises(InputError, match=r"^out\.txt: ") as raised:
+        profile_of([Output("out.txt", text)])
+    assert WRONG[text] in str(raised.value)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(["22.05", "24.11", "26.05", "sinfo"]), st.integers(0, 12000), st.text(max_size=40))
+def test_any_damage_gives_a_profile_or_an_error(name: str, at: int, noise: str) -> None:
+    text = (SAVED / f"{name}.txt").read_text()
+    for damaged in (text[:at], text[:at] + noise + text[at:], text[at:]):
+        try:
+            profile = profile_of([Output("out.txt", damaged)])
+        except InputError:
+            continue
+        assert parsed(as_toml(profile).encode(), "out") == profile
+
+
+# --- as TOML ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["22.05", "24.11", "26.05", "sinfo"])
+def test_what_is_written_is_read_again(name: str) -> None:
+    profile = saved(name, private=True)
+    assert parsed(as_toml(profile).encode(), name) == profile
+
+
+@pytest.mark.parametrize("name", examples())
+def test_examples_are_valid_and_round_trip(name: str) -> None:
+    profile = read_profile(path_of(name))
+    assert parsed(as_toml(profile).encode(), name) == profile
+    assert profile.date and all(each.partitions for each in profile.nodes)
+
+
+BROKEN = {
+    "cluster = 1": "`format = 1` is missing",
+    "format = 2": "its format is 2",
+    "format = 1\nmax-array = 1": "max-array: unknown key (did you mean 'max-array-size'?)",
+    "format = 1\nmax-array-size = 'x'": "max-array-size: Expected `int",
+    "format = 1\nmax-array-size = -1": "max-array-size: must be 0 or more",
+    "format = 1\nrelease = '17.02'": "release: '17.02' is not a Slurm release",
+    "format = 1\ngpus = 'some'": "gpus: must be gres or whole-node",
+    "format = 1\n[partitions.a]\nmax-time = 'soon'": "partitions.a.max-time: 'soon' is no time",
+    "format = 1\n[partitions.a]\nnodes = 'two'": "partitions.a.nodes: Expected `int",
+    "format = 1\npartitions = ['a']": "partitions: must be a table of tables",
+    "format = 1\n[[nodes]]\ncpus = 1": "nodes, number 1: count is missing",
+    "format = 1\n[partitions.a]\n[[nodes]]\ncount = 1\npartitions = ['b']": "there is no [partitions.b]",
+    "format = ": "is not valid TOML",
+    "\udcff": "is not UTF-8",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_broken_profile_is_told(text: str) -> None:
+    with pytest.raises(InputError) as raised:
+        parsed(text.encode("utf-8", "surrogateescape"), "site.toml")
+    assert str(raised.value).startswith("site.toml: ") and BROKEN[text] in str(raised.value)
+
+
+def test_prices_written_by_hand_are_kept() -> None:
+    made = saved("22.05")
+    text = as_toml(made).replace("[partitions.batch]\n", "[partitions.batch]\nprice = 2.5\n")
+    before = parsed(text.replace("x11 = false", 'x11 = false\ncurrency = "EUR"').encode(), "x")
+    kept = carried_over(made, before)
+    assert kept.partitions["batch"].price == 2.5 and kept.currency == "EUR"
+    assert kept.partitions["interactive"] == made.partitions["interactive"]
+
+
+@given(st.sets(st.from_regex(r"[a-c]{1,2}-?0?[0-9]{0,3}", fullmatch=True).filter(lambda name: name[-1] != "-")))
+def test_names_of_hosts_are_folded(names: set[str]) -> None:
+    assert set(hosts(folded(names)) or ()) == names
+
+
+def test_small_things() -> None:
+    assert folded(["n9", "n10", "login", "n11"]) == "login,n9,n[10-11]"
+    assert whole_minutes(1500) == "1-01:00:00" and whole_minutes(90) == "01:30:00"
+    assert gpus_of(Nodes(count=1, gpus=4)) == 4
+    assert Partition().state == "UP"
+
+
+# --- in the settings ----------------------------------------------------------------------------
+
+
+def test_a_profile_is_named_by_the_settings_or_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(as_toml(saved("22.05")))
+    (tmp_path / "sbatchlint.toml").write_text('[site]\nprofile = "own.toml"\ngpus-per-node = 4\n')
+    script = str(tmp_path / "job.sh")
+    site = Resolver(Overrides()).settings(script).site
+    assert site.profile is not None and site.profile.cluster == "local"
+    assert (site.slurm_versions, site.versions_named, site.gpus) == (("22.05", "22.05"), True, "gres")
+    assert site.gpus_per_node == 4, "what the settings say by hand stands above the profile"
+    other = Resolver(Overrides(site="example", slurm_version="24.05")).settings(script).site
+    assert other.profile is not None and other.profile.cluster == "example"
+    assert other.slurm_versions == ("24.05", "24.05")
+    assert (other.gpu_vendor, other.gpu_arch, other.gpus_required) == ("nvidia", "sm_80", True)
+
+
+def test_a_missing_profile_is_told(tmp_path: Path) -> None:
+    (tmp_path / "sbatchlint.toml").write_text('[site]\nprofile = "gone.toml"\n')
+    with pytest.raises(InputError, match=r"sbatchlint.toml: cannot read the profile .*gone.toml"):
+        Resolver(Overrides()).settings(str(tmp_path / "job.sh"))
+    with pytest.raises(InputError, match="--site: there is no profile 'lum'"):
+        Resolver(Overrides(site="lum", isolated=True)).settings("job.sh")
+
+
+def test_the_profile_of_the_machine_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = tmp_path / "found.toml"
+    found.write_text(as_toml(saved("22.05")))
+    monkeypatch.setattr("sbatchlint.settings.FOUND", str(found))
+    script = str(tmp_path / "job.sh")
+    site = Resolver(Overrides()).settings(script).site
+    assert site.profile is not None and site.profile.cluster == "local"
+    assert Resolver(Overrides(isolated=True)).settings(script).site.profile is None
+    other = Resolver(Overrides(site="example")).settings(script).site
+    assert other.profile is not None and other.profile.cluster == "example"
+
+
+def test_a_package_may_hold_the_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "our_cluster").mkdir()
+    (tmp_path / "our_cluster" / "__init__.py").write_text("raise RuntimeError('it is not imported')\n")
+    (tmp_path / "our_cluster" / "site.toml").write_text("format = 1\ncluster = 'ours'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert read_profile(path_of("our_cluster")).cluster == "ours"
+
+
+def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "sbatchlint", *arguments]
+    return subprocess.run(argv, input=text, capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    out = tmp_path / "site.toml"
+    made = run("site", "--from", str(SAVED / "24.11.txt"), "-o", str(out))
+    assert made.returncode == 0 and "2 partitions, 2 kinds of nodes" in made.stderr
+    assert run("site", "--from", "-", text=(SAVED / "24.11.txt").read_text()).stdout == out.read_text()
+    assert run("site", "--from", str(out)).returncode == 2
+    assert run("site", "--show", "example").stdout.startswith("# An invented cluster")
+    wrong = run("site", "--from", str(ROOT / "pyproject.toml"))
+    assert wrong.returncode == 2 and wrong.stderr.startswith("error: ") and "Traceback" not in wrong.stderr
