@@ -41,7 +41,7 @@ _OPTION = Regex(r"--?[A-Za-z][\w.-]*")
 _LOOSE_OPTIONS = tuple(
     Regex(rf"{before}[ \t]*+--?[A-Za-z]") for before in (r"\n(?<!\\\n)", r"\\\\\n", r"#[^\n#]*+\n(?<=\\\n)")
 )
-_GAP = Regex(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
+_GAP = Regex(r"(?>(?:[ \t\n]++|\\\n|#[^\n]*+)*)")
 _COMMENT = Regex(r"#[^\n]*")
 _ESCAPED_SPACE = Regex(r"(?<!\\)(?:\\\\)*\\[ \t]\Z")
 _REST_OF_LINE = Regex(r"[ \t]*(#[^\n]*)?(?=\n|\Z)")

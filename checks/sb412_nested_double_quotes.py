@@ -38,7 +38,7 @@ from sbatchlint.source.regex import Regex
 CARD = Card("SB412", "nested-double-quotes", severity="error", fix="sometimes", since="0.1.0")
 
 # Between words of one line: spaces, and what ends a command inside the inner quotes (`"a "b;c" d"`).
-_BETWEEN = Regex(r"(?:[ \t;&|]++|\\\n)*+")
+_BETWEEN = Regex(r"(?>(?:[ \t;&|]++|\\\n)*)")
 # A variable for a later shell, alone between the quotes.
 _LATE = Regex(r"\\\$\{?\w+\}?")
 _GLOB = Regex(r"[*?\[]")

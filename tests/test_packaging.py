@@ -113,6 +113,14 @@ def test_packages_are_listed() -> None:
     assert not [path for path in (ROOT / "checks").rglob("*.py") if path.parent != ROOT / "checks"]
 
 
+def test_no_pattern_asks_what_old_pythons_get_wrong() -> None:
+    """`(a|bc)*+` matches the b of "bd" before Python 3.11.5 (cpython issue 106052); `(?>(a|bc)*)` does not."""
+    files = [path for name in ("sbatchlint", "checks", "tools") for path in (ROOT / name).rglob("*.py")]
+    possessive = re.compile(r"(?<!\\)\)(?:[*+?]|\{\d*,?\d*\})\+(?!\w)")
+    assert possessive.search("(a|bc)*+")
+    assert [path.name for path in files if possessive.search(path.read_text())] == []
+
+
 def test_generated_files_are_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "tools" / "generate_docs.py", "--check"], capture_output=True, text=True, check=False

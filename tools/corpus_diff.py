@@ -70,7 +70,9 @@ def tree_of(state: str) -> Iterator[Path]:
         raise CannotRun(f"'{state}' is neither a checkout nor a revision: {archive.stderr.decode().strip()}")
     with tempfile.TemporaryDirectory(prefix="sbatchlint-") as folder:
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as members:
-            members.extractall(folder, filter="data")
+            # what else than data an archive could hold is refused from Python 3.11.4 on
+            members.extraction_filter = getattr(tarfile, "data_filter", None)
+            members.extractall(folder)
         yield Path(folder)
 
 

@@ -50,8 +50,9 @@ ansi_characters = {
 # The characters with which each of the next two may begin.
 SPACES = " \t\\\r"
 GAPS = SPACES + "\n#"
-space_run = re.compile(r"(?:[ \t]+|\\\r?\n|\r(?=\n))*+").match
-gap_run = re.compile(r"(?:[ \t\n]+|\\\r?\n|#[^\n\0]*|\r(?=\n))*+").match
+# Atomic groups: a possessive star keeps half of an alternative that does not match, before Python 3.11.5.
+space_run = re.compile(r"(?>(?:[ \t]+|\\\r?\n|\r(?=\n))*)").match
+gap_run = re.compile(r"(?>(?:[ \t\n]+|\\\r?\n|#[^\n\0]*|\r(?=\n))*)").match
 comment = re.compile(r"#[^\n\0]*").match
 EDGE = r"(?=[ \t\r\n;&|()<>\0])"
 reserved = re.compile(
