@@ -6,7 +6,8 @@ only a line in the log, and the job runs on without its modules or its environme
 `/bin/sh` is bash in its POSIX mode, and the script works until it is moved elsewhere: a warning, an error where the
 script asks for dash itself and dash cannot even parse it, and only advice where nothing but `module`, `conda` or
 `source` needs bash, as sites also define these for `sh`, or have no dash. Where a path of the script names Debian or
-Ubuntu (`/hpc/eb/Debian9`), its nodes have dash, and that is a warning too.
+Ubuntu (`/hpc/eb/Debian9`), its nodes have dash, and that is a warning too; where one names Red Hat or SUSE (`linux-rhel8`)
+the rest is advice, and of `module` and the like nothing is said.
 
 Reported once, with the places. Not checked: strings for another shell (`bash -c '…'`), and scripts that test
 `BASH_VERSION` or start bash themselves.
@@ -51,6 +52,7 @@ from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Shebang
 
 # A folder of software for nodes with dash.
+_OF_BASH = re.compile(r"/[\w.-]*(?:(?:rhel|centos|rocky|alma(?:linux)?|sles?|suse|(?<![a-z])el)[-_]?\d)[\w.-]*/")
 _OF_DEBIAN = re.compile(r"/[\w.-]*(?:[Dd]ebian|[Uu]buntu)[\w.-]*/")
 
 CARD = Card(
@@ -131,6 +133,9 @@ def check(job: Job) -> Iterator[Finding]:
     foreign = all(what in FUNCTIONS or what == "source" and shell == "sh" for _, _, what, _, _ in found)
     # a path of the site names the system of its nodes
     of_debian = _OF_DEBIAN.search(job.source.text) is not None
+    of_bash = not of_debian and shell == "sh" and _OF_BASH.search(job.source.text) is not None
+    if of_bash and foreign:
+        return
     line = job.text.string.partition("\n")[0].rstrip()
     where = "dash" if shell == "dash" else "dash, which is sh on Debian and Ubuntu,"
     at = line.rindex("sh", 0, _shell_name_end(line))
@@ -141,7 +146,7 @@ def check(job: Job) -> Iterator[Finding]:
         job.span(0, len(line)),
         f"{where} does not understand {listed}; write {instead}",
         # sh is bash on most clusters
-        "info" if foreign and not of_debian else "error" if fatal and shell == "dash" else "warning",
+        "info" if foreign and not of_debian or of_bash else "error" if fatal and shell == "dash" else "warning",
         [(spans[at], f"{_quoted(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
         Fix(f"write {instead}", [edit]),
     )

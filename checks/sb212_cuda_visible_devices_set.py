@@ -33,6 +33,7 @@ from sbatchlint.bash.trace import Context, Invocation, is_set
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.argv import assignment_of
+from sbatchlint.job.containers import Container
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
@@ -120,9 +121,13 @@ def _computed(job: Job) -> Iterator[Finding]:
         for command in job.invocations
         if command.name is not None and command.name.startswith("nvidia-cuda-mps")
     }
+    containers = (each.spawn.info for each in job.invocations)
+    told = {name for each in containers if isinstance(each, Container) for name, own in each.passed.items() if own}
     for assigned in job.assignments:
         if assigned.name not in DEVICE_VARIABLES or assigned.context.phase is not Phase.BATCH:
             continue
+        if assigned.name in told:
+            continue  # the container gets a value of its own
         fields = [field for each in assigned.alternatives for field in each.fields or ()]
         sources = [source for field in fields for each in expansions(field) for source in each.all()]
         names = {each.name for each in sources}

@@ -5,8 +5,8 @@ slot: `mpirun -np 32` of Open MPI reports too few slots and starts nothing, MPIC
 CPUs of one task. With fewer processes than tasks the remaining CPUs stay idle. Under srun, Open MPI 5 finds its other
 tasks only through PMIx: with `--mpi=pmi2` each task is alone in a world of one.
 
-Advice where only nodes are requested, as the site may give whole nodes, and where only the command line of sbatch says
-how large the job is.
+An error where the launcher is certainly Open MPI's, which starts nothing. Advice where only nodes are requested, as the
+site may give whole nodes, and where only the command line of sbatch says how large the job is.
 
 ## Fix
 
@@ -20,9 +20,11 @@ https://github.com/hpcflow/matflow/issues/387
 
 import re
 from collections.abc import Iterator
+from itertools import chain
+from math import prod
 
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
-from sbatchlint.analysis.launch.mpi_slots import Slots, mpi_modules, takes_slots, tasks_of_job, too_few_slots
+from sbatchlint.analysis.launch.mpi_slots import Slots, is_open_mpi, mpi_modules, takes_slots, tasks_of_job, too_few_slots
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.values import expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
@@ -30,16 +32,18 @@ from sbatchlint.job.launchers import Mpi
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.model import Setting
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, StepOptions
 
 CARD = Card(
-    "SB318", "mpi-task-mismatch", severity="warning", fix="sometimes", since="0.1.0", sized=True,
+    "SB318", "mpi-task-mismatch", severity="error", fix="sometimes", since="0.1.0", sized=True,
     when=Launchers("mpi") | StepOptions("mpi"),
 )  # fmt: skip
 
 THREAD_OPTIONS = frozenset({"nt", "ntomp", "t", "threads", "nthreads", "sf"})
 OPEN_MPI_5 = Regex(r"open-?mpi[/@-]?5(?:[._-]|$)|ompi[/@-]5(?:[._-]|$)", re.IGNORECASE)
+_GRID, _FACTOR = Regex(r"(?<![\w.])\d{1,6}(?:[,x*]\d{1,6}){1,3}(?![\w.,])"), Regex(r"\d+")
 NO_PMIX = frozenset({"pmi2", "none", "pmi1", "openmpi", "cray_shasta"})
 
 
@@ -55,7 +59,7 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
         return None
     found = too_few_slots(job, launch)
     if found is not None:
-        return _too_many(job, launcher, found)
+        return _too_many(job, launch, launcher, found)
     tasks, setting = tasks_of_job(job)
     total = launcher.total_processes
     if tasks is None:
@@ -69,26 +73,36 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
         total.span,
         f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, tasks, setting)}, and the other CPUs "
         "stay idle; write `-np $SLURM_NTASKS`, or request fewer tasks",
+        "warning",
         related=[(setting.span, "what the job requests")],
         fix=_from_slurm(job, launcher),
     )
 
 
-def _too_many(job: Job, launcher: Mpi, found: Slots) -> Finding:
+def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     number, setting = found.processes, found.setting
+    refused = is_open_mpi(job, launch)
+    effect = "Open MPI starts none of them" if refused else "Open MPI refuses, others share the CPUs"
+    severity = None if refused else "warning"
     related = [] if setting is None else [(setting.span, "what the job requests")]
     if found.per_node:
         message = f"`{launcher.name}` starts {number} processes on each node, which has {found.number} tasks"
-        message += f"{_place(job, setting)}: Open MPI refuses, others share the CPUs; write "
-        message += f"`--ntasks-per-node={number}`"
-        return Finding(found.process_setting.span, message, related=related)
-    message = f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, found.number, setting)}: Open MPI "
-    message += "refuses, others share the CPUs"
+        message += f"{_place(job, setting)}: {effect}; write `--ntasks-per-node={number}`"
+        return Finding(found.process_setting.span, message, severity, related)
+    message = f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, found.number, setting)}: {effect}"
     # a job that requests only nodes expects a site that allocates whole nodes
     only_nodes = setting is None and job.request.has_option("nodes") and not job.request.has_option("cpus-per-task")
-    message += f"{', unless the site gives whole nodes' if only_nodes else ''}; write {_as_many_tasks(job, number)}"
-    severity = "info" if only_nodes else None
-    return Finding(found.process_setting.span, message, severity, related, _from_slurm(job, launcher))
+    message += f"{', unless the site gives whole nodes' if only_nodes else ''}; write "
+    in_grid = _is_grid_of(launcher, number)
+    message += _advice(job, number, in_grid)
+    fix = None if in_grid else _from_slurm(job, launcher)
+    return Finding(found.process_setting.span, message, "info" if only_nodes else severity, related, fix)
+
+
+def _is_grid_of(launcher: Mpi, number: int) -> bool:
+    """Whether an argument of the program lays a number of ranks out: `--np=128,2,1` of 256."""
+    grids = chain.from_iterable(_GRID.findall(shown_text(word)) for word in launcher.program_words)
+    return any(prod(map(parse_integer, _FACTOR.findall(grid))) == number for grid in grids)
 
 
 def _tasks(job: Job, tasks: int, setting: Setting | None) -> str:
@@ -109,6 +123,7 @@ def _without_process_count(job: Job, launch: Launch, launcher: Mpi, tasks: int) 
         launcher.span,
         f"`{launcher.name}` starts only one process: `{cpus.as_written}` (line {job.line(cpus.span.start)}) makes one "
         f"slot, not {number}; write `--ntasks={number}` instead, or set `OMP_NUM_THREADS`",
+        "warning",
         related=[(cpus.span, "what the job requests")],
     )
 
@@ -117,16 +132,23 @@ def _place(job: Job, setting: Setting | None) -> str:
     return "" if setting is None else f" (line {job.line(setting.span.start)})"
 
 
-def _as_many_tasks(job: Job, number: int) -> str:
-    """The advice for as many tasks in the job, or as many processes as it has tasks."""
+def _advice(job: Job, number: int, in_grid: bool) -> str:
+    """What to write for as many tasks in the job, or as many processes as it has tasks.
+
+    `in_grid`: the program counts on this number.
+    """
     request, nodes = job.request, job.request.exact_nodes()
+    fewer = [] if in_grid else ["`-np $SLURM_NTASKS`"]
     cpus = request.setting("cpus-per-task")
-    if request.has_option("ntasks-per-node"):
-        if nodes is None or number % nodes or request.has_option("ntasks"):
-            return "`-np $SLURM_NTASKS`"
-        return f"`--ntasks-per-node={number // nodes}`, or `-np $SLURM_NTASKS`"
     if request.has_option("ntasks"):
-        return f"`--ntasks={number}`, or `-np $SLURM_NTASKS`"
+        return ", or ".join([f"`--ntasks={number}`", *fewer])
+    if request.has_option("ntasks-per-node"):
+        per_node, more = request.tasks_per_node, []
+        if nodes is not None and not number % nodes and not in_grid:
+            more = [f"`--ntasks-per-node={number // nodes}`"]
+        elif per_node and not number % per_node:
+            more = [f"`--nodes={number // per_node}`"]
+        return ", or ".join([*more, *fewer]) or "numbers that agree"
     return f"`--ntasks={number}`" if cpus is None else f"`--ntasks={number}` instead of `{cpus.as_written}`"
 
 
@@ -183,6 +205,7 @@ def _step(job: Job, step: Step) -> Finding | None:
         option.span,
         f"`--mpi={option.text}` is not for Open MPI 5: each of {tasks} tasks becomes an MPI job of one process; "
         "write `--mpi=pmix`",
+        "warning",
         fix=Fix("write --mpi=pmix", [replace(span, "pmix")]) if span is not None and literal else None,
     )
 
@@ -202,6 +225,7 @@ CASES = [
         #SBATCH --cpus-per-task=32
         mpirun «-np» 32 ./solver
         """,
+        severity="warning",
         title="CPUs are no slots",
     ),
     Bad(
@@ -215,6 +239,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=18
         mpirun -np "$SLURM_NTASKS" ./solver
         """,
+        severity="warning",
         title="a third of the job",
     ),
     Bad(
@@ -230,7 +255,17 @@ CASES = [
         module load GCC/13.3.0 OpenMPI/5.0.3
         srun --mpi=pmix ./hello
         """,
+        severity="warning",
         title="four worlds of one process",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --cpus-per-task=32
+        module load NAMD/2.14-foss-2023a
+        mpirun «-np» 32 namd2 run.conf
+        """,
+        title="for certain Open MPI",
     ),
     Good("#!/bin/bash\n#SBATCH --ntasks=16\nmpirun -np 16 ./solver\nmpirun ./solver\n"),
     Good(

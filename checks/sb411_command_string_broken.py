@@ -313,7 +313,16 @@ def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
     message = "this backslash continues no line: the command gets the blank behind it as an argument; remove it"
     if false is not None:
         end = string.find("\n", false)
-        span = text.span(false, len(string[: end if end >= 0 else None].rstrip()))
+        end = end if end >= 0 else len(string)
+        if string[end - 1] == "\\":  # the line is continued: a comment would end the command
+            words = string[false + 2 : end - 1].split()
+            span = text.span(false, false + 2 + len(string[false + 2 : end - 1].rstrip()))
+            message = f"a command that goes on can have no comment inside: `{words[0]}` is an argument; remove it"
+            exact = _is_exact(text, false, end, file)
+            edit = remove(text.span(false, end - 1))
+            yield Finding(span, message, fix=Fix("remove the comment", [edit]) if exact else None)
+            return
+        span = text.span(false, len(string[:end].rstrip()))
         exact = _is_exact(text, false, false + 3, file)
         edit = remove(text.span(false, false + 2))
         yield Finding(span, message, fix=Fix("make it a comment", [edit], safe=True) if exact else None)

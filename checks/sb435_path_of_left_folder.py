@@ -36,6 +36,8 @@ CARD = Card(
 # Commands whose words are not files, or that make what they name.
 _OTHER = frozenset({"cd", "pushd", "popd", "mkdir", "[", "[[", "test", "rm", "export", "module", "ls", "find", "git"})
 
+# What a program puts in place of before the job is submitted: `REPLACE-PWD`, `WORK_DIR`, `@DIR@`, `__DIR__`.
+_SLOT = Regex(r"[A-Z]+(?:[-_][A-Z]+)+|[@_%{]+\w+[@_%}]+|X{3,}\w+X{3,}")
 _VARIABLE = Regex(r"\$\{?(\w+)\}?[\"']?$")
 
 
@@ -76,7 +78,7 @@ def _folder(cd: Invocation) -> str | None:
         return None
     text = (text_of(cd.argv[1]) or "").removeprefix("./").rstrip("/")
     parts = text.split("/")
-    if not text or text[0] in "/~-$." or ".." in parts or "." in parts:
+    if not text or text[0] in "/~-$." or _SLOT.fullmatch(parts[0]) or ".." in parts or "." in parts:
         return None
     return text
 

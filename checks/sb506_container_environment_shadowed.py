@@ -57,6 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
             name: variable
             for name, variable in step.invocation.state.variables.items()
             if _may_be_defined(name, variable)
+            and not (step.tasks == 1 and name.startswith("NCCL_"))  # which speaks to no other task
             and name not in container.passed
             and _may_be_shadowed(name, variable, container)
         }

@@ -61,6 +61,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if command.context.handler or container_of(command) is not None or command.calls_function:
             continue
+        if any(job.span(*each).start < command.span.start for each in job.program.errors):
+            return  # a line that bash cannot read may load it: `module load conda mpi/<version>`
         personal, may_be_defined = _history(job, command)
         if may_be_defined or _is_activated_after(job, command):
             continue

@@ -6,7 +6,7 @@ folder, `cat $PBS_NODEFILE` reads an empty standard input, and a loop over the n
 Nothing is reported for a batch system whose variables the script tests somewhere, or sets itself: such a script is
 meant for several systems.
 
-A warning where the variable is only printed.
+A warning where the variable is only printed, and where only a part of a name is missing: `run_$PBS_JOBID.log`.
 
 ## Fix
 
@@ -48,6 +48,8 @@ COUNTERPART_OF = {name: counterpart for counterpart, names in COUNTERPARTS.items
 SYSTEMS = {"LSB": "LSF", "LS": "LSF", "SGE": "Grid Engine", "NSLOTS": "Grid Engine", "PE": "Grid Engine"}
 
 
+# Two characters of a name beside a variable: `x_$ID`, `$ID.log`.
+_IN_NAME = Regex(r"[\w.-]{2}")
 # They count slots: with `--ntasks=1 --cpus-per-task=8` a job of Grid Engine had 8, and SLURM_NTASKS is 1.
 SLOTS = frozenset({"NSLOTS", "PBS_NP", "LSB_DJOB_NUMPROC"})
 
@@ -90,8 +92,16 @@ def _finding(job: Job, read: VariableRead) -> Finding:
     return Finding(
         read.span,
         f"{read.name} is a variable of {_system(read.name)}, and empty in a job of Slurm; {instead}",
-        "warning" if printed else None,
+        "warning" if printed or _is_part_of_name(job, read, counterpart) else None,
         fix=fix,
+    )
+
+
+def _is_part_of_name(job: Job, read: VariableRead, counterpart: str) -> bool:
+    """Whether a variable that only tells jobs apart is a part of a name that is a name without it, too."""
+    text, (start, end) = job.source.text, read.span
+    return counterpart in ("SLURM_JOB_ID", "SLURM_JOB_NAME") and (
+        start > 1 and _IN_NAME.match(text, start - 2) is not None or _IN_NAME.match(text, end) is not None
     )
 
 

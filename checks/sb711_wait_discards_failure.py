@@ -10,7 +10,7 @@ otherwise only advice.
 Nothing is reported where work in the foreground runs beside it and decides how the job ends: what runs in the
 background is then often a server or a monitor. Advice where that work follows the `wait`: it may work on what a failed
 command has left. A script that ends with `exit 0` means to succeed, and in a job of one node a loop over its nodes
-starts one process, whose status `wait` returns. A server in the background never ends, and a `wait` that awaits it too
+starts one process, whose status `wait` returns; a function that calls itself does so until it succeeds. A server in the background never ends, and a `wait` that awaits it too
 does not either.
 
 ## Fix
@@ -48,8 +48,16 @@ def check(job: Job) -> Iterator[Finding]:
         return
     found = exit_statuses(job)
     awaited = [each for each in found.awaited if server_name(each.command) is None and not _is_only_one(job, each)]
+    retrying = {each.name for each in job.invocations if each.name in each.context.calls}
+    awaited = [each for each in awaited if each.command.name not in retrying]
+    replaced = [
+        each
+        for each in found.lost
+        if each.command.context.background is not None
+        and not each.errexit
+        and retrying.isdisjoint(each.command.context.calls)
+    ]
     server = next((each.command for each in found.awaited if server_name(each.command) is not None), None)
-    replaced = [each for each in found.lost if each.command.context.background is not None and not each.errexit]
     if not awaited and not replaced:
         return
     if any(each.name == "trap" and len(each.argv) > 2 for each in job.invocations):

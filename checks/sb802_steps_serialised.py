@@ -392,13 +392,16 @@ def _report(
         unsure = "whole" in reasons and not total.cpus and job.request.exclusive is None
         advice = f"add `{' '.join(options)}` to each" + (", and CPUs for all to the job" if unsure else "")
     elif looks:
-        advice = "add `--overlap` to it"
+        instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
+        advice = f"add `--overlap`{instead} to it"
     elif beside:
         advice = "add `--overlap`, or leave out the node of the other by `--exclude`"
     elif all((each.step.tasks or 0) > 1 for each in (first, later)):
         advice = "give each fewer tasks, and `--exact`, or add `--overlap` to one that may share them"
     else:
-        advice = "add `--overlap` to one that may share them"
+        # srun refuses both together, from 21.08 on
+        instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
+        advice = f"add `--overlap`{instead} to one that may share them"
     return Finding(
         later.place,
         f"{when + ' ' if when else ''}{happens}, as each claims {' and '.join(claimed)}; {advice}".replace(

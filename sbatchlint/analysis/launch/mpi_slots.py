@@ -32,8 +32,9 @@ _UNCLEAR = ("ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "gpus-per-
 _NAMES = frozenset({"orterun", "prterun", "oshrun", "mpirun.openmpi", "mpiexec.openmpi"})
 _OPTIONS = frozenset({"mca", "omca", "pmca", "prtemca", "gmca", "allow-run-as-root", "report-bindings", "tag-output",
                       "display-allocation", "npersocket"})  # fmt: skip
-_MPI = Regex(r"(?i)mpi|mvapich|hpc-?x")
-_OPEN_MPI = Regex(r"(?i)open-?mpi|ompi|hpc-?x")
+# `foss`, `gompi`, `gomkl` and `iomkl` are toolchains of EasyBuild with Open MPI.
+_MPI = Regex(r"(?i)mpi|mvapich|hpc-?x|(?<![a-z])(?:foss|gomkl|iomkl)(?:cuda)?(?![a-z])")
+_OPEN_MPI = Regex(r"(?i)open-?mpi|ompi|hpc-?x|(?<![a-z])(?:foss|gomkl|iomkl)")
 
 
 class Slots(NamedTuple):

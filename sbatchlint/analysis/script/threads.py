@@ -122,4 +122,7 @@ def threaded_programs() -> frozenset[str]:
 def counts_elsewhere(command: Invocation) -> bool:
     """Whether the CPUs that a command names are for other processes than its own."""
     words = [command.words[0].rpartition("/")[2], *command.words[1:4]]
-    return any(map(_ELSEWHERE.fullmatch, words)) or any(map(_SUBMITTING.fullmatch, command.words))
+    if any(map(_ELSEWHERE.fullmatch, words)) or any(map(_SUBMITTING.fullmatch, command.words)):
+        return True
+    # a variable may hold the options that say where
+    return "snakemake" in words and any(each[0].text is None for each in command.argv[1:] if each)
