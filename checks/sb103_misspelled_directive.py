@@ -4,12 +4,14 @@ sbatch reads lines that begin with `#SBATCH`, in capitals and in the first colum
 `#sbatch` are comments, and the job runs without the option and without any message. `SBATCH` without its `#` is a
 command that does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch still obeys, but
 with an error message; a banner such as `#SLURM options` makes it refuse the script. A warning where only mail, a name
-or the name of a log is lost; only advice where the job has anyway what the line sets.
+or the name of a log is lost; only advice where the job has anyway what the line sets. A warning, too, where a directive that is read sets what sbatch
+would refuse beside it (`--mem`, and `#SBTACH --mem-per-gpu`), and for a number of tasks where none is started.
 
 `##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a directive off, and are not reported, nor is `# SBATCH`
 for an option that another directive sets, or where a comment says that such lines are off. Among directives that count,
 `# SBATCH` and `#sbatch` are only advice for an option that the job can do without, in a row of several such lines, and
-where another `# SBATCH` stands beside directives that count: they are kept for another time.
+where another `# SBATCH` stands beside directives that count, or a comment says what to uncomment: they are kept for
+another time.
 
 ## Fix
 
@@ -23,7 +25,7 @@ sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 t
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.lost_options import severity_of_loss
+from sbatchlint.analysis.directives.lost_options import rivals, severity_of_loss
 from sbatchlint.analysis.directives.near_misses import NearMiss, near_misses
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 from sbatchlint.source.regex import Regex
@@ -45,6 +47,7 @@ _EXPLAINED = Regex(
     r"(?i)[\"'`]#[ \t]+(?:SBATCH|SLURM)\b|\b(?:space|blank)\b.*\bSBATCH\b|\bSBATCH\b.*\b(?:space|blank)\b"
 )
 _WITH_BLANK = Regex(r"(?m)^#[ \t]+SBATCH[ \t]+-")
+_UNCOMMENT = Regex(r"(?im)^[ \t]*#(?!SBATCH).*\buncomment(?:ed)?\b")
 # A comment that says that the lines below it are off.
 _OFF = Regex(
     r"(?i)\bnot (?:be )?(?:active|applied|needed|read|set|used)\b|\b(?:dis|en)abled?\b|\bun(?:used|comment)\b"
@@ -74,6 +77,8 @@ def _is_said_to_be_off(job: Job, miss: NearMiss, misses: list[NearMiss]) -> bool
         each[:1] == "#" and each[:7] != "#SBATCH" and number not in starts and _EXPLAINED.search(each)
         for number, each in enumerate(lines)
     ):
+        return True
+    if miss.kind == "blank" and _UNCOMMENT.search(job.source.own.text):
         return True
     at = string.count("\n", 0, miss.start) - 1
     while at in starts or at >= 0 and not lines[at].strip() and at + 1 in starts:
@@ -110,6 +115,10 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     is_off = is_off and (in_row or all(each.name in DISPENSABLE for each in miss.settings))
     off = "" if certain else ", or `##SBATCH` if it is off on purpose"
     advice = "remove the blanks before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
+    rival = next(iter(rivals(job.directives, miss.settings)), None)
+    if rival is not None:
+        beside = f"`--{rival.name}` (line {job.line(rival.span.start)})"
+        advice = f"sbatch would refuse it beside {beside}, so write the one that you mean"
     message = f"{reason}, so this line is a comment and {unset}; {advice}"
     hash_at = text.string.index("#", miss.start)
     word = text.span(hash_at + 1, miss.end)
@@ -117,8 +126,8 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     if hash_at > miss.start:
         edits.append(remove(text.span(miss.start, hash_at)))
     # A line that sbatch would refuse is better left as a comment until it is corrected.
-    fix = Fix("write #SBATCH", edits, certain) if miss.accepted and not is_off else None
-    severity = severity_of_loss(job, miss.settings) or (None if certain else "warning")
+    fix = Fix("write #SBATCH", edits, certain) if miss.accepted and not is_off and rival is None else None
+    severity = severity_of_loss(job, miss.settings) or (None if certain and rival is None else "warning")
     severity = "info" if is_off else severity
     return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)
 

@@ -3,7 +3,7 @@
 sbatch reads all `#SBATCH` lines in order, and a later value silently replaces an earlier one, even where it looks like
 a list (`--gres`, `--export`, `--licenses`). Several `--mail-type` lines did add up until 24.11; from 25.05 on only the
 last counts, so after an upgrade some mails are no longer sent. The same option set twice to the same value is only
-advice. Each component of a heterogeneous job has options of its own.
+advice, as is `--gres=gpu:1` above `--gres=gpu:a100:1`. Each component of a heterogeneous job has options of its own.
 
 ## Fix
 
@@ -128,6 +128,9 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         message = f"{setting.shown} changes nothing, as {last.shown} {place} names its events too; remove it"
         fix = Fix(f"remove {setting.shown}", removal(block, settings[:-1]), safe=True)
         return Finding(setting.span, message, "info", related, fix)
+    if setting.name == "gres" and _adds_type(setting, last):
+        message = f"{setting.shown} changes nothing, as {last.shown} {place} requests as many, of one type; remove it"
+        return Finding(setting.span, message, "info", related, fix)
     if _meaning(setting) == _meaning(last):
         message = f"{name} is given again {place} with the same value; remove one of the two"
         fix = Fix(f"remove the first {name}", removal(block, [setting]), safe=True)
@@ -145,6 +148,13 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         message = f"{setting.shown} has no effect, because {name} is given again {place}; remove one of the two"
     severity = "info" if setting.name in HARMLESS else None
     return Finding(setting.span, message, severity, related, fix)
+
+
+def _adds_type(setting: Setting, last: Setting) -> bool:
+    """Whether a later `--gres` requests as many as an earlier one, and says of which type: `gpu:1`, `gpu:a100:1`."""
+    earlier, later = (setting.text or "").split(":"), (last.text or "").split(":")
+    count = earlier[1] if len(earlier) > 1 else "1"
+    return len(earlier) < 3 and len(later) == 3 and later[0] == earlier[0] and later[2] == count
 
 
 def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> tuple[str, Fix | None]:

@@ -5,6 +5,7 @@ its end. Limits are rounded up to whole minutes. 0 means no limit, and a job wit
 that has one.
 
 A warning where something suggests that hours were meant: a comment, or whole days for a job with GPUs or several nodes.
+Nothing is said of two fields in a partition or a QOS for tests (`debug`).
 Advice where only the form is doubtful: two fields, or one number that would be a whole day as hours (`48`). A plain
 `--time=15` is left alone.
 
@@ -47,6 +48,7 @@ IN_HOURS = Regex(r"\bin hours\b|\((?:hours|hrs)\)|^\W*(?:hours|hrs)\W*$", re.ASC
 IN_MINUTES = Regex(r"(?<![A-Za-z])min(?:ute)?s?\b|(?<![\w:])mm?:ss?\b", re.ASCII | re.IGNORECASE)
 MINUTES = Regex(r"(?<![\w:])(?:min(?:ute)?s?|mm?:ss?)\b|hh?:mm?:ss?|seconds?", re.ASCII | re.IGNORECASE)
 
+_TESTS = Regex(r"(?i)(?<![a-z])(?:debug|devel(?:op)?|testing|test|short|express|quick|interactive)(?![a-z])")
 # Minutes of two weeks: few sites let a job run that long.
 LONGEST = 14 * 24 * 60
 # Numbers that only make sense as hours: one day, two days, and so on.
@@ -124,9 +126,18 @@ def _two_numbers(job: Job, setting: Setting, text: str, limit: int) -> Iterator[
     number, second = text.split(":")
     comment = comment_on(job, setting)
     hours = parse_integer(number)
-    evidence = _hours_in(comment, hours, HOURS) or _hours_without_comment(job, setting, hours, second, comment)
+    evidence = _hours_in(comment, hours, HOURS)
+    if not evidence and _is_for_tests(job, setting):
+        return  # a partition for tests takes minutes
+    evidence = evidence or _hours_without_comment(job, setting, hours, second, comment)
     if evidence or not IN_MINUTES.search(comment):
         yield _finding(job, setting, limit, evidence, f"{text}:00" if evidence else None)
+
+
+def _is_for_tests(job: Job, setting: Setting) -> bool:
+    """Whether the partition or the QOS of a job is one for short tests."""
+    request = request_of(job, setting)
+    return any(_TESTS.search(request.value(name) or "") for name in ("partition", "qos", "reservation"))
 
 
 def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str | None) -> Finding:

@@ -7,7 +7,8 @@ copied from another script, or a variable is renamed in one place only.
 
 An assignment that is commented out sets nothing either: `# DATA=/data/v2` above `srun ./train $DATA`. It may have
 replaced what comes from elsewhere, so names that Slurm or the site sets for a job, or that another comment or a
-directive mentions, are not reported.
+directive mentions, are not reported. Advice where a name is only shorter without it (`$model$size`), where nothing but a
+handler reads what is made of it, and beside another assignment that is commented out: both are off on purpose.
 
 Under `set -u` bash stops at an unset name, which is the same as `${NAME:?}`: nothing is lost, and only what looks like
 a mistyped name is reported.
@@ -71,11 +72,13 @@ _OPTIONS = frozenset(
 _SETTING = Regex(r"\s(?:-e|--env)[ =](\w+)=[\"']?$")
 # What stands in a word before and after a variable.
 _WORD_BEFORE = Regex(r"([\w.${}-]*)\Z")
-_WORD_AFTER = Regex(r"[\w.-]+")
+_WORD_AFTER = Regex(r"[\w./-]+")
+_SHORTEST_PATH = 5  # of a path after a variable that tells which one was meant: `$BIN/mdrun`
 # A line that is an assignment but for its `#`.
 _COMMENTED = Regex(
     r"(?m)^[ \t]*#+[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"'<]+)[ \t]*(?:#.*)?$"
 )
+_ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
 # The words of `timeout` before its duration.
 _BEFORE_DURATION = Regex(r"timeout[ \t]+(?:-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?")
 # Names of lists of options: a script that sets others of this kind sets them all itself.
@@ -131,13 +134,28 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         if use_of(job, read).kind not in ("argument", "assignment"):
             continue  # a list that may be empty, a message
         line = job.line(job.span(match.start(1), match.end(1)).start)
+        may_be_empty = _is_dispensable(job, read, match)
         yield Finding(
             read.span,
             f"{name} is empty here unless the submit environment has it, as its assignment on line {line} is commented "
-            f"out; assign it, or write `${{{name}:?}}`",
-            "warning",
+            f"out; assign it, or {'leave it out' if may_be_empty else f'write `${{{name}:?}}`'}",
+            "info" if may_be_empty else "warning",
             related=[(job.span(match.start(1), match.end(1)), "commented out")],
         )
+
+
+def _is_dispensable(job: Job, read: VariableRead, commented: re.Match[str]) -> bool:
+    """Whether a variable whose assignment is commented out is one that the job probably does without."""
+    string, end = job.text.string, commented.end() + 1
+    below, above = string[end : string.find("\n", end)], string[: commented.start()].rpartition("\n")[0]
+    if any(_ASSIGNING_COMMENT.match(each) for each in (below, above.rpartition("\n")[2])):
+        return True
+    if string[read.start - 1] in "}_-" or string[read.start - 1].isalnum():
+        return string[read.end : read.end + 1] in ("", " ", "\n", '"')  # `$model$size`
+    assigned = enclosing_assignment(job, read.span)
+    if assigned is None or read.name == assigned.name or assigned.exported:
+        return False
+    return all(each.context.handler for each in job.trace.reads if each.name == assigned.name)
 
 
 def _is_told_elsewhere(job: Job, name: str) -> bool:
@@ -195,7 +213,9 @@ def _in_same_word(job: Job, read: VariableRead) -> Span | None:
     """Where the same word stands with a similar variable that is set: a file's name that was meant to be the same."""
     text, (start, end) = job.source.text, read.span
     before, after = _WORD_BEFORE.search(text[max(start - 200, 0) : start]), _WORD_AFTER.match(text, end)
-    if before is None or after is None or min(len(before[1]), len(after[0]), len(read.name)) < 2:
+    if before is None or after is None or min(len(after[0]), len(read.name)) < 2:
+        return None
+    if len(before[1]) < 2 and (before[1] or after[0][0] != "/" or len(after[0]) < _SHORTEST_PATH):
         return None
     same = re.compile(re.escape(before[1]) + r"(\$\{?(\w+)\}?)" + re.escape(after[0]) + r"(?![\w./-])")
     for match in same.finditer(text):

@@ -10,7 +10,7 @@ are not a test: `[[ $x -gt 1 -a $y -gt 2 ]]`, `[[ $x === y ]]`, `[[ $x $op y ]]`
 are at least as great, and none for numbers with a decimal point.
 
 `[ -n $x ]` is true even where `$x` is empty: without quotes no word is left of it, and `[ -n ]` asks whether the word
-`-n` is empty. A warning.
+`-n` is empty. A warning, and so is `[ $x==y ]` where `$x` is y in this script.
 
 ## Fix
 
@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import CommandSubstitution, Literal, Parameter, Redirect, Simple, TestCommand, Word
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.source.regex import Regex
 
@@ -56,20 +56,20 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             words = [each for each in command.words if isinstance(each, Word)]
             if _plain(words[0]) == "[":
-                yield from _bracket(text, command, words)
+                yield from _bracket(job, text, command, words)
             else:
                 yield from _glued(text, words)
         for test in nodes_of(program, TestCommand):
-            yield from _one_word(text, test.words, "[[")
+            yield from _one_word(job, text, test.words, "[[")
             if job.ended is None or text is not job.text or test.start < job.ended:
                 yield from _unreadable(text, test.words)
 
 
-def _bracket(text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:
+def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:
     last = words[-1]
     if _plain(last) == "]":
         yield from _redirected(text, command, last)
-        yield from _one_word(text, words[1:-1], "[")
+        yield from _one_word(job, text, words[1:-1], "[")
         yield from _always_true(text, words[1:-1])
         return
     place = text.span(last.start, last.end)
@@ -232,7 +232,7 @@ def _end_of_test(words: list[str | None], at: int) -> int | None:
         at += 1
 
 
-def _one_word(text: Text, words: tuple[Word, ...] | list[Word], opening: str) -> Iterator[Finding]:
+def _one_word(job: Job, text: Text, words: tuple[Word, ...] | list[Word], opening: str) -> Iterator[Finding]:
     """`[ $x==y ]`: one word that is never empty."""
     if len(words) != 1:
         return
@@ -253,9 +253,21 @@ def _one_word(text: Text, words: tuple[Word, ...] | list[Word], opening: str) ->
         yield Finding(
             place,
             f"`{opening}` gets one word, which is true whatever it holds; put blanks around `{operator}`",
+            "warning" if operator != "!=" and _has_only(job, word.parts[0].name, text.string[end : word.end]) else None,
             fix=fix,
         )
         return
+
+
+def _has_only(job: Job, name: str, value: str) -> bool:
+    """Whether every assignment of a variable gives it this value, so that the test would be true as it was meant."""
+    values = {
+        None if way.fields is None or len(way.fields) != 1 else text_of(way.fields[0])
+        for each in job.assignments
+        if each.name == name
+        for way in each.alternatives
+    }
+    return values == {value.strip(_QUOTES)}
 
 
 def _fix(title: str, edits: list[Edit], place: Span, text: Text, word: Word) -> Fix | None:

@@ -69,6 +69,8 @@ _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
 _SHOWING = frozenset({"cat", "grep", "head", "tail"})
 # Wrappers that start many commands, and return a status of their own.
 _REPEATERS = programs_with("repeats")
+_PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
+_CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e")
 _VARIABLE = Regex(r"\$\{?(\w+)")
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
@@ -301,6 +303,8 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     name = f"`{job.source.slice(_word(job, loss))}`"
     many = f" (and {others} more)" if others else ""
     leave = "`set -e` near the top" if not found.risky else "`|| exit` after each" if others else "`|| exit` after it"
+    if others and _are_independent(found) or _cleans_up_after(job, loss):
+        leave = f"`|| status=1` after {'each' if others else 'it'}, and `exit ${{status:-0}}` at the end"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":
@@ -349,6 +353,17 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     if found.last is not None and id(loss.command) in needed_producers(job):
         fails = f"fails after writing what `{found.last.name}` needs"
     return f"{_last_line(job, found, loss)}, so {outcome} even if {name}{many} {fails}; {advice}", fix
+
+
+def _are_independent(found: ExitStatuses) -> bool:
+    """Whether the script runs the same program again and again, so that one failure should not end the others."""
+    programs = [tuple(each.command.words[: _PROGRAM_WORDS]) for each in found.lost]
+    return len(programs) > 2 * len(set(programs))
+
+
+def _cleans_up_after(job: Job, loss: Loss) -> bool:
+    """Whether a program that cleans up follows the work, and would not run if the script ended before it."""
+    return any(_CLEANING.search(each.name or "") for each in job.invocations[loss.command.index + 1 :])
 
 
 def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> str:

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 
 from sbatchlint.job import Job
+from sbatchlint.slurm.conflicts.clash import REFUSED
+from sbatchlint.slurm.conflicts.clashes import clashes
+from sbatchlint.slurm.conflicts.clashing_settings import values_of
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import Setting
 
@@ -10,6 +13,8 @@ from sbatchlint.slurm.model import Setting
 _TOLD = frozenset({
     "admin-comment", "comment", "error", "job-name", "mail-type", "mail-user", "open-mode", "output", "wckey",
 })  # fmt: skip
+# Options that say how many tasks there are, and where: for a job without steps they come to a number of CPUs.
+_SIZES = frozenset({"nodes", "ntasks", "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket"})
 # Options that matter only in some runs: those that reach the time limit, or run again.
 _OF_SOME_RUNS = frozenset({"signal", "requeue", "no-requeue"})
 # What a job has without the option.
@@ -36,17 +41,33 @@ def severity_of_loss(job: Job, settings: Iterable[Setting], block: Directives | 
     `block`: the options of the command that reads them, by default the directives.
 
     None, for an error, where the job may compute something else, or none is known; a warning where only what is told of
-    it is lost, what only some runs need, or a directive that is read sets the option to another value; info where the
-    job has the value anyway.
+    it is lost, what only some runs need, the number of tasks of a job that is sized and starts none, or a directive that
+    is read sets the option to another value; info where the job has the value anyway.
     """
     lost, block = list(settings), block or job.directives
     missed = [each for each in lost if not _has_anyway(job, each, block)]
     if lost and not missed:
         return "info"
     names = {each.name for each in missed if not _is_set_elsewhere(block, each)}
-    if not lost or names - _TOLD - _OF_SOME_RUNS or any(_is_read(job, name) for name in names):
+    if any(_is_read(job, name) for name in names):
+        return None
+    if names and names <= _SIZES and job.request.has_any_option(_SIZES) and not job.steps and not job.launches:
+        return "warning"  # the size that is set does for the batch shell alone
+    if not lost or names - _TOLD - _OF_SOME_RUNS:
         return None
     return "warning"
+
+
+def rivals(block: Directives, settings: Iterable[Setting]) -> list[Setting]:
+    """The settings of a block beside which sbatch would refuse these, if it read them."""
+    lost = {each.name: each.value for each in settings if each.component == 0}
+    newest = block.versions.last
+    if not lost or not block.certain or block.components > 1:
+        return []
+    values = {**values_of(block, 0, newest), **lost}
+    found = [each for each in clashes(values, (newest,))[newest] if each.effect == REFUSED]
+    names = [name for each in found if not lost.keys().isdisjoint(each.names) for name in each.names]
+    return [each for name in dict.fromkeys(names) if name not in lost and (each := block.last(name)) is not None]
 
 
 def are_only_told(names: Iterable[str]) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
+from sbatchlint.bash.interpreter.redirects import redirects_output
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, Pieces, expansions, text_of
 from sbatchlint.job import Job
@@ -58,6 +59,8 @@ def use_of(job: Job, read: VariableRead) -> Use:
             return Use(read, "guard" if _asks_whether_set(command) else "test", command)
         if has_trait(command.name, "prints") and not command.context.captured:
             return Use(read, "print", command)
+        if _is_shown_heredoc(command, read):
+            return Use(read, "print", command)
         return Use(read, "argument", command)
     assigned = enclosing_assignment(job, read.span)
     if assigned is None:
@@ -69,9 +72,23 @@ def use_of(job: Job, read: VariableRead) -> Use:
 def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
     """The command whose words hold a read; None without one."""
     for command in job.invocations[read.order : read.order + _AHEAD]:
-        if command.span.contains(read.span) and command.context.parent is read.context.parent:
-            return command
+        if command.context.parent is read.context.parent:
+            if command.span.contains(read.span) or _is_in_heredoc(command, read):
+                return command
     return None
+
+
+def _is_in_heredoc(command: Invocation, read: VariableRead) -> bool:
+    """Whether a read stands in the heredoc of a command."""
+    if command.stdin is None or read.start < command.stdin.start:
+        return False
+    return any(each.span == read.span for each in expansions(command.stdin.field))
+
+
+def _is_shown_heredoc(command: Invocation, read: VariableRead) -> bool:
+    """Whether `cat` prints the heredoc that a read stands in."""
+    plain = command.name == "cat" and len(command.argv) == 1 and not command.children
+    return plain and not redirects_output(command.redirects) and not command.context.captured
 
 
 def _asks_whether_set(test: Invocation) -> bool:

@@ -56,7 +56,10 @@ def run_simple(
     interpreter.substituted = 0
     choices = interpreter.expander.argv(words, scope)
     variables = _variables_before(interpreter, node, scope) if node.assignments else ()
-    redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope)
+    # a heredoc given to `:` is a comment of several lines
+    is_comment = scope.written(words[0]) == ":"
+    expanded = [each for each in node.redirects if each.heredoc is None] if is_comment else node.redirects
+    redirects, heredoc = expand_redirects(interpreter.expander, expanded, scope)
     span = scope.text.span(words[0].start, words[-1].end)
     if redirects or len(choices) > 1:
         interpreter.charge(len(choices) - 1 + len(redirects), span)
