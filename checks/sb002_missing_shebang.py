@@ -3,9 +3,10 @@
 `sbatch: error: This does not look like a batch script.` sbatch looks at the first two characters of the file before it
 reads any option: a blank line, a comment or a licence above the `#!` line is enough, and so is `!/bin/bash`.
 
-Files that something else completes are ignored: templates that begin with a placeholder, headers without a command, and
-files without an option block whose name is not that of a batch script. A script that is fed to sbatch as a
-here-document needs its `#!` line too.
+Files that something else completes are ignored: templates that begin with a placeholder, headers without a command,
+what a script beside it appends to a first line (`echo '#!/bin/bash' > run.sh; cat body.sh >> run.sh`), and files
+without an option block whose name is not that of a batch script. A script that is fed to sbatch as a here-document
+needs its `#!` line too.
 
 ## Fix
 
@@ -20,6 +21,7 @@ is none, `#!/bin/bash` is added, which is unsafe: the interpreter is a guess.
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.submit_lines import is_completed_beside
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.slurm.script_file import BLANK, lacks_interpreter
 from sbatchlint.source.discover import is_batch_name
@@ -78,6 +80,8 @@ def check(job: Job) -> Iterator[Finding]:
         if SHEBANG.match(string, start, end):
             yield _misplaced(job, start, end)
             return
+    if is_completed_beside(job):
+        return
     name = job.source.path.rpartition("/")[2].lower()
     if not named and (directives.stop is None or FRAGMENT.search(name)):
         return

@@ -6,8 +6,8 @@ only a line in the log, and the job runs on without its modules or its environme
 `/bin/sh` is bash in its POSIX mode, and the script works until it is moved elsewhere: a warning, an error where the
 script asks for dash itself and dash cannot even parse it, and only advice where nothing but `module`, `conda` or
 `source` needs bash, as sites also define these for `sh`, or have no dash. Where a path of the script names Debian or
-Ubuntu (`/hpc/eb/Debian9`), its nodes have dash, and that is a warning too; where one names Red Hat or SUSE (`linux-rhel8`)
-the rest is advice, and of `module` and the like nothing is said.
+Ubuntu (`/hpc/eb/Debian9`), its nodes have dash, and that is a warning too; where one names Red Hat or SUSE
+(`linux-rhel8`) the rest is advice, and of `module` and the like nothing is said.
 
 Reported once, with the places. Not checked: strings for another shell (`bash -c '…'`), and scripts that test
 `BASH_VERSION` or start bash themselves.

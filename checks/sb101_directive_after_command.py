@@ -55,6 +55,8 @@ def check(job: Job) -> Iterator[Finding]:
         # Lines of another script, and bare `#SBATCH` words in banners.
         if not line.tokens or not OPTION.match(line.tokens[0].text) or job.in_quoted_text(line.offset):
             continue
+        if job.ended is not None and line.offset >= job.ended:
+            continue  # below an `exit`: notes, or another script
         if not job.is_shell and "<<" in job.source.text[stop.offset : line.offset]:
             continue  # perhaps in a heredoc: the grammar of this shell is not known here
         if groups and _has_no_command(job.source.text[groups[-1][-1].full.end : line.full.start]):

@@ -4,7 +4,8 @@
 `nvcr.io`. The rest of the line is a comment, including further options: several directives pasted into one line are one
 directive and a comment. `#SBATCH -J #3` even reads the first word of the next directive as the job name.
 
-Advice where what is left of the word is what was meant.
+Advice where what is left of the word is what was meant, and a warning where the comment says that a value is to be
+filled in (`-p   # FILLME`).
 
 ## Fix
 
@@ -21,11 +22,13 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.lost_options import severity_of_loss
 from sbatchlint.analysis.directives.near_misses import read_as_directive
+from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.directives.typos import INVISIBLE, swallowed
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import quote
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Written
 
 CARD = Card(
@@ -38,6 +41,7 @@ WITHOUT_HASH = frozenset({
     "gres", "int", "int>=0", "int>=1", "mail-type", "mem", "node-count", "rlimit-list", "S[:C[:T]]", "signal-spec",
     "time", "timestamp", "uint16",
 })  # fmt: skip
+_WORDS = Regex(r"\w+")
 # Options that take a list of names that have none: what follows the `#` was taken out of it.
 LISTS = frozenset({"partition", "nodelist", "exclude", "clusters"})
 
@@ -102,7 +106,8 @@ def _without_value(job: Job, line: DirectiveLine, name: str, effect: str, quotab
         advice = f"write `{line.tokens[-1].text} {quote(word)}`"
         fix = Fix("quote the value", [replace(text.span(start, end), quote(word))])
     message = f"`#` begins a comment, so --{name} {effect}; {advice}"
-    return Finding(text.span(line.tokens[-1].start, end), message, fix=fix)
+    to_fill_in = any(find_placeholder("account", each) for each in _WORDS.findall(text.string, start, line.end))
+    return Finding(text.span(line.tokens[-1].start, end), message, "warning" if to_fill_in else None, fix=fix)
 
 
 def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterator[Finding]:

@@ -6,8 +6,8 @@ match the requested tasks 64", and starts 64 tasks all the same. With an additio
 number since 23.02.5, and honours the option. Before that, a step on fewer nodes than the job has, such as one for the
 workers of Ray next to its head, starts all tasks of the job on these, or is refused for lack of CPUs.
 
-A warning where the job may have another number of tasks in some runs; advice for a step that only runs utilities such
-as mkdir.
+A warning where the job may have another number of tasks in some runs, or only some run the step; advice for a step that
+only runs utilities such as mkdir.
 
 ## Fix
 
@@ -21,6 +21,7 @@ Adds `--ntasks`, the number of nodes times the tasks on each. Safe: it is what t
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_step_option, knows_all_steps
+from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.bash.values import expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
@@ -52,11 +53,13 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         related.append((setting.span, "the tasks that srun inherits"))
     totals = _totals(step, requested)
     starts = f"{inherited} tasks on a node" if crowded is None else crowded
+    if crowded is None and step.request.tasks_on_each_node() is None:
+        starts = f"{step.request.tasks} tasks"
     yield Finding(
         option.span,
         f"{ignores} `{option.written}={requested}`: {reason} makes it start {starts}; "
         f"add `--ntasks{f'={totals[0]}' if totals else ''}`",
-        "info" if _only_prepares(step) else None if always else "warning",
+        "info" if _only_prepares(step) else None if always and not depends_on_test(step.invocation) else "warning",
         related=related,
         fix=_add_total(job, step, totals),
     )

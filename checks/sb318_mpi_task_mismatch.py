@@ -24,7 +24,14 @@ from itertools import chain
 from math import prod
 
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
-from sbatchlint.analysis.launch.mpi_slots import Slots, is_open_mpi, mpi_modules, takes_slots, tasks_of_job, too_few_slots
+from sbatchlint.analysis.launch.mpi_slots import (
+    Slots,
+    is_open_mpi,
+    mpi_modules,
+    takes_slots,
+    tasks_of_job,
+    too_few_slots,
+)
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.values import expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace

@@ -7,8 +7,8 @@ copied from another script, or a variable is renamed in one place only.
 
 An assignment that is commented out sets nothing either: `# DATA=/data/v2` above `srun ./train $DATA`. It may have
 replaced what comes from elsewhere, so names that Slurm or the site sets for a job, or that another comment or a
-directive mentions, are not reported. Advice where a name is only shorter without it (`$model$size`), where nothing but a
-handler reads what is made of it, and beside another assignment that is commented out: both are off on purpose.
+directive mentions, are not reported. Advice where a name is only shorter without it (`$model$size`), where nothing but
+a handler reads what is made of it, and beside another assignment that is commented out: both are off on purpose.
 
 Under `set -u` bash stops at an unset name, which is the same as `${NAME:?}`: nothing is lost, and only what looks like
 a mistyped name is reported.

@@ -6,7 +6,7 @@ and `--pattern 'data/*.h5'` becomes the names of files. An empty argument disapp
 
 Nothing is reported where the arguments are the command itself (`srun $@`), which may be given as one string, where they
 are only printed, and in `eval`, `set`, `getopt` and `[[ … ]]`, which splits nothing. Advice where comments show how the
-script is called, and no argument there needs quotes.
+script is called, and no argument there needs quotes, and where they go to a sourced file.
 
 ## Fix
 
@@ -56,11 +56,13 @@ def check(job: Job) -> Iterator[Finding]:
             if span is not None and span not in seen:
                 seen.add(span)
                 written = job.source.slice(span)
+                plain = command.name in ("source", ".") or _are_plain(job)
+                plain = plain or any(map(server_name, (command, *command.descendants())))
                 yield Finding(
                     span,
                     f"an argument of the script with a space in it reaches `{_program(command)}` as two, and an empty "
                     f"one is lost; write `\"$@\"` for `{written}`",
-                    "info" if _are_plain(job) or any(map(server_name, (command, *command.descendants()))) else None,
+                    "info" if plain else None,
                     fix=Fix('write "$@"', [replace(span, '"$@"')]),
                 )
 
@@ -84,6 +86,8 @@ def _split(job: Job, command: Invocation, field: Pieces) -> Span | None:
 
 def _program(command: Invocation) -> str:
     """The name of the program that gets the arguments."""
+    if command.name in ("source", ".") and len(command.words) > 1:
+        return command.words[1]
     names = [each.name for each in (command, *command.descendants()) if each.name and not has_trait(each.name, "shell")]
     return names[-1] if names else command.words[0]
 

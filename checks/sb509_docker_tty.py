@@ -4,7 +4,8 @@ The standard input of a batch script, and of the tasks that srun starts, is not 
 docker refuses before it starts anything: `the input device is not a TTY`, exit status 1. It is a habit from the command
 line, where `-it` is right; `srun --pty` and `script` create a terminal, and with `-d` docker does not check.
 
-A warning where the script requests neither resources nor time, as it may then be meant for a terminal.
+A warning where the script requests neither resources nor time, as it may then be meant for a terminal, and in a branch
+that only some jobs take.
 
 podman only warns, and docker accepts `-t` without `-i`: in both cases the container runs, each line of its log ends in
 a carriage return, and errors are mixed into the output. There the finding is only advice.
@@ -25,6 +26,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
 from sbatchlint.analysis.editing.options import remove_word
+from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.job import Step
@@ -63,7 +65,8 @@ def check(job: Job) -> Iterator[Finding]:
                 f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device "
                 "is not a TTY`); leave `-t` out"
             )
-            severity = "error" if job.request.has_any_option(REQUESTS) else "warning"
+            some = any(is_for_some_jobs(each.invocation) for each in ways)
+            severity = "error" if job.request.has_any_option(REQUESTS) and not some else "warning"
         else:
             message = (
                 f"`{written}` makes a terminal at which nobody types, and ends each line of the log in a carriage "

@@ -4,7 +4,8 @@
 from Java. The heap is not all that Java needs, either: threads, code and buffers come on top, some hundred megabytes to
 a few gigabytes.
 
-A warning where the heap does not fit; advice where it takes all of the memory.
+A warning where the heap does not fit; advice where it takes all of the memory, and where that is so much for each CPU,
+and no directive says how many CPUs there are. Reported once.
 
 ## Fix
 
@@ -19,7 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.programs import commands_with_option
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
@@ -40,6 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
     memory = _memory(job)
     if memory is None:
         return
+    seen: list[Span] = []
     for command in commands_with_option(job, _sets_heap):
         if has_trait(command.name, "prints") or command.children or command.alternatives > 1:
             continue
@@ -49,6 +51,9 @@ def check(job: Job) -> Iterator[Finding]:
         heap = _heap(command)
         if heap is not None and heap[1] >= memory:
             number, megabytes = heap
+            seen.append(span_of(command.argv[number]))
+            if len(seen) > 1:
+                continue
             setting = next(each for name in ("mem", "mem-per-cpu") if (each := job.request.setting(name)) is not None)
             larger = megabytes > memory
             happens = "is more than" if larger else "takes all of"
@@ -56,9 +61,16 @@ def check(job: Job) -> Iterator[Finding]:
                 span_of(command.argv[number]),
                 f"the heap {happens} the job's memory (`{setting.as_written}`): Slurm kills the job where it grows so "
                 "large; ask for more, or lower -Xmx",
-                "warning" if larger else "info",
+                "warning" if larger and not _hangs_on_cpus(job) else "info",
                 related=[(setting.span, "the memory")],
             )
+
+
+def _hangs_on_cpus(job: Job) -> bool:
+    """Whether the memory follows a number of CPUs that only the command line may say."""
+    memory = job.request.memory
+    sizes = ("ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
+    return memory is not None and memory.per == "cpu" and not job.request.has_any_option(sizes)
 
 
 def _sets_heap(word: str) -> bool:

@@ -6,7 +6,8 @@ preempted or requeued itself, not even the reason why it ended. Sites may set th
 
 Reported where the script itself requests requeueing: by `--requeue` or, as advice, by `scontrol requeue`. Advice, too,
 for a session that somebody works in, such as Jupyter: its log only tells its address; and for a program that begins
-anew, and writes its whole log again: without GPUs, and without a word of checkpoints or restarts. Not reported where
+anew, and writes its whole log again: without GPUs, and without a word of checkpoints or restarts, or in a job of a few
+minutes. Not reported where
 `--open-mode` is set, or where the name of the log contains the number of restarts (`%r`, from 25.11 on).
 
 ## Fix
@@ -26,6 +27,7 @@ from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.grammar import patterns
+from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Options
@@ -38,6 +40,7 @@ CARD = Card(
 
 # Words of a script whose program goes on where it was; training does so, too.
 _CONTINUING = Regex(r"(?i)check[-_]?point|resum|(?<![a-z])(?:ckpt|restart|continue[-_]from)")
+_SHORT = 15  # minutes, after which a run that begins anew has lost nothing
 _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
 
 
@@ -60,7 +63,9 @@ def check(job: Job) -> Iterator[Finding]:
         message = "when the job is requeued, Slurm empties its log and what it wrote before is lost"
         # the script chose the moment, when its work was over; the log of a session only tells where it is
         goes_on = job.request.asks_for_gpus is not False or _CONTINUING.search(job.source.own.text) is not None
-        severity = "info" if setting is None or is_session(job) or not goes_on else None
+        limit = minutes(request.value("time") or "")
+        short = limit is not None and limit <= _SHORT
+        severity = "info" if setting is None or is_session(job) or not goes_on or short else None
         yield Finding(span, f"{message}; add --open-mode=append", severity, fix=fix)
 
 

@@ -10,8 +10,8 @@ otherwise only advice.
 Nothing is reported where work in the foreground runs beside it and decides how the job ends: what runs in the
 background is then often a server or a monitor. Advice where that work follows the `wait`: it may work on what a failed
 command has left. A script that ends with `exit 0` means to succeed, and in a job of one node a loop over its nodes
-starts one process, whose status `wait` returns; a function that calls itself does so until it succeeds. A server in the background never ends, and a `wait` that awaits it too
-does not either.
+starts one process, whose status `wait` returns; a function that calls itself does so until it succeeds. A server in the
+background never ends, and a `wait` that awaits it too does not either.
 
 ## Fix
 

@@ -103,7 +103,9 @@ def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list
     if not waiting:
         srun = "srun" if job.request.effective_tasks() == 1 else "srun --ntasks=1"
         advice = f"start the program with `{srun}` if it handles {signal.name}, or remove --signal"
-        return Finding(setting.span, f"{message}: nobody gets it; {advice}", "warning")
+        # a time to save something in is meant for a handler, a signal alone is often left over
+        severity = "warning" if "@" in (setting.text or "") else "info"
+        return Finding(setting.span, f"{message}: nobody gets it; {advice}", severity)
     trap = waiting[0].command
     value = setting.value_span or setting.span
     written = job.source.slice(value)

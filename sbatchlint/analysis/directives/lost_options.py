@@ -41,8 +41,8 @@ def severity_of_loss(job: Job, settings: Iterable[Setting], block: Directives | 
     `block`: the options of the command that reads them, by default the directives.
 
     None, for an error, where the job may compute something else, or none is known; a warning where only what is told of
-    it is lost, what only some runs need, the number of tasks of a job that is sized and starts none, or a directive that
-    is read sets the option to another value; info where the job has the value anyway.
+    it is lost, what only some runs need, the number of tasks of a job that is sized and starts none, or a directive
+    that is read sets the option to another value; info where the job has the value anyway.
     """
     lost, block = list(settings), block or job.directives
     missed = [each for each in lost if not _has_anyway(job, each, block)]

@@ -64,6 +64,8 @@ _CAPITALS = Regex(
 _CROSSES = Regex(r"X{4,}")
 # In place of a number.
 _CAPITAL = Regex(r"[A-Z]+(?:_[A-Z]+)*")
+# `num_cores`, also in lower case, as no number is written so.
+_NUMBER_NAME = Regex(r"[A-Z]+(?:_[A-Z]+)*|[a-z]+(?:_[a-z]+)+|n(?:um)?_?(?:cores|cpus|nodes|procs|tasks)")
 _CAPITAL_MEMORY = Regex(r"(?:MEM(?:ORY)?|[A-Z]+_[A-Z_]+|[Xx]{1,4})(?:[KMGT]B?)?")
 _CAPITAL_GPUS = Regex(r"N|X{1,4}|(?:N|NUM|NUMBER|NR|NO)_?(?:OF_?)?GPUS?|GPUS|NGPUS?_PER_NODE|GPU_COUNT")
 _CAPITAL_JOB = Regex(r"(?i:job_?id)s?[0-9]?|X{3,}|[A-Z]+_[A-Z_]+")
@@ -150,7 +152,7 @@ def _in_place_of_a_number(option: str, raw: str) -> Placeholder | None:
     elif option in ("begin", "deadline"):
         whole = _MOMENT.fullmatch(bare) is not None
     elif option in _NUMBERS:
-        whole = _CAPITAL.fullmatch(bare) is not None
+        whole = _NUMBER_NAME.fullmatch(bare) is not None
     elif option in _MEMORY:
         whole = _CAPITAL_MEMORY.fullmatch(bare) is not None
     else:

@@ -9,6 +9,7 @@ from sbatchlint.bash.values import may_have_slots
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import TEMPLATED
+from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import HASHES, PLAIN_SLOTS
 
@@ -34,6 +35,7 @@ _STATEMENT = Regex(
     r"|\{\{-?\s*(?:if|range|with|end)\b"
     r"|<%-?\s*(?:if|unless|\w+\.each|for)\b|%\s*(?:if|for)\b[^\n]*:[ \t]*$)"
 )
+_MANY = 3  # values that are the names of their options
 # The beginning of a statement that takes a line of its own.
 _IN_LINE = Regex(r"%\s*(?:if|for)\b")
 # Python's `string.Template`: a variable on a line of its own.
@@ -52,7 +54,8 @@ _SAID = Regex(
 def is_unfinished(job: Job) -> bool:
     """Whether a script is a template or a fixture, which need not be right before it is completed.
 
-    Its name or folder says so, or the slots of a template engine in its directives.
+    Its name or folder says so, or the slots of a template engine in its directives, or several values that are only the
+    name of their option (`--account=account`, `-p partition`).
     """
     path = _path_in_project(job)
     return (
@@ -60,7 +63,13 @@ def is_unfinished(job: Job) -> bool:
         or _TEST_DATA.search(path) is not None
         or _ENDING.search(path) is not None
         or _has_slots(job)
+        or sum(map(_is_own_name, job.directives.settings)) >= _MANY
     )
+
+
+def _is_own_name(setting: Setting) -> bool:
+    """Whether a value is only the name of its option: something else puts a value in its place."""
+    return setting.text is not None and setting.text.replace("_", "-") == setting.name
 
 
 def may_be_edited(job: Job) -> bool:

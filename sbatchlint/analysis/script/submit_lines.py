@@ -100,6 +100,12 @@ def is_filled_in_beside(job: Job, word: str) -> bool:
     return _is_submitted_beside(job, rf"(?:\bsed\b|\breplace\w*\()[^\n]*{escaped}(?:%s)?")
 
 
+@once
+def is_completed_beside(job: Job) -> bool:
+    """Whether a file beside the script writes a first line, appends the script to it, and submits what it has made."""
+    return _is_submitted_beside(job, r"(?s)\b(?:echo|printf)\b[^\n]*#!/.*\bcat\b[^\n]*%s")
+
+
 def _is_submitted_beside(job: Job, pattern: str) -> bool:
     """Whether a file beside the script matches a pattern, in which `%s` stands for the script's name.
 
