@@ -5,7 +5,7 @@ docker refuses before it starts anything: `the input device is not a TTY`, exit 
 line, where `-it` is right; `srun --pty` and `script` create a terminal, and with `-d` docker does not check.
 
 A warning where the script requests neither resources nor time, as it may then be meant for a terminal, and in a branch
-that only some jobs take.
+for some machines.
 
 podman only warns, and docker accepts `-t` without `-i`: in both cases the container runs, each line of its log ends in
 a carriage return, and errors are mixed into the output. There the finding is only advice.
@@ -26,11 +26,11 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
 from sbatchlint.analysis.editing.options import remove_word
-from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.job import Step
 from sbatchlint.job.request import GPU_OPTIONS
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
 
 CARD = Card(
@@ -40,6 +40,7 @@ CARD = Card(
 
 # Commands that provide a terminal to what they start.
 TERMINALS = frozenset({"unbuffer", "script", "tmux", "screen", "expect"})
+_MACHINE = Regex(r"(?i)(?<![a-z])(?:hpc|cluster|machine|system|platform|host(?:name)?|site|slurm_job_?id|uname)(?![a-z])")
 # Options that show that a script is meant for sbatch, and not for a terminal with a few directives left in it.
 REQUESTS = (
     *("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "exclusive", *GPU_OPTIONS),
@@ -65,8 +66,8 @@ def check(job: Job) -> Iterator[Finding]:
                 f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device "
                 "is not a TTY`); leave `-t` out"
             )
-            some = any(is_for_some_jobs(each.invocation) for each in ways)
-            severity = "error" if job.request.has_any_option(REQUESTS) and not some else "warning"
+            elsewhere = any(map(_is_for_some_machines, ways))
+            severity = "error" if job.request.has_any_option(REQUESTS) and not elsewhere else "warning"
         else:
             message = (
                 f"`{written}` makes a terminal at which nobody types, and ends each line of the log in a carriage "
@@ -76,6 +77,12 @@ def check(job: Job) -> Iterator[Finding]:
         edits = _without_terminal(ways)
         fix = Fix("run it without a terminal", edits, safe=True) if edits else None
         yield Finding(option.span, message, severity, fix=fix)
+
+
+def _is_for_some_machines(start: ContainerStart) -> bool:
+    """Whether a test of the machine decides if a container is started: on others the script may run without Slurm."""
+    branches = (branch for branch, _ in start.invocation.context.guards)
+    return any(isinstance(each, tuple) and _MACHINE.search(str(each[1:])) for each in branches)
 
 
 def _requests_terminal(start: ContainerStart) -> bool:
