@@ -40,7 +40,7 @@ CARD = Card(
 
 # Commands that provide a terminal to what they start.
 TERMINALS = frozenset({"unbuffer", "script", "tmux", "screen", "expect"})
-_MACHINE = Regex(r"(?i)(?<![a-z])(?:hpc|cluster|machine|system|platform|host(?:name)?|site|slurm_job_?id|uname)(?![a-z])")
+_MACHINE = Regex(r"(?i)(?<![a-z])(?:hpc|cluster|machine|system|platform|host(?:name)?|site|slurm|uname)(?![a-z])")
 # Options that show that a script is meant for sbatch, and not for a terminal with a few directives left in it.
 REQUESTS = (
     *("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "exclusive", *GPU_OPTIONS),
