@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint import COMMENT_MARK
 from sbatchlint.analysis.script.samples import is_unfinished, may_be_edited
@@ -23,6 +23,9 @@ from sbatchlint.source.secrets import redacted, values_in
 from sbatchlint.source.text import SLOT, Source, Span
 from sbatchlint.source.workspace import Workspace
 from sbatchlint.triggers import IgnoreComments, Index
+
+if TYPE_CHECKING:
+    from sbatchlint.source.documents.snippet import Snippet
 
 # Words of a comment that speaks of a number of things.
 _OF_COUNTS = Regex(r"(?i)\b(?:gpu|task|node|cpu|core|rank|process|thread|worker)(?:s|es)?\b")
@@ -44,7 +47,7 @@ class Inspection(NamedTuple):
     `syntax_errors`: how many ranges the shell parser could not parse. `ignored`: how many findings are suppressed by
     comments. `cost`: about how many statements would cost as much. `is_cut`: whether the analysis stopped early.
     `unread`: why nothing of a document was read.
-    `parts`: the inspections of the scripts of a document, as far as they were looked at.
+    `scripts`: those of a document; `parts`: their inspections, as far as they were looked at.
     """
 
     diagnostics: list[Diagnostic]
@@ -54,6 +57,7 @@ class Inspection(NamedTuple):
     cost: int = 0
     is_cut: bool = False
     unread: str = ""
+    scripts: "tuple[Snippet, ...]" = ()
     parts: "tuple[Inspection, ...]" = ()
 
 

@@ -25,6 +25,8 @@ MAX_ROUNDS = 200
 # Each round lints the whole file again. When the rounds have cost this much together, the remaining findings are not
 # fixed; nor is anything in a file that costs twice as much by itself and was not analysed to its end.
 MOST_COST = 1 << 15
+# What it costs to ask bash whether it can parse a text, in the same unit.
+COST_OF_BASH = 16
 _HUNK = Regex(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
@@ -51,7 +53,28 @@ class Fixed(NamedTuple):
 class _State(NamedTuple):
     source: Source
     inspection: Inspection
-    parses: bool
+
+
+class _Bash:
+    """What bash says of texts, each asked of at most once. `cost`: what asking cost."""
+
+    def __init__(self) -> None:
+        self._parses: dict[str, bool] = {}
+        self.cost = 0
+
+    def parses(self, source: Source) -> bool:
+        found = self._parses.get(source.text)
+        if found is None:
+            self.cost += COST_OF_BASH
+            found = self._parses[source.text] = bash_parses(source)
+        return found
+
+    def still_parses(self, before: Source, after: Source) -> bool:
+        """Whether bash parses a text, or did not parse that before it."""
+        if self._parses.get(before.text) is False:
+            self._parses[after.text] = False  # as good as that: nothing gets worse
+            return True
+        return self.parses(after) or not self.parses(before)
 
 
 Accept = Callable[[Diagnostic], bool]
@@ -74,18 +97,15 @@ def fix_source(
             return False
         return admits is None or admits(diagnostic.source, fix)
 
-    state = _State(source, first or inspect(source, settings), True)
+    state = _State(source, first or inspect(source, settings))
     applied: list[Diagnostic] = []
     refused: list[Refused] = []
     banned: set[tuple[str, int]] = set()
     aside: set[tuple[str, int]] = set()  # to be tried when all others are dealt with
-    asked_bash = False
+    bash = _Bash()
     before = {source.text}
     most = 0
     for number in range(MAX_ROUNDS):
-        spent += state.inspection.cost + cost_of_script(state.source.text)
-        if number and spent > MOST_COST or state.inspection.is_cut and spent > 2 * MOST_COST:
-            break
         batch = _choose(state.inspection.diagnostics, accepted, banned | aside)
         if not batch and aside:
             aside.clear()
@@ -94,10 +114,10 @@ def fix_source(
             batch = batch[:most]
         if not batch:
             break
-        if not asked_bash:
-            state = state._replace(parses=bash_parses(source))
-            asked_bash = True
-        after, reason, blamed = _try(state, batch, settings)
+        spent += state.inspection.cost + cost_of_script(state.source.text)
+        if number and spent + bash.cost > MOST_COST or state.inspection.is_cut and spent > 2 * MOST_COST:
+            break
+        after, reason, blamed = _try(state, batch, settings, bash)
         if not reason and after.source.text in before:
             reason = "it would undo what another fix did"
         if reason and 0 < len(blamed) < len(batch):
@@ -116,7 +136,7 @@ def fix_source(
         applied.extend(batch)
         before.add(after.source.text)
         state = after
-    return Fixed(state.source, applied, refused, state.inspection, spent)
+    return Fixed(state.source, applied, refused, state.inspection, spent + bash.cost)
 
 
 def _choose(diagnostics: Iterable[Diagnostic], accepted: Accept, banned: set[tuple[str, int]]) -> list[Diagnostic]:
@@ -175,7 +195,9 @@ class OffsetMap:
         return at + self._moved[number]
 
 
-def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_State, str, list[Diagnostic]]:
+def _try(
+    state: _State, batch: list[Diagnostic], settings: Settings, bash: _Bash
+) -> tuple[_State, str, list[Diagnostic]]:
     """The file after a round; why it must be reverted, "" if it need not; and whose fixes seem to blame, if known."""
     edits = _edits(batch, state.source)
     try:
@@ -187,7 +209,6 @@ def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_S
         return state, "it changes nothing", []
     source = state.source.with_text(text)
     inspection = inspect(source, settings)
-    after = _State(source, inspection, state.parses)
     if inspection.faults and not state.inspection.faults:
         return state, "sbatchlint could not read the result", []
     reason, blamed = _unwanted(state.inspection.diagnostics, inspection.diagnostics, batch, OffsetMap(edits))
@@ -201,9 +222,9 @@ def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_S
                 each for each in batch if any(_is_of_directive(edit, state.source) for edit in _edits([each], source))
             ]
             return state, f"sbatch would refuse the result: {message}", blamed
-    if inspection.syntax_errors > state.inspection.syntax_errors or state.parses and not bash_parses(source):
-        return state, "the result would not be valid bash", _breaking(state, batch)
-    return after, "", []
+    if inspection.syntax_errors > state.inspection.syntax_errors or not bash.still_parses(state.source, source):
+        return state, "the result would not be valid bash", _breaking(state, batch, bash)
+    return _State(source, inspection), "", []
 
 
 def _is_of_directive(edit: Edit, source: Source) -> bool:
@@ -211,12 +232,12 @@ def _is_of_directive(edit: Edit, source: Source) -> bool:
     return source.slice(source.line_of(edit.span.start)).lstrip().startswith("#") or "#SBATCH" in edit.content
 
 
-def _breaking(state: _State, batch: list[Diagnostic]) -> list[Diagnostic]:
+def _breaking(state: _State, batch: list[Diagnostic], bash: _Bash) -> list[Diagnostic]:
     """One of these findings whose fix alone makes the file invalid for bash, if there is one."""
-    while len(batch) > 1 and state.parses:
+    while len(batch) > 1 and bash.parses(state.source):
         half = batch[: len(batch) // 2]
         text = apply(state.source.text, _edits(half, state.source))
-        batch = batch[len(half) :] if bash_parses(state.source.with_text(text)) else half
+        batch = batch[len(half) :] if bash.parses(state.source.with_text(text)) else half
     return batch
 
 
@@ -319,9 +340,9 @@ def bash_parses(source: Source) -> bool:
 
 def unified_diff(before: Source, after: Source, path: str) -> str:
     """The change as a unified diff, in which every line ends in a newline."""
-    from difflib import unified_diff as lines_of_diff  # heavy, and only needed by `--diff`
+    from sbatchlint.source.differences import unified  # only needed by `--diff`
 
-    lines = lines_of_diff(lines_of(before.text), lines_of(after.text), path, path)
+    lines = unified(lines_of(before.text), lines_of(after.text), path)
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from conftest import ROOT, examples
 from sbatchlint.bash.limits import MOST_WORK
 from sbatchlint.documents import document_with_ignores, fix_document, inspect_document
-from sbatchlint.engine import inspect
+from sbatchlint.engine import Inspection, inspect
 from sbatchlint.fix import fix_source
 from sbatchlint.settings import Settings
 from sbatchlint.source.documents import snippets
@@ -170,13 +171,41 @@ def test_comments_ignore_in_documents() -> None:
 
 def test_the_scripts_of_a_document_share_a_budget() -> None:
     script = "#!/bin/bash\n#SBATCH -N 2\n" + "echo x\n" * (MOST_WORK // 3) + "srun -N=2 ./a\n"
-    source = Source(f"```bash\n{script}```\n" * 10, "a.md")
+    source = Source("".join(f"```bash\n{script}# {number}\n```\n" for number in range(10)), "a.md")
     inspection = inspect_document(source, ALL)
     *wrong, cut = [each for each in inspection.diagnostics if each.code in ("SB012", "SB107")]
     assert {each.code for each in wrong} == {"SB107"} and len(wrong) in (1, 2)
     assert (cut.code, cut.severity) == ("SB012", "warning") and "as the file is too large" in cut.message
     # what is left out is not repaired either
     assert fix_document(source, ALL, first=inspection).source.text == source.text.replace("-N=2", "-N 2", len(wrong))
+
+
+def test_scripts_of_the_same_text_are_looked_at_once_and_named_by_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def counted(source: Source, settings: Settings, spent: int = 0) -> Inspection:
+        looked.append(source.text)
+        return inspect(source, settings, spent=spent)
+
+    monkeypatch.setattr("sbatchlint.documents.inspect", counted)
+    monkeypatch.setattr("sbatchlint.fix.inspect", counted)
+    script = "#!/bin/bash\n#SBATCH -N=2\n#SBATCH --time=10\n#SBATCH --time=20\nsrun ./a\n"
+    quoted = "".join(f"> {line}" for line in f"```bash\n{script}```\n".splitlines(True))
+    blocks = [f"```bash\n{script}```\n", f"- ```bash\n{indent(script, '  ')}  ```\n", quoted]
+    source = Source("\n".join(blocks * 2), "a.md")
+    first = inspect_document(source, ALL)
+    assert looked == [script]
+    told = [each for each in first.diagnostics if each.code == "SB116"]
+    assert len(told) == 6
+    for each in told:
+        (row,) = re.findall(r"line (\d+)", each.message)
+        assert "--time=20" in source.text.splitlines()[int(row) - 1]
+    fixed = fix_document(source, ALL, first=first)
+    assert fixed.source.text == source.text.replace("-N=2", "-N 2")
+    assert looked == [script, script.replace("-N=2", "-N 2")]
+    assert [each.message for each in fixed.inspection.diagnostics] == [
+        each.message for each in inspect_document(fixed.source, ALL).diagnostics
+    ]
 
 
 def test_the_example_of_the_documentation() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -19,7 +21,7 @@ from sbatchlint.diagnose.run import judged
 from sbatchlint.engine import inspect
 from sbatchlint.fix import fix_source, redacted_diff
 from sbatchlint.job import Job, Site
-from sbatchlint.linting import inspect_file
+from sbatchlint.linting import fix_file, inspect_file
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
@@ -157,7 +159,8 @@ BLOCKS = {
 
 
 def document(kind: str, size: int) -> Source:
-    return Source(f"```bash\n{HEAD}{BLOCKS[kind]}```\n\n" * size, "a.md")
+    blocks = (f"```bash\n{HEAD}{BLOCKS[kind]}# {number}\n```\n\n" for number in range(size))
+    return Source("".join(blocks), "a.md")
 
 
 @pytest.mark.slow
@@ -202,6 +205,47 @@ FIXED: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("shape", FIXED)
 def test_fixes_of_a_script_that_grows(shape: str) -> None:
     assert ratio(lambda size: fixes(FIXED[shape](size))) < MOST
+
+
+JOB = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks=9@\n#SBATCH -c=4\nsrun python t@.py | tee log\n"
+CELL = '{"cell_type": "code", "metadata": {}, "outputs": [], "source": ["%%%%writefile j@.sh\\n", %s]}'
+CELL %= ", ".join(json.dumps(line) for line in JOB.splitlines(True))
+
+
+def notebook(size: int) -> str:
+    return f'{{"cells": [{",".join([CELL.replace("@", str(number)) for number in range(size)])}]}}'
+
+
+# Documents of so many scripts, by name.
+DOCUMENTS: dict[str, tuple[str, Callable[[int], str]]] = {
+    "blocks": ("a.md", repeated(f"```bash\n{JOB}```\n")),
+    "a block that is repeated": ("a.md", repeated(f"```bash\n{JOB.replace('@', '')}```\n")),
+    "blocks of a quotation": ("a.md", repeated("".join(f"> {line}" for line in f"```\n{JOB}```\n".splitlines(True)))),
+    "blocks of heredocs": ("a.md", repeated(f"```bash\ncat > j.sh <<'E'\n{JOB}E\nsbatch -N=2 j.sh\n```\n")),
+    "blocks of code": ("a.rst", repeated(f".. code-block:: bash\n\n{indent(JOB, '   ')}\n\nText\n\n")),
+    "cells": ("a.ipynb", notebook),
+    "strings": ("a.py", repeated(f"open('j@.sh', 'w').write('''{JOB}''')\n")),
+    "strings with a slot": ("a.py", repeated(f"open('j@.sh', 'w').write(f'''{JOB}srun -n {{n}} a\n''')\n")),
+    "lists": ("a.py", repeated(f"open('j@.sh', 'w').write('\\n'.join({JOB.splitlines()}))\n")),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", DOCUMENTS)
+def test_fixes_of_a_document_that_grows(shape: str) -> None:
+    name, text = DOCUMENTS[shape]
+    found: list[int] = []
+
+    def fix(size: int) -> None:
+        source = Source(text(size), name)
+        fixed = fix_file(source, Settings.of_table({}), True)
+        redacted_diff(source, fixed.source, name)
+        found.append(len(fixed.applied))
+
+    fix(2)
+    small, large = (executed_lines(partial(fix, size)) for size in (10, 100))
+    assert large < MOST * small
+    assert found[2] == 10 * found[1] >= 10
 
 
 @pytest.mark.slow

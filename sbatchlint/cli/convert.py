@@ -4,7 +4,6 @@ import json
 import os
 import sys
 from argparse import Namespace
-from difflib import unified_diff
 from typing import Any
 
 from sbatchlint.cli.arguments import (
@@ -131,13 +130,11 @@ def _write(options: Namespace, source: Source, made: Conversion) -> None:
         keys = ("before", "after", "decisions", "todos")
         told = {key: redacted_plan(getattr(made, key), values_in(source.text)) for key in keys}
         print(json.dumps({"converted": True, "script": shown} | told, indent=2))
-    elif options.diff and shown != text:
-        from sbatchlint.fix import redacted_diff  # few scripts have secrets
-
-        print(redacted_diff(source, made.source, source.path), end="")
     elif options.diff:
-        lines = (source.text.splitlines(keepends=True), text.splitlines(keepends=True))
-        print(*unified_diff(*lines, source.path, source.path), sep="", end="")
+        from sbatchlint.fix import redacted_diff, unified_diff  # few ask for it
+
+        difference = unified_diff if shown == text else redacted_diff
+        print(difference(source, made.source, source.path), end="")
     elif not options.check:
         print(shown, end="")
     if options.output is None and not options.check and shown != text:

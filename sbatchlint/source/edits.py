@@ -1,6 +1,7 @@
 """Edits of a text, and applying several of them at once."""
 
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import NamedTuple
 
 from sbatchlint.source.text import Source, Span, lines_of
@@ -68,20 +69,11 @@ def edited(source: Source, edits: Iterable[Edit]) -> Source:
 
 def edits_between(before: str, after: str) -> list[Edit]:
     """The edits that make one text of another, in order; each replaces, adds or removes whole lines."""
-    from difflib import SequenceMatcher  # heavy, and needed where somebody asks for edits only
+    from sbatchlint.source.differences import changes  # needed where somebody asks for edits only
 
     old, new = lines_of(before), lines_of(after)
-    # the matcher is slow where many lines are the same, and most changes are of one place
-    most = min(len(old), len(new))
-    first = next((at for at in range(most) if old[at] != new[at]), most)
-    most -= first
-    last = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
-    middle, instead = old[first : len(old) - last], new[first : len(new) - last]
-    starts = [sum(map(len, old[:first]))]
-    for line in middle:
-        starts.append(starts[-1] + len(line))
+    starts = [0, *accumulate(map(len, old))]
     return [
-        Edit(Span(starts[low], starts[high]), "".join(instead[new_low:new_high]))
-        for kind, low, high, new_low, new_high in SequenceMatcher(None, middle, instead, False).get_opcodes()
-        if kind != "equal"
+        Edit(Span(starts[low], starts[high]), "".join(new[new_low:new_high]))
+        for low, high, new_low, new_high in changes(old, new)
     ]

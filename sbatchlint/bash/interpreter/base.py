@@ -13,7 +13,7 @@ from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Assignment, Program, Redirect, Statement
 from sbatchlint.bash.trace import Invocation, Redirection, Spawn, Trace
 from sbatchlint.bash.values import Phase, Pieces, Text
-from sbatchlint.bash.variables import Alternative, Guards, Variable, merge_guards
+from sbatchlint.bash.variables import Alternative, Guards, Variable
 from sbatchlint.source.text import Span
 
 T = TypeVar("T")
@@ -225,13 +225,6 @@ class Interpreter(Substituter):
         if len(around) > 1 and place in around[-1].undecided and any(each.is_mixed(place) for each in around[:-1]):
             around[-1].widen(state, scope)
         return state
-
-    def arm_guards(self, place: Hashable, truth: bool, own: Guards, scope: Scope) -> Guards:
-        """The guards of an arm of an undecided condition with the iterations that take it. `own`: those without."""
-        for decisions in self.recorded:
-            if decisions.parent is scope.context.parent:
-                own = merge_guards(own, decisions.iterations(place_in(place, self.walked), truth)) or own
-        return own
 
     def marks(self) -> list[tuple[list[State], int]]:
         """The lists of states that left by `exit`, `return`, `break` or `continue`, with their current lengths."""

@@ -144,7 +144,6 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
                 taken: State | None = state.copy()
                 if truth is None:
                     taken = interpreter.arm(place, True, state.copy(), here)
-                    own = interpreter.arm_guards(place, True, own, here)
                 end = interpreter.statements(body, Scope(taken, scope.text, arm)) if taken is not None else None
                 is_varying = interpreter.varies(place, True)
                 if truth is True and end is None and interpreter.failed_exits > exits and not is_varying:
@@ -156,7 +155,7 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             state = None
             break
         if truth is None:
-            passed = interpreter.arm_guards(place, False, passed | frozenset(((key, 1),)), here)
+            passed |= frozenset(((key, 1),))
             context = context.copy()
             context.conditional, context.restricted = True, restricted
             interpreter.outcomes = outcomes
@@ -246,7 +245,6 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
         taken = waiting.copy() if waiting is not None and truth is not False else None
         if taken is not None and truth is None:
             taken = interpreter.arm((id(node), number), True, taken, scope)
-            own = interpreter.arm_guards((id(node), number), True, own, scope)
         if waiting is not None and truth is None:
             waiting = interpreter.arm((id(node), number), False, waiting, scope)
         if taken is not None and not body:

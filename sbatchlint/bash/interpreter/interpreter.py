@@ -221,8 +221,7 @@ class ScriptInterpreter(Interpreter):
         if right is not None:
             right = self.statement(node.right, Scope(right, scope.text, context))
         left = self.arm(place, False, left, scope)
-        skipped = self.arm_guards(place, False, frozenset(((guard, 1 - arm),)), scope)
-        taken = self.arm_guards(place, True, frozenset(((guard, arm),)), scope)
+        skipped, taken = frozenset(((guard, 1 - arm),)), frozenset(((guard, arm),))
         return join([(left, skipped), (right, taken)], scope.context.phase)
 
     def on_background(self, node: Background, scope: Scope) -> State | None:

@@ -1,11 +1,17 @@
 """A script inside a document, as a source of its own whose characters know their places in the document."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sbatchlint.source.edits import Edit, apply, edits_between
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import SLOT, Source, Span
+
+# Encloses the offset of a character for whose row a message has a mark (private use area).
+ROW = "\ue00f"
+_ROW = re.compile(f"{ROW}([0-9]{{1,9}}){ROW}")
 
 
 class Character(NamedTuple):
@@ -23,38 +29,51 @@ class Unreadable(Exception):
     """Why nothing of a document was read."""
 
 
-class OuterRow(int):
-    """A row of a snippet; in a message it is that of the document."""
+class Row(int):
+    """A row of an embedded script; in a message it is what people call it, or a mark that stands for that."""
 
-    outer: str
+    source: "Embedded"
+    offset: int
 
     @classmethod
-    def of(cls, row: int, outer: str) -> "OuterRow":
+    def of(cls, row: int, source: "Embedded", offset: int) -> "Row":
         found = cls(row)
-        found.outer = outer
+        found.source, found.offset = source, offset
         return found
 
     def __str__(self) -> str:
-        return self.outer
+        return f"{ROW}{self.offset}{ROW}" if self.source.marks_rows else self.source.shown_row(self.offset)
 
     def __format__(self, form: str) -> str:
-        return self.outer
-
-
-def _alike(first: Sequence[str], second: Sequence[str]) -> int:
-    """How many lines are the same from the beginning."""
-    return next((at for at, (a, b) in enumerate(zip(first, second)) if a != b), min(len(first), len(second)))
+        return str(self)
 
 
 class Embedded(Source):
-    """The text of a script in a document."""
+    """The text of a script in a document.
 
-    __slots__ = ("_is_partial",)
+    `marks_rows`: messages do not name rows of the document, but have marks for them (see `with_rows`), so that they
+    hold wherever the text stands.
+    """
+
+    __slots__ = ("_is_partial", "marks_rows")
 
     def __init__(self, string: str, path: str, is_fragment: bool, is_partial: bool = False) -> None:
         super().__init__(string, path)
         self.is_fragment = is_fragment
         self._is_partial = is_partial
+        self.marks_rows = False
+
+    @property
+    def key(self) -> tuple[str, bool, bool]:
+        """Equal for scripts of a document in which the same is found."""
+        return self.text, self.is_fragment, self._is_partial
+
+    def row(self, offset: int) -> int:
+        return Row.of(super().row(offset), self, offset)
+
+    def shown_row(self, offset: int) -> str:
+        """What people call the row of a character."""
+        return str(super().row(offset))
 
     @property
     def is_partial(self) -> bool:
@@ -65,7 +84,13 @@ class Embedded(Source):
         return False
 
     def with_text(self, text: str) -> Source:
-        return Embedded(text, self.path, self.is_fragment, self._is_partial)
+        new = Embedded(text, self.path, self.is_fragment, self._is_partial)
+        new.marks_rows = self.marks_rows
+        return new
+
+    def with_rows(self, message: str) -> str:
+        """A message with rows in the place of their marks."""
+        return _ROW.sub(lambda mark: self.shown_row(parse_integer(mark[1])), message) if ROW in message else message
 
 
 class Snippet(Embedded):
@@ -96,9 +121,9 @@ class Snippet(Embedded):
         self._starts = [start for start, _ in found]
         self._places = [place for _, place in found]
 
-    def row(self, offset: int) -> int:
+    def shown_row(self, offset: int) -> str:
         place = self.place(offset)
-        return OuterRow.of(super().row(offset), self._rows(place) if self._rows else str(self.outer.row(place)))
+        return self._rows(place) if self._rows else str(self.outer.row(place))
 
     def where(self, offset: int) -> str:
         """What people call the line of a character, where they do not see the lines of the document; else ''."""
@@ -157,22 +182,17 @@ class Snippet(Embedded):
         """
         if self.lines is None:
             return self._placed(edits_between(self.text, text))
-        from difflib import SequenceMatcher  # heavy, and used for fixes only
+        from sbatchlint.source.differences import changes  # used for fixes only
 
         before, after = self.text.split("\n"), text.split("\n")
         if len(before) != len(self.lines) + self.text.endswith("\n"):
             return None
-        # the matcher is slow where many lines are the same, and most changes are of one place
-        first = _alike(before, after)
-        last = _alike(before[first:][::-1], after[first:][::-1])
-        old, new = before[first : len(before) - last], after[first : len(after) - last]
         edits = []
-        for kind, low, high, new_low, new_high in SequenceMatcher(None, old, new, False).get_opcodes():
-            if kind != "equal":
-                edit = self._replacing(first + low, first + high, new[new_low:new_high])
-                if edit is None or set(self.special) & set(edit.content):
-                    return None
-                edits.append(edit)
+        for low, high, new_low, new_high in changes(before, after):
+            edit = self._replacing(low, high, after[new_low:new_high])
+            if edit is None or set(self.special) & set(edit.content):
+                return None
+            edits.append(edit)
         return edits
 
     def _placed(self, edits: Sequence[Edit]) -> list[Edit] | None:
