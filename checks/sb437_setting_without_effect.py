@@ -5,7 +5,7 @@ changing it changes nothing, and nobody notices. The same goes for an option tha
 line (`-g) GPUS=$OPTARG`), and then sets itself: `sbatch job.sh -g 2` runs as if `-g` were not there. `MODEL=small`
 followed by `MODEL=$1` is not a default: without an argument MODEL is empty.
 
-No program reads `omp_num_threads` or `CUDA_VISIBLE_DEVICE` either, whatever it is set to.
+No program reads `omp_num_threads`, `CUDA_VISIBLE_DEVICE` or `PYTHONBUFFERED` either, whatever it is set to.
 
 A warning for such a name and where an option or argument of the script is lost, otherwise advice. Names that are
 exported, that bash, Slurm or programs read themselves, or that occur once more anywhere in the file are not reported as
@@ -24,7 +24,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.program_variables import is_for_programs
+from sbatchlint.analysis.expansion.program_variables import is_for_programs, meant_for_programs
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
@@ -116,12 +116,13 @@ def _is_of_command(job: Job, assigned: VariableAssignment) -> bool:
 
 
 def _meant(name: str) -> str | None:
-    """The variable of programs that was meant by a name in lower case, or with an S too few or too many."""
+    """The variable of programs that was meant by a name in lower case, or with a letter too few, too many or wrong."""
     if _is_known(name) or not _COMPOUND.search(name):
-        return None
+        return None if _is_known(name) else meant_for_programs(name)
     if name.islower() and _is_known(name.upper()):
         return name.upper()
-    return next((each for each in (f"{name}S", name.removesuffix("S")) if each in _PLURALS), None)
+    plural = next((each for each in (f"{name}S", name.removesuffix("S")) if each in _PLURALS), None)
+    return plural or meant_for_programs(name)
 
 
 def _is_known(name: str) -> bool:
@@ -224,6 +225,10 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH --gpus=2\nexport «CUDA_VISIBLE_DEVICE»=0\npython train.py\n",
         title="a letter is missing",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --ntasks=1\nexport «PYTHONBUFFERED»=1\npython train.py\n",
+        title="two letters are missing",
     ),
     Good(
         """\

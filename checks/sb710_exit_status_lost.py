@@ -132,8 +132,9 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     if found.last is not None and main.how == "replaced" and _cancels_itself(found):
         place, by, label = found.last.name_span, place, "this status is lost"
     related = [(by, label), *((each, "this status is lost, too") for each in others)]
-    if found.last is not None and main.how == "replaced" and main.command.context.parent is None:
-        related.insert(1, (found.last.name_span, "the script ends with this status"))
+    end = found.end or (found.last.name_span if found.last is not None else None)
+    if end is not None and main.how == "replaced" and end != by:
+        related.insert(1, (end, "the script ends with this status"))
     reader = state_reader(job, main.command) if best[0] and main.how not in _DECEIVING else None
     if reader is not None and reader.place is not None:
         related.insert(1, (reader.place, "takes the job for a success"))
@@ -369,7 +370,7 @@ def _cleans_up_after(job: Job, loss: Loss) -> bool:
 def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> str:
     """The part of a message that says with which status the script ends instead."""
     last = found.last
-    if last is None or last.index <= loss.command.index:
+    if last is None or found.end is not None or last.index <= loss.command.index:
         return f"line {job.line(loss.by.start)} replaces its status"
     line = job.line(last.span.start)
     if last.name == "exit":

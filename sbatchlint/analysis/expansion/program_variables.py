@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 
+from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.source.regex import Regex
 
 _FOR_PROGRAMS = Regex(
@@ -18,3 +19,41 @@ _FOR_PROGRAMS = Regex(
 def is_for_programs(name: str) -> bool:
     """Whether a variable has a meaning for programs alone."""
     return _FOR_PROGRAMS.fullmatch(name) is not None
+
+
+# Variables of programs that scripts set often, none of which is a letter away from the name of another.
+_WELL_KNOWN = (
+    "CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_LAUNCH_BLOCKING CUDA_DEVICE_MAX_CONNECTIONS HIP_VISIBLE_DEVICES"
+    " ROCR_VISIBLE_DEVICES CUBLAS_WORKSPACE_CONFIG OMP_NUM_THREADS OMP_PROC_BIND MKL_NUM_THREADS OPENBLAS_NUM_THREADS"
+    " NUMEXPR_NUM_THREADS JULIA_NUM_THREADS GOMP_CPU_AFFINITY PYTHONUNBUFFERED PYTHONNOUSERSITE"
+    " PYTHONDONTWRITEBYTECODE PYTHONFAULTHANDLER PYTHONHASHSEED LD_LIBRARY_PATH NCCL_SOCKET_IFNAME NCCL_IB_DISABLE"
+    " NCCL_P2P_DISABLE NCCL_SHM_DISABLE NCCL_ASYNC_ERROR_HANDLING NCCL_BLOCKING_WAIT NCCL_DEBUG_SUBSYS"
+    " NCCL_NET_GDR_LEVEL HF_DATASETS_CACHE HF_DATASETS_OFFLINE HF_HUB_OFFLINE TRANSFORMERS_CACHE TRANSFORMERS_OFFLINE"
+    " HUGGING_FACE_HUB_TOKEN TOKENIZERS_PARALLELISM TORCH_DISTRIBUTED_DEBUG TORCH_CUDA_ARCH_LIST TORCH_EXTENSIONS_DIR"
+    " PYTORCH_CUDA_ALLOC_CONF TF_CPP_MIN_LOG_LEVEL TF_FORCE_GPU_ALLOW_GROWTH XLA_PYTHON_CLIENT_PREALLOCATE"
+    " XLA_PYTHON_CLIENT_MEM_FRACTION MPICH_GPU_SUPPORT_ENABLED HDF5_USE_FILE_LOCKING I_MPI_PMI_LIBRARY"
+).split()
+_BARE = {name.replace("_", ""): name for name in _WELL_KNOWN}
+# What people write for a name that is more than a letter away.
+_MISTAKEN = {
+    "PYTHONBUFFERED": "PYTHONUNBUFFERED",
+    "PYTHONUNBUFFER": "PYTHONUNBUFFERED",
+    "OMPTHREADS": "OMP_NUM_THREADS",
+    "PYTORCHCUDAALLOCCONFIG": "PYTORCH_CUDA_ALLOC_CONF",
+    "CUBLASWORKSPACE": "CUBLAS_WORKSPACE_CONFIG",
+}
+_FAMILY = Regex(r"[A-Z0-9_]{10,}")
+# Names that exist although they look like others.
+_EXISTING = frozenset({"TF_CPP_MIN_VLOG_LEVEL"})
+
+
+@lru_cache(maxsize=1024)
+def meant_for_programs(name: str) -> str | None:
+    """The well-known variable that was meant by a name which no program reads; None if there is none."""
+    if _FAMILY.fullmatch(name) is None or name in _WELL_KNOWN or name in _EXISTING:
+        return None
+    bare = name.replace("_", "")
+    found = _BARE.get(bare) or _MISTAKEN.get(bare)
+    if found is not None:
+        return found
+    return next((known for word, known in _BARE.items() if edit_distance(bare, word) == 1), None)

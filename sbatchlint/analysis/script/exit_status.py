@@ -69,6 +69,11 @@ def exit_statuses_with_pipefail(job: Job) -> ExitStatuses:
     return _Walk(job, True).result()
 
 
+def _last(body: Sequence[Statement]) -> Statement | None:
+    """The last statement that runs something."""
+    return next((each for each in reversed(body) if not isinstance(each, Function)), None)
+
+
 class _TooLong(Exception):
     pass
 
@@ -125,7 +130,7 @@ class _Walk:
         try:
             status = self.body(self.job.program.statements, GOOD)
         except (_TooLong, RecursionError):
-            return ExitStatuses([], [], [], [], None, [*empty.values()], [*late.values()], [], True, {}, [], [], [])
+            return ExitStatuses([], [], [], [], None, None, [*empty.values()], [*late.values()], [], True, {}, [], [], [])
         decisive = self.deciding(status)
         # where a job does weightier work, copying and building do not count as work
         least = min(max(self.weights.values(), default=Weight.NONE), Weight.PROGRAM)
@@ -143,6 +148,7 @@ class _Walk:
             decisive=[*(each for each in decisive if self.weights[id(each)] >= least), *self.inner],
             work=[command for command, weight in met if weight >= least] if least > Weight.NONE else [],
             last=self.last,
+            end=self.end(),
             empty=[*empty.values()],
             late=[*late.values()],
             dead=[each for start, each in dead.items() if start not in self.live],
@@ -153,6 +159,27 @@ class _Walk:
             choices=[choice for choice in self.choices if choice.last > self.judged],
             arithmetic=self.arithmetic,
         )
+
+    def end(self) -> Span | None:
+        """Where the status of the script is made, if that is not its last command that always runs."""
+        last, node = self.last, _last(self.job.program.statements)
+        if node is None or last is not None and (last.name == "exit" or self.span(node).contains(last.span)):
+            return None
+        met: set[int] = set()
+        while node is not None and node.start not in met:
+            met.add(node.start)
+            body: Sequence[Statement] | None = None
+            if isinstance(node, (Group, For, ArithmeticFor, While)):
+                body = node.body
+            elif isinstance(node, If) and len(node.branches) == 1 and not node.otherwise:
+                body = node.branches[0][1]
+            elif isinstance(node, Simple) and (function := self.uses.functions.get(self.uses.name(node) or "")):
+                body = (function.body,)
+            inner = _last(body) if body is not None else None
+            if inner is None:
+                break
+            node = inner
+        return self.span(node) if node is not None else None
 
     # --- the position of the walk ---------------------------------------------------------------------
 
