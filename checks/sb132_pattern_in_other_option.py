@@ -6,9 +6,15 @@ mail to an address that does not exist, and `--job-name=run_%a` is the name of a
 Without one the log is opened in that folder first: before 23.02 the job fails without a log; from 23.02 on Slurm makes
 the folder for the log, and the job runs in it, or fails where it may not make it.
 
+Nor does bash replace them in the commands of the script: `cp slurm-%j.out results` looks for a file of this name, and
+`python train.py > log_%j.txt` makes one, which all jobs overwrite. A warning, and an error where the job ends because
+there is no such file (`set -e`). Only commands that handle files and redirections are looked at: for other programs
+`%a` may have a meaning of its own.
+
 ## Fix
 
-None: a directive cannot have a variable of the job in it. `sbatch --chdir=/scratch/$USER job.sh` can.
+None: a directive cannot have a variable of the job in it. `sbatch --chdir=/scratch/$USER job.sh` can. In commands:
+`$SLURM_JOB_ID` for `%j`, `$SLURM_ARRAY_JOB_ID` for `%A`, `$SLURM_ARRAY_TASK_ID` for `%a`, `$SLURM_JOB_NAME` for `%x`.
 
 ## References
 
@@ -18,13 +24,14 @@ sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; src/sl
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.source.regex import Regex
-from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB132", "pattern-in-other-option", severity="error", fix="never", since="0.1.0",
-    when=Options("mail-user", "job-name", "chdir"), seen="a review of public scripts",
+    seen="a review of public scripts",
 )  # fmt: skip
 
 _PATTERN = Regex(r"%[0-9]*[AJNajnstux](?![A-Za-z0-9%])")
@@ -33,9 +40,65 @@ _HAPPENS = {
     "chdir": ("no folder has just this in its name: the job fails at once, or runs in the wrong folder", "error"),
     "job-name": ("the job has just this in its name", "info"),
 }
+# What bash has in their place.
+_VARIABLES = {
+    "A": "SLURM_ARRAY_JOB_ID",
+    "J": "SLURM_JOB_ID",
+    "N": "SLURMD_NODENAME",
+    "a": "SLURM_ARRAY_TASK_ID",
+    "j": "SLURM_JOB_ID",
+    "u": "USER",
+    "x": "SLURM_JOB_NAME",
+}
+_IN_COMMAND = Regex(r"%([AJNajux])(?![A-Za-z0-9%])")
+# Commands all of whose operands are names of files, and those of them that make their last one.
+_OF_FILES = frozenset("cat cd chmod cp du gunzip gzip head less ls mkdir mv pushd rm rmdir rsync scp tail tee touch".split())
+_MAKING = frozenset({"mkdir", "tee", "touch"})
+_OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
 
 
 def check(job: Job) -> Iterator[Finding]:
+    yield from _in_options(job)
+    if _IN_COMMAND.search(job.text.string) and job.phase is Phase.BATCH:
+        yield from _in_commands(job)
+
+
+def _in_commands(job: Job) -> Iterator[Finding]:
+    """The finding on the names of files in commands that have a pattern of Slurm's."""
+    found: dict[Span, tuple[Invocation, Pieces, bool]] = {}
+    for command in job.invocations:
+        for redirect in command.redirects:
+            if redirect.operator in _OUTPUTS and redirect.target and _has_pattern(redirect.target):
+                found.setdefault(span_of(redirect.target), (command, redirect.target, True))
+        if command.name in _OF_FILES:
+            operands = [field for field in command.argv[1:] if known_prefix(field)[:1] != "-"]
+            for field in filter(_has_pattern, operands):
+                makes = command.name in _MAKING or command.name in ("cp", "mv") and field is operands[-1]
+                found.setdefault(span_of(field), (command, field, makes))
+    if not found:
+        return
+    # an operand that is made may be read later by the same name
+    (place, (command, field, makes)), *others = sorted(found.items(), key=lambda each: each[1][2])
+    match = _IN_COMMAND.search(shown_text(field))
+    assert match is not None
+    ends = any(run.errexit and not run.tested and (command,) in run.elements for run in job.pipelines)
+    what = "this is the name itself, and the same in all jobs" if makes else f"`{command.name}` finds no file of this name"
+    if not makes and ends:
+        what += ", and `set -e` ends the job"
+    yield Finding(
+        place,
+        f"only sbatch and srun replace `{match[0]}`, in names of logs; here {what}; write `${{{_VARIABLES[match[1]]}}}`",
+        "error" if ends and not makes else "warning",
+        related=[(span, "nor here") for span, _ in others[:3]],
+    )
+
+
+def _has_pattern(field: Pieces) -> bool:
+    return any(each.text and _IN_COMMAND.search(each.text) for each in field)
+
+
+def _in_options(job: Job) -> Iterator[Finding]:
+    """Findings on directives."""
     for component in range(job.directives.components):
         for name, (happens, severity) in _HAPPENS.items():
             setting = job.directives.last(name, component)
@@ -61,5 +124,32 @@ CASES = [
     ),
     Bad("#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --chdir=«/scratch/%u/run»\nsrun ./solver\n", title="a folder"),
     Bad("#!/bin/bash\n#SBATCH --array=1-4\n#SBATCH --job-name=«run_%a»\nsrun ./solver\n", severity="info"),
+    Bad(
+        """\
+        #!/bin/bash -e
+        #SBATCH --nodes=1
+        #SBATCH --output=log_%j.out
+        srun ./solver
+        cp «log_%j.out» results
+        """,
+        title="in a command",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1\npython train.py > «train_%j.log»\n",
+        severity="warning",
+        title="a log of the script's own",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun --output=step_%j.out ./solver
+        date +%j > day.txt
+        find . -printf "%u %a" | cat
+        sbatch --output=log_%a.out next.sh
+        tail -f slurm-$SLURM_JOB_ID.out
+        """,
+        title="for srun, sbatch and programs with patterns of their own",
+    ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --output=%x-%j.out --job-name=run\nsrun ./solver\n"),
 ]

@@ -16,7 +16,7 @@ a mistyped name is reported.
 Names that are set, tested or given a default, that a comment or a directive mentions, that modules or a login provide,
 or that a sourced file may set are not reported. Of the others these are: names that a launcher needs, in scripts that
 set other variables of the same command; names nearly the same as one that is set and never read, or that lack one of
-its letters; arrays, which an environment cannot hold; and the only lowercase name that the script does not set.
+its letters; names that a script only tests, and sets in another case (`Busco=…`, `[ -z "$BUSCO" ]`); arrays, which an environment cannot hold; and the only lowercase name that the script does not set.
 
 An error for an array where one of a similar name is set and never read, and where the same file's name stands elsewhere
 with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice
@@ -49,7 +49,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     unset_reads,
     unusual_names,
 )
-from sbatchlint.analysis.expansion.reads import DEFAULTS, assigned_names, enclosing_assignment, use_of
+from sbatchlint.analysis.expansion.reads import DEFAULTS, assigned_names, enclosing_assignment, guarded_names, use_of
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
@@ -79,6 +79,7 @@ _COMMENTED = Regex(
     r"(?m)^[ \t]*#+[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"'<]+)[ \t]*(?:#.*)?$"
 )
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
+_SHORTEST = 4  # of a name that is tested
 # The words of `timeout` before its duration.
 _BEFORE_DURATION = Regex(r"timeout[ \t]+(?:-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?")
 # Names of lists of options: a script that sets others of this kind sets them all itself.
@@ -95,7 +96,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield finding
     by_name: dict[str, list[Finding]] = {}
     if job.phase is Phase.BATCH:
-        for finding in _commented_out(job):
+        for finding in (*_commented_out(job), *_tested_in_other_case(job)):
             seen.add(finding.span)
             yield finding
     for read in unset_reads(job):
@@ -121,12 +122,12 @@ def _commented_out(job: Job) -> Iterator[Finding]:
     if "#" not in job.text.string or not job.assignments:
         return
     found = {match[1]: match for match in _COMMENTED.finditer(job.text.string) if match[1] not in mentioned_names(job)}
-    first: dict[str, VariableRead] = {}
+    by_name: dict[str, dict[Span, VariableRead]] = {}
     for read in job.trace.reads if found else ():
         if read.name in found and read.variable is None and read.operator not in DEFAULTS and read.text is job.text:
-            first.setdefault(read.name, read)
-    for name, read in first.items():
-        match = found[name]
+            by_name.setdefault(read.name, {}).setdefault(read.span, read)
+    for name, reads in by_name.items():
+        match, (read, *others) = found[name], reads.values()
         if is_set_by_site(name) or read.context.handler or read.start < match.start():
             continue
         if _stops_if_unset(job, read) or _is_told_elsewhere(job, name):
@@ -140,7 +141,10 @@ def _commented_out(job: Job) -> Iterator[Finding]:
             f"{name} is empty here unless the submit environment has it, as its assignment on line {line} is commented "
             f"out; assign it, or {'leave it out' if may_be_empty else f'write `${{{name}:?}}`'}",
             "info" if may_be_empty else "warning",
-            related=[(job.span(match.start(1), match.end(1)), "commented out")],
+            related=[
+                (job.span(match.start(1), match.end(1)), "commented out"),
+                *((each.span, "empty, too") for each in others[:5]),
+            ],
         )
 
 
@@ -156,6 +160,29 @@ def _is_dispensable(job: Job, read: VariableRead, commented: re.Match[str]) -> b
     if assigned is None or read.name == assigned.name or assigned.exported:
         return False
     return all(each.context.handler for each in job.trace.reads if each.name == assigned.name)
+
+
+def _tested_in_other_case(job: Job) -> Iterator[Finding]:
+    """Findings on tests whether a variable is set, of which the script sets one that differs in case alone."""
+    guarded = guarded_names(job) - set_names(job)
+    if not guarded:
+        return
+    by_letters: dict[str, list[VariableAssignment]] = {}
+    for assigned in job.assignments:
+        by_letters.setdefault(assigned.name.replace("_", "").lower(), []).append(assigned)
+    reads = [each for each in job.trace.reads if each.name in guarded and each.text is job.text]
+    for name, read in {each.name: each for each in reversed(reads)}.items():
+        found = by_letters.get(name.replace("_", "").lower(), [])
+        if not found or len(name) < _SHORTEST or is_common_name(name) or len({each.name for each in found}) > 1:
+            continue
+        if any(each.span.start > read.span.start or each.context.conditional for each in found):
+            continue  # set as the test says, or in some cases
+        if read.variable is not None or any(use_of(job, each).kind != "guard" for each in reads if each.name == name):
+            continue
+        if len(re.findall(rf"\b{name}\b", job.source.text)) == len({each.span for each in reads if each.name == name}):
+            line, meant = job.line(found[0].span.start), found[0].name
+            message = f"nothing sets {name}, so this test always says the same; did you mean {meant}, set on line {line}?"
+            yield Finding(read.span, message, "warning", related=[(found[0].name_span, "set here")])
 
 
 def _is_told_elsewhere(job: Job, name: str) -> bool:

@@ -6,12 +6,16 @@ train.py"` is the same mistake in work that was meant to be done: in quotes the 
 with a space in it, which srun, timeout and mpirun do not find either; nor do they find `srun "python train.py"`. And
 `$(SLURM_ARRAY_TASK_ID)` is how make writes a variable: bash runs a command of that name, and the word is empty.
 
+A line with the sign of another language's comment (`// load data`, `% load data`) or of a prompt (`$ python train.py`)
+is a command as well, which is called `//`, `%` or `$`: it fails, and what stands after a prompt is not run.
+
 A warning for prose that was never a command, if the job goes on; otherwise an error, as where such prose is the last
 command: the job then always fails with status 127.
 
 ## Fix
 
-None for prose: write it as comment lines, or after `: <<'END'`. The quotes around a command are removed: unsafe, as
+None for prose: write it as comment lines, or after `: <<'END'`. A `#` replaces the sign of a comment; a prompt is
+removed, which is unsafe, as the command after it then runs. The quotes around a command are removed: unsafe, as
 words in it that need their quotes lose them; an array `"${CMD[@]}"` keeps them. A command that needs a shell (`a && b`,
 `A=1 b`) is passed to one: unsafe, as the variables in it may not be exported. `${NAME}` for `$(NAME)` is safe.
 
@@ -25,8 +29,9 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.reads import assigned_names
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 from sbatchlint.job.steps import enclosing_step
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 
@@ -44,6 +49,9 @@ _COMMAND_LINE = Regex(r"\s*(?:\w+=\S*\s+\S|[\w.+-]+\s|\S+\s+-)")
 _NEEDS_SHELL = Regex(r"""[;&|<>()`\n"'$\\]|^\s*\w+=""")
 # Arguments of an image's entry point, which may be a shell, and of profilers that may accept a whole command line.
 _ACCEPT_COMMAND_LINES = frozenset({"docker", "podman", "nsys profile", "nsys launch", "rocprof"})
+# Signs of comments in other languages, and of prompts, with which no command begins.
+_SIGNS = frozenset({"//", "%", "%%", "--", "-", "$", "/*", "*", ";;", "==", "===", "----", "====", "<!--"})
+_PROMPT = Regex(r"\[?[\w.-]+@[\w.-]+(?:[: ]\S*)?\]?[$%#]|\([\w.-]+\)\$")
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
 # Variables that every shell has.
 _USUAL = frozenset({"HOME", "USER", "PWD", "HOSTNAME", "PATH", "TMPDIR", "SCRATCH", "WORK"})
@@ -59,6 +67,10 @@ def check(job: Job) -> Iterator[Finding]:
                 seen.add(command.span)
                 yield finding
         first = known_prefix(command.argv[0]) if command.argv else ""
+        if _is_sign(job, command, first) and command.span not in seen:
+            seen.add(command.span)
+            yield _sign(job, command, first)
+            continue
         if not (" " in first or "\n" in first) or command.span in seen or command.kind in _ACCEPT_COMMAND_LINES:
             continue
         seen.add(command.span)
@@ -73,6 +85,33 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(command.span, message, severity)
         elif _COMMAND_LINE.match(first) and _is_certain(command):
             yield from _quoted_command(job, command)
+
+
+def _is_sign(job: Job, command: Invocation, first: str) -> bool:
+    """Whether a command is called by the sign of a comment or a prompt, as the script has it."""
+    if command.kind or len(command.argv) < 2 or not (first in _SIGNS or _PROMPT.fullmatch(first)):
+        return False
+    return job.source.text.startswith(f"{first} ", command.span.start)
+
+
+def _sign(job: Job, command: Invocation, first: str) -> Finding:
+    """The finding on a line that begins with the sign of a comment or a prompt."""
+    rest = Span(command.span.start, command.span.start + len(first))
+    if first == "$" and _is_work(command.words[1]) or first not in _SIGNS:
+        fix = Fix("remove the prompt", [remove(Span(rest.start, rest.end + 1))], safe=False)
+        message = f"`{first}` is the command here, which bash does not find, and `{command.words[1]}` is not run; remove it"
+        return Finding(rest, message, fix=fix)
+    ends = _ends_job(job, command)
+    what = "and under `set -e` the job ends here" if ends else "and does not find it"
+    fix = Fix("write `#`", [replace(rest, "#")], safe=True)
+    message = f"bash runs `{first}` as a command, {what}; a comment begins with `#`"
+    return Finding(rest, message, "error" if ends else "warning", fix=fix)
+
+
+def _is_work(word: str) -> bool:
+    """Whether a word is the name of a program."""
+    starts = has_trait(word, "slurm", "mpi", "container", "module", "installs", "conda", "torch")
+    return starts or "/" in word or word.startswith("python")
 
 
 def _is_certain(command: Invocation) -> bool:

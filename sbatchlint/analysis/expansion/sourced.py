@@ -9,8 +9,10 @@ from sbatchlint.source.regex import Regex
 
 # Files that set up a shell or one tool, and set no variables that a job script would use.
 _SETUPS = Regex(
-    r"/etc/(?:profile|bash|z?sh|csh|environment|modules?|lmod|default|conda|sysconfig).*|(?:.*/)?(?:activate.*|(?:conda|(?:micro)?mamba).*|modules?(?:\.\w+)?|lmod\w*(?:\.sh)?|z00_lmod\.sh"
-    r"|bash|sh|setvars\.sh|bash_completion)"
+    r"/etc/(?:profile|bash|z?sh|csh|environment|modules?|lmod|default|conda|sysconfig).*"
+    r"|(?:.*/)?(?:activate.*|(?:conda|(?:micro)?mamba).*|modules?(?:\.\w+)?|lmod\w*(?:\.sh)?|z00_lmod\.sh|bash|sh"
+    r"|bash_completion|deactivate|profile\.modules|(?:set|mpi|mkl|tbb|ipp|psxe|compiler|iccv|ifort)?vars\.sh|thisroot\.sh"
+    r"|GMXRC(?:\.bash)?|SetUpFreeSurfer\.sh|fsl\.sh|jobsetup|nvm\.sh)|.*/(?:spack|spack/.*)/setup-env\.sh"
 )
 # Startup files of the user's own shell.
 _PERSONAL = Regex(r"(?:.*/)?\.?(?:bashrc|bash_profile|profile)")
