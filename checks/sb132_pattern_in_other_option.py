@@ -52,7 +52,10 @@ _VARIABLES = {
 }
 _IN_COMMAND = Regex(r"%([AJNajux])(?![A-Za-z0-9%])")
 # Commands all of whose operands are names of files, and those of them that make their last one.
-_OF_FILES = frozenset("cat cd chmod cp du gunzip gzip head less ls mkdir mv pushd rm rmdir rsync scp tail tee touch".split())
+_OF_FILES = frozenset(
+    {"cat", "cd", "chmod", "cp", "du", "gunzip", "gzip", "head", "less", "ls", "mkdir", "mv", "pushd", "rm", "rmdir"}
+    | {"rsync", "scp", "tail", "tee", "touch"}
+)
 _MAKING = frozenset({"mkdir", "tee", "touch"})
 _OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
 
@@ -82,12 +85,14 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     match = _IN_COMMAND.search(shown_text(field))
     assert match is not None
     ends = any(run.errexit and not run.tested and (command,) in run.elements for run in job.pipelines)
-    what = "this is the name itself, and the same in all jobs" if makes else f"`{command.name}` finds no file of this name"
-    if not makes and ends:
+    what = f"`{command.name}` finds no file of this name"
+    if makes:
+        what = "this is the name itself, and the same in all jobs"
+    elif ends:
         what += ", and `set -e` ends the job"
     yield Finding(
         place,
-        f"only sbatch and srun replace `{match[0]}`, in names of logs; here {what}; write `${{{_VARIABLES[match[1]]}}}`",
+        f"only sbatch and srun replace `{match[0]}`, in names of logs: {what}; write `${{{_VARIABLES[match[1]]}}}`",
         "error" if ends and not makes else "warning",
         related=[(span, "nor here") for span, _ in others[:3]],
     )

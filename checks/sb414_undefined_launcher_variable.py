@@ -16,7 +16,8 @@ a mistyped name is reported.
 Names that are set, tested or given a default, that a comment or a directive mentions, that modules or a login provide,
 or that a sourced file may set are not reported. Of the others these are: names that a launcher needs, in scripts that
 set other variables of the same command; names nearly the same as one that is set and never read, or that lack one of
-its letters; names that a script only tests, and sets in another case (`Busco=…`, `[ -z "$BUSCO" ]`); arrays, which an environment cannot hold; and the only lowercase name that the script does not set.
+its letters; names that are only tested, and set in another case (`Busco=…`, `[ -z "$BUSCO" ]`);
+arrays, which an environment cannot hold; and the only lowercase name that the script does not set.
 
 An error for an array where one of a similar name is set and never read, and where the same file's name stands elsewhere
 with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice
@@ -181,7 +182,8 @@ def _tested_in_other_case(job: Job) -> Iterator[Finding]:
             continue
         if len(re.findall(rf"\b{name}\b", job.source.text)) == len({each.span for each in reads if each.name == name}):
             line, meant = job.line(found[0].span.start), found[0].name
-            message = f"nothing sets {name}, so this test always says the same; did you mean {meant}, set on line {line}?"
+            always = f"nothing sets {name}, so this test always says the same"
+            message = f"{always}; did you mean {meant}, which is set on line {line}?"
             yield Finding(read.span, message, "warning", related=[(found[0].name_span, "set here")])
 
 

@@ -99,7 +99,7 @@ def _sign(job: Job, command: Invocation, first: str) -> Finding:
     rest = Span(command.span.start, command.span.start + len(first))
     if first == "$" and _is_work(command.words[1]) or first not in _SIGNS:
         fix = Fix("remove the prompt", [remove(Span(rest.start, rest.end + 1))], safe=False)
-        message = f"`{first}` is the command here, which bash does not find, and `{command.words[1]}` is not run; remove it"
+        message = f"bash runs `{first}` as the command, and `{command.words[1]}` is not run; remove the prompt"
         return Finding(rest, message, fix=fix)
     ends = _ends_job(job, command)
     what = "and under `set -e` the job ends here" if ends else "and does not find it"

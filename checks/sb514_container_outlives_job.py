@@ -9,7 +9,8 @@ seconds later, and the container keeps its GPUs while Slurm gives them to the ne
 and a trap can stop it by name. With `-d` no client is left to get the signal, so only the trap helps. podman, apptainer
 and pyxis run containers as processes of the job.
 
-A warning for a container that is detached (`-d`); advice for others, which docker usually stops with its client.
+A warning for a container that is detached (`-d`), and where the trap is set only after the container has ended; advice
+for others, which docker usually stops with its client.
 
 ## Fix
 
@@ -23,11 +24,12 @@ https://github.com/codalab/codalab-worksheets/issues/1908
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.containers.container_starts import container_starts
+from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
 from sbatchlint.analysis.containers.gpu_access import gpu_access
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.programs import commands_named
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
 
@@ -41,14 +43,16 @@ _ENDING = Regex(r"--(?:init|cgroup-parent)\b")
 
 def check(job: Job) -> Iterator[Finding]:
     stops = [each for each in job.invocations if _is_stop(each)]
-    if any(each.context.handler for each in stops):
-        return
+    traps = commands_named(job, "trap") if any(each.context.handler for each in stops) else []
     for ways in container_starts(job):
         start = ways[0]
         ended = any(
             way.flag("init") and not way.flag("detach") or way.container.option("cgroup-parent") for way in ways
         )
         if ended or not start.by_daemon or start.verb != "run":
+            continue
+        if traps:
+            yield from _before_trap(job, start, traps)
             continue
         if not start.is_certain and _ENDING.search(job.source.text):
             continue  # `$EXTRA_ARGS` may contain the option
@@ -72,6 +76,20 @@ def check(job: Job) -> Iterator[Finding]:
                 "`--init`, or a `--name` and a trap that stops it"
             )
         yield Finding(start.place, message, None if start.flag("detach") and later is None else "info")
+
+
+def _before_trap(job: Job, start: ContainerStart, traps: list[Invocation]) -> Iterator[Finding]:
+    """The finding on a container that has ended when the trap is set which is to stop it."""
+    run = start.invocation
+    if start.flag("detach") or not start.is_certain or run.context.background is not None or run.context.loops:
+        return
+    if all(each.index > run.index and not each.context.calls for each in traps) and not run.context.calls:
+        yield Finding(
+            start.place,
+            f"the trap on line {job.line(traps[0].span.start)} is set only when this container has ended, so after "
+            "scancel or the time limit nothing stops it; set the trap before, and stop it by its `--name`",
+            related=[(traps[0].span, "set too late")],
+        )
 
 
 def _is_stop(command: Invocation) -> bool:

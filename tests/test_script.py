@@ -311,3 +311,21 @@ def test_what_only_bash_has_is_reported_and_breaks_under_dash(lines: str, tmp_pa
     assert bashisms(lines)
     if shutil.which("dash"):
         assert outcome("dash", lines, tmp_path) != outcome("bash", lines, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "rows"),
+    [
+        ("srun ./solver\ncd ..\nfor x in 1 2; do\n    touch $x\n    cd .. || exit\ndone\n", [7]),
+        ("clean() {\n    rm a\n    rm b\n}\nsrun ./solver\nif [ -e a ]; then\n    clean\nfi\n", [8]),
+        ("srun ./solver\ncd ..\n", [4]),
+        ("srun ./solver\necho done\nexit 0\n", [5]),
+        ("srun ./solver\ncase $1 in\n    a) rm a ;;\nesac\n", []),
+    ],
+)
+def test_where_the_status_of_a_script_is_made(lines: str, rows: list[int]) -> None:
+    text = f"#!/bin/bash\n#SBATCH --nodes=1\n{lines}"
+    options = Settings.of_table({}, select=["exit-status-lost"])
+    (finding,) = lint_source(Source(text, "job.sh"), options)
+    ends = [each for each in finding.related if each.label == "the script ends with this status"]
+    assert [text.count("\n", 0, each.span.start) + 1 for each in ends] == rows

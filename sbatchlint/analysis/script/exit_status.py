@@ -130,7 +130,9 @@ class _Walk:
         try:
             status = self.body(self.job.program.statements, GOOD)
         except (_TooLong, RecursionError):
-            return ExitStatuses([], [], [], [], None, None, [*empty.values()], [*late.values()], [], True, {}, [], [], [])
+            return ExitStatuses(
+                [], [], [], [], None, None, [*empty.values()], [*late.values()], [], True, {}, [], [], []
+            )
         decisive = self.deciding(status)
         # where a job does weightier work, copying and building do not count as work
         least = min(max(self.weights.values(), default=Weight.NONE), Weight.PROGRAM)

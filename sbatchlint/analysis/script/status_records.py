@@ -91,11 +91,11 @@ class ExitStatuses(NamedTuple):
 
     `lost`: in the order in which the commands run; `awaited`: those that a `wait` loses. `decisive`: the work whose
     failure makes the job fail, or a shell that it starts. `work`: all of the work. `last`: the last command of the
-    script itself that always runs, `end`: the place whose status the script returns where that command is not the last
-    one (a loop or a test follows). `empty`, `late`, `dead`: see `EmptyStatus`, `LateRead` and `DeadRead`. `risky`: whether errexit could
-    end the job though nothing is wrong. `kept`: by variable, the work whose status it holds. `met`: every command in
-    order, with its weight. `choices`: the statements with arms, inner ones first, after which nothing looks at results.
-    `arithmetic`: every `((…))` that ends its shell, by errexit, if it is 0.
+    script itself that always runs. `end`: the place whose status the script returns, where that is not this command (a
+    loop or a test follows). `empty`, `late`, `dead`: see `EmptyStatus`, `LateRead` and `DeadRead`. `risky`: whether
+    errexit could end the job though nothing is wrong. `kept`: by variable, the work whose status it holds. `met`: every
+    command in order, with its weight. `choices`: the statements with arms, inner ones first, after which nothing looks
+    at results. `arithmetic`: every `((…))` that ends its shell, by errexit, if it is 0.
     """
 
     lost: list[Loss]

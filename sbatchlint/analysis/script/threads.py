@@ -23,25 +23,30 @@ _PLUS = frozenset({"namd2", "namd3", "charmrun"})
 # The options with which programs set their number of threads or processes in a way of their own.
 _OWN_OPTIONS = {
     "-t": "bwa bwa-mem2 minimap2 kallisto fastqc megahit spades.py metaspades.py rnaspades.py flye hifiasm wtdbg2 racon"
-    " medaka_consensus NanoPlot porechop checkm metabat2 sambamba julia orthofinder nanopolish verkko sga",
+    " medaka_consensus NanoPlot porechop checkm metabat2 sambamba julia orthofinder nanopolish verkko sga quast.py"
+    " unicycler ngmlr winnowmap fastANI nucmer jellyfish ragtag.py parallel-fastq-dump gmap gsnap kma vg",
     "-@": "samtools velocyto",
     "-p": "bowtie bowtie2 hisat2 salmon pigz pbzip2 stringtie tophat tophat2 cufflinks cuffdiff julia roary lbzip2"
-    " rsem-calculate-expression bamCoverage multiBamSummary computeMatrix sailfish subread-align",
+    " rsem-calculate-expression bamCoverage multiBamSummary computeMatrix sailfish subread-align centrifuge mash",
     "-T": "featureCounts iqtree iqtree2 raxmlHPC-PTHREADS raxmlHPC-PTHREADS-SSE3 raxmlHPC-PTHREADS-AVX cd-hit"
     " cd-hit-est xz zstd mvn clustalo",
-    "-j": "cutadapt trim_galore make gmake ninja scons ctest cargo admixture parallel snakemake bazel",
+    "-e": "fasterq-dump",
+    "-j": "cutadapt trim_galore make gmake ninja scons ctest cargo admixture parallel snakemake bazel scram scramv1"
+    " pbmm2 seqkit",
     "-P": "xargs",
     "-n": "htseq-count antsRegistrationSyN.sh antsRegistrationSyNQuick.sh",
     "-c": "busco seqclust snakemake umap",
     "-w": "fastp",
-    "-nt": "gmx gmx_mpi",
+    "-nt": "gmx gmx_mpi iqtree iqtree2",
+    "-ntomp": "gmx gmx_mpi gmx_d gmx_mpi_d mdrun mdrun_mpi",
     "-pa": "RepeatMasker RepeatModeler",
     "-openmp": "recon-all",
     "--CPU": "Trinity",
     "--runThreadN": "STAR STARsolo",
-    "--cpu": "hmmsearch hmmscan jackhmmer phmmer busco",
+    "--cpu": "hmmsearch hmmscan jackhmmer phmmer busco emapper.py",
+    "-cpu": "interproscan.sh",
     "--cpus": "prokka gtdbtk",
-    "--thread": "mafft",
+    "--thread": "mafft fastp",
     "--jobs": "parallel snakemake make",
     "--multicore": "bismark",
     "--parallel": "make cmake",
@@ -56,7 +61,8 @@ _ELSEWHERE = Regex(
 _SUBMITTING = Regex(r"--(?:cluster(?:-\w+)?|drmaa|executor|profile|jobscript|slurm)(?:=.*)?")
 # Of these, the programs that start others.
 _STARTERS = frozenset(
-    {"snakemake", "parallel", "xargs", "make", "gmake", "ninja", "scons", "gmx_mpi", "cmake", "bazel"}
+    {"snakemake", "parallel", "xargs", "make", "gmake", "ninja", "scons", "gmx_mpi", "gmx_mpi_d", "mdrun_mpi", "cmake"}
+    | {"bazel", "scram", "scramv1"}
 )
 _BY_PROGRAM: dict[str, list[str]] = {}
 for _option, _names in _OWN_OPTIONS.items():

@@ -339,7 +339,7 @@ Exception: process 0 terminated with signal SIGKILL
         patterns=(r"Exited with exit code (?P<code>\d+)", r"DUE TO TASK FAILURE"),
         causes=(
             Cause("task", "code", "a task failed, and Slurm ended the step", "look at what that task printed before", log=says("TASK FAILURE"), unproven="possible"),
-            Cause("last-command", "script", "a command that found nothing to do ended with an error, although the work went well", "see the finding", codes=("SB722", "SB720")),
+            Cause("last-command", "script", "a command that found nothing to do ended with an error, although the work went well", "see the finding", codes=("SB722", "SB720", "SB521")),
             Cause("program", "code", "a program of the step ended with exit code {code} and nothing in the log says why", "look at the task's own log, if --output sends it elsewhere", unproven="possible"),
         ),
         matches="srun: error: node12: tasks 0-3,7: Exited with exit code 1\nerror: *** STEP 7.0 ON n1 CANCELLED AT 2026-04-29T23:36:37 DUE TO TASK FAILURE ***\n",

@@ -1,0 +1,125 @@
+"""What a container printed is taken for its id: `docker run` without `-d` waits for the container.
+
+`id=$(docker run image train)` runs the whole training first, and keeps what it printed: nothing of it reaches the log,
+and `docker wait $id`, `docker logs $id` or `docker stop $id` then find no container of that name. Where such a command
+is the last one, the job always fails; a trap that it stands in stops nothing.
+
+Only with `-d` (`--detach`) does `docker run` print the id of the container, and return at once.
+
+## Fix
+
+Adds `-d`. Unsafe: what comes after it then no longer waits for the container, unless `docker wait` does.
+
+## References
+
+docker run manual, "Foreground and background"; a review of public scripts.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.containers.container_starts import container_starts
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.triggers import Containers
+
+CARD = Card(
+    "SB521", "container-id-is-output", severity="error", fix="always", since="0.1.0",
+    when=Containers("docker", "podman"), seen="a review of public scripts",
+)  # fmt: skip
+
+_CLIENTS = frozenset({"docker", "nvidia-docker", "podman", "sudo"})
+# What is done to a container by its id.
+_BY_ID = frozenset(
+    {"attach", "commit", "cp", "exec", "export", "inspect", "kill", "logs", "pause", "port", "rm", "restart", "start"}
+    | {"stop", "top", "unpause", "update", "wait"}
+)
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for ways in container_starts(job):
+        start = ways[0]
+        run = start.invocation
+        if start.verb != "run" or not run.context.captured or any(not way.is_certain for way in ways):
+            continue
+        if any(way.flag("detach") for way in ways) or run.redirects:
+            continue
+        users = [each for each in job.invocations if _verb(each) and _has_output_of(each, run.span)]
+        if not users:
+            continue
+        line, verb = job.line(users[0].span.start), _verb(users[0])
+        name = run.words[0].rpartition("/")[2]
+        yield Finding(
+            start.place,
+            f"without `-d` this waits for the container and keeps what it prints, so `{name} {verb}` on line {line} "
+            f"gets no id; write `{name} run -d`",
+            fix=Fix("add -d", [insert(start.place.end, " -d")], safe=False),
+            related=[(each.span, "gets what the container printed") for each in users[:3]],
+        )
+
+
+def _verb(command: Invocation) -> str | None:
+    """What a client does to a container by its id; None for anything else."""
+    if command.name not in _CLIENTS:
+        return None
+    words = [text_of(field) for field in command.argv[1:4]]
+    return next((word for word in words if word in _BY_ID), None)
+
+
+def _has_output_of(command: Invocation, span: Span) -> bool:
+    """Whether a word of a command is the output of the one at a place, alone."""
+    alone = [field[0] for field in command.argv[2:] if len(field) == 1]
+    return any(each.expansion is not None and each.span.contains(span) for each in alone)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        id=$(«docker run» --rm --gpus all trainer:1 python train.py)
+        trap 'docker stop $id' EXIT
+        docker wait $id
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        id=$(docker run -d --rm --gpus all trainer:1 python train.py)
+        trap 'docker stop $id' EXIT
+        docker wait $id
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        ID=`«podman run» --device nvidia.com/gpu=all trainer:1`
+        podman logs "$ID"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        ID=`podman run -d --device nvidia.com/gpu=all trainer:1`
+        podman logs "$ID"
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        id=$(docker run -d --init --gpus all trainer:1 python train.py)
+        trap 'docker stop $id' EXIT
+        docker wait $id
+        """,
+        title="it returns at once",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        version=$(docker run --rm --init trainer:1 cat /VERSION)
+        docker run --rm --init trainer:$version python train.py
+        """,
+        title="its output is wanted",
+    ),
+]
