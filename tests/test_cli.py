@@ -382,9 +382,12 @@ def test_what_holds_for_old_releases_only(command: Command) -> None:
 def test_statistics(command: Command) -> None:
     command.write("a.sbatch", f"{HEAD}WRONG GUESS WRONG\n")
     result = command("--statistics")
-    assert result.out.splitlines()[:2] == ["2 error   [*] SB110 toy-wrong", "1 warning     SB120 toy-guess"]
+    assert result.out.splitlines()[:2] == [
+        "2 in 1 file error   [*] SB110 toy-wrong",
+        "1 in 1 file warning     SB120 toy-guess",
+    ]
     found = json.loads(command("--statistics", "--output-format", "json").out)
-    assert [each["count"] for each in found] == [2, 1]
+    assert [(each["count"], each["files"]) for each in found] == [(2, 1), (1, 1)]
 
 
 def test_output_file_and_quiet(command: Command) -> None:

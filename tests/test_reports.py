@@ -293,7 +293,7 @@ def test_a_fix_of_every_line_is_cut() -> None:
     text = "a\n" * 500
     edits = [replace(Span(at, at + 1), "b") for at in range(0, 1000, 2)]
     shown = rendered("full", diagnostic(text, "a", fix=Fix("x", edits))).splitlines()
-    assert shown[-3] == "... the rest is shown by --diff"
+    assert "... the rest is shown by --diff" in shown[-4:]
     assert len(shown) < 60
 
 

@@ -207,7 +207,7 @@ def lint_parser() -> Parser:
     add = group.add_argument
     add("--output-format", choices=FORMATS, help="default: full")
     add("--output-file", metavar="FILE", help="write the report there")
-    add("--statistics", action="store_true", help="count the findings of each check instead")
+    add("--statistics", action="store_true", help="count the findings and files of each check instead")
     add("--show-files", action="store_true", help="list the scripts that would be linted")
     add("--color", choices=("auto", "always", "never"), default="auto", help="default: auto (NO_COLOR, FORCE_COLOR)")
     add("-q", "--quiet", action="store_true", help="findings only")

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from sbatchlint.cli.baseline import Baseline
 
 STANDARD_INPUT = "<stdin>"
+# Of more findings than this, a terminal gets an overview.
+MOST_IN_FULL = 30
 # Larger files in a folder are data.
 MOST_BYTES = 4 << 20
 
@@ -390,9 +392,15 @@ class _Run:
             if output_format.startswith("json"):
                 return statistics_json(report)
             return statistics(report, terminal) + ("" if self.options.quiet else summary(report, terminal))
+        is_long = terminal.height > 0 and len(report.diagnostics) > MOST_IN_FULL
+        if is_long and self.output_format is None and not self.options.quiet:
+            from sbatchlint.report.overview import render  # only for people who have many findings
+
+            return render(report, terminal, self.options.paths, self.settings.site.versions_named)
         text = renderer(output_format)(report, terminal)
         if self.options.quiet and output_format in ("full", "concise"):
-            text = text.removesuffix(summary(report, terminal, output_format == "full"))
+            is_full = output_format == "full"
+            text = text.removesuffix(summary(report, terminal, is_full, explained=is_full))
         return text
 
     def _write_diff(self, outcomes: list[Outcome], report: Report) -> None:

@@ -29,7 +29,7 @@ def render(report: Report, terminal: Terminal) -> str:
         if count > MOST_OF_A_CHECK:
             more = f"... and {count - MOST_OF_A_CHECK} more of {code} in {escape(shown_path(path))}"
             shown.append("\n".join(wrap(f"{more} (--output-format concise lists all)", terminal.width)) + "\n")
-    return "\n".join([*shown, summary(report, terminal)])
+    return "\n".join([*shown, summary(report, terminal, explained=True)])
 
 
 def render_diagnostic(diagnostic: Diagnostic, terminal: Terminal) -> str:

@@ -1,8 +1,9 @@
 """The summary line, and the statistics."""
 
 import json
-from collections import Counter
+from typing import NamedTuple
 
+from sbatchlint.configuration import LEVELS
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import wrap
 from sbatchlint.report.model import Report
@@ -14,8 +15,11 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def summary(report: Report, terminal: Terminal, wrapped: bool = True) -> str:
-    """`3 findings (1 error, 2 warnings) in 2 of 41 scripts; 2 fixable with --fix, 1 more with --unsafe-fixes`."""
+def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained: bool = False) -> str:
+    """`3 findings (1 error, 2 warnings) in 2 of 41 scripts; 2 fixable with --fix, 1 more with --unsafe-fixes`.
+
+    `explained`: it ends with the command that explains the first of the worst findings.
+    """
     found = report.diagnostics
     left = " left" if report.fixed else ""
     counted = (count(len(found), "finding") if found else "no findings") + left
@@ -49,24 +53,34 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True) -> str:
     if report.dated:
         holds = "1 holds" if report.dated == 1 else f"{report.dated} hold"
         parts.append(f"{holds} only before Slurm {OLDEST_USUAL}: if you have such a release, set slurm-version")
+    if found and explained:
+        parts.append(f"why: `sbatchlint explain {worst(found).code}`")
     text = "; ".join(parts)
     if wrapped:
         text = "\n  ".join(wrap(text, terminal.width - 2, terminal.width))
     return text.replace(counted, terminal.style("bold", counted), 1) + "\n"
 
 
+class Row(NamedTuple):
+    """The findings of a check: the first of the worst, how many, in how many files, and whether --fix repairs some."""
+
+    worst: Diagnostic
+    findings: int
+    files: int
+    safe: bool
+
+
 def statistics(report: Report, terminal: Terminal) -> str:
-    """The number of findings by check, highest first; `[*]` if some have a safe fix."""
-    safe = {each.code for each in report.diagnostics if each.fix is not None and each.fix.safe}
-    rows = _by_check(report)
-    room = max((len(str(number)) for _, number in rows), default=0)
+    """The number of findings by check, highest first, and of their files; `[*]` if some have a safe fix."""
+    rows = by_check(report)
+    room = max((len(str(row.findings)) for row in rows), default=0)
+    wide = max((len(count(row.files, "file")) for row in rows), default=0)
     lines = []
-    for diagnostic, number in rows:
-        mark = "[*]" if diagnostic.code in safe else "   "
-        styled = terminal.style(diagnostic.severity, f"{diagnostic.severity:<7}")
+    for row in rows:
+        severity = row.worst.severity
         lines.append(
-            f"{number:>{room}} {styled} {mark}"
-            f" {terminal.link(diagnostic.url, f'{diagnostic.code} {diagnostic.name}')}\n"
+            f"{row.findings:>{room}} in {count(row.files, 'file'):<{wide}} {terminal.style(severity, f'{severity:<7}')}"
+            f" {'[*]' if row.safe else '   '} {terminal.link(row.worst.url, f'{row.worst.code} {row.worst.name}')}\n"
         )
     return "".join(lines)
 
@@ -74,14 +88,35 @@ def statistics(report: Report, terminal: Terminal) -> str:
 def statistics_json(report: Report) -> str:
     """The statistics as a JSON list."""
     rows = [
-        {"code": diagnostic.code, "name": diagnostic.name, "severity": diagnostic.severity, "count": number}
-        for diagnostic, number in _by_check(report)
+        {
+            "code": row.worst.code,
+            "name": row.worst.name,
+            "severity": row.worst.severity,
+            "count": row.findings,
+            "files": row.files,
+        }
+        for row in by_check(report)
     ]
     return json.dumps(rows, indent=2) + "\n"
 
 
-def _by_check(report: Report) -> list[tuple[Diagnostic, int]]:
-    """The first finding and the number of findings of each check, highest number first."""
-    counts = Counter(each.code for each in report.diagnostics)
-    first = {each.code: each for each in reversed(report.diagnostics)}
-    return sorted(((first[code], number) for code, number in counts.items()), key=lambda row: (-row[1], row[0].code))
+def by_check(report: Report) -> list[Row]:
+    """The checks that found something, the highest number first."""
+    checks: dict[str, list[Diagnostic]] = {}
+    for each in report.diagnostics:
+        checks.setdefault(each.code, []).append(each)
+    rows = [
+        Row(
+            worst(found),
+            len(found),
+            len({each.source.path for each in found}),
+            any(each.fix is not None and each.fix.safe for each in found),
+        )
+        for found in checks.values()
+    ]
+    return sorted(rows, key=lambda row: (-row.findings, row.worst.code))
+
+
+def worst(found: list[Diagnostic]) -> Diagnostic:
+    """The first finding of the highest severity."""
+    return max(found, key=lambda each: LEVELS.index(each.severity))

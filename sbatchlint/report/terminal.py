@@ -24,10 +24,14 @@ REDACTED = "secrets are shown as ***; outside of CI, a file or a pipe gets the w
 
 
 class Terminal:
-    """The abilities of an output; `width` in cells, `colour` and `links`: whether escape sequences may be written."""
+    """The abilities of an output; `width` in cells, `colour` and `links`: whether escape sequences may be written.
 
-    def __init__(self, width: int = 100, colour: bool = False, links: bool = False) -> None:
+    `height`: the lines of a screen; 0 for what is no terminal.
+    """
+
+    def __init__(self, width: int = 100, colour: bool = False, links: bool = False, height: int = 0) -> None:
         self.width = width
+        self.height = height
         self.colour = colour
         self.links = links
 
@@ -42,11 +46,14 @@ class Terminal:
         width = 0
         if is_number(environment.get("COLUMNS", "")):
             width = parse_integer(environment["COLUMNS"])
-        if not width and is_terminal:
+        height = 0
+        if is_terminal:
             try:
-                width = os.get_terminal_size(stream.fileno()).columns
+                columns, height = os.get_terminal_size(stream.fileno())
             except (OSError, ValueError):
-                width = 0
+                columns = 0
+            width = width or columns
+            height = height or 24
         if colour == "auto":
             if environment.get("NO_COLOR"):
                 coloured = False
@@ -56,7 +63,7 @@ class Terminal:
                 coloured = is_terminal and environment.get("TERM") != "dumb"
         else:
             coloured = colour == "always"
-        return cls(max(width or 100, 40), coloured, coloured and is_terminal and _knows_links())
+        return cls(max(width or 100, 40), coloured, coloured and is_terminal and _knows_links(), height)
 
     def style(self, name: str, text: str) -> str:
         return f"\x1b[{_CODES[name]}m{text}\x1b[0m" if self.colour and text else text

@@ -1,0 +1,112 @@
+"""What a terminal shows of many findings: one of each check, how many there are of each and where, what to do next."""
+
+import shlex
+from collections.abc import Sequence
+
+from sbatchlint.configuration import LEVELS
+from sbatchlint.report.cells import escape, width
+from sbatchlint.report.full import render_diagnostic
+from sbatchlint.report.model import Report, by_file, shown_path
+from sbatchlint.report.summary import Row, by_check, count, summary
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.slurm.versions import MAJORS
+
+# The files with the most findings.
+MOST_FILES = 5
+# The whole is to be read on so many screens; this many findings are shown in any case.
+SCREENS = 2
+LEAST_IN_FULL = 3
+BASELINE = ".sbatchlint-baseline.json"
+
+
+def render(report: Report, terminal: Terminal, paths: Sequence[str], is_release_named: bool) -> str:
+    """The overview. `paths`: what was named on the command line; `is_release_named`: whether `slurm-version` is set."""
+    rows = sorted(by_check(report), key=lambda row: -LEVELS.index(row.worst.severity))
+    table = [*_checks(rows, terminal), "", *_files(report, terminal), ""]
+    counted = summary(report, terminal).removesuffix("\n").split("\n")
+    ending = [*counted, "", *_next_steps(report, rows, terminal, paths, is_release_named)]
+    room = SCREENS * terminal.height - len(table) - len(ending)
+    shown: list[str] = []
+    for number, row in enumerate(rows):
+        lines = render_diagnostic(row.worst, terminal).split("\n")
+        if number >= LEAST_IN_FULL and len(lines) > room:
+            break
+        room -= len(lines)
+        shown += lines
+    return "\n".join([*shown, *table, *ending]) + "\n"
+
+
+def _checks(rows: list[Row], terminal: Terminal) -> list[str]:
+    """A table of the checks: findings, files, the check, and the place of its first finding."""
+    names = [f"{row.worst.code} {row.worst.name}{' [*]' if row.safe else ''}" for row in rows]
+    counts = max(len("findings"), *(len(str(row.findings)) for row in rows))
+    files = max(len("files"), *(len(str(row.files)) for row in rows))
+    room = max(*map(len, names))
+    left = terminal.width - counts - files - len("  warning  ") - room - 4
+    titles = f"{'findings':>{counts}}  {'files':>{files}}  {'':<7}  {'[*]: --fix repairs some':<{room}}  {'first'}"
+    lines = [terminal.style("dim", titles.rstrip())]
+    for name, row in zip(names, rows, strict=True):
+        worst = row.worst
+        place = f"{escape(shown_path(worst.source.path))}:{worst.source.row(worst.span.start)}"
+        styled = terminal.style(worst.severity, f"{worst.severity:<7}")
+        check = terminal.link(worst.url, name) + " " * (room - len(name))
+        line = f"{row.findings:>{counts}}  {row.files:>{files}}  {styled}  {check}  {_ending(place, left)}"
+        lines.append(line.rstrip())
+    return lines
+
+
+def _ending(place: str, room: int) -> str:
+    """The last cells of a place; nothing where there is no room for much of it."""
+    if room < 16:
+        return ""
+    if width(place) <= room:
+        return place
+    while width(place) > room - 3:
+        place = place[1:]
+    return f"...{place}"
+
+
+def _files(report: Report, terminal: Terminal) -> list[str]:
+    """The files with the most findings."""
+    files = sorted(by_file(report.diagnostics).items(), key=lambda item: (-len(item[1]), item[0]))[:MOST_FILES]
+    room = max(len("findings"), *(len(str(len(found))) for _, found in files))
+    lines = [terminal.style("dim", f"{'findings':>{room}}  most in one file")]
+    for path, found in files:
+        errors = sum(each.severity == "error" for each in found)
+        told = f" ({count(errors, 'error')})" if errors else ""
+        shown = _ending(escape(shown_path(path)), max(terminal.width - room - 2 - len(told), 20))
+        lines.append(f"{len(found):>{room}}  {shown}{told}")
+    return lines
+
+
+def _next_steps(
+    report: Report, rows: list[Row], terminal: Terminal, paths: Sequence[str], is_release_named: bool
+) -> list[str]:
+    """Commands that go on from here, and what each does."""
+    named = "".join(f" {shlex.quote(escape(path))}" for path in paths)
+    if len(named) > 40:
+        named = " ..."
+    code = rows[0].worst.code
+    safe = sum(each.fix is not None and each.fix.safe for each in report.diagnostics)
+    steps = [
+        (f"all {len(report.diagnostics)} findings", f"--output-format full{named}"),
+        ("those of one check", f"--select {code}{named}"),
+        ("why a check exists, with examples", f"explain {code}"),
+    ]
+    if safe:
+        steps.append((f"what --fix repairs ({count(safe, 'finding')})", f"--diff{named}"))
+    if not is_release_named:
+        dated = sum(bool(each.versions) for each in report.diagnostics)
+        depend = f" ({dated} depend{'s' if dated == 1 else ''})" if dated else ""
+        steps.append((f"for your Slurm release{depend}", f"--slurm-version {MAJORS[-2]}{named}"))
+    if not report.known:
+        steps.append(("from now on, only new findings", f"--write-baseline {BASELINE}{named}"))
+    room = max(len(told) for told, _ in steps)
+    lines = [terminal.style("bold", "what to do next")]
+    is_wide = all(width(f"  {told:<{room}}  sbatchlint {command}") <= terminal.width for told, command in steps)
+    for told, command in steps:
+        if is_wide:
+            lines.append(f"  {told:<{room}}  sbatchlint {command}")
+        else:
+            lines += [f"  {told}", f"      sbatchlint {command}"]
+    return lines

@@ -1,0 +1,76 @@
+"""What a terminal shows of many findings."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from conftest import HEAD, Command
+from sbatchlint.cli.arguments import lint_options
+from sbatchlint.report.terminal import Terminal
+
+SIZES = [(80, 24), (100, 50), (140, 50)]
+
+
+@pytest.fixture
+def many(command: Command) -> Command:
+    """A folder with 60 findings of three checks in 30 files."""
+    for number in range(30):
+        command.write(f"jobs/{number:02}.sbatch", f"{HEAD}echo WRONG {'GUESS' if number % 3 else 'STAY'}\n")
+    return command
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, width: int, height: int) -> None:
+    monkeypatch.setattr(Terminal, "of_stream", classmethod(lambda cls, *_: cls(width, height=height)))
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_many_findings_fit_on_two_screens(
+    many: Command, monkeypatch: pytest.MonkeyPatch, width: int, height: int
+) -> None:
+    complete = many("jobs")
+    on_terminal(monkeypatch, width, height)
+    shown = many("jobs")
+    assert shown.code == complete.code == 1
+    lines = shown.out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert len(lines) <= 2 * max(height, 40)
+    table = [line.split()[:4] for line in lines if " SB" in line and not line.startswith("  sbatchlint")]
+    assert ["30", "30", "error", "SB110"] in table and ["20", "20", "warning", "SB120"] in table
+    assert shown.out.count("--> ") >= 3 and "error[SB110]" in lines[0]
+    assert "60 findings (30 errors, 30 warnings) in 30 of 30 scripts" in " ".join(shown.out.split())
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_what_it_proposes_can_be_run(many: Command, monkeypatch: pytest.MonkeyPatch, width: int, height: int) -> None:
+    on_terminal(monkeypatch, width, height)
+    lines = many("jobs").out.partition("what to do next")[2].splitlines()
+    commands = [line.partition("sbatchlint ")[2] for line in lines if "sbatchlint " in line]
+    assert len(commands) == 6
+    for command in commands:
+        if not command.startswith("explain "):
+            assert lint_options(shlex.split(command)).paths == ["jobs"]
+        assert many(*shlex.split(command)).code < 2, command
+
+
+@pytest.mark.parametrize("options", [("--output-format", "full"), ("-q",), ("--output-format", "concise")])
+def test_it_stays_complete_where_asked_to(
+    many: Command, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    complete = many("jobs", *options).out
+    on_terminal(monkeypatch, 100, 24)
+    assert many("jobs", *options).out == complete
+    assert complete.count(".sbatch:") == 60 and "what to do next" not in complete
+
+
+def test_few_findings_are_shown_in_full(many: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(monkeypatch, 100, 24)
+    few = many("jobs", "--select", "SB110").out
+    assert few.count("--> ") == 30 and "why: `sbatchlint explain SB110`" in " ".join(few.split())
+
+
+def test_a_release_that_is_named_is_not_asked_for(many: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(monkeypatch, 140, 24)
+    assert "--slurm-version" in many("jobs").out
+    assert "--slurm-version" not in many("jobs", "--slurm-version", "23.11").out
