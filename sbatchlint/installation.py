@@ -13,12 +13,12 @@ _JUST_NOW = 2
 
 
 def state() -> str | None:
-    """The versions, and the size and time of each file, also of the Markdown parser; None if one was just written."""
+    """The versions, and the size and time of each file, also of the parsers; None if one was just written."""
     parts: list[object] = [sbatchlint.__version__, sys.version]
     newest = 0
     folders = [os.path.dirname(os.path.abspath(sbatchlint.__file__)), folder_of_checks()]
-    reader = find_spec("markdown_it")
-    folders += reader.submodule_search_locations or () if reader is not None else ()
+    for reader in map(find_spec, ("markdown_it", "yaml")):
+        folders += reader.submodule_search_locations or () if reader is not None else ()
     for folder in folders:
         parts.append(folder)
         with os.scandir(folder) as listed:

@@ -67,6 +67,7 @@ READING = (
     "sbatchlint.programs",
     "sbatchlint.slurm",
     "sbatchlint.source.templates",
+    "sbatchlint.source.yaml_files",
 )
 
 # Of the standard library, in any of the Pythons we support.
@@ -118,7 +119,7 @@ def test_settings_are_typed_where_there_are_some(tmp_path: Path) -> None:
     """msgspec takes about as long to import as all that a short run needs besides."""
     (tmp_path / "job.sbatch").write_text(SCRIPT)
     heavy = {"msgspec", "sbatchlint.keys", "tomllib"}
-    others = {"markdown_it", "mdurl", "pathspec", "xml"}
+    others = {"markdown_it", "mdurl", "pathspec", "xml", "yaml"}
     for arguments in (["--help"], ["job.sbatch", "--output-format", "concise"], ["plan", "job.sbatch"], ["checks"]):
         assert not loaded(tmp_path, *arguments) & (heavy | others), arguments
     assert not any(each.startswith("sbatchlint.convert") for each in loaded(tmp_path, "plan", "job.sbatch"))

@@ -1,6 +1,7 @@
 """Lints, fixes and reports."""
 
 import os
+import re
 import sys
 from argparse import Namespace
 from collections import Counter
@@ -33,6 +34,7 @@ STANDARD_INPUT = "<stdin>"
 MOST_IN_FULL = 30
 # Larger files in a folder are data.
 MOST_BYTES = 4 << 20
+_YAML = re.compile(rb"\w\.ya?ml\b")
 
 
 def lint(options: Namespace) -> int:
@@ -57,6 +59,8 @@ def lint(options: Namespace) -> int:
     for outcome in outcomes:
         run.take(outcome)
     run.tell_unread(outcomes)
+    if options.verbose:
+        run.tell_of_yaml(scripts)
     return run.finish(outcomes)
 
 
@@ -205,6 +209,17 @@ class _Run:
                 print(f"note: no script was read in {path}: {escape(outcome.unread)}", file=sys.stderr)
         elif len(unread) == len(outcomes):
             print(f"note: no script was read in {count(len(unread), 'document')} (-v says why)", file=sys.stderr)
+
+    def tell_of_yaml(self, scripts: list[tuple[str, bytes]]) -> None:
+        """Says that YAML files are read in part alone, where scripts name some."""
+        from sbatchlint.source.yaml_files import has_reader  # which imports the reader, if it is there
+
+        naming = sum(_YAML.search(data) is not None for _, data in scripts)
+        if naming and not has_reader():
+            self.note(
+                f"PyYAML is not installed: of the YAML files named in {count(naming, 'script')}, only plain lines"
+                " are read (pip install 'sbatchlint[yaml]')"
+            )
 
     def finish(self, outcomes: list[Outcome]) -> int:
         """Writes the report; returns the exit code."""

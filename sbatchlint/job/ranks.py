@@ -5,7 +5,7 @@ conditions, arithmetic and quoting have the same results as there. Nothing is ex
 """
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Context, Invocation, exported
@@ -145,10 +145,15 @@ class TaskViews:
         self._alike = not any(name in job.source.text for name in IDENTITIES)
         self._by_step = by_step(job.launches)
         self._left = MOST_STATEMENTS
-        self.of = cache(self._of)
+        self._known: dict[int, tuple[list[Step], dict[int, list[Launch]], JobEnvironment] | None] = {}
+
+    def of(self, rank: int) -> tuple[list[Step], dict[int, list[Launch]], JobEnvironment] | None:
+        """The steps, the launchers of each by its identity, and the environment; None when the limit is exceeded."""
+        if rank not in self._known:
+            self._known[rank] = self._of(rank)
+        return self._known[rank]
 
     def _of(self, rank: int) -> tuple[list[Step], dict[int, list[Launch]], JobEnvironment] | None:
-        """The steps, the launchers of each by its identity, and the environment; None when the limit is exceeded."""
         job = self.job
         if self._alike:
             return job.steps, self._by_step, TaskEnvironment(job.request, job.site.unset, rank)

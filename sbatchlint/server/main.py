@@ -150,11 +150,11 @@ class Server(LanguageServer):
             await self.worked_out(snapshot.release)
             return
         before, document.snapshot = document.snapshot, snapshot
-        if before is not None:
-            await self.worked_out(before.release)
         self._report(snapshot)
         parameters = types.PublishDiagnosticsParams(document.uri, published(snapshot), snapshot.version)
         self.text_document_publish_diagnostics(parameters)
+        if before is not None:
+            self._worker.submit(before.release)  # nobody waits for it
 
     def _report(self, snapshot: Snapshot) -> None:
         """Says once of each check that failed that it did."""
@@ -393,7 +393,9 @@ def _drawn(snapshot: Snapshot, form: str) -> str:
 def serve() -> int:
     """Speaks with a client until it leaves."""
     logging.basicConfig(level=logging.WARNING)  # standard error, which clients keep as a log
-    gc.set_threshold(20_000, 10, 10)  # the command line, which ends soon, collects hardly ever
+    # More objects than an evaluation makes at a time: it leaves hardly any circles, and each search for them would go
+    # through all that it has made so far.
+    gc.set_threshold(200_000, 10, 10)
     gc.freeze()  # what was imported stays
     # A copy, because pygls closes what it has written to, and standard output is flushed once more at the end.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:

@@ -14,10 +14,10 @@ from sbatchlint.job.launchers import Python, python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.python.module import Call
 from sbatchlint.job.python.program import PythonProgram, python_program
-from sbatchlint.source import lookups
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+from sbatchlint.source.yaml_files import Value, read_yaml
 
 if TYPE_CHECKING:
     import ast
@@ -291,14 +291,10 @@ def _spreads_itself(program: PythonProgram) -> bool:
 # Hydra's `--config-path` (hydra/_internal/config_search_path_impl.py, 1.3) is relative to the program's folder, and its
 # `--config-name` has no suffix. LightningCLI's file is that of `--config` or `-c`.
 
-_MOST_BYTES = 1 << 16
 _KINDS = {"--config-path": "folder", "--config-name": "name", "--config": "file"}
 _KINDS |= {"-cp": "folder", "-cn": "name", "-c": "file"}
-# The block of the trainer; or the list of Hydra's files may name a file with that block.
-_BLOCK = Regex(r"(?m)^trainer:[ \t]*(?:#.*)?\n((?:[ \t]+.*\n|[ \t]*(?:#.*)?\n)+)")
-_ELSEWHERE = Regex(r"(?m)^[ \t]*-[ \t]*(?:override[ \t]+)?/?trainer(?:@\S+)?:")
-_NUMBER = Regex(r"(?m)^([ \t]+)(devices|gpus|num_nodes):[ \t]*([^\s#]+)[ \t]*(?:#.*)?$")
-_KEY = Regex(r"[ \t]+[^\s#]")
+# An item of Hydra's `defaults` that names the file with the block of the trainer.
+_ELSEWHERE = Regex(r"(?:override[ \t]+)?/?trainer(?:@\S+)?")
 
 
 class _Configured(NamedTuple):
@@ -313,17 +309,22 @@ def _trainer_configuration(job: Job, invocation: Invocation) -> _Configured | No
     """What the configuration file on a Python program's command line sets; None without a file, or without a number."""
     name = _configuration_file(invocation)
     path = None if name is None else job.beside.named(invocation, name)
-    data = None if path is None else lookups.read(path, _MOST_BYTES + 1)
-    if path is None or data is None or len(data) > _MOST_BYTES:
+    values = None if path is None else read_yaml(path)
+    if path is None or values is None or _is_elsewhere(values.get("defaults")):
         return None
-    text = data.decode("utf-8", "replace") + "\n"
-    block = _BLOCK.search(text)
-    if block is None or _ELSEWHERE.search(text):
+    trainer = values.get("trainer")
+    if not isinstance(trainer, dict):
         return None
-    margin = min((len(each) - len(each.lstrip()) for each in block[1].splitlines() if _KEY.match(each)), default=0)
-    found = {name: value for indent, name, value in _NUMBER.findall(block[1]) if len(indent) == margin}
-    devices, nodes = _number(found.get("devices", found.get("gpus"))), _number(found.get("num_nodes"))
+    devices, nodes = _number(trainer.get("devices", trainer.get("gpus"))), _number(trainer.get("num_nodes"))
     return None if devices is None and nodes is None else _Configured(devices, nodes, os.path.basename(path))
+
+
+def _is_elsewhere(defaults: Value) -> bool:
+    """Whether another file of Hydra's list may have the block of the trainer."""
+    if not isinstance(defaults, list):
+        return defaults is not None
+    names = [name for item in defaults for name in (item if isinstance(item, dict) else (item,))]
+    return any(not isinstance(name, str) or _ELSEWHERE.fullmatch(name) for name in names)
 
 
 def _configuration_file(invocation: Invocation) -> str | None:
@@ -344,9 +345,11 @@ def _configuration_file(invocation: Invocation) -> str | None:
     return values["file"] if values.get("file", "").endswith((".yaml", ".yml")) else None
 
 
-def _number(text: str | None) -> int | None:
-    text = (text or "").strip("\"'")
-    return parse_integer(text) if is_number(text) else None
+def _number(value: Value) -> int | None:
+    """A number that is written, or that of the devices that are listed."""
+    if isinstance(value, list):
+        return None if "-1" in value else len(value) or None
+    return parse_integer(value) if isinstance(value, str) and is_number(value) else None
 
 
 # --- programs that the batch shell starts once ---------------------------------------------------------------

@@ -35,7 +35,7 @@ class Accelerate(Launcher):
     @property
     def cpu(self) -> bool:
         use = None if self.configured is None else self.configured.get("use_cpu")
-        return "cpu" in self.flags or use is not None and use.text == "true"
+        return "cpu" in self.flags or use is not None and use.text in ("true", "True", "yes")
 
     @property
     def config_file(self) -> Setting | None:
