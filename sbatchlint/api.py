@@ -408,7 +408,8 @@ def plan(
 
     if nodes is None and (gpus_per_node is not None or cpus_per_node is not None):
         raise InputError("gpus_per_node and cpus_per_node need nodes")
-    _check_counts(nodes, gpus_per_node, cpus_per_node)
+    _check_counts(nodes, cpus_per_node)
+    _check_counts(gpus_per_node, least=0)
     as_job = None if nodes is None else AsJob(nodes, gpus_per_node, cpus_per_node)
     overrides = _overrides(settings, isolated, sbatch_options, None)
     with _opened(script, path, root, overrides) as (source, resolved):
@@ -432,7 +433,8 @@ def convert(
     from sbatchlint.convert.conversion import convert as converted
     from sbatchlint.convert.goal import LAUNCHERS, RENDEZVOUS, Goal, NotConvertible, options_of
 
-    _check_counts(nodes, gpus_per_node, cpus_per_node)
+    _check_counts(nodes, cpus_per_node)
+    _check_counts(gpus_per_node, least=0)
     for name, value, known in (("to", to, LAUNCHERS), ("rdzv", rdzv, RENDEZVOUS), ("container", container, KINDS)):
         if value is not None and value not in known:
             raise InputError(f"{name} must be one of {', '.join(known)}: not {value!r}")
@@ -539,10 +541,10 @@ def log_names(count: int) -> list[str]:
     return [_LOG] if count == 1 else [f"<log {number}>" for number in range(1, count + 1)]
 
 
-def _check_counts(*counts: int | None) -> None:
+def _check_counts(*counts: int | None, least: int = 1) -> None:
     for number in counts:
-        if number is not None and (type(number) is not int or not 1 <= number <= 100_000):
-            raise InputError(f"{number!r} is not a number from 1 to 100000")
+        if number is not None and (type(number) is not int or not least <= number <= 100_000):
+            raise InputError(f"{number!r} is not a number from {least} to 100000")
 
 
 def _path(path: str | os.PathLike[str]) -> str:

@@ -16,7 +16,7 @@ from sbatchlint.source.text import Source
 
 
 class AsJob(NamedTuple):
-    """The size of the job that a script without directives is to be; None: not said."""
+    """The size of the job that a script without directives is to be; None: not said; no GPUs are 0 of them, too."""
 
     nodes: int
     gpus_per_node: int | None = None
@@ -69,7 +69,7 @@ def _job(source: Source, settings: Settings, as_job: AsJob | None) -> Job:
         "gpus-per-node": as_job.gpus_per_node,
         "cpus-per-task": as_job.cpus_per_node,
     }
-    words = [f"--{name}={number}" for name, number in wanted.items() if number is not None]
+    words = [f"--{name}={number}" for name, number in wanted.items() if number]
     return Job.from_source(source, settings.site, " ".join(words))
 
 

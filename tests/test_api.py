@@ -222,6 +222,8 @@ def _wrong(value: Any, kind: Any, where: str) -> Any:
 def test_a_script_as_job() -> None:
     planned = plan("#!/bin/bash\ntorchrun --nproc-per-node=8 train.py\n", nodes=2, gpus_per_node=8)
     assert planned.data["request"]["components"][0]["nodes"] == {"min": 2, "max": 2}
+    none = plan("#!/bin/bash\nmpirun ./a\n", nodes=2, gpus_per_node=0)
+    assert none.data["request"] == plan("#!/bin/bash\nmpirun ./a\n", nodes=2).data["request"]
     with pytest.raises(InputError, match="as-job"):
         plan(JOB, nodes=2)
 
@@ -233,6 +235,8 @@ def test_a_conversion_is_told_with_its_proof() -> None:
     assert made.decisions and not made.reason and made.data == made.text.encode()
     assert made.before is not None and made.before["steps"][0]["nodes"] == 1
     assert made.after is not None and made.after["steps"][0]["nodes"] == 2
+    processors = convert("#!/bin/bash\nmpirun -n 8 ./a\n", nodes=2, gpus_per_node=0)
+    assert processors.text is not None and "gpu" not in processors.text
     refused = convert("#!/bin/bash\n#SBATCH --nodes=1\necho done\n", nodes=2)
     assert refused.text is None and refused.reason and not refused.data
 
@@ -360,6 +364,7 @@ def test_documents() -> None:
         lambda: plan("x", nodes="2"),  # type: ignore[arg-type]
         lambda: plan("x", gpus_per_node=2),
         lambda: convert("x", nodes=0),
+        lambda: convert("x", nodes=2, gpus_per_node=-1),
         lambda: convert("x", nodes=2, to="pbsdsh"),
         lambda: convert("x", nodes=2, options={"no-such-option": "1"}),
         lambda: diagnose([]),

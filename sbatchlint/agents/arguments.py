@@ -51,7 +51,7 @@ class Fix(Submitted, kw_only=True):
 class Convert(OfScript, kw_only=True):
     nodes: Count
     command: Annotated[list[str] | None, Meta(description="instead of a script: the words of a command")] = None
-    gpus_per_node: Count | None = None
+    gpus_per_node: Annotated[int, Meta(ge=0, le=100_000, description="0: none")] | None = None
     cpus_per_node: Count | None = None
     to: Literal["torchrun", "accelerate", "deepspeed", "srun"] | None = None
     rdzv: Literal["static", "c10d"] | None = None

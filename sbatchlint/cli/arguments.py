@@ -61,6 +61,11 @@ def count_argument(text: str) -> int:
     return parse_integer(text)
 
 
+def gpus_argument(text: str) -> int:
+    """How many GPUs: an argument of `type=`."""
+    return 0 if text == "0" else count_argument(text)
+
+
 def command_after_dashes(arguments: list[str]) -> tuple[list[str], list[str] | None]:
     """The arguments before `--`, and the command behind it; None without one. Raises `InputError`."""
     if "--" not in arguments:

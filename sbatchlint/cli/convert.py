@@ -13,6 +13,7 @@ from sbatchlint.cli.arguments import (
     command_after_dashes,
     count_argument,
     formatter,
+    gpus_argument,
     overrides,
     script_of,
 )
@@ -69,7 +70,7 @@ def parser() -> Parser:
     add = made.add_argument
     add("script", nargs="?", metavar="SCRIPT", help="a script that starts one launcher; - is standard input")
     add("--nodes", type=count_argument, required=True, metavar="N", help="how many nodes")
-    add("--gpus-per-node", type=_gpus_argument, metavar="G", help="default: as many as the script has; 0 for none")
+    add("--gpus-per-node", type=gpus_argument, metavar="G", help="default: as many as the script has; 0 for none")
     add("--cpus-per-node", type=count_argument, metavar="C", help="default: as many as the script has")
     add(
         "--to",
@@ -89,10 +90,6 @@ def parser() -> Parser:
     add_version_option(made)
     add_configuration_options(made)
     return made
-
-
-def _gpus_argument(text: str) -> int:
-    return 0 if text == "0" else count_argument(text)
 
 
 def _source(options: Namespace, command: list[str] | None) -> Source:

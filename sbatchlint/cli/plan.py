@@ -15,6 +15,7 @@ from sbatchlint.cli.arguments import (
     command_after_dashes,
     count_argument,
     formatter,
+    gpus_argument,
     overrides,
     script_of,
 )
@@ -80,7 +81,7 @@ def parser() -> Parser:
     made.add_argument(
         "--as-job", type=count_argument, metavar="NODES", help="a script without #SBATCH as a job of so many"
     )
-    made.add_argument("--gpus-per-node", type=count_argument, metavar="G", help="of --as-job")
+    made.add_argument("--gpus-per-node", type=gpus_argument, metavar="G", help="of --as-job")
     made.add_argument("--cpus-per-node", type=count_argument, metavar="C", help="of --as-job")
     add_version_option(made)
     add_site_option(made)
