@@ -26,6 +26,7 @@ __all__ = [
     "Containers",
     "IgnoreComments",
     "Index",
+    "KnownCluster",
     "Launchers",
     "NoGpus",
     "Options",
@@ -298,6 +299,15 @@ class Unread(Trigger):
 
     def holds(self, job: "Job") -> bool:
         return bool(job.directives.unread)
+
+
+class KnownCluster(Trigger):
+    """The settings have the profile of the cluster."""
+
+    __slots__ = ()
+
+    def holds(self, job: "Job") -> bool:
+        return job.site.profile is not None
 
 
 class NoGpus(Trigger):

@@ -24,6 +24,7 @@ from conftest import ROOT
 from sbatchlint.check import Bad, Good
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.registry import Check, Entry, parse_file_name, registry
+from sbatchlint.triggers import KnownCluster
 
 FIRED = {line for line in (ROOT / "tests" / "data" / "fired.txt").read_text().splitlines() if line[0] != "#"}
 
@@ -99,7 +100,8 @@ def faults_of_card(check: Check, found: list[tuple[Case, Diagnostic]]) -> list[s
     wrong = []
     if card.fix != inferred:
         wrong.append(f"fix={card.fix!r}, and {with_fix} of the {len(found)} findings of the cases have a fix")
-    plain = [each.severity for case, each in found if not case.case.settings]
+    needs_cluster = isinstance(card.when, KnownCluster)
+    plain = [each.severity for case, each in found if needs_cluster or not case.case.settings]
     if not plain:
         wrong.append("no bad script is reported without settings")
     elif card.severity != max(plain, key=SEVERITIES.index):

@@ -84,6 +84,10 @@ class Job:
 
             self.directives = submitted_directives(submission, self.versions, site)
         self.request = Request(self.directives)
+        if site.profile is not None:
+            from sbatchlint.site.facts import of_partitions  # most runs know no cluster
+
+            self.site = of_partitions(site, self.request.partition)
         self.interpreter_line = _interpreter(string.string)
         string = self.text
         self.is_shell = shell and self.interpreter_line[0] in EVALUATED_SHELLS

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from sbatchlint.site import Site
 from sbatchlint.site.profile import Nodes, Profile, gpu_types, gpus_of
 from sbatchlint.slurm.getopt import site_names
 from sbatchlint.slurm.versions import major
@@ -30,6 +31,18 @@ def facts_of(profile: Profile) -> dict[str, object]:
         found |= {"plugin_options": profile.plugin_options, "plugins_listed": True}
         found["pyxis_in_sbatch"] = "container-image" in names
     return found
+
+
+def of_partitions(site: Site, partition: str | None) -> Site:
+    """The facts for a job in these partitions, whose nodes may be alike where those of the cluster are not."""
+    profile = site.profile
+    names = [name for name in (partition or "").split(",") if profile is not None and name in profile.partitions]
+    if profile is None or not names:
+        return site
+    everywhere = gpu_facts(profile.nodes)
+    own = gpu_facts(each for each in profile.nodes if set(names) & set(each.partitions))
+    by_hand = {name for name in own if getattr(site, name) not in (None, everywhere.get(name))}
+    return site._replace(**{name: value for name, value in own.items() if name not in by_hand})  # type: ignore[arg-type]
 
 
 def gpu_facts(nodes: Iterable[Nodes]) -> dict[str, object]:

@@ -152,7 +152,7 @@ GPUs (`Gres=(null)` in `scontrol show node`), when the partition is down, and wh
         (
             Cause("step-outside-job", "script", "the step asks for nodes, CPUs or GPUs that its job does not have", "let the srun ask for what the directives ask for, or for less", codes=("SB206", "SB329", "SB410"), log=says("step")),
             Cause("option-mismatch", "script", "the options of the job contradict each other, so no node can have them all", "make them agree", codes=("SB202", "SB203", "SB205", "SB207", "SB410", "SB335")),
-            Cause("larger-than-node", "script", "the job asks for more on a node than any node of the partition has", "compare with `scontrol show node`: CPUs, memory and GPUs of one node", script=_size),
+            Cause("larger-than-node", "script", "the job asks for more on a node than any node of the partition has", "compare with `scontrol show node`: CPUs, memory and GPUs of one node", codes=("SB915", "SB912",), script=_size),
             _submitted("what was submitted asks for more on a node than any node has, or for GPUs that no node has any more", "look at what was really submitted (`sbatch --test-only -vv`), and at `scontrol show partition` and `scontrol show node`"),
         ),
         more=(
@@ -203,7 +203,7 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         "`sinfo -s` lists the partitions of this cluster; names differ from cluster to cluster.\n",
         (
             Cause("variable-in-directive", "script", "the partition in the directive is a variable, which sbatch does not expand", 'give it on the command line: sbatch --partition="$PARTITION" …', codes=("SB115",), script=_literal_dollar),
-            Cause("partition-of-script", "script", "the partition that the script names does not exist on this cluster", "name one that `sinfo -s` lists", codes=("SB118",), script=sets("partition", "clusters")),
+            Cause("partition-of-script", "script", "the partition that the script names does not exist on this cluster", "name one that `sinfo -s` lists", codes=("SB118", "SB910"), script=sets("partition", "clusters")),
             _submitted("the partition that was submitted does not exist on this cluster", "name one that `sinfo -s` lists", "partition"),
         ),
     ),
@@ -235,7 +235,7 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         "`sinfo -o '%P %l'` shows the limit of each partition; a QOS or an account may have a lower one. Some sites demand `--time`.\n",
         (
             Cause("ambiguous-time", "script", "the time reads as minutes or hours, and Slurm takes it for more than is allowed", "write D-HH:MM:SS", codes=("SB121", "SB122", "SB214")),
-            Cause("time-of-script", "script", "the job asks for more time than the partition allows", "lower --time, or take a partition with a longer limit", script=sets("time", "time-min")),
+            Cause("time-of-script", "script", "the job asks for more time than the partition allows", "lower --time, or take a partition with a longer limit", codes=("SB914",), script=sets("time", "time-min")),
             Cause("no-time", "script", "the script gives no --time, and the site demands it (or the default is above the limit)", "add --time", script=not_set("time", beside="partition")),
             _submitted("what was submitted asks for more time than the partition allows, or for none where the site demands it", "set the time of the jobs in what submits them", "time", "partition"),
         ),
@@ -255,7 +255,7 @@ does not help. `scontrol show config | grep MaxArraySize` tells it.
 """,
         (
             Cause("array-malformed", "script", "Slurm does not take the array as it is written", "write it as --array=0-15", codes=("SB126",)),
-            Cause("array-of-script", "script", "the array of the script goes beyond MaxArraySize of the cluster", "submit it in parts, or let each element do several", script=sets("array")),
+            Cause("array-of-script", "script", "the array of the script goes beyond MaxArraySize of the cluster", "submit it in parts, or let each element do several", codes=("SB916",), script=sets("array")),
             _submitted("the array that was submitted goes beyond MaxArraySize of the cluster", "submit it in parts, or let each element do several", "array"),
         ),
     ),
@@ -308,7 +308,7 @@ sbatch: error: Batch job submission failed: MaxJobCount limit reached
         "Invalid qos specification",
         "The QOS does not exist, or is not allowed for this account or in this partition: `sacctmgr show assoc user=$USER format=account,qos`.\n",
         (
-            Cause("qos-of-script", "script", "the QOS that the script names may not be used with this account or partition", "name one that is allowed there, or none", codes=("SB118",), script=sets("qos")),
+            Cause("qos-of-script", "script", "the QOS that the script names may not be used with this account or partition", "name one that is allowed there, or none", codes=("SB118", "SB911"), script=sets("qos")),
             Cause("partition-needs-qos", "script", "the partition wants a QOS, and the script names none", "add --qos", script=not_set("qos", beside="partition")),
             _submitted("the QOS that was submitted may not be used with this account or partition", "name one that is allowed there, or none", "qos", "partition"),
         ),
@@ -326,7 +326,7 @@ option asks for the same resource in another way. srun says it for a step that i
             Cause("step-outside-job", "script", "the step asks for what its job does not have on the nodes of the step", "let the srun ask for what the directives ask for, or for less (--gres=none for a step without GPUs)", codes=("SB206",), log=says("step")),
             Cause("gpu-options", "script", "the GPU options of the job contradict each other, or are not written as Slurm wants them", "ask for GPUs in one way", codes=("SB205", "SB410", "SB125", "SB207")),
             Cause("step-of-script", "script", "the step asks for GPUs, or inherits them, otherwise than its job has them on the nodes of the step", "give the srun a --gres=gpu:N of its own, no more than the job has on a node", script=_of_step, log=says("step")),
-            Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", script=sets("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
+            Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", codes=("SB912",), script=sets("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
             Cause("inherited", "submission", "the step inherits a request for resources from the job around it", "unset SLURM_GRES, SLURM_GPUS and SLURM_TRES_PER_TASK before it", log=says("step")),
             _submitted("no node has the resource that was submitted, by this name and type", "name one that `sinfo -o '%P %G'` lists", "gres", "gpus"),
         ),
@@ -353,7 +353,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Invalid feature specification",
         "`sinfo -o '%P %f'` lists the features that nodes have.\n",
         (
-            Cause("constraint-of-script", "script", "no node of the cluster has the feature that --constraint names", "name one that `sinfo -o '%P %f'` lists", script=sets("constraint", "prefer", "batch")),
+            Cause("constraint-of-script", "script", "no node of the cluster has the feature that --constraint names", "name one that `sinfo -o '%P %f'` lists", codes=("SB913",), script=sets("constraint", "prefer", "batch")),
             _submitted("no node of the cluster has the feature that was asked for", "name one that `sinfo -o '%P %f'` lists", "constraint"),
         ),
         more=("Invalid preferred feature specification",),
@@ -365,7 +365,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "More nodes than the partition has or allows (MinNodes, MaxNodes), or fewer than the tasks need.\n",
         (
             Cause("option-mismatch", "script", "the numbers of nodes and tasks do not fit each other", "make them agree", codes=("SB202", "SB203", "SB204", "SB206")),
-            Cause("nodes-of-script", "script", "the partition does not give so many nodes to a job", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", script=sets("nodes", "nodelist", "ntasks")),
+            Cause("nodes-of-script", "script", "the partition does not give so many nodes to a job", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", codes=("SB915",), script=sets("nodes", "nodelist", "ntasks")),
             _submitted("the partition does not give so many nodes to a job", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", "nodes"),
         ),
     ),
@@ -440,7 +440,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Invalid node name specified",
         "`--nodelist` or `--exclude` names nodes that Slurm does not know, or that are not in the partition.\n",
         (
-            Cause("nodes-of-script", "script", "the script names nodes that the cluster, or the partition, does not have", "take --nodelist and --exclude out, or name nodes of `sinfo -N`", codes=("SB335",), script=sets("nodelist", "exclude", "nodefile", "partition")),
+            Cause("nodes-of-script", "script", "the script names nodes that the cluster, or the partition, does not have", "take --nodelist and --exclude out, or name nodes of `sinfo -N`", codes=("SB335", "SB919"), script=sets("nodelist", "exclude", "nodefile", "partition")),
             _submitted("nodes were named that the cluster, or the partition, does not have", "name nodes of `sinfo -N`", "nodelist", "exclude"),
         ),
         more=("Requested nodes not in this partition",),

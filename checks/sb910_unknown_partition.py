@@ -1,0 +1,81 @@
+"""The cluster has no such partition, or takes no jobs in it.
+
+By the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: invalid partition
+specified: gpux`, and `Invalid partition name specified`: one unknown name among several is enough. A partition that is
+drained or inactive takes no jobs (`Required partition not available (inactive or drain)`); one that is down lets them
+wait.
+
+A warning where a program of the site (`JobSubmitPlugins`) may give the job another partition.
+
+## Fix
+
+Writes the name that is most like it. Unsafe: another one may be meant.
+
+## References
+
+`_get_job_parts()` and `_valid_job_part()` in src/slurmctld/job_mgr.c; live runs of Slurm 22.05
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.site.fit import CLOSED
+from sbatchlint.analysis.site.names import listing, nearest
+from sbatchlint.analysis.site.targets import named_partitions, place, requests, severity
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.request import Request
+from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.triggers import KnownCluster
+
+CARD = Card(
+    "SB910", "unknown-partition", severity="error", fix="sometimes", since="0.1.0", when=KnownCluster(),
+    seen="a live controller of Slurm 22.05", certain=True,
+)  # fmt: skip
+
+SETTINGS = {"site": {"profile": "example"}}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    profile = job.site.profile
+    if profile is None or not profile.partitions:
+        return
+    for request in requests(job):
+        names = named_partitions(request)
+        if not names or request.has_option("clusters"):
+            continue
+        unknown = [name for name in names if name not in profile.partitions]
+        closed = [name for name in names if name not in unknown and profile.partitions[name].state in CLOSED]
+        if unknown and "partitions" in profile.complete:
+            yield _unknown(job, request, unknown[0], list(profile.partitions))
+        elif closed and len(closed) == len(names):
+            state = profile.partitions[closed[0]].state
+            yield Finding(
+                place(job, request),
+                f"sbatch refuses the job: partition `{closed[0]}` takes none ({state}); name another one",
+                severity(job),
+            )
+
+
+def _unknown(job: Job, request: Request, name: str, known: list[str]) -> Finding:
+    setting, meant = request.setting("partition"), nearest(name, known)
+    fix = None
+    if setting is not None and setting.text and meant is not None and meant not in setting.text.split(","):
+        value = ",".join(meant if each == name else each for each in setting.text.split(","))
+        fix = Fix(f"write {value}", [replacement(job.directives, setting, value)])
+    instead = f"write `{meant}`, if that is meant" if meant is not None else f"there are {listing(known)}"
+    message = f"sbatch refuses the job: the cluster has no partition `{name}`; {instead}"
+    return Finding(place(job, request), message, severity(job), fix=fix)
+
+
+CASES = [
+    Bad(
+        "#!/bin/bash\n#SBATCH «--partition=batsh»\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --partition=batch\nsrun ./a.out\n",
+        settings=SETTINGS,
+    ),
+    Bad("#!/bin/bash\n#SBATCH «-p gpu,fat»\nsrun ./a.out\n", settings=SETTINGS, title="one of two"),
+    Bad("#!/bin/bash\n#SBATCH «-p old»\nsrun ./a.out\n", settings=SETTINGS, title="drained"),
+    Good("#!/bin/bash\n#SBATCH -p gpu,batch\nsrun ./a.out\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH --partition=batsh\nsrun ./a.out\n", title="no profile"),
+    Good("#!/bin/bash\n#SBATCH -M other -p fat\nsrun ./a.out\n", settings=SETTINGS, title="of another cluster"),
+    Good("#!/bin/bash\n#SBATCH -p gpu,old\nsrun ./a.out\n", settings=SETTINGS, title="one of them is open"),
+]

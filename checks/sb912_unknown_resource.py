@@ -1,0 +1,66 @@
+"""No node of the cluster has such a resource: an unknown GRES, or an unknown type of GPU.
+
+By the profile of the cluster (`[site] profile` in the settings, docs/site.md). An unknown name is refused at once
+(`Invalid generic resource (gres) specification`), an unknown type as `Requested node configuration is not available`.
+Names and types are compared letter by letter.
+
+## Fix
+
+Writes the name that is most like it. Unsafe: another one may be meant.
+
+## References
+
+`gres_job_state_validate()` in src/common/gres.c (src/interfaces/gres.c since 23.02); live runs of Slurm 22.05
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.site.names import UnknownName, listing, nearest, unknown_resources
+from sbatchlint.analysis.site.targets import place, requests, severity
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.request import Request
+from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.triggers import KnownCluster
+
+CARD = Card(
+    "SB912", "unknown-resource", severity="error", fix="sometimes", since="0.1.0", when=KnownCluster(),
+    seen="a live controller of Slurm 22.05", certain=True,
+)  # fmt: skip
+
+SETTINGS = {"site": {"profile": "example"}}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.site.profile is not None:
+        for request in requests(job):
+            if not request.has_option("clusters"):
+                for each in unknown_resources(job.site.profile, request):
+                    yield _finding(job, request, each)
+
+
+def _finding(job: Job, request: Request, unknown: UnknownName) -> Finding:
+    meant = nearest(unknown.name, unknown.known)
+    setting = request.setting(unknown.option)
+    fix = None
+    if setting is not None and setting.text and meant is not None and setting.text.count(unknown.name) == 1:
+        value = setting.text.replace(unknown.name, meant)
+        fix = Fix(f"write {value}", [replacement(job.directives, setting, value)])
+    what = "resource" if unknown.kind == "name" else "type of GPU" if "gpu" in unknown.option else "type"
+    there = f"there are {listing(unknown.known)}" if unknown.known else "there are no types"
+    instead = f"write `{meant}`, if that is meant" if meant is not None else there
+    message = f"sbatch refuses the job: no node of the cluster has a {what} `{unknown.name}`; {instead}"
+    return Finding(place(job, request, unknown.option), message, severity(job), fix=fix)
+
+
+CASES = [
+    Bad(
+        "#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gres=gpu:a10:2»\nsrun ./train\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH -p gpu\n#SBATCH --gres=gpu:a100:2\nsrun ./train\n",
+        settings=SETTINGS,
+    ),
+    Bad("#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gpus-per-node=h200:2»\nsrun ./train\n", settings=SETTINGS),
+    Bad("#!/bin/bash\n#SBATCH «--gres=nvme:1»\nsrun ./a.out\n", settings=SETTINGS, title="not a GPU"),
+    Good("#!/bin/bash\n#SBATCH -p gpu --gpus-per-node=a100:2\nsrun ./train\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -p gpu --gres=gpu:2 --cpus-per-task=8\nsrun ./train\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH --gres=gpu:h200:2\nsrun ./train\n", title="no profile"),
+]

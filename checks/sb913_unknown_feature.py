@@ -1,0 +1,57 @@
+"""No node of the cluster has the feature that --constraint names.
+
+By the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: Batch job submission
+failed: Invalid feature specification`: one unknown name is enough, also behind an `|`.
+
+## Fix
+
+Writes the name that is most like it. Unsafe: another one may be meant.
+
+## References
+
+`_valid_feature_list()` in src/slurmctld/node_scheduler.c (job_scheduler.c since 23.02); live runs of Slurm 22.05
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.site.names import listing, nearest, unknown_features
+from sbatchlint.analysis.site.targets import place, requests, severity
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.triggers import KnownCluster
+
+CARD = Card(
+    "SB913", "unknown-feature", severity="error", fix="sometimes", since="0.1.0", when=KnownCluster(),
+    seen="a live controller of Slurm 22.05", certain=True,
+)  # fmt: skip
+
+SETTINGS = {"site": {"profile": "example"}}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    profile = job.site.profile
+    for request in requests(job) if profile is not None else ():
+        for each in unknown_features(profile, request) if profile is not None else ():
+            if request.has_option("clusters"):
+                continue
+            setting, meant = request.setting(each.option), nearest(each.name, each.known)
+            fix = None
+            if setting is not None and setting.text and meant is not None and setting.text.count(each.name) == 1:
+                value = setting.text.replace(each.name, meant)
+                fix = Fix(f"write {value}", [replacement(job.directives, setting, value)])
+            there = f"there are {listing(each.known)}" if each.known else "they have none"
+            instead = f"write `{meant}`, if that is meant" if meant is not None else there
+            message = f"sbatch refuses the job: no node of the cluster has the feature `{each.name}`; {instead}"
+            yield Finding(place(job, request, each.option), message, severity(job), fix=fix)
+
+
+CASES = [
+    Bad(
+        "#!/bin/bash\n#SBATCH -p batch\n#SBATCH «--constraint=icelak»\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH -p batch\n#SBATCH --constraint=icelake\nsrun ./a.out\n",
+        settings=SETTINGS,
+    ),
+    Bad("#!/bin/bash\n#SBATCH -p batch «-C [rome*2|skylake*2]»\nsrun ./a.out\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -p batch -C 'rome|icelake'\nsrun ./a.out\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -C haswell\nsrun ./a.out\n", title="no profile"),
+]

@@ -1,0 +1,91 @@
+"""No node of the partition has what the job asks of one, or it has too few of them.
+
+By the profile of the cluster (`[site] profile` in the settings, docs/site.md). What no node has is refused at once
+(`Requested node configuration is not available`): CPUs, memory, GPUs, features, each or together. More nodes or CPUs
+than the whole partition has or allows are refused with `EnforcePartLimits` ALL or ANY (`Node count specification
+invalid`), and otherwise taken: the job waits for good (`PartitionNodeLimit`), which is a warning. Of several
+partitions, one that takes the job is enough.
+
+CPUs are hardware threads; with `--hint=nomultithread` only one of each core counts. Memory is compared with what a
+node has for jobs.
+
+## Fix
+
+None: the job may ask for less, or belong in another partition.
+
+## References
+
+`select_nodes()` in src/slurmctld/node_scheduler.c; `job_limits_check()` in src/slurmctld/job_mgr.c; live runs of Slurm
+22.05
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.site.fit import Stop, stops
+from sbatchlint.analysis.site.names import unknown_features, unknown_resources
+from sbatchlint.analysis.site.targets import place, severity, shown
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import KnownCluster
+
+CARD = Card(
+    "SB915", "no-node-fits", severity="error", fix="never", since="0.1.0", when=KnownCluster(),
+    seen="a live controller of Slurm 22.05", certain=True,
+)  # fmt: skip
+
+SETTINGS = {"site": {"profile": "example"}}
+_GPUS = ("gpus-per-node", "gres", "gpus", "gpus-per-task", "gpus-per-socket", "tres-per-task")
+# Where each kind of obstacle is written.
+PLACES = {
+    "features": ("constraint",),
+    "gpus": _GPUS,
+    "gres": ("gres",),
+    "nodelist": ("nodelist",),
+    "nodes": ("nodes", "ntasks"),
+    "cpus": ("cpus-per-task", "ntasks-per-node", "ntasks", "cpus-per-gpu"),
+    "memory": ("mem", "mem-per-cpu", "mem-per-gpu"),
+    "together": ("mem", "mem-per-cpu", "cpus-per-task", *_GPUS),
+}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for stop in stops(job):
+        found = stop.of(*_told(stop))
+        if found is None:
+            continue
+        name, obstacle = found
+        effect = "the job waits for good" if stop.waits else "sbatch refuses the job"
+        asks = f"asks for {obstacle.asks}" if obstacle.kind != "features" else f"needs nodes with {obstacle.asks}"
+        yield Finding(
+            place(job, stop.target.request, *PLACES[obstacle.kind]),
+            f"{effect}: it {asks}, and {shown(stop.target, name)} {_has(obstacle.says)}",
+            severity(job, stop.target, stop.waits),
+        )
+
+
+def _has(says: str) -> str:
+    """The end of the sentence, of the nodes of the partition or of the partition itself."""
+    return says.replace("nodes have", "has nodes with", 1)
+
+
+def _told(stop: Stop) -> list[str]:
+    """The kinds of obstacles that no other check reports."""
+    profile, request = stop.target.profile, stop.target.request
+    without = {"gpus", "gres"} if unknown_resources(profile, request) else set()
+    without |= {"features"} if unknown_features(profile, request) else set()
+    return [kind for kind in PLACES if kind not in without]
+
+
+CASES = [
+    Bad("#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gpus-per-node=8»\nsrun ./train\n", settings=SETTINGS),
+    Bad("#!/bin/bash\n#SBATCH -p gpu --gres=gpu:4\n#SBATCH «--cpus-per-task=96»\nsrun ./train\n", settings=SETTINGS),
+    Bad("#!/bin/bash\n#SBATCH -p batch\n#SBATCH «--mem=1T»\nsrun ./a.out\n", settings=SETTINGS),
+    Bad(
+        "#!/bin/bash\n#SBATCH -p batch -N 50\n#SBATCH «--mem=400G»\nsrun ./a.out\n",
+        settings=SETTINGS, title="so many nodes with so much",
+    ),
+    Bad("#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--nodes=16» --gpus-per-node=4\nsrun ./train\n", settings=SETTINGS),
+    Bad("#!/bin/bash\n#SBATCH «--gres=gpu:1»\nsrun ./train\n", settings=SETTINGS, severity="warning",
+        title="in the default partition, which has none"),
+    Good("#!/bin/bash\n#SBATCH -p gpu,batch --gpus-per-node=4 -N 2\nsrun ./train\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -p gpu --gpus-per-node=8\nsrun ./train\n", title="no profile"),
+]  # fmt: skip

@@ -1,0 +1,65 @@
+"""Names that the cluster does not have: resources, their types, features."""
+
+from typing import NamedTuple
+
+from sbatchlint.analysis.site.demand import feature_names
+from sbatchlint.job.request import GPU_OPTIONS, Request, resource_items
+from sbatchlint.site.profile import Profile, gres_of, lists
+from sbatchlint.slurm.edit_distance import FAR, edit_distance
+
+# What a request may name beside GRES: --tres-per-task=cpu=4,license/x=1
+_NO_GRES = ("cpu", "mem", "node", "energy", "billing", "license", "bb", "fs")
+
+
+class UnknownName(NamedTuple):
+    """A name that an option has. `kind`: "name" or "type" of a resource, "feature"; `known`: those that there are."""
+
+    option: str
+    name: str
+    kind: str
+    known: tuple[str, ...]
+
+
+def unknown_resources(profile: Profile, request: Request) -> list[UnknownName]:
+    """The resources that no node has, by name or type."""
+    found = []
+    for option in GPU_OPTIONS:
+        text = request.value(option)
+        for item in (None if text is None else resource_items(option, text, request.version)) or ():
+            if item.name.partition("/")[0] in _NO_GRES or item.count == 0:
+                continue
+            types = _types(profile, item.name)
+            if profile.gres_types is not None and item.name not in profile.gres_types:
+                found.append(UnknownName(option, item.name, "name", profile.gres_types))
+            elif item.type and lists(profile, "nodes") and item.type not in types:
+                found.append(UnknownName(option, item.type, "type", types))
+    return found
+
+
+def _types(profile: Profile, name: str) -> tuple[str, ...]:
+    every = {each.type for nodes in profile.nodes for each in gres_of(nodes) if each.name == name and each.type}
+    return tuple(sorted(every))
+
+
+def unknown_features(profile: Profile, request: Request) -> list[UnknownName]:
+    """The features that no node has."""
+    if not lists(profile, "nodes"):
+        return []
+    known = tuple(sorted({each for nodes in profile.nodes for each in nodes.features}))
+    return [
+        UnknownName(option, name, "feature", known)
+        for option in ("constraint", "prefer")
+        for name in feature_names(request.value(option))
+        if name not in known
+    ]
+
+
+def listing(names: tuple[str, ...] | list[str], most: int = 8) -> str:
+    """Names in a message, as many as are read at a glance."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
+    """The name that is plainly meant; None without one."""
+    distance, found = min(((edit_distance(name.lower(), each.lower()), each) for each in known), default=(9, ""))
+    return found if distance < FAR and 2 * distance < len(name) else None

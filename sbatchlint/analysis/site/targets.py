@@ -1,0 +1,100 @@
+"""The partitions in which a job would run, by the profile of the cluster."""
+
+from typing import NamedTuple
+
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.job.request import Request
+from sbatchlint.site.profile import Profile, Qos, lists
+from sbatchlint.source.text import Span
+
+
+class Target(NamedTuple):
+    """A component of a job, and its partitions, as many as the profile knows of those that are named.
+
+    `named`: whether the script names them, or how it is submitted is known; else they are the default one, which the
+    command line of sbatch may replace.
+    """
+
+    profile: Profile
+    request: Request
+    component: int
+    partitions: tuple[str, ...]
+    named: bool
+
+
+@once
+def targets(job: Job) -> tuple[Target, ...]:
+    """The components of a job whose partitions are known; none without a profile, or where all of them are refused."""
+    profile = job.site.profile
+    if profile is None or not job.directives.certain:
+        return ()
+    found = []
+    for request in requests(job):
+        names = named_partitions(request)
+        if names is None or request.has_option("clusters"):
+            continue
+        if names:
+            known = tuple(name for name in names if name in profile.partitions)
+            if len(known) == len(names):
+                found.append(Target(profile, request, request.component, known, True))
+        elif profile.default_partition is not None:
+            sure = job.site.submit_options is not None
+            found.append(Target(profile, request, request.component, (profile.default_partition,), sure))
+    return tuple(found)
+
+
+def requests(job: Job) -> list[Request]:
+    """What each component of a job requests."""
+    count = job.directives.components
+    return [job.request, *(Request(job.directives, number) for number in range(1, count))]
+
+
+def named_partitions(request: Request) -> tuple[str, ...] | None:
+    """The partitions that a component names, empty where it names none; None where they are not known."""
+    if not request.has_option("partition"):
+        return ()
+    text = request.value("partition")
+    return None if text is None else tuple(each for each in text.split(",") if each)
+
+
+def place(job: Job, request: Request, *names: str) -> Span:
+    """Where the first of these options is written that is set; else the partition, else the first line."""
+    for name in (*names, "partition"):
+        setting = request.setting(name)
+        if setting is not None:
+            return setting.span
+        foreign = [each for each in request.foreign_settings() if each.name == name]
+        if foreign:
+            return foreign[-1].span
+    first = job.text.string.partition("\n")[0]
+    return job.span(0, len(first))
+
+
+def severity(job: Job, target: Target | None = None, waits: bool = False) -> str:
+    """How loud a finding is that sbatch refuses the job, or (`waits`) leaves it waiting for good.
+
+    Only a warning where a program of the site may change the job first, or another partition may be given.
+    """
+    profile = job.site.profile
+    changed = profile is not None and profile.submit_plugins
+    return "warning" if waits or changed or target is not None and not target.named else "error"
+
+
+def shown(target: Target, name: str) -> str:
+    """A partition in a message."""
+    return f"{'' if target.request.has_option('partition') else 'default '}partition `{name}`"
+
+
+def qos_of(target: Target) -> Qos | None:
+    """The QOS that a job names, if the profile has it."""
+    return target.profile.qos.get(target.request.value("qos") or "")
+
+
+def lifts_limits(target: Target, flag: str) -> bool:
+    """Whether the QOS of the job may lift a limit of its partition (`PartitionTimeLimit`, `PartitionMaxNodes`)."""
+    profile = target.profile
+    if not target.request.has_option("qos"):
+        return any(flag in each.flags for each in profile.qos.values())
+    own = qos_of(target)
+    return flag in own.flags if own is not None else not lists(profile, "qos")
