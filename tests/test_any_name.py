@@ -77,6 +77,8 @@ VERBS: dict[str, list[str]] = {
         for form in ("text", "json", "github")
     },
     "diagnose fix": ["diagnose", "--script", "./@", "--fix", "./@.log"],
+    "submit": ["submit", "--lint-only", "./@"],
+    "submit in brief": ["submit", "--lint-only", "--lint-brief", "--lint-refuse=warning", "./@"],
     "explain": ["explain", "./@"],
     "checks": ["checks"],
     "config": ["config", "./@"],

@@ -39,6 +39,8 @@ CASES = [
     ("sbatchlint explain --output-format m", {"markdown"}),
     ("sbatchlint plan --output-format h", {"html"}),
     ("sbatchlint plan jo", {"job.sbatch"}),
+    ("sbatchlint submit jo", {"job.sbatch"}),
+    ("sbatchlint submit --lint-refuse n", {"never"}),
     ("sbatchlint jo", {"job.sbatch"}),
     ("sbatchlint -q jo", {"job.sbatch"}),
     ("sbatchlint my", {"my own.sbatch"}),

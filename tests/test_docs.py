@@ -129,7 +129,7 @@ class Place:
             program = self.programs / name
             program.write_text(f"#!/bin/sh\nPYTHONPATH='{source}' exec '{sys.executable}' {arguments}\n")
             program.chmod(0o755)
-        if document.name == "site.md":  # on a login node, with what its commands print
+        if document.name in ("site.md", "administrators.md"):  # on a login node, with what its commands print
             shutil.copy(ROOT / "tests" / "data" / "site" / "24.11.txt", self.folder / "outputs.txt")
             for name in ("scontrol", "sinfo", "sacctmgr", "sbatch"):
                 program = self.programs / name

@@ -17,7 +17,10 @@ from sbatchlint.source.text import COMMAND_LINE, Source
 # What may stand before the paths that are linted, and says no more.
 LINT_VERBS = ("lint", "check")
 # What the first argument may be instead of a path.
-VERBS = ("plan", "diagnose", "convert", "explain", "checks", "config", "schema", "site", "server", "mcp", "completions")
+VERBS = (
+    "plan", "diagnose", "convert", "submit", "explain", "checks", "config", "schema", "site", "server", "mcp",
+    "completions",
+)  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,15 +96,17 @@ def script_of(command: list[str]) -> Source:
     return Source(f"#!/bin/bash\n{command[0].strip() if is_string else join(command)}\n", COMMAND_LINE)
 
 
-def add_version_option(group: argparse._ActionsContainer) -> None:
+def add_version_option(group: argparse._ActionsContainer, name: str = "--slurm-version") -> None:
     group.add_argument(
-        "--slurm-version", type=_version, metavar="V|V-W", help="the Slurm the jobs meet: 23.11, or 23.11-25.05"
-    )
+        name, type=_version, metavar="V|V-W", dest="slurm_version",
+        help="the Slurm the jobs meet: 23.11, or 23.11-25.05",
+    )  # fmt: skip
 
 
-def add_site_option(group: argparse._ActionsContainer) -> None:
+def add_site_option(group: argparse._ActionsContainer, name: str = "--site") -> None:
     group.add_argument(
-        "--site",
+        name,
+        dest="site",
         metavar="FILE|NAME",
         help="the profile of the cluster (default: as the settings say)",
     )
@@ -167,6 +172,7 @@ def lint_parser() -> Parser:
         usage="sbatchlint [lint|check] [OPTIONS] [PATH|-]...\n       sbatchlint plan [OPTIONS] PATH...\n"
         "       sbatchlint diagnose [OPTIONS] LOG...\n"
         "       sbatchlint convert --nodes N [OPTIONS] SCRIPT|-- COMMAND...\n"
+        "       sbatchlint submit [OPTIONS] [SBATCH OPTIONS] SCRIPT\n"
         "       sbatchlint explain CODE|NAME|GROUP\n       sbatchlint checks\n       sbatchlint config [PATH]\n"
         "       sbatchlint schema\n       sbatchlint site [--from FILE...]\n"
         "       sbatchlint server\n       sbatchlint mcp [--root FOLDER]\n"

@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from sbatchlint.cli import config, convert, diagnose, explain, mcp, plan, schema, server, site
+from sbatchlint.cli import config, convert, diagnose, explain, mcp, plan, schema, server, site, submit
 from sbatchlint.cli.arguments import VERBS, Parser, formatter, lint_parser
 from sbatchlint.registry import GROUPS, registry
 from sbatchlint.slurm.versions import MAJORS
@@ -65,6 +65,7 @@ def _verbs() -> list[Verb]:
         "plan": plan.parser,
         "diagnose": diagnose.parser,
         "convert": convert.parser,
+        "submit": submit.parser,
         "explain": explain.explain_parser,
         "checks": explain.checks_parser,
         "config": config.parser,
