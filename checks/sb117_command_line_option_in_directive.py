@@ -6,14 +6,19 @@ prints an estimate and stops. `--uid` and `--gid` are for root, and refused for 
 `--wait` do take effect, for whoever submits the script: that is advice, too, and not reported where a comment after the
 option says so.
 
+`--dependency=afterok:4711` names one job. When the script is submitted again, that job is over: once slurmctld has
+forgotten it, releases from 23.11 on refuse the script (`Job dependency problem`), earlier ones never start it, and
+`afterany` waits for nothing.
+
 ## Fix
 
 Deletes the option. Unsafe: with `--test-only` and `--parsable` sbatch then behaves differently. None for `--wait`,
-which may well be wanted.
+which may well be wanted, and for `--dependency`.
 
 ## References
 
-sbatch(1); `sbatch_early_pass` in src/common/slurm_opt.c, Slurm 20.11 to 26.05; seen on Slurm 22.05 to 26.05.
+sbatch(1); `sbatch_early_pass` in src/common/slurm_opt.c, Slurm 20.11 to 26.05; seen on Slurm 22.05 to 26.05; live runs of
+`--dependency=afterok:99999` on the same.
 """
 
 from collections.abc import Iterator
@@ -22,6 +27,7 @@ from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 # What an option does in a directive, and what to do instead; options that are not listed do nothing.
@@ -38,12 +44,17 @@ HARMLESS = (*INTENDED, "quiet", "verbose")
 
 CARD = Card(
     "SB117", "command-line-option-in-directive", severity="warning", fix="sometimes",
-    since="0.1.0", when=Options(*EFFECTS, "help", "quiet", "usage", "verbose", "version"),
+    since="0.1.0", when=Options(*EFFECTS, "dependency", "help", "quiet", "usage", "verbose", "version"),
 )  # fmt: skip
+
+
+# The id of a job in a dependency, with its type.
+_OLD_JOB = Regex(r"(?:^|[,?])(?:(after\w*|expand):)?([1-9][0-9]{0,9})(?![0-9_])")
 
 
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
+    yield from _dependency(job)
     found = [each for each in directives.settings if _is_misplaced(job, each)]
     for index, setting in enumerate(found):
         # `-vvv` gives one finding.
@@ -67,6 +78,22 @@ def check(job: Job) -> Iterator[Finding]:
             last = other
         span = Span(setting.span.start, last.span.end)
         yield Finding(span, f"{setting.written} {effect}; {instead}", severity, fix=fix)
+
+
+def _dependency(job: Job) -> Iterator[Finding]:
+    """The finding on a dependency on a job whose id the script has."""
+    for component in range(job.directives.components):
+        setting = job.directives.last("dependency", component)
+        match = None if setting is None or not setting.text else _OLD_JOB.search(setting.text)
+        if setting is None or match is None or typo(job.directives, setting) is not None:
+            continue
+        waits = match[1] in (None, "afterany", "after")
+        then = "it waits for nothing" if waits else "Slurm refuses the script"
+        yield Finding(
+            setting.value_span or setting.span,
+            f"job {match[2]} is over when this is submitted again, and {then} once it is forgotten; "
+            "give the dependency on the command line",
+        )
 
 
 def _is_misplaced(job: Job, setting: Setting) -> bool:
@@ -121,6 +148,11 @@ CASES = [
         severity="info",
         title="takes effect",
     ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --dependency=«afterok:4711»\nsrun ./a.out\n",
+        title="for one submission only",
+    ),
+    Good("#!/bin/bash\n#SBATCH --dependency=singleton\nsbatch --dependency=afterok:4711 next.sh\n", title="for any"),
     Good("#!/bin/bash\n#SBATCH -W  # return when it is done\nsrun ./a.out\n", title="on purpose"),
     Good("#!/bin/bash\n#SBATCH --wait-all-nodes=1\nsrun ./a.out\n", title="other options"),
     Good("#!/bin/bash\n#SBATCH --requeue --export=NONE\nsbatch --wait --parsable next.sh\n", title="a command line"),

@@ -67,6 +67,7 @@ _GLOB = Regex(r"[*?[]")
 _FILLER = Regex(r"(?i)|0|[-_.x]|none|null|n/?a|zero|dummy|skip|unused|empty|placeholder")
 _LEAVING = frozenset({"exit", "return", "scancel"})
 _MOST_STEPS, _MOST_BYTES = 4, 1 << 20
+_MOST_TASKS = 500  # for each of which an index is worked out
 
 
 class Choice(NamedTuple):
@@ -233,10 +234,10 @@ def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> 
     if _ID not in choice.subscript and not any(_ID in job.source.slice(each.span) for each in job.assignments):
         return None
     first, last = (_value(job, choice.subscript, each) for each in (array.minimum, array.maximum))
-    if first is None or last is None or first == last and array.tasks > 1 or first < 0:
+    if first is None or last is None or first < 0:
         return None
     if last - first != array.maximum - array.minimum:
-        return None
+        return _beyond_parts(job, setting, array, choice)
     shift = array.minimum - first
     if last < choice.length:
         return _too_short(setting, array, choice, first, last)
@@ -260,6 +261,32 @@ def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> 
         f"write `--array={good}`, or complete the list",
         related=[(choice.read.span, "takes an entry")],
         fix=fix,
+    )
+
+
+def _beyond_parts(job: Job, setting: Setting, array: Indexes, choice: Choice) -> Finding | None:
+    """The finding on entries that are chosen by a part of the index, as in `$((SLURM_ARRAY_TASK_ID / 15))`."""
+    single = _RANGE.fullmatch(setting.text or "")
+    if single is None or array.tasks > _MOST_TASKS:
+        return None
+    if any(each.name in _LEAVING and each.context.conditional for each in job.invocations[: choice.read.order]):
+        return None  # a test may have ended the others
+    tasks = range(array.minimum, array.maximum + 1)
+    values = {task: _value(job, choice.subscript, task) for task in tasks}
+    beyond = [task for task, value in values.items() if value is None or value >= choice.length]
+    if not beyond or None in values.values() or beyond[0] == array.minimum or beyond != [*tasks][-len(beyond) :]:
+        return None
+    many = f"tasks {beyond[0]} to {beyond[-1]}" if len(beyond) > 1 else f"task {beyond[0]}"
+    good = f"{array.minimum}-{beyond[0] - 1}{single[3] or ''}"
+    row = job.line(choice.read.span.start)
+    return Finding(
+        setting.value_span or setting.span,
+        f"`{choice.name}` has {choice.length} entries, so {many} of this array would get an empty one on line {row}; "
+        f"write `--array={good}`, or complete the list",
+        related=[(choice.read.span, "takes an entry")],
+        fix=Fix("fit the range to the list", [replace(setting.value_span or setting.span, good)], safe=False)
+        if job.source.slice(setting.value_span or setting.span) == setting.text
+        else None,
     )
 
 
