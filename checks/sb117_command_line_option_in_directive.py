@@ -17,8 +17,8 @@ which may well be wanted, and for `--dependency`.
 
 ## References
 
-sbatch(1); `sbatch_early_pass` in src/common/slurm_opt.c, Slurm 20.11 to 26.05; seen on Slurm 22.05 to 26.05; live runs of
-`--dependency=afterok:99999` on the same.
+sbatch(1); `sbatch_early_pass` in src/common/slurm_opt.c, Slurm 20.11 to 26.05; seen on Slurm 22.05 to 26.05; live
+runs of `--dependency=afterok:99999` on the same.
 """
 
 from collections.abc import Iterator

@@ -64,7 +64,9 @@ def check(job: Job) -> Iterator[Finding]:
         return
     works = _works(job)
     # a program that is one rank of many is for launcher-not-under-srun
-    if not works or any(job.launcher_of(each) is not None or is_lone_rank(job, each) for each in works):
+    if not works or any(job.launcher_of(each) is not None for each in works):
+        return
+    if setting is not None and any(is_lone_rank(job, each) for each in works):
         return
     first = works[0]
     name = basename(first.argv[0])

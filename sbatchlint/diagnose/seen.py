@@ -21,6 +21,7 @@ UNSEEN = {
     "SB131": "Nothing: no mail arrives.",
     "SB219": "Nothing: the job runs on CPUs, and its GPUs stay idle.",
     "SB222": "Nothing: CPUs stay idle, and count against the project's hours.",
+    "SB223": "Nothing: one process does all of the work, as slowly as without the other tasks.",
     "SB331": "Nothing: the step runs in the job's own partition.",
     "SB437": "Nothing: the job runs with another value than the one that was set.",
     "SB438": "One file or one result where many are expected, with `{1..8}` in its name.",
