@@ -8,6 +8,8 @@ A warning where only mail, a name or the name of a log is lost, or the lines con
 advice where the job has what they set anyway, and below the last command of the script, where nothing follows but
 comments: lines that were put there are usually kept for another time.
 
+Where a `#!` line stands above the directives, several scripts were put into one file: a warning that says so.
+
 Where the command is what a `\\` at the end of a directive was meant to continue, directive-continuation reports it.
 
 ## Fix
@@ -38,6 +40,7 @@ from sbatchlint.triggers import Unread
 CARD = Card("SB101", "directive-after-command", severity="error", fix="sometimes", since="0.1.0", when=Unread())
 
 SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "ash", "mksh", "rbash")
+_FIRST_LINE = Regex(r"#![ \t]*/(?:usr/)?bin/")
 OPTION = Regex(r"--?[A-Za-z]")
 
 
@@ -72,11 +75,14 @@ def check(job: Job) -> Iterator[Finding]:
         pronoun = "it" if len(lost) == 1 else "them"
         advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
+        if any(EXPANSION.search(job.source.slice(line.span)) for line in lost):
+            consequence += ", and give on sbatch's command line what has a variable"
         message = f"sbatch stops reading options at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         fix = _fix(job, lost) if len(groups) == 1 else None
         yield Finding(stop.span, message, _severity(job, lost), related, fix)
         return
+    several = False
     for lines in groups:
         span = Span(lines[0].span.start, lines[-1].span.end)
         if len(lines) == 1:
@@ -85,11 +91,24 @@ def check(job: Job) -> Iterator[Finding]:
             consequence = f"these {len(lines)} directives are only comments; move them above that line"
         if not all(job.directives.read_line(line)[1] for line in lines):
             consequence += ", without what sbatch would refuse"
+        if several:
+            continue
+        if _begins_script(job, stop.offset, lines[0].offset):
+            several = True
+            message = f"another script begins here: sbatch reads only the directives above line {row}, and all runs as "
+            message += "one job; put each script into a file of its own"
+            yield Finding(span, message, "warning", [(stop.span, "the first command, where sbatch stops reading")])
+            continue
         kept = _has_no_command(job.source.own.text[lines[-1].full.end :]) and not job.is_embedded
         message = f"sbatch stops reading options at line {row}, so {consequence}{' if that is meant' if kept else ''}"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         severity, fix = ("info", None) if kept else (_severity(job, lines), _fix(job, lines))
         yield Finding(span, message, severity, related, fix)
+
+
+def _begins_script(job: Job, start: int, end: int) -> bool:
+    """Whether the first line of a script stands between two places: several scripts in one file."""
+    return any(_FIRST_LINE.match(line) for line in job.source.own.text[start:end].split("\n"))
 
 
 # A comment that says of the directives below it that they count no longer.

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from sbatchlint.analysis.directives.unknown_options import is_plausible, unknown_options
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.once import once
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.edit_distance import edit_distance
@@ -34,6 +34,8 @@ from sbatchlint.slurm.model import Problem
 from sbatchlint.slurm.options import plugin_options, table
 from sbatchlint.triggers import Problems, Written
 
+# A name with a value right after it: `--account<project>`, `--mem4G`.
+_GLUED = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?=[<\[{\"'\d$/])")
 # A word after an option that may be its value.
 _VALUE = re.compile(r"[ \t]+([^\s#-]\S*)")
 
@@ -132,6 +134,11 @@ SYNONYMS = {
     "working-directory": "chdir",
 }
 
+# What there is only of another unit.
+_PER_TASK = dict.fromkeys(
+    ("mem-per-task", "mem-per-job", "memory-per-task"), "memory is requested per node (--mem), per CPU or per GPU"
+)
+
 # Parts of names that say the opposite of each other: `--time-max` is not a misspelled `--time-min`.
 OPPOSITES = (("min", "max"), ("in", "ex"), ("in", "out"), ("no-", ""))
 
@@ -168,6 +175,12 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         if _fits_value(job, block.command, problem, instead) and span.end - span.start == len(written):
             fix = Fix(f"write --{name}", [replace(Span(span.start, span.start + replaced), instead)], safe=certain)
         return Finding(span, f"{failure}; did you mean {instead}{written[replaced:]}?", fix=fix)
+    glued = _GLUED.match(written)
+    if glued is not None and glued[1] in _names(job, block.command):
+        value = written[glued.end() :]
+        fix = Fix("write `=` before the value", [insert(span.start + glued.end(), "=")])
+        fits = span.end - span.start == len(written)
+        return Finding(span, f"{failure}; write `=` before the value: --{glued[1]}={value}", fix=fix if fits else None)
     near = _nearest(_folded(written), _all_names(job, block.command)) if written.startswith("--") else ()
     if near:
         return Finding(span, f"{failure}; did you mean {' or '.join(f'--{name}' for name in near)}?")
@@ -183,6 +196,8 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         advice = _removal(job, block, span)
         if written[:3] == "---":
             advice = f"write --{problem.name}, with two dashes"
+        elif problem.name in _PER_TASK:
+            advice = _PER_TASK[problem.name]
         elif written[:2] == "--":
             advice = "remove it, or name it under plugin-options if a plugin of your site adds it"
         return Finding(span, f"{failure}; {advice}")

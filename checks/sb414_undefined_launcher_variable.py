@@ -56,6 +56,7 @@ from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import enclosing_step
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, Variables
@@ -79,6 +80,7 @@ _SHORTEST_PATH = 5  # of a path after a variable that tells which one was meant:
 _COMMENTED = Regex(
     r"(?m)^[ \t]*#+[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"'<]+)[ \t]*(?:#.*)?$"
 )
+_PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
 _SHORTEST = 4  # of a name that is tested
 # The words of `timeout` before its duration.
@@ -151,6 +153,8 @@ def _commented_out(job: Job) -> Iterator[Finding]:
 
 def _is_dispensable(job: Job, read: VariableRead, commented: re.Match[str]) -> bool:
     """Whether a variable whose assignment is commented out is one that the job probably does without."""
+    if _PLACE.fullmatch(read.name) and any(has_trait(each.name, "loads") for each in job.invocations):
+        return True  # a module may set it
     string, end = job.text.string, commented.end() + 1
     below, above = string[end : string.find("\n", end)], string[: commented.start()].rpartition("\n")[0]
     if any(_ASSIGNING_COMMENT.match(each) for each in (below, above.rpartition("\n")[2])):

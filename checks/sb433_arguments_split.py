@@ -6,7 +6,8 @@ and `--pattern 'data/*.h5'` becomes the names of files. An empty argument disapp
 
 Nothing is reported where the arguments are the command itself (`srun $@`), which may be given as one string, where they
 are only printed, and in `eval`, `set`, `getopt` and `[[ … ]]`, which splits nothing. Advice where comments show how the
-script is called, and no argument there needs quotes, and where they go to a sourced file.
+script is called, and no argument there needs quotes, and where they go to a sourced file, or to a function of the
+script that looks for one of them.
 
 ## Fix
 
@@ -56,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
             if span is not None and span not in seen:
                 seen.add(span)
                 written = job.source.slice(span)
-                plain = command.name in ("source", ".") or _are_plain(job)
+                plain = command.name in ("source", ".") or command.calls_function and command.context.captured or _are_plain(job)
                 plain = plain or any(map(server_name, (command, *command.descendants())))
                 yield Finding(
                     span,

@@ -49,7 +49,7 @@ PATH = Regex(r"/[\w.+@%-][\w.+@%/${}-]*|\$\{\w+\}(?:/[\w.+@%/${}-]*)?")
 # Commands that create a path, only print it, or treat it as a pattern.
 SKIPPED = frozenset(
     {"mkdir", "touch", "tee", "ln", "rm", "echo", "printf", "export", "declare", "local", "readonly", "test", "[", "[["}
-    | {"sed", "awk", "grep", "egrep", "perl", "find"}
+    | {":", "true", "sed", "awk", "grep", "egrep", "perl", "find"}
 )
 CLEARLY_HOST = Regex(
     r"/(?:lustre|gpfs|fsx|beegfs|weka|ceph|panfs|pscratch|nfs|mnt/(?:lustre|gpfs|fsx|beegfs|weka|nfs))"

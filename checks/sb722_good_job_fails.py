@@ -7,8 +7,9 @@ writes to it, which counts as a failure. Without `set -e` the last command decid
 at the end makes a job fail just when all went well. So does `killall solver` after a solver that has ended, as it finds
 no process, and `kill $server; wait $server`, as `wait` returns the 143 of the process that was killed.
 
-Reported are commands after the job's work that only print something, and those that fail for certain. A `grep -q`, or
-one whose output is stored, may be a check of the results.
+Nothing is said of `env | grep SLURM`, which finds something in every job. Reported are commands after the job's work
+that only print something, and those that fail for certain. A `grep -q`, or one whose output is stored, may be a check
+of the results.
 
 ## Fix
 
@@ -39,6 +40,8 @@ CARD = Card(
 _GREPS = frozenset({"grep", "egrep", "fgrep", "rg", "zgrep"})
 _QUIET = Regex(r"-[A-Za-z]*q[A-Za-z]*|--quiet|--silent")
 _COUNTS = Regex(r"-[A-Za-z]*c[A-Za-z]*|--count")
+_ENVIRONMENT = frozenset({"env", "printenv", "set", "export", "declare"})
+_ALWAYS_SET = Regex(r"\^?(?:SLURM|SLURMD|PATH|HOME|USER|PWD)|^[a-z]$|^$")
 _COUNTING = Regex(r"\(\(\s*(\w+)\+\+\s*\)\)")
 _STATUS_TEST = Regex(r"\s*(?:\[\[?|test)\s+\"?\$\{?(\w+|\?)\}?\"?\s+(?:-ne|!=|-gt)\s+\"?0\"?")
 # Words of `kill` with which it ends a process.
@@ -101,6 +104,9 @@ def _under_errexit(job: Job, run: PipelineRun, work: int) -> Iterator[Finding]:
         if stored and any(_COUNTS.fullmatch(word) for word in grep.words[1:]):
             yield _finding(grep, "`grep -c` returns 1 where it counts 0")
         return
+    before = deciding[deciding.index(grep) - 1] if grep in deciding[1:] else first
+    if before.name in _ENVIRONMENT and any(_ALWAYS_SET.search(word) for word in grep.words[1:]):
+        return  # `env | grep SLURM` finds something in every job
     last = run.elements[-1][0] if run.elements[-1] else grep
     if 0 <= work < grep.index and grep.context.parent is None and _prints(last):
         head = run.pipefail and last.name == "head"

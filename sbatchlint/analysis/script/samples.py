@@ -4,6 +4,7 @@ What decides is the script's path within its project, not how the path was typed
 """
 
 import os.path
+from collections.abc import Sequence
 
 from sbatchlint.bash.values import may_have_slots
 from sbatchlint.job import Job
@@ -35,6 +36,8 @@ _STATEMENT = Regex(
     r"|\{\{-?\s*(?:if|range|with|end)\b"
     r"|<%-?\s*(?:if|unless|\w+\.each|for)\b|%\s*(?:if|for)\b[^\n]*:[ \t]*$)"
 )
+_CAPITALS = Regex(r"[A-Z]{3,}(?:[._-]?[A-Z]{2,})*")
+_NUMERIC = frozenset({"node-count", "int", "int>=0", "int>=1"})
 _MANY = 3  # values that are the names of their options
 # The beginning of a statement that takes a line of its own.
 _IN_LINE = Regex(r"%\s*(?:if|for)\b")
@@ -64,12 +67,20 @@ def is_unfinished(job: Job) -> bool:
         or _ENDING.search(path) is not None
         or _has_slots(job)
         or sum(map(_is_own_name, job.directives.settings)) >= _MANY
+        or _has_capital_slots(job.directives.settings)
     )
 
 
 def _is_own_name(setting: Setting) -> bool:
     """Whether a value is only the name of its option: something else puts a value in its place."""
     return setting.text is not None and setting.text.replace("_", "-") == setting.name
+
+
+def _has_capital_slots(settings: Sequence[Setting]) -> bool:
+    """Whether a number and another value are words in capitals: `-J WHAT.TO.RUN --ntasks=NTASKS`."""
+    words = [each for each in settings if each.text is not None and _CAPITALS.fullmatch(each.text)]
+    numbers = any(each.option is not None and each.option.kind in _NUMERIC for each in words)
+    return numbers and any(each.name in ("job-name", "output", "error") for each in words)
 
 
 def may_be_edited(job: Job) -> bool:
