@@ -41,6 +41,7 @@ WITHOUT_HASH = frozenset({
     "gres", "int", "int>=0", "int>=1", "mail-type", "mem", "node-count", "rlimit-list", "S[:C[:T]]", "signal-spec",
     "time", "timestamp", "uint16",
 })  # fmt: skip
+_SLOT = Regex(r"#[A-Z][A-Z0-9_]*#")
 _WORDS = Regex(r"\w+")
 # Options that take a list of names that have none: what follows the `#` was taken out of it.
 LISTS = frozenset({"partition", "nodelist", "exclude", "clusters"})
@@ -122,6 +123,8 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
             taken = f"takes `{value}` of line {job.line(setting.value_line.offset)} as its value"
             yield _without_value(job, line, setting.name, taken, quotable=not without_hash)
         return
+    if _SLOT.match(string, hash_at):
+        return  # of a template: `--nodes=#NODES#`
     if token.end != hash_at or INVISIBLE.match(string, hash_at - 1) or string[hash_at - 2 : hash_at] == "${":
         return
     start, end = token.part(setting.value_start)[0], _word_end(string, hash_at, line.end)

@@ -30,8 +30,8 @@ CARD = Card(
     when=Options("mem", "mem-per-cpu"), seen="a review of public scripts",
 )  # fmt: skip
 
-_PER_CPU = Regex(r"(?i)\bper[ -]+(?:allocated )?(?:cpu|core|processor|thread)|\b(?:each|every) (?:cpu|core)")
-_TOTAL = Regex(r"(?i)\btotal\b|\bper[ -]node\b|\b(?:whole|entire) (?:job|node)")
+_PER_CPU = Regex(r"(?i)(?<!-)\bper[ -]+(?:allocated )?(?:cpu|core|processor|thread)|\b(?:each|every) (?:cpu|core)")
+_TOTAL = Regex(r"(?i)\btotal\b|\ball (?:cpus|cores)|\bper[ -]node\b|\b(?:whole|entire) (?:job|node)")
 _OTHER = Regex(r"(?i)\b(?:per|each|every|times|x|per-\w+)\b|\*|/")
 _TASKS = ("nodes", "ntasks", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu")
 _AMOUNT = Regex(r"(?i)(?<![\w.])([0-9]{1,4})\s*(?:gb|gib|gigabytes?|gigs?|g)\b")

@@ -57,8 +57,8 @@ def check(job: Job) -> Iterator[Finding]:
             if span is not None and span not in seen:
                 seen.add(span)
                 written = job.source.slice(span)
-                plain = command.name in ("source", ".") or command.calls_function and command.context.captured or _are_plain(job)
-                plain = plain or any(map(server_name, (command, *command.descendants())))
+                plain = command.name in ("source", ".") or command.calls_function and command.context.captured
+                plain = plain or _are_plain(job) or any(map(server_name, (command, *command.descendants())))
                 yield Finding(
                     span,
                     f"an argument of the script with a space in it reaches `{_program(command)}` as two, and an empty "

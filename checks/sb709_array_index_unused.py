@@ -141,7 +141,8 @@ def _names_index(text: str) -> bool:
 def _name(command: Invocation) -> str:
     """The name by which a message calls the program of a command."""
     files = [word for field in command.argv[1:4] if _FILE.fullmatch(word := shown_text(field))]
-    return files[0] if files else command.name or "its program"
+    name = None if has_trait(command.name, "slurm") else command.name
+    return files[0] if files else name or "its program"
 
 
 def _differs_between_tasks(command: Invocation) -> bool:

@@ -1,8 +1,8 @@
 """Centres whose ordinary queues give jobs whole nodes, where a script says that it is for one of them.
 
 TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick) and SURF's former Cartesius and Lisa know no GRES of GPUs: a
-queue of GPU nodes gives all that is on them (docs.tacc.utexas.edu/hpc/frontera, "Queues"). ARCHER2, OLCF, and the Haswell and KNL
-nodes of NERSC's Cori gave whole nodes too.
+queue of GPU nodes gives all that is on them (docs.tacc.utexas.edu/hpc/frontera, "Queues"). ARCHER2, OLCF, and the
+Haswell and KNL nodes of NERSC's Cori gave whole nodes too.
 """
 
 from functools import lru_cache
