@@ -16,6 +16,7 @@ sbatch(1), --cpus-per-gpu and --cpus-per-task; slurm.conf(5), DefCpuPerGPU; a li
 
 from collections.abc import Iterator, Sequence
 
+from sbatchlint.analysis.site.targets import targets
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
@@ -36,6 +37,9 @@ GRANTING = (
 
 
 def check(job: Job) -> Iterator[Finding]:
+    partitions = [target.profile.partitions[name] for target in targets(job) for name in target.partitions]
+    if any(each.default_cpus_per_gpu for each in partitions):
+        return  # CPUs come with each GPU
     worlds = find_worlds(job)
     if not job.request.heterogeneous:
         yield from _one_cpu(job.request, job.steps, worlds)

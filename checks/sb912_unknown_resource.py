@@ -15,6 +15,7 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.site.fit import stops
 from sbatchlint.analysis.site.names import UnknownName, listing, nearest, unknown_resources
 from sbatchlint.analysis.site.targets import place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
@@ -34,11 +35,13 @@ def check(job: Job) -> Iterator[Finding]:
     if job.site.profile is not None:
         for request in requests(job):
             if not request.has_option("clusters"):
+                # what waits for another limit, or for nodes that it names, is not compared with the nodes
+                waits = request.has_option("nodelist") or any(each.waits for each in stops(job))
                 for each in unknown_resources(job.site.profile, request):
-                    yield _finding(job, request, each)
+                    yield _finding(job, request, each, waits and each.kind == "type")
 
 
-def _finding(job: Job, request: Request, unknown: UnknownName) -> Finding:
+def _finding(job: Job, request: Request, unknown: UnknownName, waits: bool) -> Finding:
     meant = nearest(unknown.name, unknown.known)
     setting = request.setting(unknown.option)
     fix = None
@@ -48,8 +51,9 @@ def _finding(job: Job, request: Request, unknown: UnknownName) -> Finding:
     what = "resource" if unknown.kind == "name" else "type of GPU" if "gpu" in unknown.option else "type"
     there = f"there are {listing(unknown.known)}" if unknown.known else "there are no types"
     instead = f"write `{meant}`, if that is meant" if meant is not None else there
-    message = f"sbatch refuses the job: no node of the cluster has a {what} `{unknown.name}`; {instead}"
-    return Finding(place(job, request, unknown.option), message, severity(job), fix=fix)
+    effect = "the job waits for good" if waits else "sbatch refuses the job"
+    message = f"{effect}: no node of the cluster has a {what} `{unknown.name}`; {instead}"
+    return Finding(place(job, request, unknown.option), message, severity(job, waits=waits), fix=fix)
 
 
 CASES = [

@@ -9,12 +9,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import ROOT
+from sbatchlint import api
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.site.collecting import Output, carried_over, profile_of
 from sbatchlint.site.host_lists import folded
@@ -257,3 +259,32 @@ def test_the_command(tmp_path: Path) -> None:
     assert run("site", "--show", "example").stdout.startswith("# An invented cluster")
     wrong = run("site", "--from", str(ROOT / "pyproject.toml"))
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: ") and "Traceback" not in wrong.stderr
+
+
+# --- the plan -----------------------------------------------------------------------------------
+
+
+def plan(head: str, **options: object) -> dict[str, Any]:
+    settings = {"site": {"profile": "example"}}
+    text = f"#!/bin/bash\n#SBATCH {head}\nsrun ./a.out\n"
+    found = api.plan(text, settings=settings, isolated=True, **options)  # type: ignore[arg-type]
+    cluster: dict[str, Any] = found.data["request"]["components"][0]["cluster"]
+    return cluster
+
+
+def test_the_plan_says_which_nodes_can_run_a_job_and_what_it_takes() -> None:
+    found = plan("-p gpu -N 2 --gpus-per-node=2 --cpus-per-task=64 --time=10:00:00")
+    (partition,) = found["partitions"]
+    (nodes,) = partition["nodes"]
+    assert nodes["takes"] == {"cpus": [64, 64], "gpus": [2, 4], "memory_mb": [128000, 512000]}
+    assert nodes["idle_gpus"] == 2, "no CPU is left for them"
+    assert partition["hours"] == {"node": 20.0, "gpu": 40.0, "cost": 160.0, "currency": "EUR", "kwh": 50.0}
+    more = plan("-p batch --mem=300G -t 60 -a 1-10")["partitions"][0]
+    assert more["more_nodes"] == {"count": 60, "memory_mb": 256000} and more["hours"]["node"] == 10
+
+
+def test_what_if_the_job_were_larger() -> None:
+    found = plan("-p gpu -N 2 --gpus-per-node=2", sbatch_options="--nodes=9")
+    assert not found["accepted"] and found["reason"] == "asks for 9 nodes, and partition `gpu` allows 8 nodes"
+    said = run("plan", "--site", "example", "--isolated", "--nodes", "9", "examples/ranks.sbatch").stdout
+    assert " 9 " in said and "in the default" not in said

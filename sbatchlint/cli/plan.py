@@ -81,6 +81,7 @@ def parser() -> Parser:
     made.add_argument(
         "--as-job", type=count_argument, metavar="NODES", help="a script without #SBATCH as a job of so many"
     )
+    made.add_argument("--nodes", type=count_argument, metavar="N", help="the job as it would be on so many nodes")
     made.add_argument("--gpus-per-node", type=gpus_argument, metavar="G", help="of --as-job")
     made.add_argument("--cpus-per-node", type=count_argument, metavar="C", help="of --as-job")
     add_version_option(made)
@@ -99,6 +100,8 @@ def _options(arguments: list[str], command: list[str] | None) -> Namespace:
         raise InputError("plan needs a PATH, or -- and a command")
     if options.as_job is None and (command or options.gpus_per_node or options.cpus_per_node):
         raise InputError("--as-job says as a job of how many nodes")
+    if options.nodes is not None:
+        options.sbatch_options = f"{options.sbatch_options or ''} --nodes={options.nodes}".strip()
     if options.paths.count("-") > 1:
         raise InputError("- (standard input) can be read once")
     if options.output_format == "svg" and len(options.paths) > 1:

@@ -35,6 +35,7 @@ UNSEEN = {
     "SB725": "The message of the script, and work that goes on after it.",
     "SB803": "A job that ends early and well: the loop ran once.",
     "SB818": "Nothing: the check passes, whatever the node answers.",
+    "SB917": "Nothing: the GPUs of the node stay idle, and the job waits longer than it need.",
     "SB901": "Nothing; others may read the secret.",
     "SB902": "Nothing; others may read the secret while the command runs.",
     "SB903": "Files that are gone, when it is too late.",

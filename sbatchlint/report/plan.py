@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sbatchlint.report.cells import escape
+from sbatchlint.report.plan_cluster import cluster_rows
 from sbatchlint.report.plan_steps import steps_as_text
 from sbatchlint.report.plan_view import Marks, Plan
 from sbatchlint.report.terminal import Terminal
@@ -104,7 +105,7 @@ def request_rows(component: Plan) -> list[tuple[str, str, str]]:
             rows.append((label, value, _lines(options, sources)))
     others = [name for name in options if name not in shown]
     rows.extend((f"--{name}", _as_written(options, [name]), _lines(options, [name])) for name in others)
-    return rows
+    return rows + cluster_rows(component.get("cluster"))
 
 
 def option_row(component: Plan, name: str) -> tuple[str, str] | None:

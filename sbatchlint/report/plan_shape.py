@@ -24,6 +24,34 @@ class Option(TypedDict):
     line: int
 
 
+class NodeShare(TypedDict):
+    """Nodes of one kind that can run a job, and what it takes of each: [taken, there is]."""
+
+    names: str
+    count: int
+    whole: bool
+    takes: dict[str, list[int]]
+    idle_gpus: int
+
+
+class PartitionFit(TypedDict):
+    """The nodes of a partition that can run a job, how many more could with less memory, what it comes to at most."""
+
+    name: str
+    nodes: list[NodeShare]
+    more_nodes: NotRequired[dict[str, int]]
+    hours: dict[str, float | str | None] | None
+
+
+class ClusterFit(TypedDict):
+    """What the cluster of the profile makes of a job; `waits`: it is accepted and never starts."""
+
+    accepted: bool
+    waits: bool
+    reason: str | None
+    partitions: list[PartitionFit]
+
+
 class Component(TypedDict):
     """What one component of a job requests; most jobs have one."""
 
@@ -51,6 +79,7 @@ class Component(TypedDict):
     signal: str | None
     mail_type: str | None
     options: dict[str, Option]
+    cluster: NotRequired[ClusterFit | None]
 
 
 class Request(TypedDict):

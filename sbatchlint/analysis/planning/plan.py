@@ -45,6 +45,11 @@ def _request(job: Job) -> Plan:
     found["components"] = [
         _component(job, Request(job.directives, index, newest)) for index in range(job.directives.components)
     ]
+    if job.site.profile is not None:
+        from sbatchlint.analysis.site.view import cluster_view  # most runs know no cluster
+
+        for index, component in enumerate(found["components"]):
+            component["cluster"] = cluster_view(job, index)
     return found
 
 

@@ -61,7 +61,7 @@ def stops(job: Job) -> tuple[Stop, ...]:
     return tuple(found)
 
 
-_LIMITS = ("time", "nodes")
+_LIMITS = ("time", "nodes", "nodelist")
 
 
 def _time(target: Target) -> int | None:
@@ -89,19 +89,26 @@ def _of_partition(target: Target, name: str) -> "list[Obstacle]":
     kinds = nodes_of(profile, name)
     demand = demand_of(target, partition)
     total = sum(each.count for each in kinds) if kinds else partition.nodes
+    asked = target.request.nodes
     bounded = partition.max_nodes is not None and not lifts_limits(target, "PartitionMaxNodes")
     if bounded and partition.max_nodes is not None and demand.nodes > partition.max_nodes:
         found.append(Obstacle("nodes", _nodes(demand.nodes), f"allows {_nodes(partition.max_nodes)}", waits))
-    elif partition.min_nodes is not None and demand.most_nodes and demand.most_nodes < partition.min_nodes:
-        found.append(Obstacle("nodes", _nodes(demand.most_nodes), f"needs {_nodes(partition.min_nodes)}", waits))
+    elif partition.min_nodes is not None and asked is not None and asked.minimum < partition.min_nodes:
+        found.append(Obstacle("nodes", _nodes(asked.minimum), f"needs {_nodes(partition.min_nodes)}", waits))
     elif total is not None and demand.nodes > total and (kinds or partition.nodes):
         found.append(Obstacle("nodes", _nodes(demand.nodes), f"has {_nodes(total)}", waits))
+    cpus = sum((each.cpus or 0) * each.count for each in kinds)
+    if kinds and all(each.cpus for each in kinds) and demand.total_cpus > cpus:
+        found.append(Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus}", waits))
     if kinds and lists(profile, "nodes"):
-        found += _of_nodes(demand, kinds, target, name, min(total or 0, partition.max_nodes or total or 0), waits)
+        every = _of_nodes(demand, kinds, target, name, min(total or 0, partition.max_nodes or total or 0))
+        # of nodes that are named it does not look at the resources before it starts the job
+        named = target.request.has_option("nodelist")
+        found += [each._replace(waits=named and each.kind in ("gpus", "gres")) for each in every]
     return found
 
 
-def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, total: int, waits: bool) -> list[Obstacle]:
+def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, total: int) -> list[Obstacle]:
     partition = target.profile.partitions[name]
     missing = {id(each): lacks(each, demand, partition) for each in kinds}
     fitting = [each for each in kinds if not missing[id(each)]]
@@ -113,7 +120,7 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, tot
         if outside:
             return [Obstacle("nodelist", f"node {outside[0]}", "does not have it", False)]
         if len(listed) < demand.nodes:
-            return _of_all(demand, kinds, min(demand.most_nodes or total, total), partition, waits)
+            return _of_all(demand, kinds, min(demand.most_nodes or total, total), partition)
     if not fitting:
         in_all = [what for what in _ORDER if all(what in missing[id(each)] for each in kinds)]
         if not in_all:
@@ -128,14 +135,14 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, tot
         asks = f"{_nodes(demand.nodes)} with {_asked(what, demand)}"
         return [Obstacle(what, asks, f"has {_nodes(count)} with that", False)]
     if demand.nodes <= total:
-        return _of_all(demand, fitting, min(demand.most_nodes or total, total), partition, waits)
+        return _of_all(demand, fitting, min(demand.most_nodes or total, total), partition)
     return []
 
 
 _ORDER = ("features", "gpus", "gres", "cpus", "memory")
 
 
-def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition, waits: bool) -> list[Obstacle]:
+def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition) -> list[Obstacle]:
     """The obstacles where the nodes, as many as the job may have, have too little together."""
     found = []
     if 0 < demand.total_gpus < demand.nodes:
@@ -149,7 +156,7 @@ def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition,
         sizes = [(None if size is None else min(size, partition.max_cpus_per_node), count) for size, count in sizes]
     cpus = _largest(sizes, most)
     if cpus is not None and demand.total_cpus > cpus:
-        found.append(Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus} on {_nodes(most)}", waits))
+        found.append(Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus} on {_nodes(most)}", False))
     return found
 
 

@@ -178,7 +178,7 @@ have helped. A job without `--time` has the default of the partition, which can 
             Cause("ambiguous-time", "script", "the time limit reads as hours and is minutes, or never counted", "write D-HH:MM:SS", codes=("SB122", "SB214", "SB814", "SB101")),
             Cause("wait-without-end", "script", "the job waited for something that did not come, until its time was up", "see the finding", codes=("SB816", "SB815", "SB323", "SB311", "SB312", "SB303", "SB305", "SB306", "SB307", "SB308", "SB309", "SB436", "SB809", "SB802")),
             Cause("silence", "code", "nothing was printed for long before the time was up: the job hung, and more time would not have helped", "find what it waited for: the rank whose log stops first, a lock, a peer that never came (py-spy dump shows it)", log=silent),
-            Cause("no-time", "script", "the script gives no --time, so the job had the default time of its partition", "add --time", script=not_set("time", beside="partition"), log=not_silent),
+            Cause("no-time", "script", "the script gives no --time, so the job had the default time of its partition", "add --time", codes=("SB918",), script=not_set("time", beside="partition"), log=not_silent),
             Cause("time-too-short", "script", "the work takes longer than the time that the script asks for", "ask for more, write checkpoints, or continue in the next job", script=sets("time"), log=not_silent, unproven="possible"),
             Cause("time-of-submission", "submission", "the job was submitted with less time than its work takes, or with the default of the partition", "give it --time where it is submitted"),
         ),

@@ -1,0 +1,61 @@
+"""The partition is for GPUs and the job asks for none, or gives whole nodes and a part of the GPUs is asked for.
+
+By the profile of the cluster (`[site] profile` in the settings, docs/site.md). All nodes of the partition have GPUs:
+what the job holds of their CPUs and memory keeps others from the GPUs, and it waits longer than in a partition without.
+In a partition of whole nodes (`OverSubscribe=EXCLUSIVE`) the GPUs that are not asked for stay idle and are paid for.
+Where the script uses GPUs without asking, gpus-not-requested says so.
+
+## Fix
+
+None: another partition, or more work for the node.
+
+## References
+
+slurm.conf(5), OverSubscribe; `scontrol show node`, Gres
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.gpus.gpu_use import gpu_need
+from sbatchlint.analysis.site.fit import stops
+from sbatchlint.analysis.site.targets import place, shown, targets
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.site.profile import gpus_of, nodes_of
+from sbatchlint.triggers import KnownCluster
+
+CARD = Card(
+    "SB917", "partition-not-used", severity="warning", fix="never", since="0.1.0", when=KnownCluster(),
+    seen="slurm.conf(5), OverSubscribe", batch=True, certain=True, homogeneous=True, absent=True,
+)  # fmt: skip
+
+SETTINGS = {"site": {"profile": "example"}}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if stops(job):
+        return
+    for target in targets(job):
+        request = target.request
+        kinds = [each for name in target.partitions for each in nodes_of(target.profile, name)]
+        gpus = [gpus_of(each) or 0 for each in kinds]
+        if not kinds or not all(gpus) or not target.named:
+            continue
+        name = shown(target, target.partitions[0])
+        most = f"{min(gpus)} GPUs" if min(gpus) > 1 else "a GPU"
+        asked = request.gpus_per_node()
+        whole = all(target.profile.partitions[each].whole_nodes for each in target.partitions)
+        if request.asks_for_gpus is False and not request.declines_gpus and not whole and gpu_need(job) is None:
+            message = f"each node of {name} has {most}, and the job asks for none; name a partition without GPUs"
+            yield Finding(place(job, request), message)
+        elif whole and asked is not None and 0 < asked < min(gpus):
+            message = f"a job in {name} has its nodes to itself, and asks for {asked} of {min(gpus)} GPUs"
+            yield Finding(place(job, request, "gpus-per-node", "gres", "gpus"), f"{message}: the others stay idle")
+
+
+CASES = [
+    Bad("#!/bin/bash\n#SBATCH «-p gpu»\n#SBATCH --ntasks=8\nsrun ./solver\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -p gpu --gpus-per-node=1\nsrun ./train\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -p gpu,batch --ntasks=8\nsrun ./solver\n", settings=SETTINGS, title="wherever it fits"),
+    Good("#!/bin/bash\n#SBATCH -p gpu --gres=gpu:0\nsrun ./prepare\n", settings=SETTINGS, title="on purpose"),
+    Good("#!/bin/bash\n#SBATCH -p gpu --ntasks=8\nsrun ./solver\n", title="no profile"),
+]

@@ -1,0 +1,102 @@
+"""Where a job could run, what it takes of each node there, and what that comes to, by the profile of the cluster."""
+
+from typing import Any
+
+from sbatchlint.analysis.site.demand import Demand, demand_of, lacks, memory_on, usable_cpus
+from sbatchlint.analysis.site.fit import stops
+from sbatchlint.analysis.site.targets import Target, shown, targets
+from sbatchlint.job import Job
+from sbatchlint.site.profile import Nodes, Partition, gpus_of, limit, nodes_of
+from sbatchlint.slurm.grammar.arrays import indexes
+
+View = dict[str, Any]
+
+
+def cluster_view(job: Job, component: int) -> View | None:
+    """What the cluster makes of a component, as plain values; None where that is not known."""
+    target = next((each for each in targets(job) if each.component == component), None)
+    if target is None:
+        return None
+    stop = next((each for each in stops(job) if each.target is target), None)
+    found: View = {
+        "accepted": stop is None or stop.waits,
+        "waits": stop is not None and stop.waits,
+        "reason": None,
+        "partitions": [_in_partition(target, name) for name in target.partitions],
+    }
+    if stop is not None:
+        name, first = next((name, each[0]) for name, each in stop.obstacles.items() if each)
+        asks = f"asks for {first.asks}, and " if first.asks else ""
+        found["reason"] = f"{asks}{shown(target, name)} {first.says}"
+    return found
+
+
+def _in_partition(target: Target, name: str) -> View:
+    partition = target.profile.partitions[name]
+    demand = demand_of(target, partition)
+    kinds = nodes_of(target.profile, name)
+    missing = [(each, lacks(each, demand, partition)) for each in kinds]
+    fitting = [each for each, lacking in missing if not lacking]
+    found: View = {"name": name, "nodes": [_on(each, demand, target, partition) for each in fitting]}
+    almost = [each for each, lacking in missing if lacking == ["memory"] and each.memory]
+    if fitting and almost:
+        least = min(each.memory or 0 for each in almost)
+        found["more_nodes"] = {"count": sum(each.count for each in almost), "memory_mb": least}
+    found["hours"] = _hours(target, demand, partition, fitting)
+    return found
+
+
+def _on(nodes: Nodes, demand: Demand, target: Target, partition: Partition) -> View:
+    """What the job takes of a node of this kind; `idle`: what nobody else can use then."""
+    gpus, cpus = gpus_of(nodes), usable_cpus(nodes, demand)
+    taken = {"cpus": min(demand.cpus or 1, cpus) if cpus is not None else None, "gpus": demand.gpus}
+    memory = memory_on(nodes, demand) or _default_memory(nodes, demand, target, partition)
+    taken["memory_mb"] = min(memory, nodes.memory or 0)
+    found: View = {"names": nodes.names, "count": nodes.count, "whole": demand.whole}
+    has = {"cpus": cpus, "gpus": gpus or 0, "memory_mb": nodes.memory}
+    found["takes"] = {key: [taken[key], value] for key, value in has.items() if value}
+    full = [key for key in ("cpus", "memory_mb") if has[key] is not None and taken[key] == has[key]]
+    left = (gpus or 0) - demand.gpus
+    found["idle_gpus"] = left if left > 0 and (full or demand.whole) else 0
+    return found
+
+
+def _default_memory(nodes: Nodes, demand: Demand, target: Target, partition: Partition) -> int:
+    """MB of a job that asks for none."""
+    if target.request.has_any_option(("mem", "mem-per-cpu", "mem-per-gpu")):
+        return nodes.memory or 0
+    per_node = partition.default_memory_per_node or target.profile.default_memory_per_node
+    per_cpu = partition.default_memory_per_cpu or target.profile.default_memory_per_cpu
+    if per_node is not None:
+        return per_node
+    cpus = nodes.cpus if demand.whole else demand.cpus
+    return per_cpu * (cpus or 1) if per_cpu is not None else nodes.memory or 0
+
+
+def _hours(target: Target, demand: Demand, partition: Partition, fitting: list[Nodes]) -> View | None:
+    """What the job comes to at most, with all its array tasks; None where its time or its nodes are not known."""
+    minutes = target.request.time or limit(partition.default_time) or limit(partition.max_time)
+    array = indexes(target.request.array)
+    if minutes is None or not fitting or target.request.has_option("array") and array is None:
+        return None
+    hours = minutes / 60 * (array.tasks if array is not None else 1) * demand.nodes
+    node = fitting[0]
+    found: View = {"node": round(hours, 1)}
+    share = 1.0 if demand.whole else _share(node, demand, target, partition)
+    gpus = gpus_of(node) or 0
+    if gpus:
+        found["gpu"] = round(hours * (gpus if demand.whole else demand.gpus), 1)
+    price = node.price if node.price is not None else partition.price
+    if price is not None:
+        found["cost"] = round(hours * share * price, 2)
+        found["currency"] = target.profile.currency
+    watts = node.watts if node.watts is not None else partition.watts
+    if watts is not None:
+        found["kwh"] = round(hours * share * watts / 1000, 1)
+    return found
+
+
+def _share(nodes: Nodes, demand: Demand, target: Target, partition: Partition) -> float:
+    """The largest share of a node that the job takes: of its CPUs, its memory or its GPUs."""
+    takes = _on(nodes, demand, target, partition)["takes"].values()
+    return max((taken / has for taken, has in takes), default=1.0)

@@ -1,0 +1,51 @@
+"""The rows of a plan about the cluster of the profile: which nodes can run the job, and what it takes of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Rows = list[tuple[str, str, str]]
+
+
+def cluster_rows(view: Mapping[str, Any] | None) -> Rows:
+    """The rows of a component: label, value, and no line; none where nothing is known."""
+    if view is None:
+        return []
+    rows: Rows = []
+    if view["reason"] is not None:
+        verdict = "accepted, waits for good" if view["waits"] else "refused"
+        rows.append(("cluster", f"{verdict}: {view['reason']}", ""))
+        return rows
+    for partition in view["partitions"]:
+        label = f"in {partition['name']}"
+        for nodes in partition["nodes"]:
+            kind = f"{nodes['count']} node{'s' if nodes['count'] != 1 else ''} {nodes['names']}"
+            rows.append((label, f"{kind}: {_takes(nodes)}", ""))
+            label = ""
+        more = partition.get("more_nodes")
+        if more is not None:
+            rows.append(("", f"{more['count']} more nodes with at most {more['memory_mb']}M of each: sooner", ""))
+        if partition["hours"] is not None:
+            rows.append(("", f"at most {_hours(partition['hours'])}", ""))
+    return rows
+
+
+def _takes(nodes: Mapping[str, Any]) -> str:
+    if nodes["whole"]:
+        said = "whole"
+    else:
+        units = {"cpus": "CPUs", "gpus": "GPUs", "memory_mb": "GB"}
+        parts = []
+        for key, (taken, has) in nodes["takes"].items():
+            shown = (round(taken / 1024), round(has / 1024)) if key == "memory_mb" else (taken, has)
+            parts.append(f"{shown[0]} of {shown[1]} {units[key]}")
+        said = f"{', '.join(parts)} of each"
+    idle = nodes["idle_gpus"]
+    return said + (f"; {idle} GPU{'s' if idle != 1 else ''} of each stay idle" if idle else "")
+
+
+def _hours(hours: Mapping[str, Any]) -> str:
+    parts = [f"{hours['node']:g} node hours"]
+    parts += [f"{hours['gpu']:g} GPU hours"] if hours.get("gpu") else []
+    parts += [f"{hours['cost']:g} {hours['currency'] or 'units'}"] if "cost" in hours else []
+    parts += [f"{hours['kwh']:g} kWh"] if "kwh" in hours else []
+    return ", ".join(parts)
