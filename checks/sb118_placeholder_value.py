@@ -166,7 +166,7 @@ def _one_of(findings: list[Finding]) -> Iterator[Finding]:
         others = list(dict.fromkeys(each.span for each in findings if each.span != first.span))
         begin, _, advice = first.message.rpartition("; ")
         more = f"; so {'is' if len(others) == 1 else 'are'} {len(others)} more" if others else ""
-        related = [(span, "left to be filled in, too") for span in others[:3]]
+        related = [(span, "left to be filled in, too") for span in others[:7]]
         yield first._replace(message=f"{begin}{more}; {advice}", related=related)
 
 

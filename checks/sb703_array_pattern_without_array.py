@@ -4,7 +4,8 @@
 becomes `run_4711_4294967294.out`. Whatever looks for the log by its name does not find it.
 
 Nothing is reported where the script reads SLURM_ARRAY_TASK_ID, or a file of the project shows that it is submitted with
---array. `%A` alone is then the job's id, and does no harm.
+--array; but it is where the script only prints its index, and shows in a comment how it is submitted, as no array.
+`%A` alone is then the job's id, and does no harm.
 
 ## Fix
 
@@ -19,7 +20,7 @@ sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; a live
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo
-from sbatchlint.analysis.script.submit_lines import may_be_array
+from sbatchlint.analysis.script.submit_lines import is_shown_alone, may_be_array
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
@@ -31,6 +32,8 @@ CARD = Card(
 )  # fmt: skip
 
 _BOTH = Regex(r"%[0-9]*A[-_.]?%[0-9]*a")
+_ELEMENT = Regex(r"SLURM_ARRAY_")
+_MESSAGE = Regex(r"(?m)^[ \t]*(?:echo|printf|#)[ \t][^\n;&|>]*$")
 _ALONE = Regex(r"[-_.]?%[0-9]*a")
 
 
@@ -45,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
         if setting is None or not path or not patterns.uses(path, "a") or typo(directives, setting) is not None:
             continue
         by_path.setdefault(path, []).append(setting.value_span or setting.span)
-    if not by_path or may_be_array(job):
+    if not by_path or may_be_array(job) and not (is_shown_alone(job) and _only_prints_index(job)):
         return
     for path, spans in by_path.items():
         instead = _without_index(path)
@@ -55,6 +58,11 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"this job is no array, so `%a` becomes 4294967294 in the name; write `{instead}`, or give --array"
         # a sweep is often submitted as an array
         yield Finding(spans[0], message, "info" if "wandb agent" in job.source.own.text else None, fix=fix)
+
+
+def _only_prints_index(job: Job) -> bool:
+    """Whether the script does nothing with the variables of an array, but print them."""
+    return _ELEMENT.search(_MESSAGE.sub("", job.source.own.text)) is None
 
 
 def _without_index(path: str) -> str:

@@ -19,6 +19,7 @@ UNSEEN = {
     "SB011": "Nothing in a log: it is about a comment for sbatchlint.",
     "SB012": "Nothing in a log: it is about what sbatchlint evaluates.",
     "SB131": "Nothing: no mail arrives.",
+    "SB134": "Nothing: no mail arrives.",
     "SB219": "Nothing: the job runs on CPUs, and its GPUs stay idle.",
     "SB222": "Nothing: CPUs stay idle, and count against the project's hours.",
     "SB223": "Nothing: one process does all of the work, as slowly as without the other tasks.",

@@ -17,6 +17,7 @@ _GPUS = r"(?:--gpus|--gres|-G\s*\d)"
 # An sbatch up to an option, which may be on a continuation line.
 _SBATCH = r"\bsbatch\b(?:[^\n]|\\\n)*?"
 _ARRAY_IN_COMMENT = Regex(rf"(?m)^[ \t]*#(?:(?!SBATCH)[^\n])*{_SBATCH}{_ARRAY}")
+_ARRAY_IN_LINE = Regex(_ARRAY)
 # The pattern begins with the word, so that the rest of the file is skipped quickly.
 _GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*(?:{_GPUS}|--partition|-p\s)")
 # The variables of array elements, in any language.
@@ -39,6 +40,14 @@ def is_sized_elsewhere(job: Job) -> bool:
     """Whether the command line of sbatch, which is not known, says how large a job is: no directive does."""
     known = job.site.submit_options is not None or job.submission is not None and job.submission.command is not None
     return not known and not job.request.has_any_option(_SIZES) and not job.request.heterogeneous
+
+
+def is_shown_alone(job: Job) -> bool:
+    """Whether a comment shows how the script itself is submitted, and names no array."""
+    name = os.path.basename(job.source.path)
+    shown = re.findall(r"(?m)^[ \t]*#(?!SBATCH)[^\n]*\bsbatch[ \t]([^\n]*)", job.source.own.text) if name else []
+    lines = [line for line in shown if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line)]
+    return bool(lines) and not any(_ARRAY_IN_LINE.search(f" {line}") for line in shown)
 
 
 def may_be_array(job: Job) -> bool:

@@ -1,0 +1,72 @@
+"""Mail goes to an address that cannot exist: it has two at signs.
+
+sbatch does not look at the address. The mail program of the site refuses `ada@@example.org`, or returns the mail to
+the account that Slurm runs as, and nobody hears that the job began, ended or failed.
+
+## Fix
+
+Writes one at sign. Unsafe: perhaps more than that is wrong.
+
+## References
+
+RFC 5321, section 4.1.2; `_mail_proc()` in src/slurmctld/agent.c, Slurm 20.11 to 26.05; a review of public scripts.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB134", "invalid-mail-address", severity="warning", fix="sometimes", since="0.1.0",
+    when=Options("mail-user"), seen="a review of public scripts",
+)  # fmt: skip
+
+# An address with at signs too many, without what a template or a quoted name may have.
+_TWICE = Regex(r"[\w.+-]+@[@\w.-]*@[\w.-]+")
+_DOUBLED = Regex(r"@{2,}")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for component in range(job.directives.components):
+        setting = job.directives.last("mail-user", component)
+        if setting is None or not setting.text or typo(job.directives, setting) is not None:
+            continue
+        for address in setting.text.split(","):
+            if _TWICE.fullmatch(address):
+                good = _DOUBLED.sub("@", address)
+                fix = None
+                if good.count("@") == 1:
+                    value = setting.text.replace(address, good)
+                    fix = Fix(f"write {good}", [replacement(job.directives, setting, value)])
+                advice = f"write `{good}`" if fix is not None else "write one"
+                message = f"`{address}` has {address.count('@')} at signs, so no mail arrives; {advice}"
+                yield Finding(setting.value_span or setting.span, message, fix=fix)
+                break
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mail-type=END
+        #SBATCH --mail-user=«ada@@example.org»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --mail-type=END
+        #SBATCH --mail-user=ada@example.org
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --mail-type=END\n#SBATCH --mail-user=«ada@cs@example.org»\nsrun ./a.out\n",
+        title="a part that does not belong there",
+    ),
+    Good("#!/bin/bash\n#SBATCH --mail-type=END --mail-user=ada@example.org,bob@cs.example.org\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --mail-type=END --mail-user=@@MAIL@@\nsrun ./a.out\n", title="in a template"),
+]
