@@ -79,6 +79,8 @@ VERBS: dict[str, list[str]] = {
     "diagnose fix": ["diagnose", "--script", "./@", "--fix", "./@.log"],
     "submit": ["submit", "--lint-only", "./@"],
     "submit in brief": ["submit", "--lint-only", "--lint-brief", "--lint-refuse=warning", "./@"],
+    "audit": ["audit", "./@"],
+    "upgrade": ["--slurm-version", "22.05", "--upgrade-to", "25.11", "--", "@"],
     "explain": ["explain", "./@"],
     "checks": ["checks"],
     "config": ["config", "./@"],

@@ -1,7 +1,8 @@
 """The command: `sbatchlint [OPTIONS] [PATH|-]...` lints; `plan` shows what a job requests and starts, `diagnose`
 reads the log of a failed one, `convert` makes one for more nodes, `explain` and `checks` describe the checks, `config`
-tells the settings, `schema` their schema, `site` describes a cluster, `submit` lints and calls sbatch; `server` speaks
-with editors, `mcp` with coding agents; `completions` completes for a shell.
+tells the settings, `schema` their schema, `site` describes a cluster, `submit` lints and calls sbatch,
+`audit` counts the findings of many scripts; `server` speaks with editors, `mcp` with coding agents; `completions`
+completes for a shell.
 
 Exit codes: 0 no finding at or above --fail-on is left; 1 some are; 2 wrong usage, unreadable input or bad
 configuration; 3 an internal error of sbatchlint; 130 interrupted; 141 broken pipe.
@@ -67,9 +68,9 @@ def main(argv: list[str] | None = None) -> int:
 
 # The functions of the verbs, by their modules: only that of the one that is asked for is loaded.
 _VERBS = {
-    "plan": "plan", "diagnose": "diagnose", "convert": "convert", "submit": "submit", "explain": "explain",
-    "checks": "explain", "config": "config", "schema": "schema", "site": "site", "server": "server", "mcp": "mcp",
-    "completions": "completions",
+    "plan": "plan", "diagnose": "diagnose", "convert": "convert", "submit": "submit", "audit": "audit",
+    "merge": "audit", "explain": "explain", "checks": "explain", "config": "config", "schema": "schema",
+    "site": "site", "server": "server", "mcp": "mcp", "completions": "completions",
 }  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from sbatchlint.source.text import COMMAND_LINE, Source
 LINT_VERBS = ("lint", "check")
 # What the first argument may be instead of a path.
 VERBS = (
-    "plan", "diagnose", "convert", "submit", "explain", "checks", "config", "schema", "site", "server", "mcp",
-    "completions",
+    "plan", "diagnose", "convert", "submit", "audit", "merge", "explain", "checks", "config", "schema", "site",
+    "server", "mcp", "completions",
 )  # fmt: skip
 
 
@@ -173,6 +173,7 @@ def lint_parser() -> Parser:
         "       sbatchlint diagnose [OPTIONS] LOG...\n"
         "       sbatchlint convert --nodes N [OPTIONS] SCRIPT|-- COMMAND...\n"
         "       sbatchlint submit [OPTIONS] [SBATCH OPTIONS] SCRIPT\n"
+        "       sbatchlint audit [OPTIONS] PATH...|--queue\n       sbatchlint merge FILE...\n"
         "       sbatchlint explain CODE|NAME|GROUP\n       sbatchlint checks\n       sbatchlint config [PATH]\n"
         "       sbatchlint schema\n       sbatchlint site [--from FILE...]\n"
         "       sbatchlint server\n       sbatchlint mcp [--root FOLDER]\n"
@@ -202,6 +203,9 @@ def lint_parser() -> Parser:
     add_version_option(group)
     add_site_option(group)
     add_submission_option(group)
+    group.add_argument(
+        "--upgrade-to", type=_version, metavar="V", help="show only what changes from --slurm-version to this release"
+    )
 
     group = parser.add_argument_group("living with findings")
     add = group.add_argument
@@ -261,6 +265,8 @@ def lint_options(arguments: list[str]) -> argparse.Namespace:
         raise InputError("--update-baseline goes with neither --fix nor --diff")
     if options.write_baseline is not None and (fixing or options.baseline is not None):
         raise InputError("--write-baseline goes with none of --baseline, --fix and --diff")
+    if options.upgrade_to is not None and (fixing or options.add_ignore is not None or options.write_baseline):
+        raise InputError("--upgrade-to goes with none of --fix, --diff, --add-ignore and --write-baseline")
     if options.diff and options.fix_only:
         raise InputError("--diff and --fix-only exclude each other")
     return options

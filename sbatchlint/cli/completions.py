@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from sbatchlint.cli import config, convert, diagnose, explain, mcp, plan, schema, server, site, submit
+from sbatchlint.cli import audit, config, convert, diagnose, explain, mcp, plan, schema, server, site, submit
 from sbatchlint.cli.arguments import VERBS, Parser, formatter, lint_parser
 from sbatchlint.registry import GROUPS, registry
 from sbatchlint.slurm.versions import MAJORS
@@ -66,6 +66,8 @@ def _verbs() -> list[Verb]:
         "diagnose": diagnose.parser,
         "convert": convert.parser,
         "submit": submit.parser,
+        "audit": audit.parser,
+        "merge": audit.merge_parser,
         "explain": explain.explain_parser,
         "checks": explain.checks_parser,
         "config": config.parser,
@@ -84,7 +86,7 @@ def _verb(name: str, parser: ArgumentParser) -> Verb:
     for action in parser._actions:
         words = tuple(str(each) for each in action.choices or ())
         metavar = str(action.metavar or "")
-        if metavar == "V|V-W":
+        if metavar in ("V|V-W", "V"):
             words = MAJORS
         kind = "" if action.nargs == 0 else "words" if words else _KINDS.get(metavar, "text")
         repeated = action.default == [] or metavar == "CHECKS"

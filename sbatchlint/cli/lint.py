@@ -5,7 +5,7 @@ import re
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -40,7 +40,7 @@ _YAML = re.compile(rb"\w\.ya?ml\b")
 def lint(options: Namespace) -> int:
     """Runs `sbatchlint`; returns the exit code."""
     begun = monotonic() if not options.quiet and _is_watched() else None
-    run = _Run(options)
+    run = Run(options)
     if options.paths == ["-"]:
         scripts = [(options.stdin_filename or STANDARD_INPUT, standard_input_bytes())]
     else:
@@ -54,6 +54,8 @@ def lint(options: Namespace) -> int:
     if not scripts and not run.errors and not options.quiet:
         looked = f" ({count(run.left_out, 'other file')})" if run.left_out else ""
         print(f"note: no batch script found{looked}; one has an #SBATCH line{run.unread_documents()}", file=sys.stderr)
+    if options.upgrade_to is not None:
+        return run.upgrade(scripts)
     caching = not options.no_cache and not _keeps_nothing()
     outcomes = process_all(scripts, run.resolver, run.mode, options.jobs, caching, begun)
     for outcome in outcomes:
@@ -64,7 +66,7 @@ def lint(options: Namespace) -> int:
     return run.finish(outcomes)
 
 
-class _Run:
+class Run:
     """One run: its options, and what it prints beside the report."""
 
     def __init__(self, options: Namespace) -> None:
@@ -108,8 +110,11 @@ class _Run:
         if self.options.verbose:
             print(f"note: {escape(text)}", file=sys.stderr)
 
-    def scripts(self, paths: list[str], begun: float | None) -> Iterator[tuple[str, bytes]]:
-        """Every batch script in or below the paths, with its content. `begun`: see `process_all`."""
+    def scripts(
+        self, paths: list[str], begun: float | None, wanted: Callable[[str], bool] | None = None
+    ) -> Iterator[tuple[str, bytes]]:
+        """Every batch script in or below the paths, with its content. `begun`: see `process_all`. `wanted`: which of
+        the files are read."""
         existing = []
         for path in paths:
             if os.path.exists(path):
@@ -137,6 +142,8 @@ class _Run:
         others = 0
         found = candidates(existing, excluded, self.options.force_exclude, unreadable)
         for path, named in counted(found, None, begun):
+            if wanted is not None and not wanted(path):
+                continue
             try:
                 data = _content(path, named)
             except OSError as error:
@@ -197,6 +204,18 @@ class _Run:
                 )
         if outcome.origin:
             self.note(f"{shown_path(outcome.path)} follows {outcome.origin}")
+
+    def upgrade(self, scripts: list[tuple[str, bytes]]) -> int:
+        """Says what changes between two releases; returns the exit code."""
+        from sbatchlint.cli.upgrade import upgraded  # rarely asked for
+
+        options = self.options
+        known = self.settings.site.slurm_versions
+        text, changes, problems = upgraded(scripts, self.resolver.overrides, known, options)
+        for problem in problems:
+            self.error(problem)
+        sys.stdout.write(text)
+        return 2 if self.errors else 1 if changes and not options.exit_zero else 0
 
     def tell_unread(self, outcomes: list[Outcome]) -> None:
         """Says of which documents nothing was read, and why; of several only how many, unless asked for all."""

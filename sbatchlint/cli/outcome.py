@@ -16,7 +16,7 @@ class Outcome(NamedTuple):
     the configuration file that was followed.
     `is_redacted`: the diff lacks secrets, and cannot be applied.
     `asked`: what was asked of the file system, and the answers; None where that was not recorded, or is not enough to
-    repeat the result. `unread`: why nothing of a document was read."""
+    repeat the result. `unread`: why nothing of a document was read. `more`: what another verb than linting found."""
 
     path: str
     diagnostics: list[Diagnostic]
@@ -34,3 +34,4 @@ class Outcome(NamedTuple):
     dated: int = 0
     is_redacted: bool = False
     unread: str = ""
+    more: object = None

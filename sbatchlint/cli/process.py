@@ -1,7 +1,7 @@
 """Lints and fixes files, in this process or in several."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -139,23 +139,31 @@ def _processed(
 ) -> list[Outcome]:
     """The outcomes in the order of the scripts, worked out in this process or in several."""
     if jobs is None:
-        jobs = min(_cpus(), len(scripts) // FILES_PER_PROCESS)
+        jobs = min(cpus(), len(scripts) // FILES_PER_PROCESS)
     jobs = min(jobs, len(scripts))
+    for path, _ in scripts[: jobs > 1]:
+        resolver.settings(path)  # an invalid configuration is an error before anything starts
+    work = partial(process, resolver=resolver, mode=mode, recording=recording)
+    numbered = dict(counted(worked(scripts, work, jobs, not mode.fix), len(scripts), begun))
+    return [numbered[number] for number in range(len(scripts))]
+
+
+def worked(
+    scripts: Iterable[Item], work: Callable[[Item], Outcome], jobs: int, unchanged: bool = True
+) -> Iterator[tuple[int, Outcome]]:
+    """The outcomes of any work, with the numbers of their scripts, as they are done; a script is read when its turn
+    comes. `unchanged`: whether no file changes meanwhile."""
     if jobs < 2:
-        outcomes = (process(script, resolver, mode, recording) for script in scripts)
-        lookups.assume_unchanged(not mode.fix)
+        lookups.assume_unchanged(unchanged)
         try:
-            return list(counted(outcomes, len(scripts), begun))
+            yield from enumerate(map(work, scripts))
         finally:
             lookups.assume_unchanged(False)
-    for path, _ in scripts[:1]:
-        resolver.settings(path)  # an invalid configuration is an error before anything starts
+        return
     import sbatchlint.engine  # noqa: F401  # once for all processes
     from sbatchlint.cli.workers import work_in_processes  # slow to import
 
-    begin = partial(_begin, resolver, mode, recording)
-    numbered = dict(counted(work_in_processes(scripts, jobs, begin), len(scripts), begun))
-    return [numbered[number] for number in range(len(scripts))]
+    yield from work_in_processes(scripts, jobs, partial(_begin, work, unchanged))  # type: ignore[arg-type]
 
 
 def counted(outcomes: Iterator[Item], total: int | None, begun: float | None) -> Iterator[Item]:
@@ -167,13 +175,14 @@ def counted(outcomes: Iterator[Item], total: int | None, begun: float | None) ->
     return with_progress(outcomes, total, begun)
 
 
-def _begin(resolver: Resolver, mode: Mode, recording: bool) -> Callable[[Script], Outcome]:
+def _begin(work: Callable[[Item], Outcome], unchanged: bool) -> Callable[[Item], Outcome]:
     """What a new process does with each of its files."""
-    lookups.assume_unchanged(not mode.fix)
-    return partial(process, resolver=resolver, mode=mode, recording=recording)
+    lookups.assume_unchanged(unchanged)
+    return work
 
 
-def _cpus() -> int:
+def cpus() -> int:
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -4,15 +4,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from multiprocessing import Pipe, Process, parent_process
 from multiprocessing.connection import Connection, wait
 from threading import Thread, main_thread
+from typing import Any
 
 from sbatchlint.cli.outcome import Outcome
 
-Script = tuple[str, bytes]
+# Its first part is the path.
+Script = tuple[Any, ...]
 Work = Callable[[Script], Outcome]
 
 # How often a worker asks whether its parent lives, and how long it may then take to finish what it is writing.
@@ -20,7 +22,7 @@ _ASKED_EVERY, _LEFT = 0.2, 0.5
 
 
 class _Worker:
-    """A process, the connection to it, and the number of the script that it works on."""
+    """A process, the connection to it, and the number and the path of the script that it works on."""
 
     def __init__(self, begin: Callable[[], Work]) -> None:
         self.connection, theirs = Pipe()
@@ -30,9 +32,11 @@ class _Worker:
         finally:
             theirs.close()  # so that its death ends the connection
         self.number = -1
+        self.path = ""
 
     def give(self, number: int, script: Script) -> None:
         self.number = number
+        self.path = script[0]
         try:
             self.connection.send(script)
         except OSError:
@@ -47,8 +51,9 @@ class _Worker:
         return f"the process that read it ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
 
 
-def work_in_processes(scripts: list[Script], jobs: int, begin: Callable[[], Work]) -> Iterator[tuple[int, Outcome]]:
-    """The outcomes with the numbers of their scripts, as they are done. `begin` is called in each new process.
+def work_in_processes(scripts: Iterable[Script], jobs: int, begin: Callable[[], Work]) -> Iterator[tuple[int, Outcome]]:
+    """The outcomes with the numbers of their scripts, as they are done. `begin` is called in each new process. A script
+    is taken when a process is free for it.
 
     Raises what is raised for the first of the scripts for which something is.
     """
@@ -77,8 +82,8 @@ def work_in_processes(scripts: list[Script], jobs: int, begin: Callable[[], Work
                     answer = connection.recv()
                 except (EOFError, OSError):
                     workers.remove(worker)
-                    path = scripts[worker.number][0]
-                    yield worker.number, Outcome(path, [], error=f"cannot lint {path}: {worker.death()}")
+                    problem = f"cannot lint {worker.path}: {worker.death()}"
+                    yield worker.number, Outcome(worker.path, [], error=problem)
                     continue
                 if isinstance(answer, Exception):
                     raised[worker.number] = answer

@@ -32,7 +32,7 @@ _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 def content(path: str) -> bytes:
     """The bytes of a file. Raises `OSError` where it cannot be read; of a device or FIFO, too: it may never end."""
-    with open(path, "rb", opener=_opened) as file:
+    with open(path, "rb", opener=regular) as file:
         data = file.read(_USUAL)
         if len(data) == _USUAL:
             data += file.read(LARGEST + 1 - _USUAL)
@@ -41,7 +41,8 @@ def content(path: str) -> bytes:
     return data
 
 
-def _opened(path: str, flags: int) -> int:
+def regular(path: str, flags: int) -> int:
+    """Opens a file, as `opener` of `open`. Raises `OSError` for a device or a FIFO."""
     handle = os.open(path, flags if path.startswith(_STREAMS) else flags | os.O_NONBLOCK)
     mode = os.fstat(handle).st_mode
     if not path.startswith(_STREAMS) and not stat.S_ISREG(mode):
