@@ -89,7 +89,7 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             continue
         sets = [{each.name: each for each in _assignments(job, body)} for body in arms]
         place = job.span(start, start).start
-        for name in set.intersection(*map(set, sets)):
+        for name in (each for each in sets[0] if all(each in other for other in sets[1:])):
             before = any(each.name == name and each.span.start < place for each in job.assignments)
             later = [
                 each for each in job.trace.reads if each.name == name and each.span.start >= job.span(end, end).start

@@ -45,7 +45,8 @@ def _differences(before: Container, after: Container) -> Iterator[str]:
     if before.kind == after.kind and before.image is not None and after.image is not None:
         if shown_text(before.image) != shown_text(after.image):
             yield "the program would run in another image"
-    for mount in set(_mounts(before)) - set(_mounts(after)):
+    after_mounts = set(_mounts(after))
+    for mount in dict.fromkeys(each for each in _mounts(before) if each not in after_mounts):
         yield f"the container would not see {mount[0]} as {mount[1]}"
     if before.workdir is not None and shown_text(before.workdir) != shown_text(after.workdir or ()):
         yield f"the program would not start in {shown_text(before.workdir)}"

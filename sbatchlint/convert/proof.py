@@ -80,12 +80,13 @@ class Proof:
 def _apart(job: Job, wanted: int, nodes: int) -> Iterator[str]:
     """The faults by which processes that start together do not find each other."""
     worlds = [world for world in find_worlds(job) if world.launcher.spawns]
-    for size in {world.size for world in worlds} - {None, wanted}:
+    for size in dict.fromkeys(world.size for world in worlds if world.size not in (None, wanted)):
         yield f"{size} processes would find each other, not {wanted}"
     settings = [world.launcher.setting("master_addr", "main_process_ip", "rdzv_endpoint") for world in worlds]
     if nodes > 1 and any(each is not None and (each.text or "").split(":")[0] in LOOPBACK for each in settings):
         yield "each node would look for the others at its own address"
-    for text in {each.text for each in settings if nodes > 1 and each is not None} - {None, *LOOPBACK}:
+    texts = dict.fromkeys(each.text for each in settings if nodes > 1 and each is not None)
+    for text in [each for each in texts if each not in (None, *LOOPBACK)]:
         yield f"the first node of the job need not be {text}"
 
 
