@@ -395,7 +395,7 @@ def serve() -> int:
     logging.basicConfig(level=logging.WARNING)  # standard error, which clients keep as a log
     # More objects than an evaluation makes at a time: it leaves hardly any circles, and each search for them would go
     # through all that it has made so far.
-    gc.set_threshold(200_000, 10, 10)
+    gc.set_threshold(100_000, 10, 10)
     gc.freeze()  # what was imported stays
     # A copy, because pygls closes what it has written to, and standard output is flushed once more at the end.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:
