@@ -7,7 +7,8 @@ advice, as is `--gres=gpu:1` above `--gres=gpu:a100:1`. Each component of a hete
 
 ## Fix
 
-Several `--mail-type` become one list, which means the same to every release: safe. Removing an option that is set again
+Several `--mail-type` become one list, which means the same to every release: safe, unless a comment stands beside the
+last, which then says too little. Removing an option that is set again
 to the same value is safe too. Where values differ, the fix removes the one that has no effect, or merges different
 items into one list: a guess, and so unsafe.
 
@@ -175,7 +176,8 @@ def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> t
                 return message, None
             words.setdefault(word.upper(), word)
     edits = [*removal(block, settings[:-1]), replacement(block, settings[-1], ",".join(words.values()))]
-    return message, Fix("write one list", edits, safe=True)
+    # a comment beside the list would say less than the list
+    return message, Fix("write one list", edits, safe=settings[-1].line.comment is None)
 
 
 def _events(setting: Setting) -> set[str]:

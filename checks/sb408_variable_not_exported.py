@@ -59,6 +59,8 @@ def check(job: Job) -> Iterator[Finding]:
         if assigned.name_span not in found:
             array = starter.state.variables[assigned.name].array
             advice, fix = _repair(job, assigned.name, None if array else assigned, array)
+            if fix is not None and _may_be_empty(job, assigned):
+                fix = fix._replace(safe=False)  # the program would get an empty value
             yield Finding(
                 assigned.name_span,
                 f"{assigned.name} is not exported, so the program started on line {job.line(starter.span.start)} does "
@@ -66,6 +68,14 @@ def check(job: Job) -> Iterator[Finding]:
                 "warning",
                 fix=fix,
             )
+
+
+def _may_be_empty(job: Job, assigned: VariableAssignment) -> bool:
+    """Whether the value is made from a variable that nothing sets."""
+    return any(
+        each.variable is None and each.operator not in DEFAULTS and assigned.span.contains(each.span)
+        for each in job.trace.reads
+    )
 
 
 def _read_empty(job: Job, span: Span, reads: list[VariableRead]) -> Finding:
