@@ -16,7 +16,6 @@ sbatch(1), --cpus-per-gpu and --cpus-per-task; slurm.conf(5), DefCpuPerGPU; a li
 
 from collections.abc import Iterator, Sequence
 
-from sbatchlint.analysis.site.targets import targets
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
@@ -37,8 +36,9 @@ GRANTING = (
 
 
 def check(job: Job) -> Iterator[Finding]:
-    partitions = [target.profile.partitions[name] for target in targets(job) for name in target.partitions]
-    if any(each.default_cpus_per_gpu for each in partitions):
+    profile, names = job.site.profile, (job.request.partition or "").split(",")
+    known = profile.partitions if profile is not None else {}
+    if any(known[each].default_cpus_per_gpu for each in names if each in known):
         return  # CPUs come with each GPU
     worlds = find_worlds(job)
     if not job.request.heterogeneous:

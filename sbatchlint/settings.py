@@ -20,7 +20,7 @@ from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.patterns import patterns as patterns_of
 
 if TYPE_CHECKING:
-    from sbatchlint.site.profile import Profile
+    from sbatchlint.site.model import Profile
 
 Table = Mapping[str, object]
 

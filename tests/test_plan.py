@@ -290,7 +290,7 @@ def test_the_version_comes_from_the_settings(command: Command) -> None:
         (["good.sbatch", "--as-job", "2"], "error: good.sbatch has #SBATCH lines"),
         (["good.sbatch", "--gpus-per-node", "2"], "error: --as-job says"),
         (["--", "torchrun", "a.py"], "error: --as-job says"),
-        (["good.sbatch", "--nodes"], "error: unknown option '--nodes'"),
+        (["good.sbatch", "--node"], "error: unknown option '--node'"),
     ],
 )
 def test_errors_of_users(command: Command, arguments: list[str], message: str) -> None:

@@ -20,7 +20,8 @@ from sbatchlint import api
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.site.collecting import Output, carried_over, profile_of
 from sbatchlint.site.host_lists import folded
-from sbatchlint.site.profile import Gres, Nodes, Partition, Profile, gpus_of, gres_of, limit, nodes_of, whole_minutes
+from sbatchlint.site.model import Nodes, Partition, Profile
+from sbatchlint.site.profile import Gres, gpus_of, gres_of, limit, nodes_of, whole_minutes
 from sbatchlint.site.reading import examples, parsed, path_of, read_profile
 from sbatchlint.site.writing import as_toml
 from sbatchlint.slurm.grammar.hosts import hosts

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from sbatchlint.site.profile import Profile
+    from sbatchlint.site.model import Profile
 
 
 # Where the administrators of a cluster put its profile for all who log in.

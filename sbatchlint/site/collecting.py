@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from sbatchlint.site.model import Nodes, Partition, Profile
 from sbatchlint.site.outputs import config, nodes, partitions, sacctmgr, sinfo
 from sbatchlint.site.outputs.records import Damaged
 from sbatchlint.site.outputs.sections import Foreign, Section, sections
-from sbatchlint.site.profile import GPU, Nodes, Partition, Profile, gpus_of
+from sbatchlint.site.profile import GPU, gpus_of
 from sbatchlint.site.reading import FORMAT
 from sbatchlint.slurm.plugin_help import options_of_help
 from sbatchlint.source.files import InputError

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from sbatchlint.site import Site
-from sbatchlint.site.profile import Nodes, Profile, gpu_types, gpus_of
+from sbatchlint.site.model import Nodes, Profile
+from sbatchlint.site.profile import gpu_types, gpus_of
 from sbatchlint.slurm.getopt import site_names
 from sbatchlint.slurm.versions import major
 

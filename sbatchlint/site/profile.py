@@ -1,17 +1,13 @@
-"""The profile of a cluster: what a job may ask for, and what it gets.
-
-`sbatchlint site` makes one, `sbatchlint.site.reading` reads it, and `job.site.profile` hands it to checks. A value that
-is None, empty or not there is not known, or without limit: both say nothing against a job. What is listed completely
-(`complete`) has no others. Memory is in MB; times are as Slurm writes them, `UNLIMITED` and `NONE` included.
-"""
+"""Questions to the profile of a cluster; `sbatchlint.site.model` says what it holds, and is loaded only with one."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.grammar.resources import count
 from sbatchlint.slurm.grammar.times import minutes
+
+if TYPE_CHECKING:
+    from sbatchlint.site.model import Nodes, Profile
 
 NO_LIMIT, NO_DEFAULT = "UNLIMITED", "NONE"
 GPU = "gpu"
@@ -25,136 +21,17 @@ class Gres(NamedTuple):
     number: int
 
 
-class Nodes(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_only=True):
-    """The nodes of one kind: of the same size, with the same features, in the same partitions.
-
-    `names`: a list of hosts, `gpu[01-16]`; "" if not known. `count`: how many there are. `cpus`: those that jobs may
-    have, hardware threads counted. `memory`: what jobs may have. `gres`: in the words of Slurm, `gpu:a100:4`. `gpus`:
-    how many there are where GPUs are not a GRES. `watts`, `price`: of a node for an hour, in the `currency` of the
-    profile; by hand.
-    """
-
-    names: str = ""
-    count: int
-    cpus: int | None = None
-    threads_per_core: int = 1
-    memory: int | None = None
-    gres: tuple[str, ...] = ()
-    gpus: int | None = None
-    features: tuple[str, ...] = ()
-    partitions: tuple[str, ...] = ()
-    watts: float | None = None
-    price: float | None = None
-
-
-class Partition(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_only=True):
-    """A partition.
-
-    `default`: it is that of jobs that name none. `whole_nodes`: a job gets its nodes to itself
-    (`OverSubscribe=EXCLUSIVE`). `allow_qos`, `deny_qos`: the QOS with which it may be used; None for all, or none.
-    `qos`: its own. `job_defaults`: what a job gets for each GPU that it asks for: CPUs, and memory.
-    `price`, `watts`: as those of nodes, for all of its nodes that have none.
-    """
-
-    nodes: int | None = None
-    cpus: int | None = None
-    default: bool = False
-    state: str = "UP"
-    max_time: str | None = None
-    default_time: str | None = None
-    min_nodes: int | None = None
-    max_nodes: int | None = None
-    max_cpus_per_node: int | None = None
-    default_memory_per_node: int | None = None
-    default_memory_per_cpu: int | None = None
-    default_memory_per_gpu: int | None = None
-    max_memory_per_node: int | None = None
-    max_memory_per_cpu: int | None = None
-    default_cpus_per_gpu: int | None = None
-    whole_nodes: bool = False
-    reservation_required: bool = False
-    root_only: bool = False
-    qos: str | None = None
-    allow_qos: tuple[str, ...] | None = None
-    deny_qos: tuple[str, ...] | None = None
-    allow_accounts: tuple[str, ...] | None = None
-    watts: float | None = None
-    price: float | None = None
-
-
-class Qos(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_only=True):
-    """A QOS. `max_tres`, `max_tres_per_node`, `min_tres`: of a job, as Slurm writes them, `gres/gpu` = 4."""
-
-    max_time: str | None = None
-    max_tres: dict[str, int] = {}
-    max_tres_per_node: dict[str, int] = {}
-    min_tres: dict[str, int] = {}
-    max_submitted_jobs_per_user: int | None = None
-    flags: tuple[str, ...] = ()
-
-    @property
-    def denies(self) -> bool:
-        """Whether a job beyond a limit is refused, rather than left waiting."""
-        return "DenyOnLimit" in self.flags
-
-
-class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_only=True):
-    """A cluster. `release`: of Slurm, `23.11.4` or `23.11`. `date`: of what it was made from. `source`: where that is.
-
-    `complete`: what is listed in full, so that another name does not exist: "partitions", "nodes", "qos", "accounts".
-    `enforce_part_limits`: what becomes of a job beyond a partition's limit: it waits (`NO`), is refused where all
-    (`ANY`) or one (`ALL`) of its partitions refuse it. `accounting_enforce`: what Slurm enforces by its accounting;
-    None: there is none. `submit_plugins`: programs of the site that may change or refuse a job first.
-    `gpus`: "gres", or "whole-node" where nodes have GPUs that no GRES names. `gpus_bound`: a job sees no GPU that it
-    did not ask for. `plugin_options`: what plugins add to sbatch; None: not known. `x11`: whether `--x11` works.
-    """
-
-    format: int
-    cluster: str = ""
-    release: str | None = None
-    date: str = ""
-    source: tuple[str, ...] = ()
-    complete: tuple[str, ...] = ()
-    select_type: str | None = None
-    select_parameters: tuple[str, ...] = ()
-    task_plugins: tuple[str, ...] = ()
-    submit_plugins: tuple[str, ...] | None = None
-    enforce_part_limits: str | None = None
-    accounting_enforce: tuple[str, ...] | None = None
-    max_array_size: int | None = None
-    max_tasks_per_node: int | None = None
-    default_memory_per_node: int | None = None
-    default_memory_per_cpu: int | None = None
-    default_memory_per_gpu: int | None = None
-    max_memory_per_node: int | None = None
-    max_memory_per_cpu: int | None = None
-    gres_types: tuple[str, ...] | None = None
-    gpus: str | None = None
-    gpus_bound: bool | None = None
-    plugin_options: tuple[str, ...] | None = None
-    x11: bool | None = None
-    currency: str | None = None
-    accounts: tuple[str, ...] = ()
-    partitions: dict[str, Partition] = {}
-    nodes: tuple[Nodes, ...] = ()
-    qos: dict[str, Qos] = {}
-
-    @property
-    def default_partition(self) -> str | None:
-        return next((name for name, each in self.partitions.items() if each.default), None)
-
-
-def lists(profile: Profile, what: str) -> bool:
+def lists(profile: "Profile", what: str) -> bool:
     """Whether a profile lists all of them: partitions, nodes, qos."""
     return what in profile.complete
 
 
-def nodes_of(profile: Profile, partition: str) -> list[Nodes]:
+def nodes_of(profile: "Profile", partition: str) -> "list[Nodes]":
     """The kinds of nodes in a partition."""
     return [each for each in profile.nodes if partition in each.partitions]
 
 
-def gres_of(nodes: Nodes) -> list[Gres]:
+def gres_of(nodes: "Nodes") -> list[Gres]:
     """The resources of a kind of nodes, in numbers."""
     found = []
     for each in nodes.gres:
@@ -167,14 +44,14 @@ def gres_of(nodes: Nodes) -> list[Gres]:
     return found
 
 
-def gpus_of(nodes: Nodes, kind: str = "") -> int | None:
+def gpus_of(nodes: "Nodes", kind: str = "") -> int | None:
     """How many GPUs each of these nodes has, of one type or ('') of any; None where a type cannot be told."""
     if nodes.gpus is not None:
         return None if kind else nodes.gpus
     return sum(each.number for each in gres_of(nodes) if each.name == GPU and kind in ("", each.type))
 
 
-def gpu_types(nodes: Iterable[Nodes]) -> list[str]:
+def gpu_types(nodes: "Iterable[Nodes]") -> list[str]:
     """The types of GPU that nodes have, sorted; those without a type have none."""
     return sorted({each.type for one in nodes for each in gres_of(one) if each.name == GPU and each.type})
 

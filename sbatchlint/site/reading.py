@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import fields
 
-from sbatchlint.site.profile import Nodes, Partition, Profile, Qos
+from sbatchlint.site.model import Nodes, Partition, Profile, Qos
 from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.versions import major
 from sbatchlint.source.files import InputError, content, reason

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from sbatchlint.site.profile import Nodes, Profile, gpus_of
+from sbatchlint.site.model import Nodes, Profile
+from sbatchlint.site.profile import gpus_of
 
 _HEAD = """\
 # The cluster{name} as sbatchlint knows it: `[site] profile` in the settings, or --site.

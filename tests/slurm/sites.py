@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from sbatchlint.site.collecting import Output, profile_of
-from sbatchlint.site.profile import Profile
+from sbatchlint.site.model import Profile
 
 from .local_slurm import ANCHOR, CONFIGURATION, CONTROLLER, START_SECONDS, LocalSlurm, Unavailable, _wait_until
 

@@ -3,14 +3,19 @@
 `select_nodes()` of src/slurmctld/job_mgr.c and select/cons_tres; tests/slurm/test_site_live.py asks a live controller.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.targets import Target
 from sbatchlint.job.request import Request, resource_items
-from sbatchlint.site.profile import GPU, Nodes, Partition, Profile, gpus_of, gres_of
+from sbatchlint.site.profile import GPU, gpus_of, gres_of
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.regex import Regex
+
+if TYPE_CHECKING:
+    from sbatchlint.site.model import Nodes, Partition, Profile
 
 _NAMES = Regex(r"[^&|,\[\]()*]+")
 _COUNTED = Regex(r"\*[ \t]*[0-9]+")

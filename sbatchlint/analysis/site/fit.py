@@ -5,15 +5,21 @@ what is beyond a limit of the partition (time, nodes, CPUs of all nodes) is refu
 and else waits for good. Of several partitions, ANY is content with one.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.demand import Demand, demand_of, lacks, listed_nodes, usable_cpus
 from sbatchlint.analysis.site.targets import Target, lifts_limits, targets
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
-from sbatchlint.site.profile import Nodes, Partition, gpu_types, gpus_of, limit, lists, nodes_of, whole_minutes
+from sbatchlint.site.profile import gpu_types, gpus_of, limit, lists, nodes_of, whole_minutes
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
+from sbatchlint.slurm.versions import is_before
+
+if TYPE_CHECKING:
+    from sbatchlint.site.model import Nodes, Partition
 
 CLOSED = ("DRAIN", "INACTIVE")
 
@@ -89,12 +95,15 @@ def _of_partition(target: Target, name: str) -> "list[Obstacle]":
     kinds = nodes_of(profile, name)
     demand = demand_of(target, partition)
     total = sum(each.count for each in kinds) if kinds else partition.nodes
-    asked = target.request.nodes
+    asked = target.request.nodes.minimum if target.request.nodes is not None else None
+    named = listed_nodes(target.request)
+    if named and asked is None and is_before(target.request.version, "23.02"):
+        asked = len(named)  # sbatch asks for as many nodes as --nodelist names
     bounded = partition.max_nodes is not None and not lifts_limits(target, "PartitionMaxNodes")
     if bounded and partition.max_nodes is not None and demand.nodes > partition.max_nodes:
         found.append(Obstacle("nodes", _nodes(demand.nodes), f"allows {_nodes(partition.max_nodes)}", waits))
-    elif partition.min_nodes is not None and asked is not None and asked.minimum < partition.min_nodes:
-        found.append(Obstacle("nodes", _nodes(asked.minimum), f"needs {_nodes(partition.min_nodes)}", waits))
+    elif partition.min_nodes is not None and asked is not None and asked < partition.min_nodes:
+        found.append(Obstacle("nodes", _nodes(asked), f"needs {_nodes(partition.min_nodes)}", waits))
     elif total is not None and demand.nodes > total and (kinds or partition.nodes):
         found.append(Obstacle("nodes", _nodes(demand.nodes), f"has {_nodes(total)}", waits))
     cpus = sum((each.cpus or 0) * each.count for each in kinds)
@@ -103,8 +112,10 @@ def _of_partition(target: Target, name: str) -> "list[Obstacle]":
     if kinds and lists(profile, "nodes"):
         every = _of_nodes(demand, kinds, target, name, min(total or 0, partition.max_nodes or total or 0))
         # of nodes that are named it does not look at the resources before it starts the job
-        named = target.request.has_option("nodelist")
-        found += [each._replace(waits=named and each.kind in ("gpus", "gres")) for each in every]
+        found += [
+            each._replace(waits=target.request.has_option("nodelist") and each.kind in ("gpus", "gres"))
+            for each in every
+        ]
     return found
 
 

@@ -1,11 +1,16 @@
 """Names that the cluster does not have: resources, their types, features."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.demand import feature_names
 from sbatchlint.job.request import GPU_OPTIONS, Request, resource_items
-from sbatchlint.site.profile import Profile, gres_of, lists
+from sbatchlint.site.profile import gres_of, lists
 from sbatchlint.slurm.edit_distance import FAR, edit_distance
+
+if TYPE_CHECKING:
+    from sbatchlint.site.model import Profile
 
 # What a request may name beside GRES: --tres-per-task=cpu=4,license/x=1
 _NO_GRES = ("cpu", "mem", "node", "energy", "billing", "license", "bb", "fs")

@@ -1,12 +1,17 @@
 """The partitions in which a job would run, by the profile of the cluster."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.request import Request
-from sbatchlint.site.profile import Profile, Qos, lists
+from sbatchlint.site.profile import lists
 from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.site.model import Profile, Qos
 
 
 class Target(NamedTuple):

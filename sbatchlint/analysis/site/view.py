@@ -1,13 +1,18 @@
 """Where a job could run, what it takes of each node there, and what that comes to, by the profile of the cluster."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from sbatchlint.analysis.site.demand import Demand, demand_of, lacks, memory_on, usable_cpus
 from sbatchlint.analysis.site.fit import stops
 from sbatchlint.analysis.site.targets import Target, shown, targets
 from sbatchlint.job import Job
-from sbatchlint.site.profile import Nodes, Partition, gpus_of, limit, nodes_of
+from sbatchlint.site.profile import gpus_of, limit, nodes_of
 from sbatchlint.slurm.grammar.arrays import indexes
+
+if TYPE_CHECKING:
+    from sbatchlint.site.model import Nodes, Partition
 
 View = dict[str, Any]
 

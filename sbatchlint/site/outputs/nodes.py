@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from sbatchlint.site.host_lists import folded
+from sbatchlint.site.model import Nodes
 from sbatchlint.site.outputs.records import Damaged, Record, leading_number, listed, needed, records
-from sbatchlint.site.profile import Nodes
 from sbatchlint.source.regex import Regex
 
 FIRST = "NodeName"

@@ -4,8 +4,9 @@
 be joined by `ExclusiveTopo` (24.05), and `QoS` is written so in all of them.
 """
 
+from sbatchlint.site.model import Partition
 from sbatchlint.site.outputs.records import Damaged, Record, listed, needed, number, records
-from sbatchlint.site.profile import NO_DEFAULT, NO_LIMIT, Partition
+from sbatchlint.site.profile import NO_DEFAULT, NO_LIMIT
 from sbatchlint.slurm.grammar.times import minutes
 
 FIRST = "PartitionName"

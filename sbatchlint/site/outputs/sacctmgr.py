@@ -5,8 +5,8 @@ The columns that are read have had these names since 20.11: `MaxTRES`, `MaxTRESP
 
 from collections.abc import Iterator
 
+from sbatchlint.site.model import Qos
 from sbatchlint.site.outputs.records import Damaged
-from sbatchlint.site.profile import Qos
 from sbatchlint.slurm.grammar.resources import count
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.grammar.times import minutes

@@ -5,9 +5,10 @@ The columns are told by their headings, cut off as narrow formats have them (`AV
 
 from typing import NamedTuple
 
+from sbatchlint.site.model import Nodes
 from sbatchlint.site.outputs.nodes import resources
 from sbatchlint.site.outputs.records import Damaged, leading_number
-from sbatchlint.site.profile import NO_LIMIT, Nodes
+from sbatchlint.site.profile import NO_LIMIT
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.times import minutes
 
