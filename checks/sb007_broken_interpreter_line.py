@@ -84,7 +84,7 @@ def _fault(path: str, argument: str) -> str | None:
     if INVALID_CHARACTERS.search(name):
         return f"there is no interpreter `{path}`"
     if path.startswith(ROOT_FOLDERS) or "/" not in path and _is_known(name):
-        return f"`{path}` is no path from the root, so it is looked for in the folder where the job runs"
+        return f"`{path}` is not a path from the root, so it is looked for in the folder where the job runs"
     if name == "env":
         if " " in argument and not re.match(r"-\w*S|--split-string", argument):
             return f"env gets all that follows as one word, and looks for a program `{argument}`"

@@ -35,10 +35,10 @@ CARD = Card(
 )  # fmt: skip
 
 MESSAGES = {
-    "work": "sbatchlint stopped here, as the file is too large: nothing behind this was looked at",
+    "work": "sbatchlint stopped here, as the file is too large: nothing after this was looked at",
     "value": "this value is too long to be followed to its end, so what uses it is not judged",
     "depth": "programs inside programs are not followed any deeper than this",
-    "options": "there are too many options above this line: neither it nor those behind it are read",
+    "options": "there are too many options above this line: neither it nor those after it are read",
     "files": "this file is not read: the script already leads to as many as sbatchlint reads",
 }
 

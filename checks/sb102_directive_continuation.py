@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
             refusing = tuple(version for version in job.versions.majors if not is_before(version, REFUSED_SINCE))
             if continuation.refused and refusing:
                 when = job.versions.in_brackets(refusing)
-                message = f"sbatch refuses the script{when}, as `\\` makes a word of the blank behind it; remove it"
+                message = f"sbatch refuses the script{when}, as `\\` makes a word of the space after it; remove it"
             else:
                 message, severity = "`\\` does not continue a directive; remove it", "warning"
         yield Finding(

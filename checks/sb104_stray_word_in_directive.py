@@ -116,7 +116,7 @@ def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:
         return
     if words[:7].lower() == "packjob" or words[:6].lower() == "hetjob":
         message = f"`{words.split()[0]}` begins a component only as the first word of a directive"
-        yield Finding(span, f"{message}; write it on its own line, and the options behind it on another")
+        yield Finding(span, f"{message}; write it on its own line, and the options after it on another")
     elif job.source.text[dropped.start - 1] == "\\":
         yield Finding(span, "sbatch ends the line at the backslash, and does not read this; remove the backslash")
     else:
@@ -132,7 +132,7 @@ def _after_separator(job: Job, line: DirectiveLine) -> Iterator[Finding]:
     if found is not None:
         span = text.span(found.start(2), line.end)
         edit = replace(text.span(found.end(1), found.start(2)), f"{job.source.newline}#SBATCH ")
-        message = f"sbatch reads nothing behind `{found.group(1)}`, so this is lost; write it on a line of its own"
+        message = f"sbatch reads nothing after `{found.group(1)}`, so this is lost; write it on a line of its own"
         yield Finding(span, message, fix=Fix("write two lines", [edit]))
 
 

@@ -49,7 +49,7 @@ def _step_after_limit(job: Job) -> Iterator[Finding]:
         intended = f"{head[:-1]}{step}]%{limit}{rest}" if head.endswith("]") else f"{head}{step}%{limit}{rest}"
         moved = indexes(intended, job.versions.last)
         if moved is not None and moved.tasks < array.tasks:
-            message = f"the step `{step}` behind the limit is dropped, so all {array.tasks} tasks run; write {intended}"
+            message = f"the step `{step}` after the limit is dropped, so all {array.tasks} tasks run; write {intended}"
             fix = Fix(f"write {intended}", [replacement(job.directives, setting, intended)])
             yield Finding(setting.value_span or setting.span, message, "warning", fix=fix)
 

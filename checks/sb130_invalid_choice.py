@@ -76,7 +76,7 @@ def _glued(job: Job, block: Directives) -> Iterator[Finding]:
         option = f"--{match[1]}"
         yield Finding(
             setting.value_span,
-            f"the value of --{setting.name} holds `{option}`, which is no option without a blank in front of it; write "
+            f"the value of --{setting.name} holds `{option}`, which is not an option without a space before it; write "
             f"`{setting.written} … {option}`",
         )
 

@@ -48,7 +48,7 @@ EXCLUSIVE = frozenset(("memory", "core-spec", "exclusive", "burst-buffer", "cpus
 REASONS = {
     "arbitrary": ("this distribution takes its nodes from a list", "use --nodelist instead"),
     "arbitrary-without-nodes": ("this distribution needs a list of nodes", "name a node for each task with --nodelist"),
-    "array-in-het-job": ("a heterogeneous job is no array", "drop --array, or submit jobs of one component"),
+    "array-in-het-job": ("a heterogeneous job is not an array", "drop --array, or submit jobs of one component"),
     "batch": ("--batch names other features than --constraint", "name features of --constraint alone"),
     "begin": ("the deadline is before the begin", "move one of them"),
     "deadline": ("the time does not fit in before the deadline", "lower the time, or move the deadline"),

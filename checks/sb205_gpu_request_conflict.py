@@ -109,7 +109,7 @@ def _steps(job: Job, gone: set[str]) -> Iterator[Finding]:
         counts = ",".join(f"{each.type}:{each.count}" if each.type else str(each.count) for each in gpus)
         yield Finding(
             gres.span,
-            f"srun refuses `{gres.as_written}`{job.versions.suffix(refused)}, as it takes over {setting.shown} (line "
+            f"srun refuses `{gres.as_written}`{job.versions.suffix(refused)}, as it inherits {setting.shown} (line "
             f"{job.line(setting.span.start)}); write --gpus-per-node={counts}",
             related=[(setting.span, "with this")],
             versions=refused,

@@ -172,7 +172,7 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     line = job.line(found.setting.span.start)
     refuses = f"srun refuses `{words}`{job.versions.suffix(found.versions)}"
     if found.inherited:
-        wants += ", as it takes over --cpus-per-task,"
+        wants += ", as it inherits --cpus-per-task,"
         advice = f"write srun --cpus-per-task={max(1, found.available // found.tasks)}"
     else:
         advice = "ask for more in the job, or for fewer here"

@@ -185,7 +185,7 @@ def _finding(step: Step, words: list[int], options: list[str], effect: str) -> F
     assert step.command is not None
     command = shown_text(argv[step.command]).rpartition("/")[2]
     effect = effect.replace("{it}", it)
-    message = f"srun does not read {listed} behind its command: {effect}"
+    message = f"srun does not read {listed} after its command: {effect}"
     if all(_is_bare(step, at) for at in words):
         message += f", without a value; remove {it}, or give it a value before `{command}`"
     else:

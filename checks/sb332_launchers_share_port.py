@@ -78,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
         if other is not None:
             found = f"{world.name} opens port {port.number} while that of line {job.line(other.span.start)} has it"
         elif all(_is_repeated(job, each) for each in place):
-            found = f"each turn of the loop starts {world.name} on port {port.number}, while the last one has it"
+            found = f"each iteration starts {world.name} on port {port.number}, while the last one has it"
         elif all(_is_in_tasks(job, each) for each in place):
             found = f"srun starts several {world.name} a node, all on port {port.number}"
         if world.invocation.context.background is not None:

@@ -71,8 +71,8 @@ class Break(NamedTuple):
 MESSAGES = {
     "newline": "the command ends here, {}; end this line with a backslash",
     "doubled": "two backslashes are an argument, so the command ends here, {}; write one",
-    "blank": "the blank behind the backslash ends the command, {}; remove the blank",
-    "comment": "the comment behind the backslash ends the command, {}; put it above the command",
+    "blank": "the space after the backslash ends the command, {}; remove the space",
+    "comment": "the comment after the backslash ends the command, {}; put it above the command",
     "between": "the command ends here, {}; put no comment and no empty line inside a command",
 }
 
@@ -310,7 +310,7 @@ def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
     if not command.words:
         return
     false = _false_comment(command, string)
-    message = "this backslash continues no line: the command gets the blank behind it as an argument; remove it"
+    message = "this backslash continues no line: the command gets the space after it as an argument; remove it"
     if false is not None:
         end = string.find("\n", false)
         end = end if end >= 0 else len(string)
@@ -340,7 +340,7 @@ def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
     title, edit_span = "remove the backslash", None
     before = string[: last.start].rstrip(" \t")
     if deeper:
-        message = "the blank behind the backslash is an argument, and the command ends here; remove the blank"
+        message = "the space after the backslash is an argument, and the command ends here; remove the space"
         title, edit_span = "continue the line", text.span(last.start + 1, rest.end())
     elif not before.endswith("\\\n"):
         edit_span = text.span(len(before), rest.end())

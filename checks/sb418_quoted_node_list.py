@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
         written = f'$(scontrol show hostnames "${short}")' if short else found["inner"] or found["text"] or found[group]
         what = "Slurm writes the list in short" if short else "quotes keep the list together"
         if group == "plain":
-            what, written = "this is no array", f"({written})"
+            what, written = "this is not an array", f"({written})"
         array = f"{assigned.name}={written if group == 'plain' else f'({written})'}"
         yield Finding(
             place,

@@ -48,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
         instead = f"${{{glued.prefix}}}{read.name[len(glued.prefix) :]}"
         yield Finding(
             read.span,
-            f"nobody sets {read.name}, so this is empty: the name runs on into the text behind it; write `{instead}`",
+            f"nobody sets {read.name}, so this is empty: the name runs on into the text after it; write `{instead}`",
             severity,
             fix=Fix(f"write {instead}", [replace(read.span, instead)], safe=glued.certain),
         )

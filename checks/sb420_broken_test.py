@@ -75,8 +75,8 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
     place = text.span(last.start, last.end)
     glued = len(words) > 1 and text.string[last.end - 1] == "]" and "[" not in text.string[last.start : last.end]
     if glued and _ends_plain(last):
-        fix = _fix("put a blank before the bracket", [insert(place.end - 1, " ")], place, text, last)
-        yield Finding(place, f"{_MISSING}; put a blank before the bracket", fix=fix)
+        fix = _fix("put a space before the bracket", [insert(place.end - 1, " ")], place, text, last)
+        yield Finding(place, f"{_MISSING}; put a space before the bracket", fix=fix)
     elif isinstance(last.parts[-1], Literal) or len(words) > 1 and _plain(words[-2]) in _TESTING:
         fix = _fix("close the bracket", [insert(place.end, " ]")], place, text, last)
         yield Finding(text.span(command.start, last.end), f"{_MISSING}; close it", fix=fix)
@@ -100,9 +100,9 @@ def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
     if not isinstance(first.parts[0], Literal) or first.parts[0].quoted:
         return
     place = text.span(first.start, first.end)
-    fix = _fix("put a blank behind the bracket", [insert(place.start + len(opening[0]), " ")], place, text, first)
+    fix = _fix("put a space after the bracket", [insert(place.start + len(opening[0]), " ")], place, text, first)
     yield Finding(
-        place, f"bash runs `{written}` as a command, and does not find it; put a blank behind `{opening[0]}`", fix=fix
+        place, f"bash runs `{written}` as a command, and does not find it; put a space after `{opening[0]}`", fix=fix
     )
 
 

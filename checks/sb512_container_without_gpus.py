@@ -173,7 +173,7 @@ def _after_image(ways: list[ContainerStart]) -> Finding | None:
     effect = f"{start.engine} runs it as the command" if start.verb == "exec" else "the program gets it"
     return Finding(
         span_of(argv[option.at]),
-        f"`{word}` stands behind the image, so {effect} and the container sees no GPU; put it in front of the image",
+        f"`{word}` stands after the image, so {effect} and the container sees no GPU; put it in front of the image",
         "error",
         fix=Fix("put it in front of the image", certain, safe=True) if len(certain) == len(edits) else None,
     )

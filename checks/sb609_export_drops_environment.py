@@ -196,7 +196,7 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
     safe = all(each.program for each in losses)
     places = list(dict.fromkeys(each.place for each in steps))
     why = "without PATH" if loss.program else "and passes nothing else on"
-    happens = f"{_lacks(loss)}: srun takes over the job's `--export={export.text}`"
+    happens = f"{_lacks(loss)}: srun inherits the job's `--export={export.text}`"
     severity = None if loss.program else "warning"
     setting = job.request.setting("export")
     if setting is not None and setting.span == export.place and _only_adds(setting):

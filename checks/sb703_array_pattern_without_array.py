@@ -55,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None
         if all(job.source.slice(span) == path for span in spans):
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
-        message = f"this job is no array, so `%a` becomes 4294967294 in the name; write `{instead}`, or give --array"
+        message = f"the job is not an array, so `%a` becomes 4294967294 in the name; write `{instead}`, or give --array"
         # a sweep is often submitted as an array
         yield Finding(spans[0], message, "info" if "wandb agent" in job.source.own.text else None, fix=fix)
 

@@ -153,7 +153,7 @@ _LABELS = {
     "tested": "a failure has no consequence here",
     "zero": "the script ends with 0",
     "ignored": "a failure is ignored here",
-    "iterations": "only the last turn's status counts",
+    "iterations": "only the last iteration's status counts",
     "overwritten": "the next turn overwrites this",
     "trap": "the script always ends with this status",
 }
@@ -312,12 +312,12 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         text = job.source.slice(loss.by).strip()
         keep = text.partition("=")[0]
         message = (
-            f"`{text}` in the loop keeps the status of the last turn, so an earlier failure of {name} goes unseen; "
+            f"`{text}` in the loop keeps the status of the last iteration, so an earlier failure of {name} is ignored; "
             f"write `{name[1:-1]} … || {keep}=$?`"
         )
         return message, None
     if loss.how == "iterations":
-        return f"only the last turn's status counts, so an earlier failure of {name} goes unseen; write {leave}", None
+        return f"only the last iteration's status counts: an earlier failure of {name} is ignored; write {leave}", None
     if loss.how == "ignored":
         return f"{outcome} even if {name}{many} fails; write `|| exit` where that is not meant", None
     if loss.how == "trap":
@@ -345,7 +345,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     later = _decides_later(job, loss)
     if later is not None:
         line = job.line(later.span.start)
-        begin = f"only the work on line {line} decides how the job ends, so a failure of {name}{many} goes unseen"
+        begin = f"only the work on line {line} decides how the job ends, so a failure of {name}{many} is ignored"
         return f"{begin}; write {leave}", None
     last = found.last if not others and not found.decisive else None
     fix = _keep(job, loss, last) if last is not None else None
@@ -383,7 +383,7 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> str:
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:
     """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
-    begin = f"the pipeline has the status of `{filter_name}`, so a failure of {name}{many} goes unseen; "
+    begin = f"the pipeline has the status of `{filter_name}`, so a failure of {name}{many} is ignored; "
     if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
         return begin + "run the script with bash and `set -eo pipefail`", None
     lost = exit_statuses_with_pipefail(job).lost

@@ -489,7 +489,7 @@ def _of_row(job: Job, row: list[Step], tasks: int) -> Iterator[Finding]:
         yield Finding(
             row[1].place,
             f"this step starts only when that of line {job.line(row[0].place.start)} has ended, the rest of the job is "
-            "idle; put `&` behind each, with `--exact` and its own `--mem`, and `wait` at the end",
+            "idle; put `&` after each, with `--exact` and its own `--mem`, and `wait` at the end",
             "warning",
             related=[(each.place, "in its turn") for each in row if each is not row[1]][:3],
         )

@@ -77,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another
     yield Finding(
         main.place,
-        f"srun of Slurm {' and '.join(releases)} does not take over {setting.shown} (line "
+        f"srun of Slurm {' and '.join(releases)} does not inherit {setting.shown} (line "
         f"{job.line(setting.span.start)}): {consequence}; add --cpus-per-task={dollar}SLURM_CPUS_PER_TASK to the srun",
         "error" if reason else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],

@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(
                 work.span,
                 f"bash runs the trap of line {row} only when this command has ended, so {trap.signal}{first} is not "
-                "handled in time; put `&` behind it, and `wait` after it",
+                "handled in time; append `&` to it, and put `wait` after it",
                 severity,
                 related=[(trap.command.span, "has to wait")],
             )

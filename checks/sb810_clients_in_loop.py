@@ -122,7 +122,7 @@ def _submits(job: Job, command: Invocation, loops: tuple[Span, ...]) -> str:
         return ""  # the jobs may differ
     if expansions(command.argv[parsed.rest + 1]):
         return ""
-    return "each turn submits a job of its own; one array (`--array=…`) with the turn's number as index is one request"
+    return "each iteration submits a job of its own; one array (`--array=…`) is one request"
 
 
 CASES = [

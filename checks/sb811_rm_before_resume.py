@@ -141,7 +141,7 @@ def _before_restart(job: Job, command: Invocation, field: Pieces, restarts: list
     return Finding(
         _place(command, field),
         f"each start of the job (`{restart.words}`, line {job.line(restart.span.start)}) removes the checkpoints of "
-        f"line {job.line(user.span.start)}, so training begins anew; remove them only {first}",
+        f"line {job.line(user.span.start)}, so training starts from the beginning; remove them only {first}",
         "info" if restart.habit else "error",
         related=[(restart.span, "starts it again"), (user.name_span, "keeps its checkpoints there")],
     )

@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
             if what is not None:
                 servers.remove(before)
                 where = job.line(before.command.span.start)
-                advice = "put it above the server" if command.name in _PRINTING else "put `&` behind the server"
+                advice = "put it above the server" if command.name in _PRINTING else "put `&` after the server"
                 yield Finding(
                     command.span,
                     f"{what} only when `{before.name}` on line {where} has ended, which is when it is stopped; "

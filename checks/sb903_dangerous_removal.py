@@ -245,7 +245,7 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     what = "what is" if here else "what has these names"
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
-    advice = "`|| exit 1` behind it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
+    advice = "`|| exit 1` after it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
     return Finding(
         command.span,
         f"where `{entered}` of line {job.line(cd.span.start)} fails, this removes {what} in the folder in "

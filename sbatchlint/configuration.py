@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sbatchlint.source import lookups
-from sbatchlint.source.files import InputError, read_bytes
+from sbatchlint.source.files import InputError, installed_file, read_bytes
 from sbatchlint.source.regex import Regex
 
 CONFIGURATION_FILES = (".sbatchlint.toml", "sbatchlint.toml", "pyproject.toml")
@@ -59,18 +59,26 @@ def _read(path: str, required: bool, chain: tuple[str, ...]) -> list[Layer] | No
     for key in ("baseline", "plugin-options-from"):
         named = table.get(key)
         if isinstance(named, str) and named:
-            table[key] = os.path.join(os.path.dirname(path), os.path.expanduser(named))
+            table[key] = _beside(path, named)
     site = table.get("site")
     if isinstance(site, dict) and is_path(site.get("profile")):
-        site["profile"] = os.path.join(os.path.dirname(path), os.path.expanduser(site["profile"]))
+        site["profile"] = _beside(path, site["profile"])
     base = table.get("extend")
     below: list[Layer] = []
     if isinstance(base, str):
-        target = os.path.join(os.path.dirname(path), os.path.expanduser(base))
+        target = _beside(path, base)
         if not lookups.is_out_of_bounds(target) and not os.path.isfile(target):
-            raise InputError(f"{shown}: extend: there is no file {base}")
+            target = installed_file(base, "sbatchlint.toml") or ""
+            if not target:
+                told = f", and no installed package {base} with a sbatchlint.toml" if base.isidentifier() else ""
+                raise InputError(f"{shown}: extend: there is no file {base}{told}")
         below = _read(target, True, (*chain, real)) or []
     return [*below, Layer(shown, table)]
+
+
+def _beside(path: str, named: str) -> str:
+    """The path of a file that the configuration file `path` names: from its folder on, with ~ and $HOME filled in."""
+    return os.path.join(os.path.dirname(path), os.path.expandvars(os.path.expanduser(named)))
 
 
 def is_path(profile: object) -> bool:
@@ -131,18 +139,21 @@ def merge_tables(tables: Iterable[Mapping[str, object]]) -> dict[str, object]:
 
 
 def check_table(table: Mapping[str, object], where: str) -> None:
-    """Raises `InputError` for the first unknown key or value of the wrong type."""
+    """Raises `InputError` for unknown keys and values of the wrong type; it tells of all."""
     if not table:
         return
-    from sbatchlint.keys import first_problem  # heavy, and many runs have no configuration
+    from sbatchlint.keys import problems  # heavy, and many runs have no configuration
 
-    said = first_problem(table)
+    said = list(problems(table))
     version = table.get("slurm-version")
-    if isinstance(version, str) and (not said or said.startswith("slurm-version:")):
-        said = version_problem(version)
-        said = said and f"slurm-version: {said}, not {version!r}"
+    if isinstance(version, str):
+        said = [each for each in said if not each.startswith("slurm-version:")]
+        problem = version_problem(version)
+        if problem:
+            told = "" if version in problem else f", not {version!r}"
+            said.append(f"slurm-version: {problem}{told}")
     if said:
-        raise InputError(f"{where}: {said}")
+        raise InputError.of_several([f"{where}: {each}" for each in said])
 
 
 def version_problem(value: str) -> str:

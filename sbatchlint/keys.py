@@ -1,15 +1,16 @@
 """The keys of a configuration, with types and descriptions; imported only when a configuration is read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 from msgspec.structs import fields
 
-from sbatchlint.registry import did_you_mean
+from sbatchlint.registry import did_you_mean, registry
 from sbatchlint.site import FOUND
 from sbatchlint.site import Site as Facts
 from sbatchlint.source.discover import DEFAULT_EXCLUDE
+from sbatchlint.source.files import InputError
 
 # Read by both mypy and msgspec. A key that is not set stays UNSET, so that the schema does not allow null for it.
 Level = Literal["info", "warning", "error"]
@@ -84,11 +85,11 @@ class Configuration(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=
     severity: Annotated[dict[str, Level] | UnsetType, Meta(description="another severity for a check")] = UNSET
     fail_on: Annotated[
         Level | UnsetType,
-        Meta(description="the least severity that makes a run fail", extra_json_schema={"default": "warning"}),
+        Meta(description="the minimum severity that makes a run fail", extra_json_schema={"default": "warning"}),
     ] = UNSET
     min_severity: Annotated[
         Level | UnsetType,
-        Meta(description="the least severity that is reported", extra_json_schema={"default": "warning"}),
+        Meta(description="the minimum severity that is reported", extra_json_schema={"default": "warning"}),
     ] = UNSET
     output_format: Annotated[
         Format | UnsetType,
@@ -173,40 +174,85 @@ def kind(type_: Any) -> str:
         return kind(arguments[0])
     if origin is Literal:
         return f"{', '.join(arguments[:-1])} or {arguments[-1]}"
-    simple = {str: "text", bool: "true or false", int: "a whole number", list: "a list of texts"}
+    simple = {str: "text", bool: "true or false", int: "a whole number", list: "a list of strings"}
     return simple.get(origin or type_, "a table")
 
 
-def first_problem(table: Mapping[str, object]) -> str:
-    """The first problem of a configuration, with the path of its key; "" for a valid one."""
+def problems(table: Mapping[str, object]) -> Iterator[str]:
+    """What is wrong with a configuration, each with the path of its key."""
     try:
         convert(table, Configuration)
     except ValidationError:
-        return _wrong_in(table, KEYS, "") or "must be a table of settings"
-    return ""
+        found = list(_wrong_in(table, KEYS, ""))
+        yield from found or ["must be a table of settings"]
+    yield from _unknown_checks(table)
+    checks = table.get("checks")
+    if isinstance(checks, Mapping):
+        yield from _wrong_options(checks)
 
 
-def _wrong_in(table: Mapping[str, object], known: Mapping[str, Key], prefix: str) -> str:
-    """The first problem of a table; msgspec names neither the value nor, in a table of arbitrary keys, the key."""
+def _unknown_checks(table: Mapping[str, object]) -> Iterator[str]:
+    """The names of checks in a configuration that are not the name of any."""
+    named: list[tuple[str, object]] = [("", table.get(key)) for key in ("select", "extend-select", "ignore")]
+    ignores, severities = table.get("per-file-ignores"), table.get("severity")
+    named += [("", value) for value in ignores.values()] if isinstance(ignores, Mapping) else []
+    named += [("severity: ", list(severities))] if isinstance(severities, Mapping) else []
+    for where, selectors in named:
+        for selector in selectors if isinstance(selectors, list) else ():
+            try:
+                registry().select(str(selector))
+            except InputError as error:
+                yield f"{where}{error}"
+
+
+def _wrong_options(table: Mapping[str, object]) -> Iterator[str]:
+    """What is wrong with the options of single checks."""
+    expected = {"str": "text", "bool": "true or false", "int": "a number", "tuple": "a list"}
+    for key, value in table.items():
+        entry = registry().find(key)
+        if entry is None:
+            yield f"checks: unknown check '{key}'{registry().suggestion(key)}"
+            continue
+        known = {option.name: option for option in registry().load(entry).card.options}
+        for name, setting in value.items() if isinstance(value, Mapping) else ():
+            at = f"checks.{entry.name}"
+            if name not in known:
+                yield f"{at}: unknown key '{name}'{did_you_mean(name, known)}"
+                continue
+            default = known[name].default
+            given = tuple(setting) if isinstance(setting, list) else setting
+            if default is not None and type(given) is not type(default):
+                wanted = type(default).__name__
+                yield f"{at}.{name}: must be {expected.get(wanted, wanted)}, not {setting!r}"
+
+
+def _wrong_in(table: Mapping[str, object], known: Mapping[str, Key], prefix: str) -> Iterator[str]:
+    """The problems of a table; msgspec names neither the value nor, in a table of arbitrary keys, the key."""
     for name, value in table.items():
         if name not in known:
             elsewhere = f" (did you mean 'site.{name}'?)" if not prefix and name in SITE_KEYS else ""
             if not prefix and name == "tool":  # as in pyproject.toml
                 elsewhere = ": outside of pyproject.toml, settings stand at the top level, without [tool.sbatchlint]"
-            return f"unknown key '{prefix}{name}'{elsewhere or did_you_mean(name, known, lambda key: prefix + key)}"
+            yield f"unknown key '{prefix}{name}'{elsewhere or did_you_mean(name, known, lambda key: prefix + key)}"
+            continue
         expected = known[name].type
         if _is_valid(value, expected):
             continue
         path = prefix + name
         if expected is Site and isinstance(value, Mapping):
-            return _wrong_in(value, SITE_KEYS, f"{path}.")
-        if get_origin(expected) is dict and isinstance(value, Mapping):
-            expected = get_args(expected)[1]
-            name, value = next((key, each) for key, each in value.items() if not _is_valid(each, expected))
-            path += f".{name}"
-        least = ", 0 or more" if isinstance(value, int) and kind(expected) == "a whole number" else ""
-        return f"{path}: must be {kind(expected)}{least}, not {shown(value)}"
-    return ""
+            yield from _wrong_in(value, SITE_KEYS, f"{path}.")
+        elif get_origin(expected) is dict and isinstance(value, Mapping):
+            inner = get_args(expected)[1]
+            for key, each in value.items():
+                if not _is_valid(each, inner):
+                    yield _wrong_value(f"{path}.{key}", each, inner)
+        else:
+            yield _wrong_value(path, value, expected)
+
+
+def _wrong_value(path: str, value: object, expected: Any) -> str:
+    least = ", 0 or more" if isinstance(value, int) and kind(expected) == "a whole number" else ""
+    return f"{path}: must be {kind(expected)}{least}, not {shown(value)}"
 
 
 def _is_valid(value: object, expected: Any) -> bool:

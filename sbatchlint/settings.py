@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.card_index import card_index
 from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table, merge_tables, read_configuration
-from sbatchlint.registry import Check, Entry, did_you_mean, registry
+from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.site import FOUND, Site
 from sbatchlint.slurm.getopt import site_names
 from sbatchlint.source import lookups
@@ -67,19 +67,19 @@ class Settings:
         self.include = _texts(table, "include") or ()
         self.exclude = _texts(table, "exclude") if "exclude" in table else None
         self.extend_exclude = _texts(table, "extend-exclude") or ()
-        self.selected, self.named = _select(table, overrides, where)
+        self.selected, self.named = _select(table, overrides)
         self.severities = {
             entry.code: str(value)
             for selector, value in sorted(
                 _table(table, "severity").items(), key=lambda item: registry().specificity(item[0])
             )
-            for entry in _resolve(selector, where + "severity: ")
+            for entry in registry().select(selector)
         }
         self._per_file_ignores = tuple(
-            (pattern, frozenset(entry.code for each in _names(value) for entry in _resolve(each, where)))
+            (pattern, frozenset(entry.code for each in _names(value) for entry in registry().select(each)))
             for pattern, value in _table(table, "per-file-ignores").items()
         )
-        self._options = _options(_table(table, "checks"), where)
+        self._options = _options(_table(table, "checks"))
         self._submissions = [(_names(each["paths"]), str(each["options"])) for each in _tables(table, "submit")]
         self._sbatch_options = overrides.sbatch_options
         if self._sbatch_options is not None:
@@ -190,36 +190,27 @@ def _tables(table: Table, key: str) -> list[Table]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
-def _resolve(selector: str, where: str) -> tuple[Entry, ...]:
-    try:
-        return registry().select(selector)
-    except InputError as error:
-        raise InputError(f"{where}{error}") from None
-
-
-def _layer(
-    chosen: set[str], select: Iterable[str] | None, extend: Iterable[str], ignore: Iterable[str], where: str
-) -> None:
+def _layer(chosen: set[str], select: Iterable[str] | None, extend: Iterable[str], ignore: Iterable[str]) -> None:
     """Adds checks to `chosen` and removes others, wide selectors first, so that the most specific one decides."""
     steps = [(registry().specificity(selector), 0, selector) for selector in (*(select or ()), *extend)]
     steps += [(registry().specificity(selector), 1, selector) for selector in ignore]
     if select is not None:
         chosen.clear()
     for _, ignored, selector in sorted(steps):
-        found = {entry.code for entry in _resolve(selector, where)}
+        found = {entry.code for entry in registry().select(selector)}
         if ignored:
             chosen -= found
         else:
             chosen |= found
 
 
-def _select(table: Table, overrides: Overrides, where: str) -> tuple[tuple[Entry, ...], frozenset[str]]:
+def _select(table: Table, overrides: Overrides) -> tuple[tuple[Entry, ...], frozenset[str]]:
     """The checks that run, and the codes of those selected by their own code or name."""
     chosen = {entry.code for entry in registry().entries}
     select = _texts(table, "select")
     extend = _texts(table, "extend-select") or ()
-    _layer(chosen, select, extend, _texts(table, "ignore") or (), where)
-    _layer(chosen, overrides.select, overrides.extend_select, overrides.ignore, "")
+    _layer(chosen, select, extend, _texts(table, "ignore") or ())
+    _layer(chosen, overrides.select, overrides.extend_select, overrides.ignore)
     selectors = overrides.select if overrides.select is not None else select or ()
     selectors = (*selectors, *extend, *overrides.extend_select)
     named = frozenset(entry.code for each in selectors if (entry := registry().find(each)) is not None)
@@ -228,27 +219,18 @@ def _select(table: Table, overrides: Overrides, where: str) -> tuple[tuple[Entry
     return tuple(entry for entry in running if entry.code in chosen), named
 
 
-def _options(table: Table, where: str) -> dict[str, dict[str, object]]:
+def _options(table: Table) -> dict[str, dict[str, object]]:
+    """The options of single checks, by their names."""
     found: dict[str, dict[str, object]] = {}
     for key, value in table.items():
         entry = registry().find(key)
-        if entry is None:
-            raise InputError(f"{where}checks: unknown check '{key}'{registry().suggestion(key)}")
-        known = {option.name: option for option in registry().load(entry).card.options}
-        options = found.setdefault(entry.name, {})
-        for name, setting in value.items() if isinstance(value, Mapping) else ():
-            at = f"{where}checks.{entry.name}"
-            if name not in known:
-                raise InputError(f"{at}: unknown key '{name}'{did_you_mean(name, known)}")
-            default = known[name].default
-            if isinstance(default, tuple) and isinstance(setting, list):
-                setting = tuple(setting)
-            if default is not None and type(setting) is not type(default):
-                expected = {"str": "text", "bool": "true or false", "int": "a number", "tuple": "a list"}
-                kind = type(default).__name__
-                raise InputError(f"{at}.{name}: must be {expected.get(kind, kind)}, not {setting!r}")
-            options[name] = setting
+        if entry is not None and isinstance(value, Mapping):
+            found.setdefault(entry.name, {}).update((name, _setting(each)) for name, each in value.items())
     return found
+
+
+def _setting(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _check_options(options: str, where: str) -> None:

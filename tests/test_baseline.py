@@ -122,3 +122,37 @@ def test_the_settings_name_one(command: Command) -> None:
     assert "base.json: 1 taken out, 0 left" in result.err and "part.json: 0 taken out, 1 left" in result.err
     paths[1].unlink()
     assert "part.json: 1 taken out, 0 left" in command("--update-baseline", "--baseline", "part/part.json", "part").err
+
+
+def test_a_renamed_file_keeps_what_was_there(command: Command) -> None:
+    path = command.write("a.sbatch", f"{HEAD}echo WRONG 1\necho WRONG 2\necho GUESS\n")
+    command.write("b.sbatch", f"{HEAD}echo WRONG 5\n")
+    command("--write-baseline", FILE)
+    Path("jobs").mkdir()
+    path.rename("jobs/train.sbatch")
+    run = command("--baseline", FILE)
+    assert run.code == 0 and "4 in the baseline" in run.out and not run.err
+    Path("jobs/train.sbatch").write_text(f"{HEAD}echo WRONG 1\necho WRONG 2\necho GUESS\necho WRONG 3\n")
+    run = command("--baseline", FILE, "--output-format", "concise")
+    assert run.code == 1 and run.out.startswith("jobs/train.sbatch:6:") and "1 finding (1 error)" in run.out
+    assert "0 taken out, 4 left" in command("--baseline", FILE, "--update-baseline").err
+    assert sorted(written(command)) == ["b.sbatch", "jobs/train.sbatch"]
+
+
+def test_a_new_file_is_not_an_old_one_that_is_gone(command: Command) -> None:
+    path = command.write("a.sbatch", f"{HEAD}echo WRONG 1\necho WRONG 2\n")
+    command("--write-baseline", FILE)
+    command.write("copy.sbatch", path.read_text())
+    assert command("--baseline", FILE).code == 1  # the old one is still there
+    Path("copy.sbatch").unlink()
+    path.unlink()
+    command.write("b.sbatch", f"{HEAD}echo WRONG 3\necho WRONG 4\necho WRONG 1\n")
+    assert "3 findings" in command("--baseline", FILE).out
+
+
+def test_many_renamed_files(command: Command) -> None:
+    for number in range(60):
+        command.write(f"a/{number}.sbatch", f"{HEAD}echo WRONG\necho WRONG {number}\n")
+    command("--write-baseline", FILE)
+    Path("a").rename("b")
+    assert command("--baseline", FILE).code == 0

@@ -1,6 +1,8 @@
 """The files that CI services read, judged by the schemas these publish, and what they run."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -50,6 +52,21 @@ def test_the_shell_in_them_parses(path: str) -> None:
     assert found
     for script in found:
         assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0, script
+
+
+def test_zizmor_finds_nothing() -> None:
+    zizmor = shutil.which("zizmor", path=os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"])))
+    if zizmor is None:
+        pytest.skip("zizmor is not installed")
+    command = [zizmor, "--offline", "--quiet", "--no-progress", "--persona=pedantic", "--color=never"]
+    files = [str(ROOT / path) for path in FILES if "gitlab" not in path]
+    done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_is_installed_is_this_version() -> None:
+    script = yaml.safe_load((ROOT / "docs/ci/gitlab.yml").read_text())["sbatchlint"]["script"]
+    assert f"sbatchlint[yaml]=={__version__}" in script[0]
 
 
 def test_ci_runs_every_python_that_is_promised() -> None:

@@ -210,3 +210,35 @@ def test_settings_of_one_process_do_not_mix() -> None:
     both = [Settings.of_table({"severity": {"SB124": each}}, ["SB124"]) for each in ("error", "info")]
     found = [each.severity for settings in (*both, *both) for each in lint_source(source, settings)]
     assert found == ["error", "info", "error", "info"]
+
+
+def test_all_mistakes_are_told_at_once(command: Command) -> None:
+    command.write(
+        "sbatchlint.toml",
+        'selekt = []\nignore = ["toy-wrogn"]\nfail-on = "never"\nslurm-version = "23.12"\n[site]\nx = 1\n'
+        '[severity]\nSB110 = "loud"\nSB120 = "quiet"\n[checks.toy-limit]\nmost = "x"\n',
+    )
+    run = command(".")
+    assert run.code == 2 and run.out == ""
+    lines = run.err.splitlines()
+    assert all(line.startswith("error: sbatchlint.toml: ") for line in lines)
+    told = ("selekt", "fail-on", "site.x", "severity.SB110", "severity.SB120", "toy-wrogn", "most", "23.12")
+    assert len(lines) == len(told) and all(any(word in line for line in lines) for word in told)
+    assert run.err.count("23.12") == 1
+
+
+@pytest.mark.parametrize("named", ["~/site.toml", "$HOME/site.toml", "${HOME}/site.toml", "our_cluster"])
+def test_what_can_be_extended(command: Command, monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    monkeypatch.setenv("HOME", str(command.folder / "home"))
+    monkeypatch.syspath_prepend(command.folder / "installed")
+    command.write("home/site.toml", 'ignore = ["SB110"]\n')
+    command.write("installed/our_cluster/sbatchlint.toml", 'ignore = ["SB110"]\n')
+    command.write("installed/our_cluster/__init__.py", "raise SystemExit('it was imported')\n")
+    command.write("jobs/sbatchlint.toml", f'extend = "{named}"\nextend-exclude = ["old"]\nignore = ["SB120"]\n')
+    command.write("jobs/a.sbatch", f"{HEAD}echo WRONG GUESS STAY\n")
+    assert [each["name"] for each in json.loads(command("jobs", "--output-format", "json").out)] == ["toy-stubborn"]
+
+
+def test_a_package_that_is_not_there(command: Command) -> None:
+    command.write("sbatchlint.toml", 'extend = "nobody_has_this"\n')
+    assert "no installed package nobody_has_this with a sbatchlint.toml" in command(".").err

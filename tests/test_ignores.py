@@ -111,6 +111,21 @@ def test_the_reason_is_not_a_path(command: Command) -> None:
     assert (command.folder / "jobs/a.sbatch").read_text() == f"{HEAD}# sbatchlint: ignore[toy-wrong]\nWRONG\n"
 
 
+def test_one_line_is_ignored(command: Command) -> None:
+    path = command.write("a.sbatch", f"{HEAD}echo WRONG 1\necho WRONG 2\necho WRONG 3\n")
+    other = command.write("b.sbatch", f"{HEAD}echo WRONG\n")
+    assert command("--add-ignore=meant", "a.sbatch:4:6").out == "1 finding ignored by comments in 1 file\n"
+    assert path.read_text() == (
+        f"{HEAD}echo WRONG 1\n# sbatchlint: ignore[toy-wrong] meant\necho WRONG 2\necho WRONG 3\n"
+    )
+    result = command("--add-ignore=meant", "a.sbatch:3", "a.sbatch:6", "b.sbatch")
+    assert (result.code, result.out) == (0, "3 findings ignored by comments in 2 files\n")
+    assert left(path.read_text()) == left(other.read_text()) == []
+    result = command("--add-ignore", "a.sbatch:1")
+    assert result.code == 2 and "there is no finding on line 1 of a.sbatch" in result.err
+    assert command("a.sbatch:4").code == 2  # a line is for --add-ignore alone
+
+
 def test_findings_of_a_baseline_stay_there(command: Command) -> None:
     path = command.write("a.sbatch", f"{HEAD}echo WRONG\n")
     assert command("--write-baseline", "old.json").code == 0

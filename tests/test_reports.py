@@ -78,7 +78,8 @@ help: move it into the option block (unsafe fix: --fix --unsafe-fixes)
  4 |
  5 - #SBATCH --time=10
 
-1 finding (1 error) in 1 of 41 scripts; 1 fixable with --fix --unsafe-fixes
+1 finding (1 error) in 1 of 41 scripts; 1 fixable with --fix --unsafe-fixes;
+  why: `sbatchlint explain SB101`
 """
     )
 
@@ -286,7 +287,16 @@ def test_a_change_longer_than_a_row_is_shown_whole() -> None:
     longer = " ".join(f"--option-{number}" for number in range(40))
     shown = rendered("full", diagnostic(text, "srun", fix=Fix("x", [insert(13, f" {longer}")]))).splitlines()
     assert max(map(len, shown[:-1])) <= 80
-    assert "".join(line[5:] for line in shown if line[3:4] == "+") == f"srun train.py {longer}"
+    rows = [line[5:] for line in shown if line[3:4] == "+"]
+    assert "".join(rows) == f"srun train.py {longer}"
+    assert all(row.endswith(" ") for row in rows[:-1])  # broken between words
+
+
+def test_a_word_longer_than_a_row_is_broken() -> None:
+    word = "a" * 300
+    shown = rendered("full", diagnostic("srun x\n", "srun", fix=Fix("x", [insert(6, word)]))).splitlines()
+    assert max(map(len, shown)) <= 80
+    assert "".join(line[5:] for line in shown if line[3:4] == "+") == f"srun x{word}"
 
 
 def test_a_fix_of_every_line_is_cut() -> None:

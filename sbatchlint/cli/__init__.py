@@ -50,7 +50,8 @@ def main(argv: list[str] | None = None) -> int:
     except InputError as error:
         from sbatchlint.report.cells import escape
 
-        print(f"error: {escape(str(error))}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+        notes = [escape(line) for note in getattr(error, "__notes__", ()) for line in note.split("\n")]
+        print(f"error: {escape(str(error))}", *notes, sep="\n", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

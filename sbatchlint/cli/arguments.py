@@ -179,7 +179,7 @@ def lint_parser() -> Parser:
         "       sbatchlint server\n       sbatchlint mcp [--root FOLDER]\n"
         "       sbatchlint completions bash|zsh|fish",
         description="Finds, explains and repairs mistakes in Slurm batch scripts, without running anything.",
-        epilog="Exit codes: 0 nothing is left, 1 something is, 2 wrong usage or input, 3 a fault of sbatchlint itself.",
+        epilog="Exit codes: 0 nothing is left, 1 something is, 2 wrong usage or input, 3 a bug in sbatchlint.",
         allow_abbrev=False,
         formatter_class=formatter,
     )
@@ -199,7 +199,7 @@ def lint_parser() -> Parser:
     add("--select", action="append", metavar="CHECKS", help="run these, instead of those of the configuration")
     add("--extend-select", action="append", default=[], metavar="CHECKS", help="run these as well")
     add("--ignore", action="append", default=[], metavar="CHECKS", help="do not run these")
-    add("--min-severity", choices=LEVELS[::-1], help="the least severity that is reported (default: warning)")
+    add("--min-severity", choices=LEVELS[::-1], help="the minimum severity that is reported (default: warning)")
     add_version_option(group)
     add_site_option(group)
     add_submission_option(group)
@@ -212,7 +212,7 @@ def lint_parser() -> Parser:
     add("--no-ignores", action="store_true", help="report also what comments in scripts ignore")
     add(
         "--add-ignore", nargs="?", const="", metavar="REASON",
-        help="write a comment that ignores it above each finding (--add-ignore=REASON says why)",
+        help="write a comment that ignores it above each finding, or that of FILE:LINE (--add-ignore=REASON says why)",
     )  # fmt: skip
     add("--baseline", metavar="FILE", help="report only what is not in this file (default: as the settings say)")
     add("--write-baseline", metavar="FILE", help="write all findings into a new file")
@@ -233,13 +233,13 @@ def lint_parser() -> Parser:
     add_configuration_options(group)
     add("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
     add("--force-exclude", action="store_true", help="leave excluded files out even where they are named")
-    add("--no-cache", action="store_true", help="evaluate every file anew, and keep no results")
+    add("--no-cache", action="store_true", help="evaluate every file again, and keep no results")
     add("--jobs", type=_jobs, metavar="N", help="how many processes (default: one, more for many files)")
 
     group = parser.add_argument_group("leaving")
     add = group.add_argument
     add("--exit-zero", action="store_true", help="findings do not fail the run")
-    add("--fail-on", choices=LEVELS[::-1], help="the least severity that fails the run (default: warning)")
+    add("--fail-on", choices=LEVELS[::-1], help="the minimum severity that fails the run (default: warning)")
     add("-V", "--version", action="store_true", help="show the version")
     return parser
 

@@ -1,7 +1,8 @@
 """A baseline: what was found when sbatchlint was introduced, and is not reported again.
 
 It counts the findings of each check in each file, so that it holds while lines move. It also keeps a short fingerprint
-of each finding, by which the new one is told from the old ones when there are more than before. A count only shrinks.
+of each finding, by which the new one is told from the old ones when there are more than before, and a renamed file from
+a new one. A count only shrinks.
 """
 
 import json
@@ -13,6 +14,8 @@ from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.source.files import InputError, content, create, reason, write
 
 _NOTE = "what sbatchlint found when it was introduced; written by --write-baseline, shrunk by --update-baseline"
+# Of the files that are gone, at most this many with the same line are compared with a new one.
+MOST_LIKELY = 20
 # file, code -> fingerprints of its findings
 Entries = dict[str, dict[str, list[str]]]
 
@@ -35,6 +38,7 @@ class Baseline:
     def compare(self, found: list[Diagnostic], looked_at: set[str]) -> Compared:
         """Takes out what the baseline holds. `looked_at`: the files of this run; of others nothing is said."""
         present = self.by_file(found)
+        self._follow(present)
         new: list[Diagnostic] = []
         known = gone = 0
         for file in {*present, *(self._key(path) for path in looked_at)}:
@@ -51,6 +55,30 @@ class Baseline:
                 gone += max(room - len(here), 0)
         chosen = set(map(id, new))
         return Compared([each for each in found if id(each) in chosen], known, gone)
+
+    def _follow(self, present: dict[str, dict[str, list[tuple[Diagnostic, str]]]]) -> None:
+        """Gives files that it does not know what it holds of files that are gone, where most findings are the same."""
+        unknown = sorted(file for file in present if file not in self.entries)
+        folder = os.path.dirname(os.path.abspath(self.path))
+        gone = (
+            [file for file in sorted(self.entries) if not os.path.exists(os.path.join(folder, file))] if unknown else []
+        )
+        marks = {file: Counter((code, each) for code, prints in self.entries[file].items() for each in prints)
+                 for file in gone}  # fmt: skip
+        having: dict[tuple[str, str], list[str]] = {}
+        for file in gone:
+            for mark in marks[file]:
+                having.setdefault(mark, []).append(file)
+        for file in unknown:
+            own = Counter((code, mark) for code, members in present[file].items() for _, mark in members)
+            rarest = sorted(own, key=lambda mark: (len(having.get(mark, ())), mark))
+            likely = {each for mark in rarest for each in having.get(mark, ())[:MOST_LIKELY]}
+            same = {each: (marks[each] & own).total() for each in likely if each in self.entries}
+            best = max(sorted(same), key=lambda each: (same[each], -marks[each].total()), default="")
+            if best and 2 * same[best] >= max(own.total(), marks[best].total()):
+                self.entries[file] = self.entries.pop(best)
+                for mark in marks[best]:
+                    having[mark].remove(best)
 
     def shrink(self, found: list[Diagnostic], looked_at: set[str]) -> None:
         """Takes out what is gone. Nothing is added: where there are more findings than it holds, it stays."""
@@ -105,7 +133,7 @@ def read_baseline(path: str) -> Baseline:
         raise InputError(f"the baseline {path} is not valid: {error}") from None
     files = value.get("files") if isinstance(value, dict) and value.get("version") == 1 else None
     if not isinstance(files, dict) or not all(map(_is_entry, files.values())):
-        raise InputError(f"the baseline {path} is not one that sbatchlint wrote: write it anew (--write-baseline)")
+        raise InputError(f"the baseline {path} is not one that sbatchlint wrote: write a new one (--write-baseline)")
     return Baseline(path, files)
 
 

@@ -62,8 +62,8 @@ def parser() -> Parser:
         "       sbatchlint convert --nodes N [OPTIONS] -- COMMAND...",
         description="The batch script that starts on many nodes what a script or a command starts on one, proven by "
         "its plan. The script goes to standard output; nothing is changed in place.",
-        epilog="Exit codes: 0 proven, 1 something is left for you to fill in, 2 wrong usage or input, 3 a fault of "
-        "sbatchlint itself, 4 it cannot be converted, for the reason that is told.",
+        epilog="Exit codes: 0 proven, 1 something is left for you to fill in, 2 wrong usage or input, 3 a bug in "
+        "sbatchlint, 4 it cannot be converted, for the reason that is told.",
         allow_abbrev=False,
         formatter_class=formatter,
     )

@@ -75,8 +75,8 @@ def parser() -> Parser:
         prog="sbatchlint diagnose",
         usage="sbatchlint diagnose [OPTIONS] LOG...\n",
         description="What went wrong in a job, from its log, and the lines of the script that caused it.",
-        epilog="Exit codes: 0 the log says of nothing that went wrong, 1 it does, 2 wrong usage or input, 3 a fault of "
-        "sbatchlint itself.",
+        epilog="Exit codes: 0 the log says of nothing that went wrong, 1 it does, 2 wrong usage or input, 3 a bug in "
+        "sbatchlint.",
         allow_abbrev=False,
         formatter_class=formatter,
     )

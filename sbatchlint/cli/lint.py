@@ -24,6 +24,7 @@ from sbatchlint.report.terminal import REDACTED, Terminal, is_read_by_people
 from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.source.discover import BATCH_ENDINGS, candidates, is_batch_script, is_document, is_lintable
 from sbatchlint.source.files import InputError, content, reason, standard_input_bytes, write
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Source, Span, begins_as_script
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class Run:
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
+        # Path and line of each finding that --add-ignore is about; without any, all of the paths.
+        self.rows = _take_rows(options) if options.add_ignore is not None else set[tuple[str, int]]()
         self.resolver = Resolver(_overrides(options))
         fixing = options.fix or options.fix_only
         shown = options.diff and is_read_by_people(sys.stdout)
@@ -267,7 +270,7 @@ class Run:
         if options.add_ignore is not None:
             if self.is_meant_otherwise:
                 return 2
-            added = self._add_ignores(outcomes, found)
+            added = self._add_ignores(outcomes, self._in_rows(found))
             return 2 if self.errors else 0 if added else 1
         if options.diff:
             self._write_diff(outcomes, report)
@@ -348,12 +351,26 @@ class Run:
 
         path = self.options.write_baseline
         if os.path.exists(path):
-            raise InputError(f"{path} exists; remove it to begin anew, or shrink it with --update-baseline")
+            raise InputError(f"{path} exists; remove it to start over, or shrink it with --update-baseline")
         baseline = baseline_of(path, found)
         baseline.write()
         held = f"{count(baseline.count, 'finding')} in {count(len(baseline.entries), 'file')}"
         print(f'{path}: {held}; name it in the settings (baseline = "{path}"), or by --baseline')
         return 2 if self.errors else 0
+
+    def _in_rows(self, found: list[Diagnostic]) -> list[Diagnostic]:
+        """The findings in the lines that were named; says of which lines there is none."""
+        left = set(self.rows)
+        named = {path for path, _ in left}
+        kept = []
+        for each in found:
+            place = os.path.realpath(each.source.path), each.source.row(each.span.start)
+            if place[0] not in named or place in self.rows:
+                kept.append(each)
+                left.discard(place)
+        for path, row in sorted(left):
+            self.error(f"there is no finding on line {row} of {shown_path(path)}")
+        return kept
 
     def _add_ignores(self, outcomes: list[Outcome], found: list[Diagnostic]) -> bool:
         """Writes comments that ignore the findings; whether each could be ignored."""
@@ -467,6 +484,23 @@ class Run:
                 print(f"fixed in {escape(shown_path(outcome.path))}:", file=out)
             for name, number in sorted(counts.items()):
                 print(f"  {number} x {name}", file=out)
+
+
+def _take_rows(options: Namespace) -> set[tuple[str, int]]:
+    """Takes the line off each path that is FILE:LINE or FILE:LINE:COLUMN; returns these files with their lines."""
+    rows = set()
+    paths = []
+    for path in options.paths:
+        parts = path.split(":")
+        at = next((at for at in (2, 1) if len(parts) > at and all(map(is_number, parts[-at:]))), 0)
+        file = ":".join(parts[:-at]) if at else ""
+        if at and not os.path.exists(path) and os.path.isfile(file):
+            rows.add((os.path.realpath(file), parse_integer(parts[-at])))
+            path = file
+        if path not in paths:
+            paths.append(path)
+    options.paths = paths
+    return rows
 
 
 def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -165,5 +165,5 @@ def _counts(job: Job, command: Invocation, goal: Goal, gpus: int) -> Iterator[Ed
 def _changed(job: Job, value: Pieces, content: str) -> Edit:
     span, text = span_of(value), job.source.own.text
     if span.end > len(text) or text[span.start : span.end] != text_of(value):
-        raise NotConvertible("a number of the program's words stands elsewhere than behind its option: write it there")
+        raise NotConvertible("a number of the program's words stands elsewhere than after its option: write it there")
     return Edit(span, content if text[span.start - 1] not in "\"'" else content.strip('"'))

@@ -370,7 +370,7 @@ class CommandWords:
     def replaced(self, shell: str, end: int) -> Edit:
         """The edit that replaces the launcher and its options by another start of the program at `end`."""
         if not self.prefix.end < end <= len(self.text):
-            raise NotConvertible("the program is named elsewhere than behind the launcher: write both as one command")
+            raise NotConvertible("the program is named elsewhere than after the launcher: write both as one command")
         gap = self.text[self.prefix.end : end]
         if self.text[end - 1] in "\"'":
             end -= 1

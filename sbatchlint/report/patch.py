@@ -91,12 +91,24 @@ def _line(row: int, sign: str, text: str, changed: Span, gutter: int, room: int,
         parts = [Line(text, [Label(*changed, "", True)], room).text]
     else:
         whole = escape(text[: room * MOST_ROWS]).replace("\\t", TAB)
-        parts = [whole[at : at + room] for at in range(0, len(whole), room)]
+        parts = _folded(whole, room)
     number = terminal.style("gutter", f"{row:>{gutter}} {'|' if sign == '|' else ''}")
     signs = " " if sign == "|" else f"{sign} "
-    first = f"{number}{terminal.style(name, signs + parts[0]) if name else signs + parts[0]}".rstrip()
+    first = f"{number}{terminal.style(name, signs + parts[0]) if name else signs + parts[0]}"
+    if len(parts) == 1:
+        return [first.rstrip()]
     beside = " " * (gutter + 1)
     return [first, *(f"{beside}{terminal.style(name, signs + part) if name else signs + part}" for part in parts[1:])]
+
+
+def _folded(text: str, room: int) -> list[str]:
+    """A text on rows of at most `room` characters, which end after a blank where one is in their last half."""
+    rows = []
+    while len(text) > room:
+        at = text.rfind(" ", room // 2, room) + 1 or room
+        rows.append(text[:at])
+        text = text[at:]
+    return [*rows, text]
 
 
 def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:

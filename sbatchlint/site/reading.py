@@ -11,7 +11,7 @@ from msgspec.structs import fields
 from sbatchlint.site.model import Nodes, Partition, Profile, Qos
 from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.versions import major
-from sbatchlint.source.files import InputError, content, reason
+from sbatchlint.source.files import InputError, content, installed_file, reason
 
 FORMAT = 1
 _EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")
@@ -37,13 +37,9 @@ def path_of(name: str, folder: str = "") -> str:
         return os.path.join(folder, os.path.expanduser(name))
     if name in examples():
         return os.path.join(_EXAMPLES, f"{name}.toml")
-    from importlib.util import find_spec  # rarely needed
-
-    spec = find_spec(name) if name.isidentifier() else None
-    for place in spec.submodule_search_locations or () if spec is not None else ():
-        path = os.path.join(place, "site.toml")
-        if os.path.isfile(path):
-            return path
+    installed = installed_file(name, "site.toml")
+    if installed is not None:
+        return installed
     known = ", ".join(examples())
     raise InputError(f"there is no profile '{name}': neither a path (./{name}.toml), nor an example ({known}), nor an"
                      " installed package with a site.toml")  # fmt: skip

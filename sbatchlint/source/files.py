@@ -16,10 +16,27 @@ from sbatchlint.source.text import Source, Undecodable
 class InputError(Exception):
     """A path, option or configuration that cannot be used. Its message is one line; the exit code is 2."""
 
+    @classmethod
+    def of_several(cls, said: list[str]) -> "InputError":
+        """One that tells of all: the first is its message, the others are its notes."""
+        error = cls(said[0])
+        for each in said[1:]:
+            error.add_note(f"error: {each}")
+        return error
+
 
 def reason(error: OSError) -> str:
     """The system's message, without the error number and the path."""
     return (error.strerror or str(error)).lower()
+
+
+def installed_file(package: str, name: str) -> str | None:
+    """The path of a file in an installed package, which is not imported; None where there is none."""
+    from importlib.util import find_spec  # rarely needed
+
+    spec = find_spec(package) if package.isidentifier() else None
+    places = spec.submodule_search_locations or () if spec is not None else ()
+    return next((path for place in places if os.path.isfile(path := os.path.join(place, name))), None)
 
 
 # No script is larger; a file that is named may be.

@@ -109,7 +109,7 @@ importlib.metadata.PackageNotFoundError: No package metadata was found for bitsa
     Symptom(
         id="threads-invalid",
         title="the number of threads is not a number",
-        docs="OpenMP does not take an empty value, or one that is no number: it takes as many threads as it sees CPUs.\n",
+        docs="OpenMP does not take an empty value, or one that is not a number: it takes as many threads as it sees CPUs.\n",
         printed_by="libgomp, libomp, Intel OpenMP",
         releases="all",
         role="warning",

@@ -135,7 +135,7 @@ sbatch: error: The Slurm controller does not allow scripts that
             r"sbatch: error: Invalid directive found in batch script: *(?P<option>.*)",
         ),
         causes=(
-            Cause("option-of-script", "script", "{option} is no option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130", "SB005", "SB102", "SB117"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
+            Cause("option-of-script", "script", "{option} is not an option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130", "SB005", "SB102", "SB117"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
             Cause("of-pyxis", "cluster", "{option} is an option of pyxis, which Slurm does not load here", "ask the site for pyxis (plugstack.conf), or run on nodes that have it", log=_of_pyxis),
             Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm 19.05.0 alone does not take", "ask the site for a later release of Slurm, take a later Open MPI, or start the program with srun", log=begins("option", "--cpu_bind")),
             Cause("option-of-call", "submission", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),

@@ -207,7 +207,7 @@ zsh:1: command not found: module
         literals=("unbound variable", "parameter not set", "parameter null or not set"),
         patterns=(r"(?:line (?P<row>\d+): )?(?P<name>\w+): unbound variable", r": (?P<name>\w+): parameter (?:null or )?not set"),
         causes=(
-            Cause("activation", "script", "`set -u` is on while a script of conda or of the shell reads {name}, which is not set", "write `set +u` before it and `set -u` behind it", codes=("SB611",), log=lambda event: None if any(word in event.text for word in ("activate", "conda", "/etc/", "bashrc", "profile", "module", "lmod")) else False),
+            Cause("activation", "script", "`set -u` is on while a script of conda or of the shell reads {name}, which is not set", "write `set +u` before it and `set -u` after it", codes=("SB611",), log=lambda event: None if any(word in event.text for word in ("activate", "conda", "/etc/", "bashrc", "profile", "module", "lmod")) else False),
             Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708", "SB431", "SB413", "SB429", "SB614", "SB709"), script=row_named),
             Cause("nounset", "script", "`set -u` ends the script at {name}, which is not set", "set it, or write ${{{name}:-}}", script=_nounset),
             Cause("not-given", "submission", "a script reads {name} under `set -u`, and the submission did not set it", "give it with --export=ALL,{name}=…"),

@@ -401,7 +401,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "dependency-problem",
         "the dependency is none that Slurm takes",
         "Job dependency problem",
-        "The number of a job that does not exist (any more), or a text that is no number: without `--parsable` sbatch prints `Submitted batch job 7`.\n",
+        "The number of a job that does not exist (any more), or a text that is not a number: without `--parsable` sbatch prints `Submitted batch job 7`.\n",
         (
             Cause("not-a-job-id", "script", "what sbatch prints was taken for a job's number", "use sbatch --parsable", codes=("SB714", "SB129"), script=lambda job, event: shown(captured_submissions(job))),
             _submitted("the dependency names no job that Slurm knows", "take the number from sbatch --parsable, and look whether that submission succeeded", "dependency", "depend"),

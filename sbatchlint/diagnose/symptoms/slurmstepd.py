@@ -395,7 +395,7 @@ srun: error: Application launch failed: Slurmd could not set up environment for 
         id="cancelled",
         title="the job or step was cancelled",
         docs="""\
-No reason behind the time: a signal, by `scancel` of the user or an administrator, by a program, or by srun after another task had
+No reason after the time: a signal, by `scancel` of the user or an administrator, by a program, or by srun after another task had
 failed. `sacct -j JOB -o State%30` names the user: `CANCELLED by 1000`.
 """,
         printed_by="slurmstepd",

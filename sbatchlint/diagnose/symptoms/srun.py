@@ -368,7 +368,7 @@ slurmstepd: error: *** STEP 3495064.0 ON node-01-01 CANCELLED AT 2021-10-27T19:3
     Symptom(
         id="launch-failed",
         title="Slurm could not start the tasks of a step",
-        docs="The reason stands behind the last colon, or in the lines above: this one only says that it was so.\n",
+        docs="The reason stands after the last colon, or in the lines above: this one only says that it was so.\n",
         printed_by="srun",
         releases="src/srun/libsrun/launch.c, src/api/step_launch.c, all releases",
         role="consequence",

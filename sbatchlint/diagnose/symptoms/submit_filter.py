@@ -52,7 +52,7 @@ srun: error: cli_filter plugin terminated with error
     Symptom(
         id="submission-refused",
         title="the job was not taken",
-        docs="The text behind the last colon is the controller's reason (a text of slurm_errno.c).\n",
+        docs="The text after the last colon is the controller's reason (a text of slurm_errno.c).\n",
         printed_by="sbatch, srun, salloc",
         releases="all releases",
         role="consequence",

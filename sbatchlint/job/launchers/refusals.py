@@ -111,7 +111,7 @@ def _lacks_value(launcher: Launcher, option: CommandOption) -> bool:
 
 def _of_program(launcher: Launcher) -> Iterator[Refusal]:
     if launcher.program is None and launcher.certain:
-        yield Refusal("program", "no program follows its options", launcher.span, "name one behind them")
+        yield Refusal("program", "no program follows its options", launcher.span, "name one after them")
 
 
 def _of_values(launcher: Launcher, grammar: Grammar) -> Iterator[Refusal]:
@@ -153,22 +153,22 @@ def _process_count(string: str) -> str | None:
     if re.fullmatch(r"[a-z]+", string):
         return None
     if _whole(string):
-        return "is no number of processes; write one, or `gpu`"
+        return "is not a number of processes; write one, or `gpu`"
     return None if parse_integer(string.strip()) > 0 else "starts no process; write 1 or more"
 
 
 def _node_range(string: str) -> str | None:
     parts = string.split(":")
     if len(parts) > 2 or any(_whole(each) for each in parts):
-        return "is no number of nodes; write N or MIN:MAX"
+        return "is not a number of nodes; write N or MIN:MAX"
     numbers = [parse_integer(each.strip()) for each in parts]
-    return None if 0 < numbers[0] <= numbers[-1] else "is no number of nodes; write N or MIN:MAX"
+    return None if 0 < numbers[0] <= numbers[-1] else "is not a number of nodes; write N or MIN:MAX"
 
 
 def _pairs(string: str) -> str | None:
     pairs = [each.partition("=") for each in string.split(",")] if string.strip() else []
     is_list = all(key.strip() and value.strip() for key, _, value in pairs)
-    return None if is_list else "is no list of settings; write NAME=VALUE,…"
+    return None if is_list else "is not a list of settings; write NAME=VALUE,…"
 
 
 def _backend(string: str) -> str | None:
@@ -185,7 +185,7 @@ def _endpoint(string: str) -> str | None:
     host, colon, port = string.rpartition(":") if not string.endswith("]") else (string, "", "")
     host = host if colon else string
     if colon and not (re.fullmatch(r"[0-9]{1,5}", port) and parse_integer(port) < 1 << 16):
-        return "has no port number behind its colon; write HOST:PORT"
+        return "has no port number after its colon; write HOST:PORT"
     return None if not string or re.fullmatch(r"[\w.:-]+", host.strip("[]")) else "names no host; write HOST:PORT"
 
 
@@ -294,7 +294,7 @@ def _of_mpi(launcher: Launcher) -> Refusal | None:
     names = {each.name for each in launcher.all_options}
     if launcher.joined or not launcher.certain or launcher.program is not None or names & informing or names - known:
         return None
-    return Refusal("program", "no program follows its options", launcher.span, "name one behind them")
+    return Refusal("program", "no program follows its options", launcher.span, "name one after them")
 
 
 def _of_horovod(launcher: Launcher) -> Refusal | None:

@@ -233,7 +233,7 @@ def _mem_bind(value: str, version: str) -> Refusal | None:
         for item in numbers.split(","):
             message = _listed_fault(item, name) if item else None
             if message is not None:
-                return _choice(message, f"`{item}` is no number in the list of {name}_mem")
+                return _choice(message, f"`{item}` is not a number in the list of {name}_mem")
     return None
 
 

@@ -53,7 +53,7 @@ def fault(value: str, version: str) -> str | None:
         token = found.group()
         if token[0] == "*":
             if not name or paren or parse_integer(found.group(1) or "0") <= 0:
-                return "`*` needs a feature before it and a number above 0 behind it"
+                return "`*` needs a feature before it and a number above 0 after it"
             counted = counted or not bracket
             number = True
             after = "*"
@@ -91,7 +91,7 @@ def fault(value: str, version: str) -> str | None:
         elif not name:
             name = True
         elif after in (")", "]") and not is_before(version, "23.11"):
-            return f"`{after}` needs a sign behind it"
+            return f"`{after}` needs a sign after it"
         after = token
     features += name
     if bracket:

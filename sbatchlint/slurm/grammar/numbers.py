@@ -259,7 +259,7 @@ def _read_nodes(string: str, version: str) -> NodeCount | Refusal:
     if high and high < low:
         message = f"Maximum node count {high} is less than minimum node count {low}"
         if not high_text.strip():
-            return _no(message, "the number behind `-` is missing")
+            return _no(message, "the number after `-` is missing")
         swapped = f"{high_text.strip()}-{low_text.strip()}"
         return _no(message, "the smaller number comes first", swapped if high > 0 else None)
     return NodeCount(low, high)

@@ -118,7 +118,7 @@ def gres_item(string: str, version: str) -> Item | ResourceFault | None:
     name, second, kind = head.partition(":")
     if number is None:
         if second or sign == "=":
-            return ResourceFault(string, f"`{last}` is no number", _TRES)
+            return ResourceFault(string, f"`{last}` is not a number", _TRES)
         number, kind = 1, last
     if not name:
         return ResourceFault(string, "the name is missing", _CONTROLLER, "controller") if number else None
@@ -153,13 +153,13 @@ def _old_item(string: str, message: str) -> Item | ResourceFault:
             return ResourceFault(string, what, _GRES)
         number = _old_count(last)
         if number is None:
-            return ResourceFault(string, f"`{last}` is no number", message)
+            return ResourceFault(string, f"`{last}` is not a number", message)
         return Item(name, kind, number, string)
     if not rest:
         return ResourceFault(string, "the number is missing", message)
     number = _old_count(rest)
     if number is None and is_number(rest[0]):
-        return ResourceFault(string, f"`{rest}` is no number", _CONTROLLER, "controller")
+        return ResourceFault(string, f"`{rest}` is not a number", _CONTROLLER, "controller")
     return Item(name, rest, 1, string) if number is None else Item(name, "", number, string)
 
 
@@ -214,7 +214,7 @@ def _tres(item: str, version: str) -> Item | ResourceFault | None:
         if not 0 < number < 2**31 and not is_release(version, "23.11"):
             return ResourceFault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu={number}")
         if sign and count(last) is None:
-            return ResourceFault(item, f"`{last}` is no number", _CONTROLLER, "controller")
+            return ResourceFault(item, f"`{last}` is not a number", _CONTROLLER, "controller")
     elif name.partition("/")[0] not in ("license", "ic"):
         # A bare name requests nothing, and so does a count of 0; `x/y` requests one.
         if not sign:
@@ -275,7 +275,7 @@ def licences(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
                 return ()
             number = parse_integer(digits.group(1)) if digits is not None else 0
             if rest or number < 0 or digits is None and not is_before(version, "25.11"):
-                return ResourceFault(item, f"`{parts[1]}` is no number", message, "controller")
+                return ResourceFault(item, f"`{parts[1]}` is not a number", message, "controller")
         found.append(Item(parts[0], "", number, item))
     return tuple(found)
 
@@ -354,5 +354,5 @@ def _by_task(value: str) -> tuple[Item, ...] | ResourceFault:
     for item in value.split(","):
         number = item.rpartition(":")[2]
         if re.match(r"\s*-0*[1-9]", number, re.ASCII):
-            return ResourceFault(item, f"`{number}` is no number", _TRES)
+            return ResourceFault(item, f"`{number}` is not a number", _TRES)
     return ()
