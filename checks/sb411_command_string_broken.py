@@ -372,7 +372,7 @@ def _space_elements(words: Sequence[Word], text: Text, file: str, kind: str, why
         title = "remove the backslashes" if len(spans) > 1 else "remove the backslash"
         yield Finding(
             spans[0],
-            f"the blank after this backslash becomes {kind}; remove the backslash{why}",
+            f"the space after this backslash becomes {kind}; remove the backslash{why}",
             related=[(span, "the same here") for span in spans[1:]],
             fix=Fix(title, edits, safe=True) if edits else None,
         )
