@@ -40,7 +40,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if any(map(_is_of_job, _hosts(command))):
         yield Finding(
             command.name_span,
-            f"what {command.name} starts on a node is no part of the job: Slurm neither limits nor counts it, and may "
+            f"what {command.name} starts on a node is not part of the job: Slurm neither limits nor counts it, and may "
             "not end it; write `srun --overlap -N1 -n1 -w NODE`",
         )
 
