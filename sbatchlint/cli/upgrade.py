@@ -77,7 +77,8 @@ def changes_of(script: tuple[str, bytes], given: Overrides, pair: Releases) -> O
 
         plans = [planned(source, each.settings(source.path), judged=False).plan for each in resolvers]
         found += _of_plans(source.path, plans[0], plans[1], pair)
-        found += _variables(source, pair)
+        told = "\n".join(each.message for each in found)
+        found += [each for each in _variables(source, pair) if each.name not in told]
     found.sort(key=lambda each: (KINDS.index(each.kind), each.line))
     return new._replace(diagnostics=[], more=found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -256,3 +257,32 @@ def running(folder: Path) -> list[str]:
         except OSError:
             pass
     return found
+
+
+# --- audit -------------------------------------------------------------------------------------------
+
+
+def test_the_queue_is_audited(user: User) -> None:
+    for words in (["good.sh"], ["--comment=x", "bad.sh"], ["--array=1-3", "good.sh"]):
+        assert user.run("sbatch", *words).returncode == 0
+    done = user.run("sbatchlint", "audit", "--queue", "--output-format", "json")
+    found = json.loads(done.stdout)
+    assert found["partitions"]["batch"]["scripts"] == 4  # and the job that the cluster itself holds
+    assert (found["with_errors"], found["checks"]["SB111 unknown-option"]["scripts"]) == (1, 1)
+    assert len(found["users"]) == 1
+
+
+def test_the_array_of_the_example_has_the_sums_of_one_run(user: User) -> None:
+    jobs = user.folder / "jobs"
+    jobs.mkdir()
+    for number in range(20):
+        (jobs / f"{number}.sh").write_text(BAD if number % 4 == 0 else GOOD)
+    array = ROOT / "examples" / "audit.sbatch"
+    done = user.run("sbatch", "--wait", "--parsable", str(array), str(jobs))
+    assert done.returncode == 0, done.stderr
+    parts = sorted(str(each) for each in user.folder.glob("audit-*.jsonl"))
+    assert len(parts) == 4
+    merged = user.run("sbatchlint", "merge", "--output-format", "json", *parts)
+    whole = user.run("sbatchlint", "audit", "--output-format", "json", str(jobs))
+    assert json.loads(merged.stdout) == json.loads(whole.stdout)
+    assert json.loads(whole.stdout)["with_errors"] == 5
