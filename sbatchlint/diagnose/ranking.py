@@ -16,6 +16,9 @@ WENT_ON = "the job went on after it"
 WENT_ON_LINES = 400
 # The same if no other failure follows until the end of the log.
 OUTLIVED_LINES = 40
+# The characters of two lines that have to be the same.
+ALIKE = 12
+_DIGITS = re.compile(r"\d+")
 HANDLED = "the program says that it goes on"
 ELSEWHERE = "says that the reason stands elsewhere"
 # Messages by which a program says that it continues.
@@ -197,10 +200,20 @@ def _survived(event: Event, failed: list[Event], lines: int) -> bool:
     later = [each for each in failed if each.file == event.file and each.row > event.last]
     if symptom.near_end:
         sure = min((each.row for each in later if not each.symptom.near_end), default=lines)
-        return sure - event.last > symptom.near_end
+        last = event.last
+        for each in sorted(later, key=lambda other: other.row):  # the callers of a routine that failed say so in turn
+            if each.symptom is symptom and each.row - last <= symptom.near_end and _alike(each, event):
+                last = max(last, each.last)
+        return sure - last > symptom.near_end
     if symptom.role == "teardown" or not later:
         return False
     return min(each.row for each in later) - event.last >= WENT_ON_LINES
+
+
+def _alike(one: Event, other: Event) -> bool:
+    """Whether two lines begin with the same words, but for their numbers."""
+    first, second = (_DIGITS.sub("", each.text)[:ALIKE] for each in (one, other))
+    return first == second
 
 
 def _ended_well(event: Event, failed: list[Event], lines: int) -> bool:

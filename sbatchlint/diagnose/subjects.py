@@ -20,7 +20,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 Subject = Literal[
-    "slurm", "submitting", "memory", "system", "geometry", "words", "network", "peer", "rights", "command", "file", "data", "program"
+    "slurm", "submitting", "built", "memory", "system", "geometry", "words", "network", "peer", "rights", "command", "file", "data", "program"
 ]  # fmt: skip
 
 # The first match is the subject.
@@ -32,6 +32,9 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                               r"|(?i:submi(?:t|ssion)\w* .*\bfailed|failed to submit)|\bjob ?id\b.* from\b")),
     # Its size is that of the node or the container.
     ("system", re.compile(r"(?i)(?:allocat|attach|creat|open|map)\w* .{0,20}shared memory|/dev/shm\b")),
+    # What the program was built without.
+    ("built", re.compile(r"(?i)(?:not|without|isn't|wasn't)\b.{0,40}\b(?:compiled|built|linked|configured|enabled) (?:with|for|in|using|against)|(?:compiled|built|linked|configured) without|without \w+(?: \w+)? (?:package|support|library) (?:installed|enabled|built)"
+                         r"|not (?:compiled|supported) (?:in|by) this (?:build|version|binary|release|installation)|(?:requires?|needs?) (?:\w+ ){1,4}(?:support|to be (?:compiled|built))\b|support (?:is )?not (?:compiled|built|enabled|available)")),
     ("memory", re.compile(r"(?i)out[- ]of[- ]memory|memory ?error|(?:cannot|can ?not|can't|could not|failed to|unable to) allocate"
                           r"|bad_?alloc|\boom\b|(?:not enough|insufficient) memory|memory limit|allocation (?:of .{1,40} )?failed")),
     # What users cannot repair: accounts, daemons, hardware, file systems, and files of the operating system.
@@ -55,11 +58,11 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     # Something was removed by another process; no input is missing.
     ("program", re.compile(r"(?i)no such variable|undefined (?:variable|symbol|function|name)|is not defined|has no attribute|\b(?:unlink|rename|rmdir|remov\w+|delet\w+)\b.*(?:no such|not exist|not found)")),
     ("network", re.compile(r"(?i)connection (?:refused|timed out|error)|(?:can ?not|can't|could not|couldn't|unable to|failed to) (?:re)?connect\b|\beconnrefused|\betimedout|unreachable|no route to|name resolution|name or service|unknown host|could not resolve|(?:timed out|timeout) .*(?:connect|waiting|socket|reach|respon)|(?:connect\w*|socket|host|reach\w*|respon\w*) .*(?:timed out|timeout)|handshake|certificate")),
-    ("command", re.compile(r"(?i)\bexecv?[pe]*\b[^:]{0,40}(?:failed|error)|\b(?:exec|spawn|launch|start)\w* .{0,80}(?:no such file|not found)|command not found|^(?:/\S*/)?which: no |not (?:found )?in (?:your |the |\$)?path\b|executable .{0,60}not (?:be )?found")),
+    ("command", re.compile(r"(?i)command ['\"]\S+['\"] failed: no such file|\bexecv?[pe]*\b[^:]{0,40}(?:failed|error)|\b(?:exec|spawn|launch|start)\w* .{0,80}(?:no such file|not found)|command not found|^(?:/\S*/)?which: no |not (?:found )?in (?:your |the |\$)?path\b|executable .{0,60}not (?:be )?found")),
     ("file", re.compile(r"(?i)no such (?:file|directory|path|dataset)|FileNotFound|NotADirectory|\benoent\b|does ?(?:n['o]t| not) exist|file not found|not a directory|is a directory"
                         r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|fail to|error|problem)(?: in| while| when| on)? (?:opening|reading|loading|finding|locating|accessing|open|read|find|locate|access|stat)\b"
                         r"|\.\w{1,6}['\"]?\)? (?:was |is |could )?not (?:be )?found|missing (?:input )?file|input file|\b(?:nf(?:90)?|nc|h5f)_open")),
-    ("data", re.compile(r"(?i)\b(?:netcdf|hdf5?) ?(?::|error)|\bparse|parsing|malformed|corrupt|truncated|end[- ]of[- ]file|unexpected (?:eof|end)|read block operation|bad (?:format|header|magic)|invalid (?:format|header|data|record|character|literal|byte)"
+    ("data", re.compile(r"(?i)in reads input|fast[aq] (?:file|format|entry|record)|(?:incompatible|overlapping) contigs|\b(?:netcdf|hdf5?) ?(?::|error)|\bparse|parsing|malformed|corrupt|truncated|end[- ]of[- ]file|unexpected (?:eof|end)|read block operation|bad (?:format|header|magic)|invalid (?:format|header|data|record|character|literal|byte)"
                         r"|\bno (?:\w+ ){1,3}(?:read|found) in\b|wrong format|empty (?:file|input|data)|codec can't|UnicodeDecode|JSONDecode|EOFError|BadZip|EmptyData|ParserError|checksum|not in gzip")),
 )  # fmt: skip
 
@@ -281,6 +284,7 @@ GENERAL_CAUSES = (
     Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=about("slurm")),
     Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=about("submitting")),
     Cause("beside-the-script", "script", "a file is looked for beside the script, and Slurm runs a copy of the script in a folder of its own", "name the file by its full path, or from SLURM_SUBMIT_DIR", codes=("SB808",), script=_copied, log=_in_spool),
+    Cause("built-without", "code", "the program was built without a part that it is asked to use", "load or build one that has it (another module of the same program, often), or leave the option out that wants it", log=about("built")),
     Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=memory_asked, log=about("memory"), unproven="possible"),
     Cause("gpu-memory", "code", "the memory of the GPU is used up", "smaller batches, or more GPUs", log=_of_gpu),
     Cause("memory", "submission", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=about("memory")),

@@ -1,5 +1,7 @@
 """How programs end that were written in C, C++, Fortran, Java, MATLAB and other languages, whatever they are."""
 
+import re
+
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Symptom
 
@@ -64,7 +66,7 @@ munmap_chunk(): invalid pointer
         role="consequence",
         literals=("STOP ", "At line ", "Error termination", "FIO-F-", " UNRECOVERABLE"),
         patterns=(r"^\s*(?:ERROR )?STOP (?!\d+ (?:of|jobs))(?P<text>\S.*)", r"^At line \d+ of file (?P<file>\S+)", r"^Error termination\b|\bFIO-F-\d+|^lib-\d+ : UNRECOVERABLE"),
-        causes=(*GENERAL_CAUSES, Cause("stop", "code", "the Fortran program stopped itself", "see its text, and what it printed before")),
+        causes=(Cause("input-broken", "data", "the program cannot read its input: a file is not there, ends early, or holds what it does not expect", "look at the file, or the unit, that the message names; compare a namelist with the release of the program", log=lambda event: None if event.text.lstrip().startswith("At line") and re.search(r"(?i)namelist|end of file|end of record|bad (?:\w+ )?(?:integer|real|value|logical)|cannot open file", event.text) else False), *GENERAL_CAUSES, Cause("stop", "code", "the Fortran program stopped itself", "see its text, and what it printed before")),
         matches=" STOP in routine hydro: negative density\nAt line 12 of file solver.f90 (unit = 10, file = 'in.dat')\nError termination. Backtrace:\n",
         others="nonstop STOPS\n",
         near_end=200,

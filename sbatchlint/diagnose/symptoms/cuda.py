@@ -3,7 +3,7 @@
 import re
 
 from sbatchlint.diagnose.evidence import assigned, lacks, not_set, options, possible, says, sets, shown, step_options
-from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
 
@@ -102,6 +102,7 @@ AssertionError: Invalid device id
     torch.cuda.set_device(local_rank)
 """,
         others="  File \"train.py\", line 3, in set_device\n",
+        below=Below(r"invalid device ordinal|Invalid device id|hipErrorInvalidDevice|CUDA_ERROR_INVALID_DEVICE|^\w+Error: ", after=r"set_device\(|_cuda_setDevice", instead=True),
     ),
     Symptom(
         id="gpu-busy",

@@ -233,6 +233,7 @@ pytorch_lightning.utilities.exceptions.MisconfigurationException: You requested 
             Cause("ranks-of-script", "script", "the script starts another number of ranks than the program expects", "see the finding", codes=("SB325", "SB326", "SB304", *_WORLD, "SB402", "SB401", "SB334", "SB339", "SB207", "SB329", "SB335")),
             Cause("all-of-each-task", "code", "{workers} processes came to a world of {world}: every task starts all of them", "start the program once for each node, or let it take its rank from Slurm", log=_more_workers),
             Cause("some-missing", "submission", "not all processes came that the world is told of: {workers} of {world}", "look at the logs of the others, and whether every node starts its part", log=_fewer_workers),
+            Cause("batch", "code", "the sizes of the batch do not fit the number of ranks: train_batch_size must be the micro batch of a GPU × the accumulation steps × all ranks", "leave one of the three out of the configuration (\"auto\"), or correct it for the number of GPUs of the job", log=says("train_batch_size")),
             Cause("sizes", "code", "the number of ranks does not fit the sizes that the program is told", "nodes × ranks per node must be divisible by tensor × pipeline × context parallel size"),
         ),
         matches="""\

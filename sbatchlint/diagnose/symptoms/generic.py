@@ -1,7 +1,10 @@
 """What any program may print: looked for after all others."""
 
+import re
+
+from sbatchlint.diagnose.evidence import possible
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
-from sbatchlint.diagnose.symptom import Below, Cause, Example, Symptom
+from sbatchlint.diagnose.symptom import Below, Cause, Event, Example, Symptom
 
 # Exceptions are called so, with few exceptions.
 _TYPE = r"(?P<type>(?:[A-Za-z_]\w*\.){0,8}(?:[A-Z]\w*Error|(?:[A-Z]\w*)?(?:Exception|Interrupt|Failure|Fault|Timeout|Exit)))"
@@ -9,6 +12,20 @@ _TYPE = r"(?P<type>(?:[A-Za-z_]\w*\.){0,8}(?:[A-Z]\w*Error|(?:[A-Z]\w*)?(?:Excep
 _LOGGED = r"^(?:\[?(?:ERROR|CRITICAL)\]?[\s:|-][^\]]{0,60}\][:\s]+)?"
 # Rulers and marks that programs draw before a message.
 _DRAWN = r"^[\s*#!|=>%<-]{0,30}(?:\"\w+\": ?\")?"
+
+
+def _older_python(event: Event) -> bool | None:
+    """A syntax of later releases, which an older one refuses."""
+    if not event.text.startswith("SyntaxError"):
+        return False
+    near = "\n".join((event.text, *event.above[-3:]))
+    return possible(
+        re.search(
+            r"""no encoding declared|\bf["'{]|:=|\bprint\(|\bmatch \w|\basync |\bawait |-> |: \w+ = |\w+: (?:int|str|float|bool|list)|parenthes[ie]s in call to 'print'|\bexcept\*""",
+            near,
+        )
+    )
+
 
 # fmt: off
 SYMPTOMS = (
@@ -26,6 +43,7 @@ that a look-up failed, and the next one says what for.
         literals=("Error", "Exception", "Interrupt", "Failure", "Timeout: ", "Fault: ", "Exit: "),
         patterns=(_LOGGED + _TYPE + r": (?P<text>.+)", _LOGGED + _TYPE + r":?$"),
         causes=(
+            Cause("older-python", "code", "the program is written for a newer Python than the one that runs it, or for Python 3, and Python 2 runs it", "activate its environment in the job, or call python3 of it; `python --version` in the script shows which one runs", log=_older_python),
             *GENERAL_CAUSES,
             Cause("exception", "code", "the program failed with {type}", "see the traceback in the log: its last frame that is the program's own"),
         ),
@@ -117,7 +135,7 @@ error. Many programs go on after such a line.
         printed_by="any program",
         releases="all",
         role="teardown",
-        literals=("which: no ", "annot ", "nable to ", "ailed to ", "not found", "nvalid ", "refused", "denied", "No such file", "Abort", "could not ", "Could not ", "couldn't ", "Couldn't ", "failed: ", "Failed: ", "can't ", "an't ", "does not exist", "not recognized", "not exist", "exceeded", "Terminated", "Aborting", "aborting", "FAILED", "giving up", "has failed", "have failed", "non-zero exit status", ": not in ", ": not a", ": unexpected ", ": corrupt", ": truncated", "ermission denied", "not permitted", "nput/output error", "temporarily unavailable", "resource busy", "No such device", "tale file handle", "oo many open files", "timed out", "reset by peer", "ead-only file system", "ust be ", "ust have ", "ust match ", "ust divide ", "ust contain ", "ust specify ", "unable to ", " is not available", " error", "exited unexpectedly", "umber of "),
+        literals=("which: no ", "annot ", "nable to ", "ailed to ", "not found", "nvalid ", "refused", "denied", "No such file", "Abort", "could not ", "Could not ", "couldn't ", "Couldn't ", "failed: ", "Failed: ", "can't ", "an't ", "does not exist", "not recognized", "not exist", "exceeded", "Terminated", "Aborting", "aborting", "FAILED", "giving up", " FAIL ", "has failed", "have failed", "non-zero exit status", ": not in ", ": not a", ": unexpected ", ": corrupt", ": truncated", "ermission denied", "not permitted", "nput/output error", "temporarily unavailable", "resource busy", "No such device", "tale file handle", "oo many open files", "timed out", "reset by peer", "ead-only file system", "ust be ", "ust have ", "ust match ", "ust divide ", "ust contain ", "ust specify ", "unable to ", " is not available", " error", "exited unexpectedly", "umber of "),
         patterns=(
             _DRAWN + r"(?:[\w./+-]+(?:\[\d+\])? ?: ){1,3}.{0,200}\b(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed(?: to|:)|not found|[Ii]nvalid|refused|denied|No such file|[Cc]ould not|[Cc]ouldn't|do(?:es)? not exist)",
             _DRAWN + r"(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed to|[Cc]ould(?: not|n't)|[Ii]nvalid|Abort(?:ed|ing)?|Terminated)\b",
@@ -143,7 +161,6 @@ solver: mesh.dat: not in grid format
 fabric_open: assign_context command failed: Invalid argument
 There must be more cells than processes
 "message": "java.lang.RuntimeException: Could not find the number
-In part:  NetCDF: HDF error
 [mpiexec@n1] main (mpiexec.c:212): unable to get the size
 Some subprocesses exited unexpectedly:
 which: no Rscript in (/usr/bin)

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import begins, possible, shown, spans_of
+from sbatchlint.diagnose.evidence import begins, options, possible, shown, spans_of
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
@@ -17,6 +17,19 @@ def _java(job: Job, event: Event) -> Verdict:
 def _of_system_perl(event: Event) -> bool | None:
     """The program that wants it was installed with Slurm or the system."""
     return possible(re.search(r" at /(?:opt/slurm|usr)/\S*bin/", " ".join((event.text, *event.below[:2]))))
+
+
+# Of Intel's runtime: numbers of errors of input (files, formats, namelists).
+_INPUT_ERRORS = ("9", "17", "18", "19", "24", "29", "30", "39", "59", "61", "62", "64", "67")
+
+
+def _bad_input(event: Event) -> bool | None:
+    """An error of reading, by its number or by its text."""
+    said = re.search(
+        r"(?i)namelist|end of file|end of record|bad (?:\w+ )?(?:integer|real|value|logical)|cannot open file|conversion|during read",
+        event.text,
+    )
+    return possible(event.groups.get("code") in _INPUT_ERRORS or said)
 
 
 def _several_drivers(job: Job, event: Event) -> Verdict:
@@ -52,6 +65,7 @@ SYMPTOMS = (
         patterns=(r"forrtl: (?:severe|error) \((?P<code>\d+)\): (?P<what>.+)", r"^Fortran runtime error: (?P<text>.+)", r"^Program received signal (?P<signal>SIG\w+)"),
         causes=(
             Cause("ended", "submission", "the program was ended from outside", "look for what stands before it", log=lambda event: None if "SIGTERM" in event.text or "SIGKILL" in event.text else False, unproven="possible"),
+            Cause("input-broken", "data", "the program cannot read its input: a file is not there, ends early, or holds what it does not expect", "look at the file, or the unit, that the message names, and at the line where it stopped; compare a namelist with the release of the program", log=_bad_input),
             *GENERAL_CAUSES,
             Cause("program", "code", "the Fortran program stopped", "see the message; `ulimit -s unlimited` cures a stack that is too small"),
         ),
@@ -68,7 +82,7 @@ SYMPTOMS = (
         patterns=(r"^Error: cannot allocate vector of size (?P<size>.+)", r"^Error in (?!rule |group job |call to target |library\(|loadNamespace|routine)(?P<call>[\w.:({`].*) ?:"),
         causes=(*GENERAL_CAUSES, Cause("program", "code", "the R program stopped", "see the line with `Error in`, and the one below it")),
         matches="Error: cannot allocate vector of size 12.5 Gb\nError in read.csv(f) : object 'f' not found\n",
-        below=Below(r"\S.*", after=r":\s*$|,\s*:?$"),
+        below=Below(r"^(?!Calls:|In addition|In file|Execution)\s*\S.*", after=r":\s*$|,\s*:?$|cannot open the connection$"),
     ),
     Symptom(
         id="r-halted",
@@ -93,6 +107,7 @@ SYMPTOMS = (
         patterns=(r"^ERROR: (?:LoadError: )?(?:[A-Z]\w*(?:Error|Exception)\b|On worker \d+:|syntax: )|^ERROR \(unhandled task failure\)", r"^\s*nested task error: (?P<nested>.+)"),
         causes=(
             Cause("several-drivers", "script", "every task of a step runs the program, and each copy starts workers by srun again", "start the program once, without srun: its SlurmManager starts the workers", script=_several_drivers, log=lambda event: None if any("SlurmManager" in each for each in (*event.above, *event.below)) else False, unproven="possible"),
+            Cause("search-path", "submission", "Julia brings its libraries, and LD_LIBRARY_PATH of a module puts others before them", "unset LD_LIBRARY_PATH, or `module purge`, before julia", log=lambda event: None if "could not load library" in event.text else False),
             *GENERAL_CAUSES,
             Cause("program", "code", "the Julia program stopped", "see the message; Pkg.instantiate() on the login node installs packages"),
         ),
@@ -121,10 +136,16 @@ SYMPTOMS = (
         printed_by="FlexNet, MATLAB, ANSYS, Abaqus, Gurobi, COMSOL",
         releases="all releases",
         role="cause",
-        literals=("License checkout failed", "License Manager Error", "license server", "Licensed number of users already reached", "Could not check out a license", "Failed to checkout license", "No valid license", "GurobiError", "license file"),
-        patterns=(r"License checkout failed|License Manager Error|Licensed number of users already reached|[Cc]ould not check ?out a license|Failed to check ?out license|Cannot connect to license server|GurobiError: .*[Ll]icense",),
-        causes=(Cause("license", "cluster", "no licence was to be had: all are taken, or the node does not reach the server", "submit with --licenses where the site offers it, or try again later"),),
-        matches="License checkout failed.\nLicense Manager Error -15\ngurobipy.GurobiError: HostID mismatch (licensed to 1, hostid is 2): license file\n",
+        literals=("icense checkout", "icense Manager", "ICENSE MANAGER", "icense server", "icensed number of users", "icense for ", "icense error", "obtain license", "icense file", "valid license", "urobiError", "urobi license", "LM_LICENSE_FILE", "icenses for ", "icense is not", "icense was denied", "CENSE"),
+        patterns=(
+            r"License [Cc]heckout failed|License Manager Error|LICENSE MANAGER ERROR|Licensed number of users already reached|^\W*License error: -\d+",
+            r"(?i)(?:can ?not|can't|could not|couldn't|unable to|fail\w*(?: to)?|error)\b.{0,40}\b(?:check ?(?:ing )?out|obtain|get|connect to|find|acquire|reach|contact)\w*\b.{0,30}\blicen[cs]e|GurobiError: .*[Ll]icense|No (?:Gurobi|valid) licen[cs]e(?: found)?|[Ll]icense for \S+ is not available|licen[cs]e (?:has|is) expired|licen[cs]es? for .{1,40} (?:are|is) (?:all )?in use",
+        ),
+        causes=(
+            Cause("not-named", "submission", "the program finds no licence: its file or its server is not named in the environment of the job", "export what the program reads (GRB_LICENSE_FILE, LM_LICENSE_FILE), and keep the file where the nodes see it", log=lambda event: None if re.search(r"(?i)no \w+ licen[cs]e|licen[cs]e file|hostid", event.text) else False),
+            Cause("license", "cluster", "no licence was to be had: all are taken, or the node does not reach the server", "submit with --licenses where the site offers it, or try again later; where it lasts, ask the site whether nodes reach the licence server"),
+        ),
+        matches="License checkout failed.\nLicense Manager Error -15\nANSYS LICENSE MANAGER ERROR:\nAbaqus Error: Abaqus/Standard Analysis could not be started: License for standard is not available.\nCould not connect to any license server.\ngurobipy.GurobiError: HostID mismatch (licensed to 1, hostid is 2): license file\n",
     ),
     Symptom(
         id="build-failed",
@@ -150,6 +171,7 @@ SYMPTOMS = (
         causes=(
             Cause("limits", "submission", "a step of the workflow was ended by Slurm: its memory or time was used up, as a rule", "give that step more in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("137", "140", "143", "130") else False),
             Cause("not-found", "submission", "a step of the workflow called a program that is not there, or may not be run (status 126, 127)", "give the step its module, its environment or its container in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("126", "127") else False),
+            Cause("outputs", "code", "the files that a step should make were not there when the workflow looked for them: its command makes others, or the file system shows them late", "look at the log of that step; --latency-wait 60 where they come late", log=lambda event: None if "MissingOutput" in event.text or "Missing output" in event.text else False),
             Cause("unknown", "code", "a step of the workflow ended, and nothing in the log says why", "look at that step's own log, and at `sacct -j JOB`", log=lambda event: None if "unknown reason" in event.text or "external system" in event.text else False, unproven="possible"),
             Cause("step", "code", "a step of the workflow failed", "look at that step's own log", unproven="possible"),
         ),
@@ -160,6 +182,45 @@ ERROR ~ Error executing process > 'ALIGN (s1)'
 Error in rule map:
 Exiting because a job execution failed. Look below for error messages
 """,
+    ),
+    Symptom(
+        id="workflow-locked",
+        title="the folder of a workflow is locked",
+        docs="Another run works in it, or one that was killed left its lock behind.\n",
+        printed_by="Snakemake, Nextflow",
+        releases="all releases",
+        role="cause",
+        literals=("LockException", "Directory cannot be locked", "Unable to acquire lock on session"),
+        patterns=(r"^(?:\w+\.)*LockException|Directory cannot be locked|Unable to acquire lock on session",),
+        causes=(Cause("lock", "submission", "another run of the workflow has the folder, or one that was killed left its lock behind", "wait for the other one, or remove the lock (`snakemake --unlock`; Nextflow: .nextflow/cache), and let each run have a folder of its own"),),
+        matches="LockException:\nError: Directory cannot be locked. Please make sure that no other Snakemake process is trying to create the same files\nUnable to acquire lock on session with ID 4d1c\n",
+    ),
+    Symptom(
+        id="java-not-found",
+        title="the node has no Java, or another one than is wanted",
+        docs="The module or the environment with Java was not loaded in the job.\n",
+        printed_by="Nextflow, Spark, GATK, Cromwell, Canu",
+        releases="all releases",
+        role="cause",
+        literals=("Cannot find Java", "JAVA_HOME", "UnsupportedClassVersionError", "requires Java", "JAVA_CMD"),
+        patterns=(r"Cannot find Java or it's a wrong version|JAVA_HOME is (?:not set|set to an invalid)|JAVA_HOME .{0,40}not (?:set|defined)|UnsupportedClassVersionError|requires Java \d+",),
+        causes=(Cause("java", "submission", "the job has no Java, or another release than the program wants", "load it inside the job (`module load java/…`, conda's openjdk), or set JAVA_HOME and PATH there"),),
+        matches="ERROR: Cannot find Java or it's a wrong version -- please make sure that Java 11 or later (up to 21) is installed\njava.lang.UnsupportedClassVersionError: x/Main has been compiled by a more recent version\n",
+    ),
+    Symptom(
+        id="parallel-pool",
+        title="MATLAB could not start its workers",
+        docs="Each session keeps a description of its workers below ~/.matlab, or where JobStorageLocation says: jobs that start at the same time overwrite it.\n",
+        printed_by="MATLAB (Parallel Computing Toolbox)",
+        releases="R2013b on",
+        role="cause",
+        literals=("Error using parpool", "Parallel pool failed to start", "Error using parallel.", "Failed to start a parallel pool", "storage metadata file"),
+        patterns=(r"Error using (?:parpool|parallel\.\S*[Pp]ool)|[Pp]arallel pool failed to start|Failed to start (?:a|the) parallel pool|storage metadata file (?:is corrupt|does not exist)",),
+        causes=(
+            Cause("array", "script", "elements of the array that start at the same time share the folder in which MATLAB describes its workers", "c = parcluster('local'); c.JobStorageLocation = getenv('TMPDIR'); parpool(c, …), with a folder of its own for each element", script=lambda job, event: shown(options(job, "array"))),
+            Cause("storage", "code", "MATLAB could not start its workers: another job uses the same folder for them, or there are more than CPUs", "c = parcluster('local'); c.JobStorageLocation = getenv('TMPDIR'); parpool(c, N), with N from SLURM_CPUS_PER_TASK"),
+        ),
+        matches="Error using parpool (line 113)\nParallel pool failed to start with the following error.\n    The storage metadata file is corrupt.\n",
     ),
     Symptom(
         id="workflow-job-state",

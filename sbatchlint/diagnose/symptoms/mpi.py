@@ -2,8 +2,9 @@
 
 import re
 
+from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.evidence import assigned, commands, possible, says, shown, spans_of, step_options
-from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait, programs_with
@@ -19,6 +20,37 @@ def _without_mpi(job: Job, event: Event) -> Verdict:
 def _mpi_option(job: Job, event: Event) -> Verdict:
     """The --mpi of a step; without one, the site's default does not fit."""
     return shown(step_options(job, "mpi")) or shown(spans_of(job.steps), "possible")
+
+
+_OTHER_MPI = re.compile(r"(?i)(?:^|/)(?:intel-?(?:oneapi-)?mpi|impi|mpich|mvapich\d?|cray-mpich)(?:[/_-]|$)")
+
+
+def _other_mpirun(job: Job, event: Event) -> Verdict:
+    """mpirun, beside a module of an MPI that is not Open MPI, in a script that has no step of its own."""
+    loaded = tuple(
+        command.span
+        for command in job.invocations
+        if command.name in ("module", "ml", "spack")
+        if any(_OTHER_MPI.search(text_of(word) or "") for word in command.argv[1:])
+    )
+    started = commands(job, *programs_with("mpi"))
+    return Shown((*loaded, *started), None, "certain") if loaded and started and not job.steps else None
+
+
+def _killed(event: Event) -> bool | None:
+    """By signal 9, as the line or those below it say."""
+    return possible(re.search(r"(?i)signal:? 9\b|exit(?: code|ed)?:? 137\b", " ".join((event.text, *event.below[:6]))))
+
+
+def _of_network(event: Event) -> bool | None:
+    """The stack of errors of MPICH below the line is that of the network."""
+    near = " ".join((event.text, *event.below[:6]))
+    return possible(
+        re.search(
+            r"OFI (?:poll|endpoint|\w+ open|call|get|domain)\b|\bofi_\w+\.c|UNDELIVERABLE|UCX  ?ERROR|Transport retry|local QP",
+            near,
+        )
+    )
 
 
 def _mpi_written(job: Job, event: Event) -> Verdict:
@@ -78,16 +110,17 @@ SYMPTOMS = (
         printed_by="Open MPI (ess_pmi, help-mpi-runtime.txt, help-ess-base.txt)",
         releases="`OMPI was not built with SLURM's PMI support` 3.x and 4.x; `PMIX ERROR`, `PMI server` in all",
         role="cause",
-        literals=("SLURM's PMI", "direct launched using \"srun\"", "was direct launched", "PMI server not found", "PMI_Init", "_Init failed", "_Init returned", "PMIx_Init", "PMI support", "unable to obtain the necessary connection", "I_MPI_PMI_LIBRARY", " failed to initialize, returning", " initialized but returned bad", "PMIX ERROR: NOT-FOUND", "PMIX ERROR: UNREACH", "OPAL ERROR: Unreachable"),
+        literals=("SLURM's PMI", "direct launched using \"srun\"", "was direct launched", "PMI server not found", "PMI_Init", "_GetId returned", " init failed", "_KVS_", "_Init failed", "_Init returned", "PMIx_Init", "PMI support", "unable to obtain the necessary connection", "I_MPI_PMI_LIBRARY", " failed to initialize, returning", " initialized but returned bad", "PMIX ERROR: NOT-FOUND", "PMIX ERROR: UNREACH", "OPAL ERROR: Unreachable"),
         patterns=(
             r"not built with SLURM's PMI support",
             r"PMI server not found|set I_MPI_PMI_LIBRARY",
             r"OPAL ERROR: (?:Unreachable|Not initialized) in file .*pmix|PMIX ERROR: (?:UNREACHABLE|NOT-FOUND|ERROR) in file .*(?:init|client)",
-            r"PMI2?_Init (?:failed|returned)|PMIx_Init (?:failed|returned)|PMI2? (?:failed to initialize|initialized but returned bad)",
+            r"PMI2?_(?:Init|Job_GetId|KVS_\w+) (?:failed|returned)|PMIx_Init (?:failed|returned)|PMI2? (?:failed to initialize|initialized but returned bad|init failed)",
         ),
         causes=(
-            Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmix, or start it with mpirun", script=_mpi_option),
-            Cause("slurm-without-pmix", "cluster", "Slurm, or the MPI library, was built without the PMI that the other one wants", "start with mpirun, or ask the site for PMIx in Slurm", log=_not_listed),
+            Cause("other-mpirun", "script", "the program is one of Open MPI, and mpirun is that of another MPI, which starts its processes by srun", "load the Open MPI that the program was built with before it, or build the program with the MPI that is loaded", script=_other_mpirun, log=says("SLURM's PMI")),
+            Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmix (MPICH and Intel MPI want pmi2), or start it with mpirun", script=_mpi_option),
+            Cause("slurm-without-pmix", "cluster", "Slurm, or the MPI library, was built without the PMI that the other one wants", "look at `srun --mpi=list`: pmix for Open MPI, --mpi=pmi2 for MPICH and Intel MPI; else start it with its own mpirun, or ask the site for that plugin of Slurm", log=_not_listed),
         ),
         matches="""\
 but OMPI was not built with SLURM's PMI support and therefore cannot
@@ -95,6 +128,8 @@ MPI startup(): PMI server not found. Please set I_MPI_PMI_LIBRARY variable if it
 [n1:4711] OPAL ERROR: Unreachable in file ext3x_client.c at line 112 pmix3x
 PMI2_Init failed to initialize.  Return code: 14
 "PMI2 failed to initialize, returning an error code of 14.
+MPIR_pmi_init(158)....: PMI2_Job_GetId returned 14
+MPIDI_CH3_Init(105)....: PMI2 init failed: 14
 """,
         others="The application appears to have been direct launched using \"srun\",\n",
     ),
@@ -195,21 +230,38 @@ A request was made to bind to that would result in binding more
         matches="mpirun has detected an attempt to run as root.\n",
     ),
     Symptom(
+        id="mpi-gpu-support",
+        title="MPI was to send from GPUs, and the program lacks the library for it",
+        docs="MPICH_GPU_SUPPORT_ENABLED=1 wants the library GTL in the program: it is linked where the module of the GPU (craype-accel-…) was loaded as the program was built.\n",
+        printed_by="Cray MPICH",
+        releases="8.1 on",
+        role="cause",
+        literals=("GTL library is not linked",),
+        patterns=(r"GPU_SUPPORT_ENABLED is requested, but GTL library is not linked",),
+        causes=(
+            Cause("variable", "script", "the script turns on MPI between GPUs (MPICH_GPU_SUPPORT_ENABLED), and the program was not built for it", "leave the variable out, or build the program with the module craype-accel-… loaded", script=lambda job, event: shown(assigned(job, "MPICH_GPU_SUPPORT_ENABLED"))),
+            Cause("build", "code", "MPICH_GPU_SUPPORT_ENABLED is set, and the program was not built for it", "set it to 0, or build the program with the module craype-accel-… loaded"),
+        ),
+        matches="MPIDI_CRAY_init: GPU_SUPPORT_ENABLED is requested, but GTL library is not linked\n",
+    ),
+    Symptom(
         id="mpi-transport",
         title="MPI processes do not reach each other",
         docs="A transport that a node has not (`UCX`, `openib`, `libfabric`), or an interface that leads nowhere (docker0, virbr0).\n",
         printed_by="Open MPI, UCX, libfabric, MPICH",
         releases="all releases",
         role="cause",
-        literals=("at least one MPI process is unreachable", "PML add procs failed", "failed to TCP connect to a peer", "UCX  ERROR", "OFI call", "No OpenFabrics connection schemes", "failed to handshake with a connecting peer", "fi_getinfo", "Destination is unreachable"),
-        patterns=(r"at least one MPI process is unreachable|PML add procs failed|failed to (?:TCP connect to|handshake with) a(?: connecting)? peer", r"UCX +ERROR (?P<error>.+)", r"OFI .*(?:fi_getinfo|call|endpoint).* failed|No OpenFabrics connection schemes"),
+        literals=("at least one MPI process is unreachable", "PML add procs failed", "failed to TCP connect to a peer", "UCX  ERROR", "OFI call", "No OpenFabrics connection schemes", "failed to handshake with a connecting peer", "unexpected process identifier", "ransport retry count exceeded", "Failed to receive UCX worker", "know how to route a message", "fi_getinfo", "Destination is unreachable"),
+        patterns=(r"at least one MPI process is unreachable|[Tt]ransport retry count exceeded|Failed to receive UCX worker address|PML add procs failed|received unexpected process identifier|does not know how to route a message|failed to (?:TCP connect to|handshake with) a(?: connecting)? peer", r"UCX +ERROR (?P<error>.+)", r"OFI .*(?:fi_getinfo|call|endpoint).* failed|No OpenFabrics connection schemes"),
         causes=(
+            Cause("link", "cluster", "a node lost its connection to the network: what was sent was not confirmed", "submit again with --exclude of that node, and tell the site, with the names of the node and of its card", log=says("ransport retry", "local QP")),
             Cause("fabric", "cluster", "the MPI processes of two nodes do not reach each other", "name the network: OMPI_MCA_btl_tcp_if_include, UCX_NET_DEVICES, FI_PROVIDER; tell the site which nodes"),
         ),
         matches="""\
 MPI_INIT has failed because at least one MPI process is unreachable
 [1700000000.1] [n1:4711:0] ib_device.c:1171 UCX  ERROR ibv_create_ah failed: Connection timed out
 MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
+[n1][[411,1],0][btl_tcp_endpoint.c:626:mca_btl_tcp_endpoint_recv_connect_ack] received unexpected process identifier [[411,1],3]
 """,
     ),
     Symptom(
@@ -265,6 +317,9 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         causes=(
             Cause("tasks-mismatch", "script", "the script starts the MPI processes otherwise than the job has tasks", "see the finding", codes=("SB318",)),
             Cause("start-option", "script", "MPI could not start: srun offers another PMI than the program speaks, or none", "name the PMI of the program's MPI (`srun --mpi=list`; --mpi=pmix, or --mpi=pmi2 for Intel MPI and MPICH), or start it with its own mpirun", script=_mpi_written, log=_at_start),
+            Cause("no-memory-left", "submission", "an MPI process was killed (signal 9): memory that ran out, as a rule", "ask for more with --mem or --mem-per-cpu, or put fewer ranks on a node; `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem` shows it", log=_killed, unproven="likely"),
+            Cause("network", "cluster", "MPI lost the network between two nodes, or could not open it", "submit again with --exclude of that node where it happens twice; tell the site; FI_PROVIDER or UCX_TLS name another way", log=_of_network),
+            Cause("pmix-store", "cluster", "PMIx could not lock the memory in which it keeps its data", "export PMIX_MCA_gds=hash in the script, before srun or mpirun", log=says("gds_ds")),
             Cause("start", "cluster", "MPI could not start: it does not find what started it (PMI), or its network", "look at srun --mpi, and at the MPI that the program was built with", log=_at_start),
             Cause("program", "code", "an MPI process ended badly", "look at what that rank printed before", unproven="possible"),
         ),

@@ -109,6 +109,7 @@ ValueError: Failed to look up the IP address for interface ib9.
         causes=(
             Cause("data-loaders", "code", "the workers of a data loader hand over tensors by open files, and reach the limit", "torch.multiprocessing.set_sharing_strategy('file_system') in the program, or `ulimit -n $(ulimit -Hn)` before it", log=says("Communication with the workers")),
             Cause("soft-limit", "script", "the processes open more files and sockets than the shell allows", "add `ulimit -n 65536`, or `ulimit -n $(ulimit -Hn)`, before they start", script=_no_limit),
+            Cause("limit", "submission", "the processes open more files and sockets than the shell of the job allows (1024, as a rule)", "add `ulimit -n $(ulimit -Hn)` to the script, before they start", script=lambda job, event: RULED_OUT),
             Cause("leak", "code", "the processes open more files than the limit that the script sets", "look for files that are not closed; torch.multiprocessing.set_sharing_strategy('file_system') helps data loaders"),
         ),
         matches="""\

@@ -4,8 +4,8 @@ import re
 
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.evidence import assigned, commands, possible, says, shown, spans_of
-from sbatchlint.diagnose.subjects import memory_asked, prepares_nothing
-from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Symptom, Verdict
+from sbatchlint.diagnose.subjects import memory_asked, prepares_nothing, runs
+from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
 _PYTHONS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "pytest")
@@ -46,6 +46,16 @@ def _other_release(job: Job, event: Event) -> Verdict:
     return shown(tuple(found), "certain")
 
 
+def _modules_and_program(job: Job, event: Event) -> Verdict:
+    """The commands that load modules or an environment, and the program that the message names."""
+    loads = commands(job, "module", "ml", "conda", "mamba", "micromamba", "spack")
+    names = [text_of(word) for each in job.invocations if each.name in ("module", "ml") for word in each.argv[1:2]]
+    if not loads or all(each in ("purge", "list", "reset") for each in names) and names:
+        return None
+    program = runs(job, event)
+    return shown((*loads, *(program.spans if isinstance(program, Shown) else ())))
+
+
 def _search_path(job: Job, event: Event) -> Verdict:
     return shown(assigned(job, "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME"))
 
@@ -58,6 +68,37 @@ def _module_path(job: Job, event: Event) -> Verdict:
 def _threads_of(job: Job, event: Event) -> Verdict:
     """Where the script sets the variable of the message."""
     return shown(assigned(job, event.groups.get("name", "")))
+
+
+def _of_base(event: Event) -> bool | None:
+    """The Python that speaks, or that the traceback names, is that of an installation and not of an environment in it."""
+    near = " ".join((event.text, *event.above[-6:]))
+    base = re.search(
+        r"(?i)/(?:mini|ana|mamba|micro)\w*(?:conda|forge|mamba)?\w*/(?!\S*envs/)(?:[\w.-]+/)*(?:bin|lib)/python", near
+    )
+    return possible(base or re.match(r"/usr/(?:local/)?bin/python", event.text))
+
+
+def _activates(job: Job, event: Event) -> Verdict:
+    """The script activates an environment of a name before the program runs."""
+    for each in job.invocations:
+        words = [text_of(word) for word in each.argv]
+        if (
+            each.name in ("conda", "mamba", "micromamba")
+            and words[1:2] == ["activate"]
+            and words[2:3] not in ([], ["base"])
+        ):
+            return Shown((), None, "likely")
+        if each.name in ("source", ".") and words[1:] and (words[1] or "").endswith("/bin/activate"):
+            return Shown((), None, "likely")
+    return RULED_OUT
+
+
+def _no_controller(event: Event) -> bool | None:
+    """The same logs say that Slurm's controller, or another node, was not reached."""
+    return possible(
+        any(each in event.symptoms for each in ("controller-unreachable", "controller-busy", "node-not-answering"))
+    )
 
 
 def _part_of_package(event: Event) -> bool | None:
@@ -75,8 +116,8 @@ _SYSTEM_SPEAKER = (
     r"^(?:slurm\w+|systemd|munged): |(?:^|\s)/(?:usr/)?lib(?:64)?/\S+: undefined symbol|/slurm/\S*: undefined symbol"
 )
 _SYSTEM_LIBRARY = (
-    r"^lib(?:cuda|nvidia|nvcuvid|amd_|hsa|ib|rdma|mlx|psm|fabric|efa|cxi|ugni|lnet|slurm|munge|pmi|X|GL|EGL|c|m|dl|pthread"
-    r"|stdc\+\+|gcc_s|crypt|ssl|z|tinfo|ncurses|nsl|udev|pci|numa)(?:[-_.]|\w*\.so|$)"
+    r"^lib(?:(?:nvidia|nvcuvid|amd_|hsa|ib|rdma|mlx|psm|fabric|efa|cxi|ugni|lnet|slurm|munge|pmi|X|GL|EGL|pthread"
+    r"|ssl|tinfo|ncurses)(?:[-_.]|\w*\.so|$)|(?:cuda|c|m|dl|stdc\+\+|gcc_s|crypt|z|nsl|udev|pci|numa)(?:[-_.]|$))"
 )
 
 
@@ -94,6 +135,7 @@ SYMPTOMS = (
         patterns=(r"(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)", r"^\S*python[\d.]*: No module named (?P<module>[\w.]+)", r"there is no package called [‘'](?P<module>[\w.]+)", r"PackageNotFoundError: (?:No package metadata was found for )?(?P<module>[\w.-]+)"),
         causes=(
             Cause("environment-not-active", "script", "the environment with {module} is not active where the program runs", "activate it inside the job, in the shell that starts the program", codes=("SB610", "SB607", "SB617", "SB608", "SB618", "SB422", "SB411", "SB508", "SB609", "SB619", "SB612")),
+            Cause("inherited-environment", "submission", "the script activates an environment, and another Python ran: an environment was active already in the shell that submitted, or a module put its own Python first in PATH", "submit from a fresh shell (`conda deactivate`, `module reset`), or call the Python of the environment by its full path", script=_activates, log=_of_base),
             Cause("other-copy-in-image", "script", "the image has a package of that name without {module}: its copy comes before the one that the program was written for", "install that one in the job or into the image (`uv sync`, `pip install -e … --no-deps`), and put it first on PYTHONPATH", script=_in_image, log=_part_of_package),
             Cause("other-copy", "code", "Python found a package of that name, and it has no {module}: another release of it, or another copy, comes first", "install the release that the program wants; `python -c 'import X; print(X.__file__)'` shows which copy it is", log=_part_of_package),
             Cause("search-path", "script", "the Python of the job does not find {module}", "look at PYTHONPATH, and which Python runs (`which python`)", script=_module_path),
@@ -151,13 +193,14 @@ AssertionError: Not equal to tolerance rtol=1e-07, atol=0
         releases="all releases",
         role="cause",
         literals=("cannot open shared object file", "version `GLIBC", "version `CXXABI", "undefined symbol", "error while loading shared libraries", "symbol lookup error", "not found (required by", "wrong ELF class", "invalid ELF header", "version `"),
-        patterns=(r"error while loading shared libraries: (?P<library>[^:]+):", r"(?:ImportError|OSError): .*?(?P<library>[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|version|invalid ELF|wrong ELF|file too short)", r"version [`'](?P<library>(?:GLIBC|GLIBCXX|CXXABI)\w*_[\d.]+)' not found", r"symbol lookup error: |undefined symbol: "),
+        patterns=(r"error while loading shared libraries: (?P<library>[^:]+):", r"^\s*(?P<library>lib[\w.+-]+\.so[\w.]*): cannot open shared object file", r"(?:ImportError|OSError): .*?(?P<library>[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|version|invalid ELF|wrong ELF|file too short)", r"version [`'](?P<library>(?:GLIBC|GLIBCXX|CXXABI)\w*_[\d.]+)' not found", r"symbol lookup error: |undefined symbol: "),
         causes=(
             Cause("nothing-loaded", "script", "the program wants {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
             Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it wants {library}", "load the release that it was built for", script=_other_release, log=says("libcu"), unproven="possible"),
             Cause("search-path", "script", "{library} is not found, or is of another release than the program wants", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506", "SB619", "SB612", "SB609", "SB520"), script=_search_path),
+            Cause("not-in-modules", "script", "the program wants {library}, and no module that the script loads brings it", "load inside the job the modules that the program was built with (`ldd` names what is missing), or add their folder to LD_LIBRARY_PATH", script=_modules_and_program, log=_brought, unproven="possible"),
             Cause("slurm-in-container", "submission", "a command of Slurm is called where its libraries are not, as in a container", "call it outside of the container, or mount Slurm's folders into it", log=lambda event: None if event.groups.get("library", "").startswith("libslurm") and not event.text.startswith("slurm") else False),
-            Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job", log=lambda event: None if re.match(r"GLIBC|CXXABI", event.groups.get("library", "")) else False),
+            Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job; where an environment has the newer one, put it first (LD_LIBRARY_PATH=$CONDA_PREFIX/lib)", log=lambda event: None if re.search(r"version .?(?:GLIBC|CXXABI)", event.text) else False),
             Cause("not-loaded", "submission", "the program wants {library}, and nothing that was loaded in the job brings it", "load inside the job what the program was built with", script=lambda job, event: RULED_OUT, log=_brought),
             Cause("not-on-node", "cluster", "{library} is not on the node, or of another release than the program wants", "load the modules that it was built with; tell the site where another node has it"),
         ),
@@ -166,6 +209,7 @@ AssertionError: Not equal to tolerance rtol=1e-07, atol=0
 ImportError: libcudart.so.12: cannot open shared object file: No such file or directory
 python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
 ./a.out: symbol lookup error: ./a.out: undefined symbol: foo
+  libmpi.so.12: cannot open shared object file: No such file or directory
 """,
     ),
     Symptom(
@@ -216,7 +260,9 @@ python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
             r"Some specified arguments are not used by the HfArgumentParser: \[?'?(?P<words>[^'\]]*)",
         ),
         causes=(
+            Cause("old-launcher", "script", "torch.distributed.launch gives each process --local-rank, which the program does not take", "start it with torchrun, which sets LOCAL_RANK instead", codes=("SB319",), log=says("--local-rank", "--local_rank")),
             Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407", "SB133", "SB319", "SB415", "SB428", "SB433", "SB434", "SB431", "SB429", "SB413", "SB432")),
+            Cause("option-missing", "script", "the program wants {words}, and the command of the script does not give it", "add it to the command; look for a missing backslash at the end of a line", script=runs, log=says("are required", "Missing option", "Missing argument")),
             Cause("option-of-script", "script", "the program does not take {words}", "compare with its --help, in the release that the job uses", script=_option),
             Cause("option", "submission", "the program does not take {words}", "compare with its --help, in the release that the job uses"),
         ),
@@ -276,6 +322,7 @@ MemoryError
             r"(?:Failed to fetch: `?https?|CondaHTTPError|Network is unreachable)",
         ),
         causes=(
+            Cause("network-down", "cluster", "the network of the node does not work: it reaches neither what lies outside nor, at times, Slurm's controller", "tell the site, and submit again when the network works, or with --exclude of that node", log=_no_controller),
             Cause("no-internet", "cluster", "the compute node does not reach the network outside", "fetch it before the job on the login node, or use the site's proxy (https_proxy)"),
         ),
         matches="""\
@@ -296,8 +343,8 @@ CondaHTTPError: HTTP 000 CONNECTION FAILED for url <https://conda.anaconda.org/x
         printed_by="huggingface_hub, wandb, git, docker registries",
         releases="all releases",
         role="cause",
-        literals=("GatedRepoError", "Cannot access gated repo", "api_key not configured", "RepositoryNotFoundError", " Client Error: ", " Client Error. ", "wandb login", "could not read Username", "Too Many Requests", "Invalid user token", "Invalid credentials", "is not a local folder and is not a valid model identifier"),
-        patterns=(r"GatedRepoError|Cannot access gated repo|RepositoryNotFoundError|(?:401|403) Client Error|Invalid (?:user token|credentials in Authorization)", r"api_key not configured|wandb\.errors\.\S*UsageError|could not read Username for", r"429 Client Error|Too Many Requests", r"is not a local folder and is not a valid model identifier"),
+        literals=("GatedRepoError", "Cannot access gated repo", "access a gated repo", "api_key not configured", "RepositoryNotFoundError", " Client Error: ", " Client Error. ", "wandb login", "could not read Username", "Too Many Requests", "Invalid user token", "Invalid credentials", "is not a local folder and is not a valid model identifier"),
+        patterns=(r"GatedRepoError|(?:Cannot|trying to) access a? ?gated repo|RepositoryNotFoundError|(?:401|403) Client Error|Invalid (?:user token|credentials in Authorization)", r"api_key not configured|wandb\.errors\.\S*UsageError|could not read Username for", r"429 Client Error|Too Many Requests", r"is not a local folder and is not a valid model identifier"),
         causes=(
             Cause("not-exported", "script", "the token is not in the environment of the program", "export it, and hand it to the container", codes=("SB508", "SB408", "SB517", "SB513")),
             Cause("token", "submission", "the service wants a token, or does not take the one that it got", "log in before the job (`hf auth login`, `wandb login`), or submit with HF_TOKEN or WANDB_API_KEY set", unproven="likely"),
@@ -318,7 +365,7 @@ OSError: lab/model is not a local folder and is not a valid model identifier lis
         role="cause",
         literals=("isplay", "X server", " connection rejected because of", "init server"),
         patterns=(
-            r"(?i)(?:could not connect|(?:can ?not|can't|unable to|failed to) (?:connect|open|init)\w*)(?: to)?(?: any| the)?(?: x)? (?:display|server:? .*display|x ?(?:11 )?server)\b",
+            r"(?i)(?:(?:could not|couldn't|can ?not|can't|unable to|failed to) (?:connect|open|init)\w*)(?: to)?(?: any| the)?(?: x)? (?:display|server:? .*display|x ?(?:11 )?server)\b",
             r"no display name and no \$DISPLAY|couldn't connect to display|connection rejected because of wrong authentication|Unable to init server: Could not connect",
         ),
         causes=(Cause("graphics", "code", "the program opens a window, and a node has no screen", "let it draw into files: MPLBACKEND=Agg for matplotlib, QT_QPA_PLATFORM=offscreen for Qt, its batch mode, or `xvfb-run` in front of it; `unset DISPLAY` in the script"),),

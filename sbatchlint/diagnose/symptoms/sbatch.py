@@ -5,6 +5,7 @@ import re
 from sbatchlint.diagnose.evidence import (
     assigned,
     begins,
+    lacks,
     options,
     possible,
     sets,
@@ -76,6 +77,8 @@ def _set_cpus(job: Job, event: Event) -> Verdict:
 
 def _raised_cpus(job: Job, event: Event) -> Verdict:
     """More memory for a CPU than the site allows makes Slurm raise the CPUs; the environment then has both numbers."""
+    if lacks(job, "mem-per-cpu"):
+        return RULED_OUT
     spans = options(job, "mem-per-cpu", "cpus-per-task", "tres-per-task") + spans_of(job.steps)
     return shown(spans)
 
@@ -111,6 +114,7 @@ SYMPTOMS = (
         patterns=(r"sbatch: error: (?:This does not look like a batch script|Batch script (?:contains DOS line breaks|is empty|contains only whitespace)|The Slurm controller does not allow scripts that)",),
         causes=(
             Cause("file-of-script", "script", "sbatch does not take the file for a batch script", "see the message: `#!/bin/bash` as the first line, Unix line breaks, UTF-8", codes=("SB002", "SB003", "SB004")),
+            Cause("line-breaks", "script", "the script has line breaks of DOS (\\r\\n), as editors on Windows write them", "`dos2unix job.sh`, or `sed -i 's/\\r$//' job.sh`; keep git from changing them (.gitattributes)", log=lambda event: "DOS" in event.text),
             Cause("other-file", "submission", "sbatch does not take what it was given for a batch script", "give it a file whose first line is `#!/bin/bash`, or use --wrap", unproven="certain"),
         ),
         matches="""\
@@ -213,11 +217,11 @@ srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mu
         releases="src/common/slurm_opt.c: `cpu:N` in 23.11, `cpu=N` from 24.05 on",
         role="cause",
         literals=("set by two different environment variables",),
-        patterns=(r"set by two different environment variables (?P<one>\w+)=\d+ != SLURM_TRES_PER_TASK",),
+        patterns=(r"set by two different environment variables (?P<one>\w+)=(?P<number>\d+) != SLURM_TRES_PER_TASK",),
         causes=(
             Cause("set-in-script", "script", "the script sets SLURM_CPUS_PER_TASK, and SLURM_TRES_PER_TASK still has the job's number", "give srun --cpus-per-task instead, or set a variable of another name", codes=("SB819",), script=_set_cpus),
             Cause("raised-cpus", "script", "the memory for each CPU is above what the site allows, so Slurm raised the CPUs of a task, and srun finds two numbers", "ask for --mem instead of --mem-per-cpu, or add `unset SLURM_TRES_PER_TASK` before srun", script=_raised_cpus),
-            Cause("inherited", "submission", "{one} and SLURM_TRES_PER_TASK come from different jobs", "unset both before submitting from inside a job", codes=("SB615", "SB220")),
+            Cause("inherited", "submission", "the job was submitted from inside another one: {one}={number} is that one's, and came along with the environment", "submit from a shell outside of jobs, or unset the variables that begin with SLURM_ before sbatch; in the script, `unset {one}` before srun", codes=("SB615", "SB220")),
         ),
         matches="srun: fatal: cpus_per_task set by two different environment variables SLURM_CPUS_PER_TASK=4 != SLURM_TRES_PER_TASK=cpu=1\n",
         examples=(

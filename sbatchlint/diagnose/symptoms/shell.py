@@ -61,6 +61,13 @@ def _module(event: Event) -> bool | None:
     return possible(has_trait(event.groups.get("command"), "loads"))
 
 
+def _threads_unset(job: Job, event: Event) -> Verdict:
+    """Steps of several tasks, in a script that sets no number of threads."""
+    if any(each.name.endswith("_NUM_THREADS") for each in job.assignments):
+        return None
+    return shown(spans_of([each for each in job.steps if (each.tasks or 0) > 1]))
+
+
 def _slurm_tool(event: Event) -> bool | None:
     return possible(has_trait(event.groups.get("command"), "slurm"))
 
@@ -167,7 +174,7 @@ environment or a container, which has to be loaded inside the job. The script go
         patterns=(
             r"^ {0,4}(?:\S*/)?[\w.-]+(?:\.\w+)?: (?:(?:line )?(?P<row>\d+): )?(?:exec: )?(?P<command>[^\s:]+): (?:command )?not found$",
             r"^ {0,4}(?:\S*/)?[\w.-]+: (?:line (?P<row>\d+): )?(?P<command>[^:]{1,200}): command not found",
-            r"^ {0,4}zsh:\d*:? command not found: (?P<command>\S+)",
+            r"^ {0,4}zsh:\d*:? command not found: (?P<command>\S+)|^ {0,4}(?P<program>[a-z][\w.-]+): command not found$",
             r"^ {0,4}(?:/usr/bin/)?env: ['‘]?(?P<command>[^'’:]+)['’]?: No such file or directory",
         ),
         causes=(
@@ -175,6 +182,7 @@ environment or a container, which has to be loaded inside the job. The script go
             Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "look for a missing backslash on the line before, at the quotes, and for round brackets where a variable wants `${{…}}`", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
             Cause("path-replaced", "script", "the script sets PATH without the folders that were in it, so {command} is not found any more", "keep them: PATH=/new/folder:$PATH", codes=("SB619", "SB609", "SB430")),
             Cause("module", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", script=_called, log=_module),
+            Cause("no-docker", "cluster", "the nodes have no docker, as it needs root: sites offer Apptainer (Singularity), Podman or Enroot instead", "run the image with `apptainer exec docker://NAME`, or srun --container-image where the site has pyxis", log=says("docker: ", ": docker")),
             Cause("slurm-in-container", "script", "{command} is called where Slurm's commands are not, as in a container", "call it outside, and hand the answer over", codes=("SB515",), script=_called, log=_slurm_tool),
             Cause("slurm-not-there", "cluster", "{command} is not on this machine, or in this container: Slurm's commands are not installed in it", "call it where they are", log=_slurm_tool),
             Cause("outside-container", "script", "the command that enters the container gets no program, so {command} runs on the host, where it is not installed", "write the program on the line that enters the container, for each command anew", codes=("SB337",)),
@@ -189,6 +197,7 @@ environment or a container, which has to be loaded inside the job. The script go
 job.sh: line 12: --nodes=2: command not found
 bash: line 1: nvcc: command not found
 zsh:1: command not found: module
+docker: command not found
 /usr/bin/env: 'python': No such file or directory
 """,
         others="echo 'command not found' > log\n404: page not found\nINFO: checkpoint latest: not found, starting from scratch\n",
@@ -205,10 +214,11 @@ zsh:1: command not found: module
         releases="all releases",
         role="cause",
         literals=("unbound variable", "parameter not set", "parameter null or not set"),
-        patterns=(r"(?:line (?P<row>\d+): )?(?P<name>\w+): unbound variable", r": (?P<name>\w+): parameter (?:null or )?not set"),
+        patterns=(r"(?:line (?P<row>\d+): )?(?P<name>\w+)(?:\[[^\]]*\])?: unbound variable", r": (?P<name>\w+): parameter (?:null or )?not set"),
         causes=(
             Cause("activation", "script", "`set -u` is on while a script of conda or of the shell reads {name}, which is not set", "write `set +u` before it and `set -u` after it", codes=("SB611",), log=lambda event: None if any(word in event.text for word in ("activate", "conda", "/etc/", "bashrc", "profile", "module", "lmod")) else False),
-            Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708", "SB431", "SB413", "SB429", "SB614", "SB709"), script=row_named),
+            Cause("element", "script", "`set -u` ends the script at an element of the list {name} that is not there: its number is beyond the end of the list", "let --array end at the last element (a list of N has 0 to N-1), or test the number before", codes=("SB709",), script=row_named, log=lambda event: possible("]: unbound" in event.text)),
+            Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708", "SB431", "SB413", "SB429", "SB614", "SB709"), script=row_named, log=lambda event: possible("]: unbound" not in event.text)),
             Cause("nounset", "script", "`set -u` ends the script at {name}, which is not set", "set it, or write ${{{name}:-}}", script=_nounset),
             Cause("not-given", "submission", "a script reads {name} under `set -u`, and the submission did not set it", "give it with --export=ALL,{name}=…"),
         ),
@@ -301,6 +311,7 @@ bash: train.sh: No such file or directory
         patterns=(r"fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)", r"can't start new thread|pthread_create failed|BlockingIOError: (?!.*lock).*Resource temporarily unavailable|OSError: \[Errno 12\] Cannot allocate memory", r"libgomp: Thread creation failed"),
         causes=(
             Cause("threads", "script", "the processes start more threads than the job has CPUs, and the node lets them", "set OMP_NUM_THREADS to SLURM_CPUS_PER_TASK", codes=("SB616", "SB213", "SB330")),
+            Cause("threads-unset", "script", "each task starts as many threads as the node has cores, as the script says nothing of their number", "export OMP_NUM_THREADS=${{SLURM_CPUS_PER_TASK:-1}} (OpenBLAS and MKL follow it) before srun", script=_threads_unset, log=says("hread")),
             Cause("memory", "submission", "the processes need more memory than the job has", "ask for more with --mem, or start fewer workers", log=says("allocate memory")),
             Cause("limit", "cluster", "the node lets the job start no further processes or threads", "fewer workers or threads; `ulimit -u` shows the limit", unproven="possible"),
         ),

@@ -12,6 +12,7 @@ from sbatchlint.diagnose.evidence import (
     sets,
     several_tasks,
     shown,
+    spans_of,
     step_options,
     submits,
 )
@@ -32,6 +33,14 @@ def _of_step(job: Job, event: Event) -> Verdict:
     """The GPUs and nodes that sruns of the script ask for; without any, the sruns on a part of the job's nodes."""
     asked = step_options(job, *GPU_OPTIONS)
     return shown(asked or step_options(job, "nodelist", "exclude", "nodes"))
+
+
+def _wide_steps(job: Job, event: Event) -> Verdict:
+    """The steps that say themselves how many CPUs each task gets, which the job does not."""
+    if options(job, "cpus-per-task", "ntasks", "ntasks-per-node"):
+        return None
+    asked = [each for each in job.steps if each.option("cpus-per-task") and each.option("ntasks")]
+    return shown(spans_of(asked))
 
 
 def _literal_dollar(job: Job, event: Event) -> Verdict:
@@ -392,6 +401,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "srun inside a job can start tasks × CPUs per task as the job has them. Cores that the site keeps for the system do not count.\n",
         (
             Cause("step-exceeds-job", "script", "srun asks for more tasks or CPUs than the job has", "ask for them in the directives, or for fewer on the srun line", codes=("SB206", "SB203", "SB804", "SB329")),
+            Cause("step-too-wide", "script", "srun asks for more tasks and CPUs on a node than the job has there: cores that the site keeps for the system do not count", "fewer CPUs for each task (-c), or fewer tasks on a node; SLURM_JOB_CPUS_PER_NODE says how many there are", script=_wide_steps),
             Cause("job-too-small", "script", "a program starts a step that is larger than the job", "ask for as many tasks in the directives", script=sets("ntasks", "nodes", "ntasks-per-node", "cpus-per-task", "threads-per-core", "ntasks-per-core" )),
             Cause("job-of-one-task", "script", "srun is to start several tasks, and the job asks for none, which makes one", "ask for as many tasks (--ntasks) in the directives", script=lambda job, event: shown(several_tasks(job))),
             Cause("step-of-program", "submission", "a step was started that is larger than its job", "ask for as many tasks and CPUs in the job"),

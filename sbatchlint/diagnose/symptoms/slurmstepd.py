@@ -18,6 +18,7 @@ from sbatchlint.diagnose.silence import not_silent, silent
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import enclosing_step
+from sbatchlint.source.text import Span
 
 _MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 _FUNCTIONS = (
@@ -45,6 +46,63 @@ def _no_memory(job: Job, event: Event) -> Verdict:
     if options(job, *_MEMORY, "exclusive"):
         return RULED_OUT
     return Shown(options(job, "partition")) if lacks(job, *_MEMORY) else None
+
+
+def _memory_of_cpus(job: Job, event: Event) -> Verdict:
+    """The memory for each CPU, in a job that asks for no other."""
+    return None if options(job, "mem", "mem-per-gpu") else shown(options(job, "mem-per-cpu"))
+
+
+def _minutes(job: Job, event: Event) -> Verdict:
+    """A time limit of the form MM:SS, which is meant as hours and minutes as a rule, or a small plain number."""
+    for setting in reversed(job.directives.settings):
+        if setting.name != "time":
+            continue
+        match = re.fullmatch(r"(\d{1,2})(?::(\d\d))?", setting.value or "")
+        if match is None or not match[2] and len(match[1]) > 1 and match[1] > "48":
+            return None
+        meant = f"{setting.value}:00" if match[2] else f"{setting.value}:00:00"
+        says = f"the time limit {setting.value} is read as minutes{' and seconds' if match[2] else ''}, so the job's time was up so soon"
+        return Shown((setting.span,), says + f"; {meant} is hours", "likely")
+    return None
+
+
+_SUBMITTERS = re.compile(
+    r"Canu \d|canu\b.*-correct|based on SLURM_ARRAY_TASK_ID=\d+ and offset|Building DAG of jobs|N E X T F L O W|\.command\.(?:run|sh)\b|cromwell-execution"
+    r"|\brule \w+:$|snakejob|toil\.|dask_worker|distributed\.worker|process_worker_pool|parsl\b.*worker|submitit|Cylc job script"
+)
+
+
+def _of_workflow(event: Event) -> bool | None:
+    """The lines above are those of a job that a workflow program submitted."""
+    return possible(any(map(_SUBMITTERS.search, event.above)))
+
+
+def _writes_shared(job: Job, event: Event) -> Verdict:
+    """The commands of an array that name the file, or its stem, at which the log stops, the same for each element."""
+    path = _stopped_at(event)
+    if not path or not options(job, "array"):
+        return None
+    stem = re.sub(r"(?<=.)\.[^/]*$", "", path.rsplit("/", 1)[-1])
+    text = job.source.own.text
+    found = [Span(each.start(), each.end()) for each in re.finditer(rf"[^\s'\"=]*{re.escape(stem)}[^\s'\"]*", text)]
+    names = {
+        name for each in job.assignments if any(_within(each.span, span) for span in found) for name in [each.name]
+    }
+    for name in sorted(names):
+        found += [Span(each.start(), each.end()) for each in re.finditer(rf"\$\{{?{re.escape(name)}\b\}}?", text)]
+    return shown(tuple(found)) if len(stem) > 3 else None
+
+
+def _within(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end + 1
+
+
+def _stopped_at(event: Event) -> str:
+    """The file that the last line of output before a cancellation writes, locks or waits for; '' for another line."""
+    last = event.above[-1] if event.above else ""
+    match = re.search(r"(?i)\b(?:sav|writ|lock|wait|flush|dump|append|updat|open)\w*\b.*?(/[\w./+-]+\w)", last)
+    return match[1] if match else ""
 
 
 def _no_path(job: Job, event: Event) -> Verdict:
@@ -144,8 +202,10 @@ is another matter: that message is `CUDA out of memory`.
             Cause("tiny-memory", "script", "the memory that is asked for reads as gigabytes and is megabytes", "write the unit", codes=("SB124", "SB215")),
             Cause("heap-beyond-memory", "script", "the heap of Java may grow beyond the memory of the job", "set -Xmx somewhat below --mem", codes=("SB620",)),
             Cause("no-memory-asked", "script", "the job asks for no memory, and got less than it needs", "ask for memory with --mem or --mem-per-cpu", codes=("SB209",), script=_no_memory),
+            Cause("submitted-by-program", "submission", "the job was submitted by a program, which asked for less memory than the work needs", "give that step more memory in the settings of the program (Nextflow: `memory`, Snakemake: `mem_mb`, Canu: gridOptions), or let it retry with more", log=_of_workflow),
             Cause("memory-of-submission", "submission", "the job was submitted with less memory than its processes need", "ask for more with --mem where it is submitted, or look whether every rank loads what one could"),
             Cause("every-rank", "code", "the processes of a node need more memory together than the job has there", "ask for more with --mem, or look whether every rank loads what one could"),
+            Cause("too-little-for-each-cpu", "script", "the memory that the job asks for each CPU is less than the processes there need", "ask for more with --mem-per-cpu, or start fewer processes at once", script=_memory_of_cpus, unproven="possible"),
             Cause("too-little-memory", "script", "the job asks for less memory than its processes need", "ask for more with --mem", script=sets(*_MEMORY), unproven="possible"),
         ),
         matches="""\
@@ -177,6 +237,9 @@ have helped. A job without `--time` has the default of the partition, which can 
         causes=(
             Cause("ambiguous-time", "script", "the time limit reads as hours and is minutes, or never counted", "write D-HH:MM:SS", codes=("SB122", "SB214", "SB814", "SB101")),
             Cause("wait-without-end", "script", "the job waited for something that did not come, until its time was up", "see the finding", codes=("SB816", "SB815", "SB323", "SB311", "SB312", "SB303", "SB305", "SB306", "SB307", "SB308", "SB309", "SB436", "SB809", "SB802")),
+            Cause("minutes", "script", "the time limit reads as hours and is minutes", "write hours, minutes and seconds: HH:MM:SS, or D-HH:MM:SS", script=_minutes),
+            Cause("shared-file", "script", "all elements of the array write or lock one file, and the log stops where this one waits for it", "give each element a file, or a copy, of its own (SLURM_ARRAY_TASK_ID in its name); more time does not help", script=_writes_shared),
+            Cause("submitted-by-program", "submission", "the job was submitted by a program, which gives its jobs a time of its own, or none: then the default of the partition", "name the time in the settings of that program (Nextflow: `time`, Snakemake: `runtime`, Canu: gridOptions=\"--time=…\"), not in the first job", log=_of_workflow),
             Cause("silence", "code", "nothing was printed for long before the time was up: the job hung, and more time would not have helped", "find what it waited for: the rank whose log stops first, a lock, a peer that never came (py-spy dump shows it)", log=silent),
             Cause("no-time", "script", "the script gives no --time, so the job had the default time of its partition", "add --time", codes=("SB918",), script=not_set("time", beside="partition"), log=not_silent),
             Cause("time-too-short", "script", "the work takes longer than the time that the script asks for", "ask for more, write checkpoints, or continue in the next job", script=sets("time"), log=not_silent, unproven="possible"),

@@ -297,8 +297,8 @@ double free or corruption (!prev)
         literals=("Killed", "Terminated", "Exited with exit code", "WTERMSIG", "SIGKILL", "illed by signal", "ed by signal"),
         patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"Exited with exit code (?:137|143|130)\b", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$", r"JobId=\d+ WTERMSIG 9\b", r"terminated (?:with|by) signal (?:SIGKILL|9\b)|died with <Signals\.SIGKILL|[Kk]illed by signal 9\b"),
         causes=(
-            Cause("memory-of-script", "script", "a process was killed; nothing in the log says why: the memory that the script asks for ran out, as a rule", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", script=memory_asked, log=_killed, unproven="possible"),
-            Cause("memory", "submission", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", log=_killed, unproven="possible"),
+            Cause("memory-of-script", "script", "a process was killed; nothing in the log says why: the memory that the script asks for ran out, as a rule", "ask for more with --mem where `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem` shows that it ran out", script=memory_asked, log=_killed, unproven="possible"),
+            Cause("memory", "submission", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "ask for more with --mem where `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem` shows that it ran out", log=_killed, unproven="possible"),
             Cause("terminated", "submission", "a process was told to end (SIGTERM): by scancel, at the time limit, or by srun after another task failed", "look at the state of the job (sacct), and at what ended first", unproven="possible"),
         ),
         matches="""\
@@ -340,6 +340,7 @@ Exception: process 0 terminated with signal SIGKILL
         causes=(
             Cause("task", "code", "a task failed, and Slurm ended the step", "look at what that task printed before", log=says("TASK FAILURE"), unproven="possible"),
             Cause("last-command", "script", "a command that found nothing to do ended with an error, although the work went well", "see the finding", codes=("SB722", "SB720", "SB521")),
+            Cause("crash", "code", "a program of the step crashed: exit code {code} is 128 and the number of a signal (134 it aborted itself, 135 bus error, 136 division or overflow, 139 segmentation fault)", "look at what it printed last; `ulimit -c unlimited` leaves a core file; for Fortran try `ulimit -s unlimited`", log=lambda event: None if event.groups.get("code") in ("134", "135", "136", "139") else False),
             Cause("program", "code", "a program of the step ended with exit code {code} and nothing in the log says why", "look at the task's own log, if --output sends it elsewhere", unproven="possible"),
         ),
         matches="srun: error: node12: tasks 0-3,7: Exited with exit code 1\nerror: *** STEP 7.0 ON n1 CANCELLED AT 2026-04-29T23:36:37 DUE TO TASK FAILURE ***\n",

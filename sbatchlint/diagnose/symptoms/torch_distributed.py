@@ -3,7 +3,7 @@
 import re
 
 from sbatchlint.analysis.containers.container_starts import container_starts
-from sbatchlint.diagnose.evidence import assigned, number, possible, several_tasks, shown, steps
+from sbatchlint.diagnose.evidence import assigned, number, possible, says, several_tasks, shown, steps
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds, nodes_setting
@@ -37,6 +37,12 @@ def _one_launcher(job: Job, event: Event) -> Verdict:
     if found:
         return Shown(found, None, "likely")
     return RULED_OUT if job.steps and all(each.tasks == 1 for each in job.steps) else None
+
+
+def _without_rank_zero(event: Event) -> bool | None:
+    """Several ranks waited, the first collective had gone well, and rank 0 is not among them."""
+    ranks = [each for each in event.tasks if re.fullmatch(r"rank\d+", each)]
+    return possible(len(ranks) > 1 and "rank0" not in ranks and not _first_collective(event))
 
 
 def _first_node_only(job: Job, event: Event) -> Verdict:
@@ -340,6 +346,7 @@ work (a checkpoint, an evaluation on rank 0 alone), hangs, or calls another coll
         causes=(
             Cause("ranks-apart", "script", "the ranks do not all belong together as the script starts them", "see the finding", codes=("SB303", "SB304", "SB310", "SB311", "SB313", "SB323", "SB324", "SB603", "SB601", "SB811")),
             Cause("never-connected", "cluster", "the very first collective did not end: the ranks never reached each other", "look at NCCL_SOCKET_IFNAME and NCCL_DEBUG=INFO between the nodes; on one node, try NCCL_P2P_DISABLE=1 and tell the site where it helps", log=_first_collective),
+            Cause("rank-zero-alone", "code", "the other ranks waited in a collective, and rank 0 did not come: it does by itself what they do not (an evaluation, plots, a checkpoint, a download)", "let all ranks do it, or keep the collectives of that part to rank 0; a longer limit (init_process_group(timeout=…)) only hides it", log=_without_rank_zero),
             Cause("one-rank", "code", "some ranks did not come to a collective: one ended before, hangs, or does other work", "find the rank that stopped first; TORCH_NCCL_TRACE_BUFFER_SIZE and py-spy show where each one is", unproven="possible"),
         ),
         matches="""\
@@ -359,7 +366,8 @@ terminate called after throwing an instance of 'c10::DistBackendError'
         role="cause",
         literals=("Detected mismatch between collectives", "Expected to have finished reduction in the prior", "Default process group has not been initialized", "verify_params_across_processes", "DDP expects same model across all ranks", "marked as ready twice", "ncclInvalidUsage: This usually reflects invalid usage", "Invalid rank "),
         patterns=(r"Detected mismatch between collectives|DDP expects same model across all ranks", r"Expected to have finished reduction in the prior iteration", r"Default process group has not been initialized", r"marked as ready twice|mark a variable ready only once"),
-        causes=(Cause("program", "code", "the program uses the process group in another way on some ranks, or before it is there", "see the message; TORCH_DISTRIBUTED_DEBUG=DETAIL tells more"),),
+        causes=(Cause("unused-parameters", "code", "parameters of the model take no part in the loss on this step, and DistributedDataParallel waits for their gradients", "DistributedDataParallel(…, find_unused_parameters=True), or let the loss depend on all outputs", log=says("not used in producing loss", "unused parameters")),
+            Cause("program", "code", "the program uses the process group in another way on some ranks, or before it is there", "see the message; TORCH_DISTRIBUTED_DEBUG=DETAIL tells more"),),
         matches="""\
 RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint(OpType=ALLREDUCE)
 RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one.

@@ -1,0 +1,151 @@
+"""Programs that simulate: molecules, materials, fluids, weather."""
+
+import re
+
+from sbatchlint.bash.values import text_of
+from sbatchlint.diagnose.evidence import assigned, options, shown
+from sbatchlint.diagnose.subjects import launches, memory_asked
+from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
+from sbatchlint.job import Job
+
+
+def _two_numbers(job: Job, event: Event) -> Verdict:
+    """Where the script sets the number of threads, by the variable and on the command line."""
+    found = assigned(job, "OMP_NUM_THREADS")
+    return shown(
+        (*found, *(each.span for each in job.invocations if any(text_of(word) == "-ntomp" for word in each.argv)))
+    )
+
+
+def _tasks_of_script(job: Job, event: Event) -> Verdict:
+    return launches(job, event)
+
+
+def _scratch_of_script(job: Job, event: Event) -> Verdict:
+    return shown(assigned(job, "GAUSS_SCRDIR", "TMPDIR", "SCRATCH", "SCRATCHDIR") or options(job, "tmp"))
+
+
+_ABSENT = re.compile(r"(?i)not found|cannot open|does not exist|no such file|reading (?:file|xml|inputpp)|opening")
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="thread-counts-differ",
+        title="the number of threads is set twice, to different numbers",
+        docs="mdrun takes it from `-ntomp` and from OMP_NUM_THREADS.\n",
+        printed_by="GROMACS",
+        releases="src/gromacs/taskassignment/resourcedivision.cpp, all releases",
+        role="cause",
+        literals=("number of threads requested",),
+        patterns=(r"OMP_NUM_THREADS \(\d+\) and the number of threads requested",),
+        causes=(
+            Cause("two-numbers", "script", "-ntomp on the command line is another number than OMP_NUM_THREADS", "set both from one: -ntomp $SLURM_CPUS_PER_TASK, or leave one of them out", script=_two_numbers),
+            Cause("of-submission", "submission", "-ntomp on the command line is another number than OMP_NUM_THREADS", "set both to the same, or leave one of them out"),
+        ),
+        matches="Environment variable OMP_NUM_THREADS (8) and the number of threads requested\n",
+    ),
+    Symptom(
+        id="cells-of-other-number",
+        title="the case was cut for another number of processes",
+        docs="decomposePar cuts the case into as many folders (processor0, processor1, …) as numberOfSubdomains in system/decomposeParDict says; the solver wants as many ranks.\n",
+        printed_by="OpenFOAM",
+        releases="all releases",
+        role="cause",
+        literals=("but job was started with", "cannot open case directory"),
+        patterns=(r"specifies (?P<cut>\d+) processors but job was started with (?P<started>\d+) processors", r"cannot open case directory \"?(?P<folder>\S*processor\d+)"),
+        causes=(
+            Cause("tasks-of-script", "script", "the job starts another number of ranks than the case was cut into by decomposePar", "run decomposePar with numberOfSubdomains as large as --ntasks (`foamDictionary -entry numberOfSubdomains -set $SLURM_NTASKS system/decomposeParDict`), or ask for as many tasks", script=_tasks_of_script),
+            Cause("tasks", "submission", "the job starts another number of ranks than the case was cut into by decomposePar", "run decomposePar again with numberOfSubdomains as large as the number of tasks"),
+        ),
+        matches="\"/home/ada/case/system/decomposeParDict\" specifies 16 processors but job was started with 32 processors.\nsimpleFoam: cannot open case directory \"/home/ada/case/processor4\"\n",
+    ),
+    Symptom(
+        id="processor-grid",
+        title="the work cannot be divided among so many processes",
+        docs="Programs that divide a box, a grid, bands or k-points among their ranks take only numbers that divide them, and at most so many.\n",
+        printed_by="Quantum ESPRESSO, GROMACS, LAMMPS, WRF, CP2K, VASP, NAMD, ROMS, CESM",
+        releases="all releases",
+        role="cause",
+        literals=("number of pools", "domain decomposition for", "grid of processors", "number of processors", "multiple of number of", "npool", "decomposed", "nproc_x", "submit the job with", "some nodes have no", "many processors", "parallel tiles", "total number of tasks", "total number of PEs", "number of MPI processes", "too many processors", "too few atoms", "number of ranks"),
+        patterns=(
+            r"invalid number of (?:pools|images|bands groups)|some nodes have no k-points|no domain decomposition for \d+ ranks|Bad grid of processors",
+            r"too small for this many processors|inconsistent number of parallel tiles|total number of (?:tasks|PEs) (?:\d+ )?(?:not equal|does)|number of MPI processes (?:is|must|exceeds)|not a multiple of number of processes|(?i:too many processors|(?:minimum|maximum) number of (?:processors|ranks)|nproc_[xy] .*(?:does not|must|too)|number of (?:processors|ranks) (?:is|does|must|should|cannot|exceeds?))",
+        ),
+        causes=(
+            Cause("tasks-of-script", "script", "the program cannot divide its work among as many processes as the script starts", "start a number that divides it (the pools, k-points, cells or devices of the input), or change its own options for that (-npool, -dd, -ntomp, nproc_x)", script=_tasks_of_script),
+            Cause("tasks", "submission", "the program cannot divide its work among so many processes", "start fewer ranks with more threads each, or a number that divides the pools, k-points, cells or devices of the input"),
+        ),
+        matches="     invalid number of pools, out of range\nERROR: Bad grid of processors (../comm.cpp:413)\nThere is no domain decomposition for 32 ranks that is compatible with the\nNumber of devices (4) is not a multiple of number of processes (3).\n",
+        others="number of processors: 4\nnumber of ranks = 8\n",
+    ),
+    Symptom(
+        id="simulation-unstable",
+        title="the simulation itself went wrong",
+        docs="Values grew without bound, or an iteration did not converge. More time, memory or nodes do not help; the state before it does.\n",
+        printed_by="LAMMPS, GROMACS, NAMD, WRF, VASP, CP2K, Quantum ESPRESSO, OpenFOAM, FDS",
+        releases="all releases",
+        role="cause",
+        near_end=60,
+        literals=("Lost atoms", "atoms missing", "Non-numeric", "exceeded cfl", "points exceeded", "fatal error in bracketing", "NOT converged", "not converged", "convergence NOT", "did not converge", "LINCS", "SETTLE", "too fast", "blowing up", "blow up", "Numerical instability", "numerical instability", "floating point exception", "sigFpe", "step size too small", "maximum number of iterations", "VERY BAD NEWS"),
+        patterns=(
+            r"\bLost atoms: original|Bond atoms? \d.* missing|Non-numeric (?:pressure|atom|box)|(?i:rod|atoms?) (?:are )?moving too fast",
+            r"\d+ points exceeded (?:cfl|v_cfl)|ZBRENT: fatal error in bracketing|(?i:\bSCF run NOT converged|convergence NOT achieved|SCF .*(?:did not|not) converge)|(?i:system|simulation) (?:is|has|was)? ?(?:blow\w* up|unstable|exploding)|(?i:numerical instability)",
+            r"Too many LINCS warnings|Step \d+: One or more water molecules can not be settled|Foam::sigFpe|VERY BAD NEWS",
+        ),
+        causes=(
+            Cause("numerics", "code", "the simulation became unstable, or did not converge", "look at the last steps before it: a shorter time step, a better start (minimise, equilibrate), looser or more iterations; restart from the last good state"),
+        ),
+        matches="""\
+ERROR: Lost atoms: original 4000 current 3982 (src/thermo.cpp:494)
+d01 2019-01-01_00:01:00  121 points exceeded cfl=2 in domain d01 at time 2019-01-01_00:01:00 hours
+Too many LINCS warnings (1001)
+""",
+        others="SCF converged in 12 cycles\nSCF run converged in 9 steps\n",
+    ),
+    Symptom(
+        id="quantum-memory",
+        title="a program of quantum chemistry could not take the memory that its input names",
+        docs="`%mem`, `%maxcore` or `memory` of the input say what the program takes; the job must have somewhat more than that, for all processes together.\n",
+        printed_by="Gaussian, ORCA, Molpro, NWChem, Q-Chem, Intel Fortran",
+        releases="all releases",
+        role="cause",
+        literals=("could not allocate memory", "insufficient virtual memory", "Out-of-memory error in routine", "not enough memory", "MaxCore", "ga_create failed", "insufficient memory", "Error allocating"),
+        patterns=(r"galloc:\s+could not allocate memory|Out-of-memory error in routine|insufficient virtual memory", r"(?i)(?:increase|exceed\w*|please|larger|more) .{0,40}maxcore\b|\bga_create failed"),
+        causes=(
+            Cause("memory-of-script", "script", "the program takes more memory, by its input, than the job has", "ask for some gigabytes more with --mem than the input names (%mem, %maxcore times processes), or name less there", script=memory_asked, unproven="possible"),
+            Cause("memory", "submission", "the program takes more memory, by its input, than the job has", "ask for some gigabytes more with --mem than the input names (%mem, %maxcore times processes), or name less there"),
+        ),
+        matches="galloc:  could not allocate memory.\nforrtl: severe (41): insufficient virtual memory\nPlease increase MaxCore\n",
+    ),
+    Symptom(
+        id="scratch-write",
+        title="a program could not write its scratch files",
+        docs="The disk, or the quota, of the scratch folder is full (GAUSS_SCRDIR, TMPDIR).\n",
+        printed_by="Gaussian, Molpro, ORCA",
+        releases="all releases",
+        role="cause",
+        literals=("Erroneous write", "Erroneous read", "g_write", "Error writing to"),
+        patterns=(r"Erroneous write\. Write -?\d+ instead of|^\s*(?:Bio)?Error writing to (?:scratch|disk|file)",),
+        causes=(
+            Cause("folder-of-script", "script", "the disk that the script names for scratch files is full", "name a folder with room (GAUSS_SCRDIR), remove what earlier jobs left there, or limit the file (MaxDisk)", script=_scratch_of_script),
+            Cause("disk", "cluster", "the disk, or the quota, of the folder for scratch files is full", "name a folder with room (GAUSS_SCRDIR, TMPDIR), remove what earlier jobs left there, or limit the file (MaxDisk)"),
+        ),
+        matches="Erroneous write. Write -1 instead of 4096.\n",
+    ),
+    Symptom(
+        id="quantum-espresso-error",
+        title="a routine of Quantum ESPRESSO stopped",
+        docs="The line below the name of the routine has the reason.\n",
+        printed_by="Quantum ESPRESSO",
+        releases="UtilXlib/error_handler.f90, all releases",
+        role="consequence",
+        literals=("Error in routine",),
+        patterns=(r"^\s*Error in routine\s+(?P<routine>\w+) \((?P<code>\d+)\):",),
+        causes=(
+            Cause("file", "data", "a file that the input names is not there: pseudopotentials, or the results of the step before", "look at pseudo_dir, outdir and prefix of the input, from the folder in which the job runs", log=lambda event: None if _ABSENT.search(event.text) else False),
+            Cause("input", "code", "the program does not take its input, or its calculation failed ({routine})", "look at the line below the name of the routine, and at the input that it speaks of"),
+        ),
+        matches="     Error in routine readpp (1):\n",
+        below=Below(r"^\s*(?P<text>\S.*)"),
+    ),
+)
