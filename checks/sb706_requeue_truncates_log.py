@@ -62,10 +62,11 @@ def check(job: Job) -> Iterator[Finding]:
         fix = Fix("add --open-mode=append", [insertion(job.directives, "--open-mode=append", 0)], safe=True)
         message = "when the job is requeued, Slurm empties its log and what it wrote before is lost"
         # the script chose the moment, when its work was over; the log of a session only tells where it is
-        goes_on = job.request.asks_for_gpus is not False or _CONTINUING.search(job.source.own.text) is not None
         limit = minutes(request.value("time") or "")
-        short = limit is not None and limit <= _SHORT
-        severity = "info" if setting is None or is_session(job) or not goes_on or short else None
+        is_short = limit is not None and limit <= _SHORT
+        continues = _CONTINUING.search(job.source.own.text) is not None
+        goes_on = continues or job.request.asks_for_gpus is not False and not is_short
+        severity = "info" if setting is None or is_session(job) or not goes_on else None
         yield Finding(span, f"{message}; add --open-mode=append", severity, fix=fix)
 
 
