@@ -1,6 +1,8 @@
 """The server over standard input and output, by the official SDK."""
 
 import logging
+from io import TextIOWrapper
+from typing import BinaryIO, TextIO
 
 import anyio
 from mcp import types
@@ -68,13 +70,13 @@ def _schema(tool: Tool) -> dict[str, object]:
     return {key: own[key] for key in ("type", "properties", "required") if own.get(key)}
 
 
-def serve(folder: Folder | None) -> int:
+def serve(folder: Folder | None, reading: BinaryIO, writing: BinaryIO) -> int:
     """Speaks with a client until it leaves."""
     logging.basicConfig(level=logging.WARNING)  # standard error, which clients keep as a log
-    anyio.run(_serve, made(folder))
+    anyio.run(_serve, made(folder), TextIOWrapper(reading, "utf-8", "replace"), TextIOWrapper(writing, "utf-8"))
     return 0
 
 
-async def _serve(server: Server) -> None:
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+async def _serve(server: Server, reading: TextIO, writing: TextIO) -> None:
+    async with stdio_server(anyio.wrap_file(reading), anyio.wrap_file(writing)) as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

@@ -3,7 +3,8 @@
 import os
 
 from sbatchlint.cli.arguments import Parser, formatter
-from sbatchlint.source.files import InputError
+from sbatchlint.cli.output import output_of_server
+from sbatchlint.source.files import InputError, standard_input
 
 
 def mcp(arguments: list[str]) -> int:
@@ -20,7 +21,9 @@ def mcp(arguments: list[str]) -> int:
     folder = None if root is None else Folder(root)
     if folder is not None:
         os.chdir(folder.path)  # paths are told from there
-    return serve(folder)
+    reading = standard_input()
+    with output_of_server() as writing:
+        return serve(folder, reading, writing)
 
 
 def parser() -> Parser:

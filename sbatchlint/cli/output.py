@@ -4,7 +4,9 @@ import errno
 import io
 import os
 import sys
-from typing import TextIO
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, NoReturn, TextIO
 
 
 class OutputError(BaseException):
@@ -12,11 +14,11 @@ class OutputError(BaseException):
 
 
 class _Output(io.FileIO):
-    """A descriptor to write to. After the first failure, what follows is lost."""
+    """A descriptor to write to. After the first failure, which `failed` is told, what follows is lost."""
 
-    def __init__(self, handle: int, telling: bool) -> None:
+    def __init__(self, handle: int, failed: Callable[[OSError], object]) -> None:
         super().__init__(handle, "wb", closefd=False)
-        self._telling = telling
+        self._failed = failed
         self._is_lost = False
 
     def write(self, data, /):  # type: ignore[no-untyped-def]  # typeshed and Python differ in what a buffer is
@@ -29,8 +31,8 @@ class _Output(io.FileIO):
                 return written
             except OSError as error:
                 self._is_lost = True
-                if self._telling:
-                    raise OutputError(error) from None
+                failure = error
+            self._failed(failure)
         return memoryview(data).nbytes
 
     def _wait(self) -> None:
@@ -40,19 +42,44 @@ class _Output(io.FileIO):
         select([], [self], [])
 
 
+def _raise(error: OSError) -> NoReturn:
+    raise OutputError(error)
+
+
+def _leave(error: OSError) -> NoReturn:
+    code = told(OutputError(error))
+    sys.stderr.flush()
+    os._exit(code)
+
+
+@contextmanager
+def output_of_server() -> Iterator[BinaryIO]:
+    """Standard output for the messages of a server alone. What else is printed meanwhile goes to standard error.
+
+    When it takes no more, the process ends at once: nobody listens, and what drives a server would hold an error back.
+    """
+    handle = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield io.BufferedWriter(_Output(handle, _leave))
+    finally:
+        os.dup2(handle, 1)
+        os.close(handle)
+
+
 def guard_streams() -> None:
     """Lets a failing write to standard output raise `OutputError`, and one to standard error be lost."""
     closed = [handle for handle, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)) if stream is None]
     for handle in closed:  # or a file that is opened would be in its place
         if os.open(os.devnull, os.O_RDONLY) != handle:
             break
-    sys.stdout = _guarded(sys.stdout, 1, True)
-    sys.stderr = _guarded(sys.stderr, 2, False)
+    sys.stdout = _guarded(sys.stdout, 1, _raise)
+    sys.stderr = _guarded(sys.stderr, 2, lambda _: None)
 
 
-def _guarded(stream: TextIO | None, handle: int, telling: bool) -> TextIO:
-    raw = _Output(handle, telling)
-    by_line = not telling
+def _guarded(stream: TextIO | None, handle: int, failed: Callable[[OSError], object]) -> TextIO:
+    raw = _Output(handle, failed)
+    by_line = handle == 2
     if isinstance(stream, io.TextIOWrapper):
         by_line |= stream.line_buffering or stream.write_through
     encoding = "utf-8" if stream is None else stream.encoding

@@ -1,7 +1,8 @@
 """`server`: speaks with an editor by the Language Server Protocol."""
 
 from sbatchlint.cli.arguments import Parser, formatter
-from sbatchlint.source.files import InputError
+from sbatchlint.cli.output import output_of_server
+from sbatchlint.source.files import InputError, standard_input
 
 
 def server(arguments: list[str]) -> int:
@@ -13,7 +14,9 @@ def server(arguments: list[str]) -> int:
         if error.name is None or error.name.partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise InputError("the server needs pygls: pip install 'sbatchlint[lsp]'") from None
-    return serve()
+    reading = standard_input()
+    with output_of_server() as writing:
+        return serve(reading, writing)
 
 
 def parser() -> Parser:

@@ -9,10 +9,9 @@ import asyncio
 import gc
 import logging
 import os
-import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from lsprotocol import types
 from pygls import uris
@@ -390,14 +389,12 @@ def _drawn(snapshot: Snapshot, form: str) -> str:
     return as_svg(found.plan, found.marks)
 
 
-def serve() -> int:
+def serve(reading: BinaryIO, writing: BinaryIO) -> int:
     """Speaks with a client until it leaves."""
     logging.basicConfig(level=logging.WARNING)  # standard error, which clients keep as a log
     # More objects than an evaluation makes at a time: it leaves hardly any circles, and each search for them would go
     # through all that it has made so far.
     gc.set_threshold(100_000, 10, 10)
     gc.freeze()  # what was imported stays
-    # A copy, because pygls closes what it has written to, and standard output is flushed once more at the end.
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:
-        made().start_io(stdout=output)
+    made().start_io(reading, writing)
     return 0

@@ -60,10 +60,17 @@ def _of_whole_job(job: Job) -> Reader | None:
             return Reader(f"the job of line {job.line(command.span.start)} starts", command.span)
     outer, submission = job.outer, job.submission
     if outer is not None and submission is not None and submission.command is not None:
-        for command in outer.invocations[submission.command.index + 1 :]:
-            if command.name == "sbatch" and _DEPENDENCY.search(" ".join(command.words)):
-                return Reader(f"the job of line {job.line(command.span.start)} starts", command.span)
+        dependents = _dependents(outer)
+        later = bisect_right(dependents, submission.command.index, key=lambda each: each.index)
+        for command in dependents[later : later + 1]:
+            return Reader(f"the job of line {job.line(command.span.start)} starts", command.span)
     return None
+
+
+@once
+def _dependents(job: Job) -> list[Invocation]:
+    """The commands that submit a job which depends on the success of some other."""
+    return [each for each in job.invocations if each.name == "sbatch" and _DEPENDENCY.search(" ".join(each.words))]
 
 
 def _depends_on(command: Invocation, names: frozenset[str]) -> bool:
