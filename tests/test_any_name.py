@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from dialogues import of_agent, of_editor
 
 NAMES = {
     "spaces": "a b  c.sh",
@@ -84,6 +85,8 @@ VERBS: dict[str, list[str]] = {
     "explain": ["explain", "./@"],
     "checks": ["checks"],
     "config": ["config", "./@"],
+    "server": ["server"],
+    "mcp": ["mcp", "--root", "."],
 }
 
 SCRIPT = b"""\
@@ -119,11 +122,25 @@ def change(folder, going):
                 pass
         time.sleep(0.001)
 
+def feed(written, writing, patience):
+    try:
+        with open(written, "rb") as file, open(writing, "wb") as pipe:
+            pipe.write(file.read())
+            pipe.flush()
+            time.sleep(patience)  # an agent that leaves gets no answers
+    except OSError:
+        pass
+
 with open(os.environ["COMMANDS"], encoding="ascii") as file:
     commands = json.load(file)
 found = []
-for folder, arguments in commands:
+for folder, arguments, written in commands:
     os.chdir(folder)
+    reading, writing = os.pipe()
+    os.dup2(reading, 0)
+    os.close(reading)
+    sys.stdin = open(0, closefd=False)
+    threading.Thread(target=feed, args=(written, writing, 2 * ("mcp" in os.fsdecode(written))), daemon=True).start()
     arguments = [os.fsdecode(bytes.fromhex(word)) for word in arguments]  # as this locale reads its command line
     print("#", ascii(arguments), flush=True)
     print("#", ascii(arguments), file=sys.stderr, flush=True)
@@ -161,7 +178,14 @@ def run(folder: Path, environment: str, pairs: Sequence[tuple[str, str]]) -> lis
         if environment == "future":
             for each in place.iterdir():
                 os.utime(each, (4_000_000_000, 4_000_000_000))
-        wanted.append((str(place), [os.fsencode(word.replace("@", script)).hex() for word in VERBS[verb]]))
+        written = folder / f"{number}.{verb.split()[0]}"
+        shown = SCRIPT.decode()
+        if verb == "server":
+            written.write_bytes(of_editor(place / script, shown))
+        else:
+            written.write_bytes(of_agent(script, f"{script}.log", shown) if verb == "mcp" else SCRIPT)
+        arguments = [os.fsencode(word.replace("@", script)).hex() for word in VERBS[verb]]
+        wanted.append((str(place), arguments, str(written)))
     commands, found = folder / "commands.json", folder / "found.json"
     commands.write_text(json.dumps(wanted))
     changed = {"COLUMNS": "100", "XDG_CACHE_HOME": str(folder / "cache"), **ENVIRONMENTS[environment]}
@@ -173,7 +197,7 @@ def run(folder: Path, environment: str, pairs: Sequence[tuple[str, str]]) -> lis
     if done.returncode or not found.exists():
         return [f"ended with {done.returncode}: {output[-2000:]}"]
     problems = [line for line in output.splitlines() if line.startswith(("Traceback", "fault:", "sbatchlint: fault"))]
-    for (name, verb), (run_in, _), code in zip(pairs, wanted, json.loads(found.read_text()), strict=True):
+    for (name, verb), (run_in, *_), code in zip(pairs, wanted, json.loads(found.read_text()), strict=True):
         if code not in (0, 1, 2, 4, None):
             problems.append(f"{verb} of {name}: {code}")
         problems += [f"{verb} of {name}: {each}" for each in lost(Path(run_in), NAMES[name], verb)]

@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from sbatchlint.report import FORMATS
+from dialogues import of_agent, of_editor
+from sbatchlint.cli.completions import verbs
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = "#!/bin/bash\n#SBATCH --ntaks=2\nsrun ./a.out\n"
@@ -146,7 +147,6 @@ def is_left(session: int) -> bool:
 
 LOG = "srun: error: Unable to create step for job 1: More processors requested than permitted\n"
 LINT = [
-    *(["--output-format", each, "."] for each in FORMATS),
     ["--fix", "."],
     ["--fix-only", "--show-fixes", "."],
     ["--diff", "--unsafe-fixes", "."],
@@ -160,30 +160,49 @@ LINT = [
     ["-v", "none.sbatch", "."],
 ]
 OTHERS = [
-    *(["plan", "--output-format", each, "a.sbatch"] for each in ("text", "json", "svg", "html")),
-    *(["diagnose", "--output-format", each, "log", "--script", "a.sbatch"] for each in ("text", "json", "github")),
     ["diagnose", "-"],
-    ["convert", "--nodes", "2", "one.sbatch"],
+    ["diagnose", "log", "--script", "a.sbatch", "--fix"],
     ["convert", "--nodes", "2", "--diff", "one.sbatch"],
-    ["convert", "--nodes", "2", "--output-format", "json", "one.sbatch"],
-    ["submit", "--lint-only", "a.sbatch"],
     ["submit", "--lint-only", "--wrap", "srun -n x ./a"],
     ["submit", "--lint-lua"],
-    *(["audit", "--output-format", each, "."] for each in ("text", "json")),
     ["--slurm-version", "22.05", "--upgrade-to", "25.11", "."],
-    *(["explain", "--output-format", each, "SB101"] for each in ("text", "json", "markdown")),
     ["explain", "launch"],
-    ["checks"],
-    ["checks", "--output-format", "json"],
-    ["config"],
-    ["schema"],
-    *(["completions", each] for each in ("bash", "zsh", "fish")),
     ["--version"],
     ["-q", "--version"],
     ["--help"],
-    ["plan", "--help"],
     ["--wrong"],
 ]
+# What a verb is told besides its options; of others, the words that the verb takes, or nothing.
+TOLD = {
+    "lint": ["."],
+    "plan": ["a.sbatch"],
+    "diagnose": ["log", "--script", "a.sbatch"],
+    "convert": ["--nodes", "2", "one.sbatch"],
+    "explain": ["SB101"],
+    "submit": ["--lint-only", "a.sbatch"],
+    "audit": ["."],
+}
+# What is written to a verb; to the others, a script.
+WRITTEN = {
+    "server": of_editor(Path("/nowhere/a.sbatch"), SCRIPT),
+    "mcp": of_agent("a.sbatch", LOG, SCRIPT),
+}
+
+
+def lines_of_verbs() -> Iterator[list[str]]:
+    """Command lines with each verb: each form of output, each word that it takes, its help, and nothing."""
+    for verb in verbs():
+        told = TOLD.get(verb.name, [])
+        words = verb.positional.words if verb.positional is not None else ()
+        yield from ([verb.name, word] for word in words)
+        if told or not words:
+            yield [verb.name, *told]
+        yield [verb.name, "--help"]
+        for option in verb.options:
+            if "--output-format" in option.names:
+                yield from ([verb.name, "--output-format", form, *told] for form in option.words)
+
+
 # What the shell does with the output, and whether standard output is then lost.
 SINKS = {
     ">&-": True,
@@ -213,7 +232,7 @@ def end_badly(folder: Path, arguments: list[str], sinks: Iterable[str]) -> list[
         shell = ["bash", "-c", f'"$@" {redirection}', "-", sys.executable, "-m", "sbatchlint"]
         done = subprocess.run(
             [*shell, *arguments], cwd=folder, env=ENVIRONMENT, pass_fds=[closed], capture_output=True, text=True,
-            input=SCRIPT, timeout=60, check=False,
+            input=WRITTEN.get(arguments[0], SCRIPT.encode()).decode(), timeout=300, check=False,
         )  # fmt: skip
         scripts(folder, "a.sbatch")
         (folder / "new.json").unlink(missing_ok=True)
@@ -238,7 +257,7 @@ def end_badly(folder: Path, arguments: list[str], sinks: Iterable[str]) -> list[
     return [f"{sink}: {lost}" for sink, lost in found.items() if not ends_well(sink, lost)]
 
 
-@pytest.mark.parametrize("arguments", [["."], ["--version"]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [["."], ["--version"], ["server"], ["mcp"]], ids=" ".join)
 def test_output_that_goes_nowhere(tmp_path: Path, arguments: list[str]) -> None:
     assert end_badly(tmp_path, arguments, SINKS) == []
 
@@ -246,7 +265,7 @@ def test_output_that_goes_nowhere(tmp_path: Path, arguments: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "arguments"),
-    [pytest.param(row % 3, line, id=" ".join(line)) for row, line in enumerate([*LINT, *OTHERS])],
+    [pytest.param(row % 3, line, id=" ".join(line)) for row, line in enumerate([*LINT, *OTHERS, *lines_of_verbs()])],
 )
 def test_output_of_every_verb_that_goes_nowhere(tmp_path: Path, first: int, arguments: list[str]) -> None:
     """Each command line with every third sink, each sink with every third command line."""

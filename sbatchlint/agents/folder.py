@@ -18,11 +18,14 @@ class Folder:
 
     def parts(self, path: str) -> list[str]:
         """The names that lead from the folder to a path in it. Raises `InputError` for one that lies elsewhere."""
-        if not path or "\0" in path:
+        try:
+            below = os.fsdecode(path.encode("utf-8", "surrogateescape"))  # the agent's text, whatever the locale
+        except UnicodeEncodeError:
+            below = ""
+        if not below or "\0" in below:
             raise InputError(f"{path!r} is not a path")
-        below = path
-        if os.path.isabs(path):
-            below = path.removeprefix(os.path.join(self.path, ""))
+        if os.path.isabs(below):
+            below = below.removeprefix(os.path.join(self.path, ""))
         names = [each for each in below.split("/") if each not in ("", ".")]
         if os.path.isabs(below) or ".." in names or not names:
             raise InputError(f"{path} may not be read: it does not lie below the allowed folder {self.path}")

@@ -55,11 +55,12 @@ def parser() -> Parser:
 def completions(arguments: list[str]) -> int:
     """Runs `sbatchlint completions SHELL`; returns the exit code."""
     shell = parser().parse_args(arguments).shell
-    print("\n".join({"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](_verbs(), _checks())))
+    print("\n".join({"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](verbs(), _checks())))
     return 0
 
 
-def _verbs() -> list[Verb]:
+def verbs() -> list[Verb]:
+    """All verbs, by their parsers."""
     parsers: dict[str, Callable[[], ArgumentParser]] = {
         LINT: lint_parser,
         "plan": plan.parser,
