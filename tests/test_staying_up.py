@@ -249,7 +249,8 @@ def end_badly(folder: Path, arguments: list[str], sinks: Iterable[str]) -> list[
         return lost.returncode == usual.returncode and (SINKS[sink] or same_length(lost))
 
     def same_length(lost: subprocess.CompletedProcess[str]) -> bool:
-        return lost.stdout.count("\n") == usual.stdout.count("\n")
+        # an agent that leaves at once gets few of its answers
+        return arguments[0] == "mcp" or lost.stdout.count("\n") == usual.stdout.count("\n")
 
     usual = run("")
     found = {sink: run(sink.replace("$CLOSED", str(closed))) for sink in sinks}
