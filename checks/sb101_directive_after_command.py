@@ -8,7 +8,7 @@ A warning where only mail, a name or the name of a log is lost, or the lines con
 advice where the job has what they set anyway, and below the last command of the script, where nothing follows but
 comments: lines that were put there are usually kept for another time.
 
-Where a `#!` line stands above the directives, several scripts were put into one file: a warning that says so.
+Where a `#!` line stands above the directives, several scripts were put into one file: one finding says so.
 
 Where the command is what a `\\` at the end of a directive was meant to continue, directive-continuation reports it.
 
@@ -97,7 +97,7 @@ def check(job: Job) -> Iterator[Finding]:
             several = True
             message = f"another script begins here: sbatch reads only the directives above line {row}, and all runs as "
             message += "one job; put each script into a file of its own"
-            yield Finding(span, message, "warning", [(stop.span, "the first command, where sbatch stops reading")])
+            yield Finding(span, message, _severity(job, lines), [(stop.span, "the first command, where sbatch stops reading")])
             continue
         kept = _has_no_command(job.source.own.text[lines[-1].full.end :]) and not job.is_embedded
         message = f"sbatch stops reading options at line {row}, so {consequence}{' if that is meant' if kept else ''}"

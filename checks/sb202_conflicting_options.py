@@ -127,7 +127,7 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
 def _does_the_same(hint: Setting | ForeignSetting, others: list[Setting | ForeignSetting]) -> bool:
     """Whether the options for which sbatch drops a hint ask for what it asks: threads of each core."""
     threads = THREADS.get((hint.text or "").lower())
-    return all(each.name in ("threads-per-core", "ntasks-per-core") and each.text == threads for each in others)
+    return all(each.name == "threads-per-core" and each.text == threads for each in others)
 
 
 CASES = [

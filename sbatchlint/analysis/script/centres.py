@@ -1,6 +1,6 @@
 """Centres whose ordinary queues give jobs whole nodes, where a script says that it is for one of them.
 
-TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick) and SURF's former Cartesius and Lisa know no GRES of GPUs: a
+TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick) and SURF's former Cartesius know no GRES of GPUs: a
 queue of GPU nodes gives all that is on them (docs.tacc.utexas.edu/hpc/frontera, "Queues"). ARCHER2, OLCF, and the
 Haswell and KNL nodes of NERSC's Cori gave whole nodes too.
 """
@@ -16,8 +16,7 @@ _GPUS_OF_NODE = Regex(
     r"\bTACC\b|\bibrun\b|/(?:work2?|scratch\d?|home\d?)/\d{5}/\w"
     r"|(?i:(?<![a-z])(?:stampede[23]?|frontera|lonestar[456]|longhorn|maverick2|cartesius)(?![a-z]))"
 )
-# Of Frontera, Maverick2 and SURF's Lisa.
-_GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx", "gpu_titanrtx", "gpu_titanrtx_short"})
+_GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx"})  # of Frontera and Maverick2
 _WHOLE_NODES = Regex(r"/lustre/orion/|/gpfs/alpine/|/ccs/(?:home|proj)/|(?i:(?<![a-z])archer2(?![a-z]))")
 _OF_CORI = frozenset({"haswell", "knl"})
 _PARTS = ("cpus-per-task", "mem", "mem-per-cpu")
