@@ -97,7 +97,8 @@ def check(job: Job) -> Iterator[Finding]:
             several = True
             message = f"another script begins here: sbatch reads only the directives above line {row}, and all runs as "
             message += "one job; put each script into a file of its own"
-            yield Finding(span, message, _severity(job, lines), [(stop.span, "the first command, where sbatch stops reading")])
+            related = [(stop.span, "the first command, where sbatch stops reading")]
+            yield Finding(span, message, _severity(job, lines), related)
             continue
         kept = _has_no_command(job.source.own.text[lines[-1].full.end :]) and not job.is_embedded
         message = f"sbatch stops reading options at line {row}, so {consequence}{' if that is meant' if kept else ''}"
