@@ -25,6 +25,8 @@ from sbatchlint.source.templates import is_templated
 
 CARD = Card("SB424", "stray-brace", severity="warning", fix="always", since="0.1.0", seen="a public script")
 
+# Commands that do nothing with their words.
+_IGNORE_WORDS = (":", "true", "false")
 # Signs that a word is code in another language, of which the brace may be a part.
 _OTHER_LANGUAGE = Regex(r"[\n{;|<>()]|\\")
 
@@ -35,7 +37,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         for command in nodes_of(program, Simple):
             name = command.words[0] if command.words else None
-            if isinstance(name, Word) and has_trait(text.string[name.start : name.end], "prints"):
+            called = text.string[name.start : name.end] if isinstance(name, Word) else ""
+            if called in _IGNORE_WORDS or has_trait(called, "prints"):
                 continue
             for word in command.words:
                 yield from _in_word(text, word)
@@ -84,6 +87,7 @@ CASES = [
         #SBATCH --nodes=1
         mkdir -p {a,b,${OUT}}
         echo "\\"out\\": \\"${OUT}\\"}}"
+        : "${LOGS:=$OUT/${SLURM_JOB_ID}}}"
         srun python train.py --set "{\\"out\\": ${OUT}}" ${OUT:-${SCRATCH}}
         """
     ),

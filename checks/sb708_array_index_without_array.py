@@ -395,10 +395,12 @@ def _no_array(job: Job) -> Iterator[Finding]:
         return
     if unclear_sources(job) or shows_array(job):
         return
+    # from there on bash itself ends the script where the index is not set
+    strict = min((each.span.start for each in job.invocations if each.state.options.get("nounset")), default=None)
     for read in unprepared_reads(job):
         if read.name != _ID or read.context.conditional or read.operator or use_of(job, read).kind in _HARMLESS:
             continue
-        if _is_unused(job, read):
+        if _is_unused(job, read) or (strict is not None and read.span.end > strict):
             continue
         written = job.source.slice(read.span)
         fix = None
@@ -426,6 +428,16 @@ def _is_unused(job: Job, read: VariableRead) -> bool:
     return assigned.name not in read_names(job)
 
 CASES = [
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -eu
+        module load fsl
+        srun ./a.out $SLURM_ARRAY_TASK_ID
+        """,
+        title="set -u ends the script without an array",
+    ),
     Bad(
         """\
         #!/bin/bash

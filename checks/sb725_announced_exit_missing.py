@@ -50,6 +50,7 @@ _ERROR = Regex(
 )
 _LEAST_ARMS = 2
 _ARGUMENTS = Regex(r"\$\{?(?:#|[1-9])")
+_OTHERWISE_RUN = Regex(r"[ \t]*\|\|")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -121,12 +122,14 @@ def _assignments(job: Job, body: Sequence[Statement]) -> Iterator[VariableAssign
 
 
 def _of_return(job: Job) -> Iterator[Finding]:
-    """The finding on `return` outside of functions, which bash refuses, and goes on."""
+    """The finding on `return` outside of functions, which bash refuses, and goes on unless something asks for that."""
     for command in by_program(job).get("return", ()):
         context = command.context
         if context.calls or context.parent is not None or context.handler or context.shell.depth or command.redirects:
             continue
-        if command.guards and _goes_on(job, job.text.string.find("\n", command.span.end)):
+        otherwise = _OTHERWISE_RUN.match(job.text.string, command.span.end)
+        decided = otherwise or command.state.option("errexit") is not False
+        if command.guards and not decided and _goes_on(job, job.text.string.find("\n", command.span.end)):
             message = "outside of a function `return` only prints an error, and the script goes on; write `exit`"
             yield Finding(command.span, message)
 
@@ -222,6 +225,31 @@ CASES = [
         srun ./solver input.dat
         """,
         title="return outside of a function",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ ! -f input.dat ]; then
+            echo "input.dat is missing"
+            return || exit
+        fi
+        python prepare.py || return || exit
+        srun ./solver input.dat
+        """,
+        title="what the failure of return starts",
+    ),
+    Good(
+        """\
+        #!/bin/bash -e
+        #SBATCH --nodes=1
+        if [ ! -f input.dat ]; then
+            echo "input.dat is missing"
+            return 1
+        fi
+        srun ./solver input.dat
+        """,
+        title="errexit ends the script there",
     ),
     Good(
         """\
