@@ -82,7 +82,7 @@ def test_a_directive_that_counts_again_may_uncover_another_fault() -> None:
 
 
 def test_a_fix_by_which_sbatch_refuses_the_script_is_taken_back() -> None:
-    text = f"{HEAD}#SBATCH --mem=4G\n#SBTACH --mem-per-cpu=2G\nsrun ./a.out\n"
+    text = f"{HEAD}#SBTACH --time=abc\nsrun ./a.out\n"
     result = fix_source(Source(text, "job.sbatch"), Settings.of_table(), True)
     assert result.source.text == text
     assert [each.reason.partition(":")[0] for each in result.refused] == ["sbatch would refuse the result"]

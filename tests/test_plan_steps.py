@@ -448,7 +448,7 @@ TORCHRUN = "srun torchrun --nnodes=2 --node_rank=$SLURM_NODEID --master_addr=n1"
     [
         (f"{TORCHRUN} --nproc_per_node=2 train.py", None),
         (f"{TORCHRUN} --epochs=2 train.py", "it has no option --epochs"),
-        (f"{TORCHRUN} --nproc_per_node=2x train.py", "--nproc_per_node=2x is no number of processes"),
+        (f"{TORCHRUN} --nproc_per_node=2x train.py", "--nproc_per_node=2x is not a number of processes"),
         (f"{TORCHRUN} --nproc_per_node 2", "no program follows its options"),
         (f"{TORCHRUN} $ARGS --epochs=2 train.py", None),
         ("srun deepspeed --num-gpus 2 train.py", "it has no option --num-gpus"),

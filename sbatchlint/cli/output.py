@@ -71,10 +71,17 @@ def guard_streams() -> None:
     """Lets a failing write to standard output raise `OutputError`, and one to standard error be lost."""
     closed = [handle for handle, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)) if stream is None]
     for handle in closed:  # or a file that is opened would be in its place
-        if os.open(os.devnull, os.O_RDONLY) != handle:
+        if (_unconnected() if handle else os.open(os.devnull, os.O_RDONLY)) != handle:
             break
     sys.stdout = _guarded(sys.stdout, 1, _raise)
     sys.stderr = _guarded(sys.stderr, 2, lambda _: None)
+
+
+def _unconnected() -> int:
+    """A handle that nothing can be written to, and that refuses who opens /dev/stdout in its stead."""
+    import socket
+
+    return socket.socket(socket.AF_UNIX).detach()
 
 
 def _guarded(stream: TextIO | None, handle: int, failed: Callable[[OSError], object]) -> TextIO:

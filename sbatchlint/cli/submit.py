@@ -213,14 +213,18 @@ def _is_refused(script: Script, options: Namespace) -> bool:
     sys.stdout.flush()
     sys.stderr.flush()
     before = {number: signal.signal(number, _end) for number in _ENDING if signal.getsignal(number) == signal.SIG_DFL}
+    # no signal comes between the fork and where it is known whom to end
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDING, signal.SIGINT})
     child = os.fork()
     if child == 0:
         for number in before:
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, options.lint_time)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         _lint_and_leave(script, options)
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         status = os.waitpid(child, 0)[1]
     except BaseException as error:  # interrupted: nothing is submitted
         os.kill(child, signal.SIGKILL)

@@ -11,16 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sbatchlint.analysis.script.status_records import (
-    Arm,
-    Choice,
-    DeadRead,
-    EmptyStatus,
-    ExitStatuses,
-    LateRead,
-    Loss,
-)
-from sbatchlint.analysis.script.status_uses import StatusUses, is_status
+from sbatchlint.analysis.script.status_records import Arm, Choice, DeadRead, EmptyStatus, ExitStatuses, LateRead, Loss
+from sbatchlint.analysis.script.status_uses import StatusUses, is_status, last_that_runs
 from sbatchlint.analysis.script.statuses import GOOD, Process, Status, joined
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
@@ -67,11 +59,6 @@ def exit_statuses(job: Job) -> ExitStatuses:
 def exit_statuses_with_pipefail(job: Job) -> ExitStatuses:
     """What would become of the exit status of each command of a job's work if `pipefail` were on."""
     return _Walk(job, True).result()
-
-
-def _last(body: Sequence[Statement]) -> Statement | None:
-    """The last statement that runs something."""
-    return next((each for each in reversed(body) if not isinstance(each, Function)), None)
 
 
 class _TooLong(Exception):
@@ -164,24 +151,12 @@ class _Walk:
 
     def end(self) -> Span | None:
         """Where the status of the script is made, if that is not its last command that always runs."""
-        last, node = self.last, _last(self.job.program.statements)
+        statements = self.job.program.statements
+        last, node = self.last, last_that_runs(statements)
         if node is None or last is not None and (last.name == "exit" or self.span(node).contains(last.span)):
             return None
-        met: set[int] = set()
-        while node is not None and node.start not in met:
-            met.add(node.start)
-            body: Sequence[Statement] | None = None
-            if isinstance(node, (Group, For, ArithmeticFor, While)):
-                body = node.body
-            elif isinstance(node, If) and len(node.branches) == 1 and not node.otherwise:
-                body = node.branches[0][1]
-            elif isinstance(node, Simple) and (function := self.uses.functions.get(self.uses.name(node) or "")):
-                body = (function.body,)
-            inner = _last(body) if body is not None else None
-            if inner is None:
-                break
-            node = inner
-        return self.span(node) if node is not None else None
+        final = self.uses.final(statements)
+        return self.span(final) if final is not None else None
 
     # --- the position of the walk ---------------------------------------------------------------------
 

@@ -11,8 +11,10 @@ from sbatchlint.bash.syntax.tree import (
     AndOr,
     Arithmetic,
     ArithmeticCommand,
+    ArithmeticFor,
     Assignment,
     Case,
+    For,
     Function,
     Group,
     If,
@@ -22,6 +24,7 @@ from sbatchlint.bash.syntax.tree import (
     Simple,
     Statement,
     TestCommand,
+    While,
     Word,
 )
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -38,6 +41,11 @@ _PREPARES = Regex(r"\s*(?:!\s*)?(?:cd|pushd|mkdir|module|ml|source|\.|export|com
 _READ = Regex(r"\$\{?(?:\?|PIPESTATUS)(?:\[[^]\n]*\])?\}?")
 _NAMES = Regex(r"[A-Za-z_]\w*|\$\?")
 _TESTS = (Simple, TestCommand, ArithmeticCommand)
+
+
+def last_that_runs(body: Sequence[Statement]) -> Statement | None:
+    """The last statement that does more than define a function."""
+    return next((each for each in reversed(body) if not isinstance(each, Function)), None)
 
 
 class StatusUses:
@@ -100,6 +108,22 @@ class StatusUses:
         if not isinstance(word, Word):
             return None
         return self.string[word.start : word.end].rpartition("/")[2]
+
+    def final(self, body: Sequence[Statement]) -> Statement | None:
+        """The statement that ends a body last: the last one in the last loop, group, choice or function called."""
+        node = last_that_runs(body)
+        met: set[int] = set()
+        while node is not None and node.start not in met:
+            met.add(node.start)
+            inner: Sequence[Statement] = ()
+            if isinstance(node, (Group, For, ArithmeticFor, While)):
+                inner = node.body
+            elif isinstance(node, If) and len(node.branches) == 1 and not node.otherwise:
+                inner = node.branches[0][1]
+            elif isinstance(node, Simple) and (function := self.functions.get(self.name(node) or "")):
+                inner = (function.body,)
+            node = last_that_runs(inner) or node
+        return node
 
     def reads(self, node: Statement | Word | Assignment) -> list[int]:
         """Where a statement or a word reads `$?` or PIPESTATUS."""
