@@ -1,6 +1,6 @@
 """Mail goes to an address that cannot exist: it has two at signs.
 
-sbatch does not look at the address. The mail program of the site refuses `ada@@example.org`, or returns the mail to
+sbatch does not look at the address. The mail program of the site refuses `ada@@physics.edu`, or returns the mail to
 the account that Slurm runs as, and nobody hears that the job began, ended or failed.
 
 ## Fix
@@ -53,20 +53,20 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --mail-type=END
-        #SBATCH --mail-user=«ada@@example.org»
+        #SBATCH --mail-user=«ada@@physics.edu»
         srun ./a.out
         """,
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --mail-type=END
-        #SBATCH --mail-user=ada@example.org
+        #SBATCH --mail-user=ada@physics.edu
         srun ./a.out
         """,
     ),
     Bad(
-        "#!/bin/bash\n#SBATCH --mail-type=END\n#SBATCH --mail-user=«ada@cs@example.org»\nsrun ./a.out\n",
+        "#!/bin/bash\n#SBATCH --mail-type=END\n#SBATCH --mail-user=«ada@cs@physics.edu»\nsrun ./a.out\n",
         title="a part that does not belong there",
     ),
-    Good("#!/bin/bash\n#SBATCH --mail-type=END --mail-user=ada@example.org,bob@cs.example.org\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --mail-type=END --mail-user=ada@physics.edu,bob@cs.physics.edu\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --mail-type=END --mail-user=@@MAIL@@\nsrun ./a.out\n", title="in a template"),
 ]
