@@ -27,15 +27,18 @@ pytestmark = pytest.mark.slow
 
 # What a right fix uncovers: it was wrong before, in words that nobody read, or that the job did not have.
 UNCOVERED = {
+    ("SB104", "SB117"),
     ("SB104", "SB202"),
     ("SB112", "SB204"),
     ("SB128", "SB806"),
+    ("SB129", "SB117"),
     ("SB201", "SB213"),
     ("SB328", "SB206"),
     ("SB422", "SB710"),
     ("SB512", "SB513"),
     ("SB607", "SB305"),
     ("SB607", "SB307"),
+    ("SB910", "SB918"),
 }
 
 

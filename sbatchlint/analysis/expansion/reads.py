@@ -73,16 +73,19 @@ def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
     """The command whose words hold a read; None without one."""
     for command in job.invocations[read.order : read.order + _AHEAD]:
         if command.context.parent is read.context.parent:
-            if command.span.contains(read.span) or _is_in_heredoc(command, read):
+            if command.span.contains(read.span) or read.span in _heredocs(job).get(command.index, ()):
                 return command
     return None
 
 
-def _is_in_heredoc(command: Invocation, read: VariableRead) -> bool:
-    """Whether a read stands in the heredoc of a command."""
-    if command.stdin is None or read.start < command.stdin.start:
-        return False
-    return any(each.span == read.span for each in expansions(command.stdin.field))
+@once
+def _heredocs(job: Job) -> dict[int, frozenset[Span]]:
+    """What is expanded in the heredoc of a command, by the command's index."""
+    return {
+        command.index: frozenset(each.span for each in expansions(command.stdin.field))
+        for command in job.invocations
+        if command.stdin is not None
+    }
 
 
 def _is_shown_heredoc(command: Invocation, read: VariableRead) -> bool:
