@@ -19,7 +19,7 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.site.fit import CLOSED
-from sbatchlint.analysis.site.names import listing, nearest
+from sbatchlint.analysis.site.names import instead_of, nearest
 from sbatchlint.analysis.site.targets import named_partitions, place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
@@ -40,7 +40,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     for request in requests(job):
         names = named_partitions(request)
-        if not names or request.has_option("clusters"):
+        if not names:
             continue
         unknown = [name for name in names if name not in profile.partitions]
         closed = [name for name in names if name not in unknown and profile.partitions[name].state in CLOSED]
@@ -61,8 +61,7 @@ def _unknown(job: Job, request: Request, name: str, known: list[str]) -> Finding
     if setting is not None and setting.text and meant is not None and meant not in setting.text.split(","):
         value = ",".join(meant if each == name else each for each in setting.text.split(","))
         fix = Fix(f"write {value}", [replacement(job.directives, setting, value)])
-    instead = f"write `{meant}`, if that is meant" if meant is not None else f"there are {listing(known)}"
-    message = f"sbatch refuses the job: the cluster has no partition `{name}`; {instead}"
+    message = f"sbatch refuses the job: the cluster has no partition `{name}`; {instead_of(meant, known)}"
     return Finding(place(job, request), message, severity(job), fix=fix)
 
 

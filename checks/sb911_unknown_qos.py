@@ -16,7 +16,7 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.site.names import listing, nearest
+from sbatchlint.analysis.site.names import instead_of, listing, nearest
 from sbatchlint.analysis.site.targets import Target, place, requests, severity, targets
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
@@ -37,7 +37,7 @@ def check(job: Job) -> Iterator[Finding]:
         return  # without accounting any name is taken
     refused = "qos" in profile.accounting_enforce or "safe" in profile.accounting_enforce
     for request in requests(job):
-        for name in (request.value("qos") or "").split(",") if not request.has_option("clusters") else ():
+        for name in (request.value("qos") or "").split(","):
             if name and name not in profile.qos and "qos" in profile.complete:
                 yield _unknown(job, request, name, list(profile.qos), refused)
     for target in targets(job) if refused else ():
@@ -50,9 +50,8 @@ def _unknown(job: Job, request: Request, name: str, known: list[str], refused: b
     if setting is not None and setting.text == name and meant is not None:
         fix = Fix(f"write {meant}", [replacement(job.directives, setting, meant)])
     effect = "sbatch refuses the job" if refused else "the job gets the default QOS"
-    instead = f"write `{meant}`, if that is meant" if meant is not None else f"there are {listing(known)}"
     level = severity(job) if refused else "warning"
-    message = f"{effect}: the cluster has no QOS `{name}`; {instead}"
+    message = f"{effect}: the cluster has no QOS `{name}`; {instead_of(meant, known)}"
     return Finding(place(job, request, "qos"), message, level, fix=fix)
 
 

@@ -16,11 +16,10 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.site.fit import stops
-from sbatchlint.analysis.site.names import UnknownName, listing, nearest, unknown_resources
+from sbatchlint.analysis.site.names import UnknownName, correction, instead_of, nearest, unknown_resources
 from sbatchlint.analysis.site.targets import place, requests, severity
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.request import Request
-from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import KnownCluster
 
 CARD = Card(
@@ -34,23 +33,17 @@ SETTINGS = {"site": {"profile": "example"}}
 def check(job: Job) -> Iterator[Finding]:
     if job.site.profile is not None:
         for request in requests(job):
-            if not request.has_option("clusters"):
-                # what waits for another limit, or for nodes that it names, is not compared with the nodes
-                waits = request.has_option("nodelist") or any(each.waits for each in stops(job))
-                for each in unknown_resources(job.site.profile, request):
-                    yield _finding(job, request, each, waits and each.kind == "type")
+            # what waits for another limit, or for nodes that it names, is not compared with the nodes
+            waits = request.has_option("nodelist") or any(each.waits for each in stops(job))
+            for each in unknown_resources(job.site.profile, request):
+                yield _finding(job, request, each, waits and each.kind == "type")
 
 
 def _finding(job: Job, request: Request, unknown: UnknownName, waits: bool) -> Finding:
     meant = nearest(unknown.name, unknown.known)
-    setting = request.setting(unknown.option)
-    fix = None
-    if setting is not None and setting.text and meant is not None and setting.text.count(unknown.name) == 1:
-        value = setting.text.replace(unknown.name, meant)
-        fix = Fix(f"write {value}", [replacement(job.directives, setting, value)])
+    fix = correction(job, request, unknown, meant)
     what = "resource" if unknown.kind == "name" else "type of GPU" if "gpu" in unknown.option else "type"
-    there = f"there are {listing(unknown.known)}" if unknown.known else "there are no types"
-    instead = f"write `{meant}`, if that is meant" if meant is not None else there
+    instead = instead_of(meant, unknown.known, "there are no types")
     effect = "the job waits for good" if waits else "sbatch refuses the job"
     message = f"{effect}: no node of the cluster has a {what} `{unknown.name}`; {instead}"
     return Finding(place(job, request, unknown.option), message, severity(job, waits=waits), fix=fix)

@@ -14,10 +14,9 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.site.names import listing, nearest, unknown_features
+from sbatchlint.analysis.site.names import correction, instead_of, nearest, unknown_features
 from sbatchlint.analysis.site.targets import place, requests, severity
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.triggers import KnownCluster
 
 CARD = Card(
@@ -30,17 +29,13 @@ SETTINGS = {"site": {"profile": "example"}}
 
 def check(job: Job) -> Iterator[Finding]:
     profile = job.site.profile
-    for request in requests(job) if profile is not None else ():
-        for each in unknown_features(profile, request) if profile is not None else ():
-            if request.has_option("clusters"):
-                continue
-            setting, meant = request.setting(each.option), nearest(each.name, each.known)
-            fix = None
-            if setting is not None and setting.text and meant is not None and setting.text.count(each.name) == 1:
-                value = setting.text.replace(each.name, meant)
-                fix = Fix(f"write {value}", [replacement(job.directives, setting, value)])
-            there = f"there are {listing(each.known)}" if each.known else "they have none"
-            instead = f"write `{meant}`, if that is meant" if meant is not None else there
+    if profile is None:
+        return
+    for request in requests(job):
+        for each in unknown_features(profile, request):
+            meant = nearest(each.name, each.known)
+            fix = correction(job, request, each, meant)
+            instead = instead_of(meant, each.known, "they have none")
             message = f"sbatch refuses the job: no node of the cluster has the feature `{each.name}`; {instead}"
             yield Finding(place(job, request, each.option), message, severity(job), fix=fix)
 

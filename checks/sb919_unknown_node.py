@@ -14,6 +14,7 @@ None.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.site.demand import hosts_of
 from sbatchlint.analysis.site.names import listing
 from sbatchlint.analysis.site.targets import place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -33,12 +34,13 @@ def check(job: Job) -> Iterator[Finding]:
     profile = job.site.profile
     if profile is None or not lists(profile, "nodes") or not all(each.names for each in profile.nodes):
         return
+    known: set[str] = set()
     for request in requests(job):
         for option in ("nodelist", "exclude"):
             listed = hosts(request.value(option)) if request.has_option(option) else None
-            if not listed or request.has_option("clusters"):
+            if not listed:
                 continue
-            known = {name for each in profile.nodes for name in hosts(each.names) or ()}
+            known = known or hosts_of(profile.nodes)
             unknown = [name for name in listed if name not in known]
             if unknown:
                 names = [each.names for each in profile.nodes]

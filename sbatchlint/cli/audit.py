@@ -29,6 +29,7 @@ from sbatchlint.cli.process import Mode, cpus, process, worked
 from sbatchlint.report.cells import escape
 from sbatchlint.report.summary import count
 from sbatchlint.settings import Resolver
+from sbatchlint.slurm.grammar.arrays import indexes
 from sbatchlint.source.files import InputError, reason, regular
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Source, Undecodable
@@ -241,21 +242,11 @@ def _gpu_hours(component: dict[str, Any]) -> float | None:
 
 
 def _array_tasks(text: str | None) -> int | None:
-    """How many tasks `1-10:2,15%4` has; 1 without an array, None where that is not known."""
+    """How many tasks an array has; 1 without an array, None where that is not known."""
     if not text:
         return 1
-    found = 0
-    for part in text.partition("%")[0].split(","):
-        span, _, step = part.partition(":")
-        first, dash, last = span.partition("-")
-        numbers = [first, last if dash else first, step or "1"]
-        if not all(map(is_number, numbers)):
-            return None
-        low, high, by = map(parse_integer, numbers)
-        if by < 1 or high < low:
-            return None
-        found += (high - low) // by + 1
-    return found
+    found = indexes(text)
+    return None if found is None else found.tasks
 
 
 # --- state ---------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def _processed(
 ) -> list[Outcome]:
     """The outcomes in the order of the scripts, worked out in this process or in several."""
     if jobs is None:
-        jobs = min(cpus(), len(scripts) // FILES_PER_PROCESS)
+        jobs = worthwhile_jobs(len(scripts))
     jobs = min(jobs, len(scripts))
     for path, _ in scripts[: jobs > 1]:
         resolver.settings(path)  # an invalid configuration is an error before anything starts
@@ -179,6 +179,11 @@ def _begin(work: Callable[[Item], Outcome], unchanged: bool) -> Callable[[Item],
     """What a new process does with each of its files."""
     lookups.assume_unchanged(unchanged)
     return work
+
+
+def worthwhile_jobs(scripts: int) -> int:
+    """How many processes so many scripts are worth."""
+    return min(cpus(), scripts // FILES_PER_PROCESS)
 
 
 def cpus() -> int:

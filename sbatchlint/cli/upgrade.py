@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from sbatchlint.cli.outcome import Outcome
-from sbatchlint.cli.process import FILES_PER_PROCESS, Mode, cpus, process, worked
+from sbatchlint.cli.process import Mode, process, worked, worthwhile_jobs
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import escape
 from sbatchlint.report.model import shown_path
@@ -194,7 +194,7 @@ def upgraded(
 ) -> tuple[str, int, list[str]]:
     """The report, the number of changes, and what is wrong with files."""
     pair = releases(given.slurm_version, options.upgrade_to, known)
-    jobs = options.jobs or min(cpus(), len(scripts) // FILES_PER_PROCESS)
+    jobs = options.jobs or worthwhile_jobs(len(scripts))
     done = sorted(worked(scripts, partial(changes_of, given=given, pair=pair), jobs), key=lambda each: each[0])
     problems = [each.error for _, each in done if each.error]
     found = [change for _, each in done if isinstance(each.more, list) for change in each.more]

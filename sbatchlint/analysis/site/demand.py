@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.targets import Target
@@ -171,3 +172,8 @@ def lacks(nodes: Nodes, demand: Demand, partition: Partition) -> list[str]:
 def listed_nodes(request: Request) -> tuple[str, ...] | None:
     """The nodes of --nodelist; None without one, or where they are not known."""
     return hosts(request.value("nodelist"))
+
+
+def hosts_of(kinds: Iterable[Nodes]) -> set[str]:
+    """The names of the nodes of these kinds, as far as they are known."""
+    return {host for each in kinds for host in hosts(each.names) or ()}

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.site.demand import Demand, demand_of, lacks, listed_nodes, usable_cpus
+from sbatchlint.analysis.site.demand import Demand, demand_of, hosts_of, lacks, listed_nodes, usable_cpus
 from sbatchlint.analysis.site.targets import Target, lifts_limits, targets
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.site.profile import gpu_types, gpus_of, limit, lists, nodes_of, whole_minutes
-from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
 from sbatchlint.slurm.versions import is_before
 
@@ -125,8 +124,7 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, tot
     fitting = [each for each in kinds if not missing[id(each)]]
     listed = listed_nodes(target.request)
     if listed:
-        inside = {host for each in kinds for host in hosts(each.names) or ()}
-        every = {host for each in target.profile.nodes for host in hosts(each.names) or ()}
+        inside, every = hosts_of(kinds), hosts_of(target.profile.nodes)
         outside = [host for host in listed if host not in inside and host in every]
         if outside:
             return [Obstacle("nodelist", f"node {outside[0]}", "does not have it", False)]

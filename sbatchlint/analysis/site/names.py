@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.demand import feature_names
+from sbatchlint.diagnostics import Fix
+from sbatchlint.job import Job
 from sbatchlint.job.request import GPU_OPTIONS, Request, resource_items
 from sbatchlint.site.profile import gres_of, lists
 from sbatchlint.slurm.edit_distance import FAR, edit_distance
+from sbatchlint.slurm.rewriting import replacement
 
 if TYPE_CHECKING:
     from sbatchlint.site.model import Profile
@@ -62,6 +65,22 @@ def unknown_features(profile: Profile, request: Request) -> list[UnknownName]:
 def listing(names: tuple[str, ...] | list[str], most: int = 8) -> str:
     """Names in a message, as many as are read at a glance."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def instead_of(meant: str | None, known: tuple[str, ...] | list[str], none: str = "there are none") -> str:
+    """What to write, in a message. `meant`: by `nearest`; `none`: what is said where nothing is known."""
+    if meant is not None:
+        return f"write `{meant}`, if that is meant"
+    return f"there are {listing(known)}" if known else none
+
+
+def correction(job: Job, request: Request, unknown: UnknownName, meant: str | None) -> Fix | None:
+    """The fix that writes the name that is meant; None where the option has the unknown one several times."""
+    setting = request.setting(unknown.option)
+    if setting is None or not setting.text or meant is None or setting.text.count(unknown.name) != 1:
+        return None
+    value = setting.text.replace(unknown.name, meant)
+    return Fix(f"write {value}", [replacement(job.directives, setting, value)])
 
 
 def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:

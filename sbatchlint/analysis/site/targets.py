@@ -37,7 +37,7 @@ def targets(job: Job) -> tuple[Target, ...]:
     found = []
     for request in requests(job):
         names = named_partitions(request)
-        if names is None or request.has_option("clusters"):
+        if names is None:
             continue
         if names:
             known = tuple(name for name in names if name in profile.partitions)
@@ -49,10 +49,12 @@ def targets(job: Job) -> tuple[Target, ...]:
     return tuple(found)
 
 
-def requests(job: Job) -> list[Request]:
-    """What each component of a job requests."""
+@once
+def requests(job: Job) -> tuple[Request, ...]:
+    """What each component of a job requests, but for those that other clusters may run (`--clusters`)."""
     count = job.directives.components
-    return [job.request, *(Request(job.directives, number) for number in range(1, count))]
+    every = (job.request, *(Request(job.directives, number) for number in range(1, count)))
+    return tuple(each for each in every if not each.has_option("clusters"))
 
 
 def named_partitions(request: Request) -> tuple[str, ...] | None:
