@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterator
 from subprocess import DEVNULL, PIPE, SubprocessError, run
 
+from sbatchlint.analysis.script.conflicts import conflict_marker
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Literal, Word
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -62,6 +63,11 @@ def check(job: Job) -> Iterator[Finding]:
     if TEMPLATE.search(job.directives.text.string):  # job.text no longer has the markers
         return
     if AT_END.match(string, min(job.program.errors)[0]) or _is_behind_the_end(job):
+        return
+    marker = conflict_marker(string, min(job.program.errors)[0])
+    if marker is not None:
+        message = "bash stops here, as a merge conflict is left; keep one side, and delete the three marker lines"
+        yield Finding(job.span(*marker), message)
         return
     found = _first_error(string.replace("\r\n", "\n"))
     if found is None:
@@ -202,6 +208,20 @@ CASES = [
         """,
         title="bash blames the last quote of the file",
     ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        module load gcc
+        «<<<<<<< HEAD»
+        srun ./a.out --steps 10
+        =======
+        srun ./a.out --steps 20
+        >>>>>>> longer
+        """,
+        title="a merge that was not finished",
+    ),
+    Good("#!/bin/bash\n#SBATCH -N1\ncat > notes <<END\n<<<<<<< a\n=======\n>>>>>>> b\nEND\n", title="a text"),
     Good("#!/bin/bash\n#SBATCH -N1\nif true; then\n  srun ./a.out\nfi\n"),
     Good("#!/bin/bash\n#SBATCH -N1\nsrun ./a.out\nexit\nnotes (of the last run)\n", title="never read"),
     Good("#!/bin/ksh\n#SBATCH -N1\nif true; then; srun ./a.out; fi\n", title="another shell has another grammar"),

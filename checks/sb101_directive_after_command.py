@@ -30,6 +30,7 @@ from sbatchlint.analysis.directives.invisible_characters import invisible_charac
 from sbatchlint.analysis.directives.lost_options import is_repeated, severity_of_loss
 from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import EXPANSION
+from sbatchlint.analysis.script.conflicts import conflict_marker
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.slurm.lines import DirectiveLine
 from sbatchlint.slurm.model import StopLine
@@ -128,8 +129,10 @@ def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
 
 def _has_other_cause(job: Job, stop: StopLine) -> bool:
     """Whether another check reports why sbatch stops reading: a continuation line of a directive, a directive without
-    its `#`, or a line that only looks empty or like a comment."""
+    its `#`, a merge conflict, or a line that only looks empty or like a comment."""
     directives = job.directives
+    if conflict_marker(job.source.own.text, stop.offset) is not None:
+        return True
     if any(each.swallowed for each in continuations(directives)):
         return True
     if any(each.kind == "no-hash" for each in near_misses(directives)):
@@ -230,6 +233,18 @@ CASES = [
         """,
         severity="warning",
         title="which of the two is meant cannot be known",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        <<<<<<< HEAD
+        #SBATCH --time=10
+        =======
+        #SBATCH --time=20
+        >>>>>>> longer
+        srun ./a.out
+        """,
+        title="the conflict is what syntax-error reports",
     ),
     Good("#!/bin/bash\n\n  # blank lines and comments do not end the block\n\n#SBATCH --nodes=2\nsrun ./a.out\n"),
     Good(
