@@ -43,9 +43,10 @@ from sbatchlint.analysis.script.exit_status import exit_statuses, exit_statuses_
 from sbatchlint.analysis.script.giving_up import giving_up
 from sbatchlint.analysis.script.needed_files import needed_producers
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
+from sbatchlint.analysis.script.status_uses import STATUS
 from sbatchlint.analysis.script.traps import exiting_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
-from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Pipeline, While
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Parameter, Pipeline, Simple, While, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
@@ -455,7 +456,10 @@ def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
     start = source.line_of(run.span.start).start
     indent = source.text[start : run.span.start]
     line = source.line_of(run.span.end)
-    edits: list[Edit] = [insert(line.end, f"\n{indent}{name}=$?")]
+    reads = _read_next(job, run)
+    if reads is None:
+        return None
+    edits: list[Edit] = [insert(line.end, f"\n{indent}{name}=$?"), *(replace(each, f"${name}") for each in reads)]
     if last.name == "exit":
         if source.slice(last.span) != "exit 0":
             return None
@@ -464,6 +468,18 @@ def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
         newline = "" if source.text.endswith("\n") else "\n"
         edits.append(insert(len(source.text), f'{newline}exit "${name}"\n'))
     return Fix("keep the status, and end with it", edits)
+
+
+def _read_next(job: Job, run: PipelineRun) -> list[Span] | None:
+    """Each `$?` of the next command, which a line between them would change; None where it is not a plain one."""
+    below = (each for each in job.program.statements if job.span(each.start, each.end).start >= run.span.end)
+    following = next(below, None)
+    reads = [] if following is None else [each for each in nodes_of(following, Parameter) if each.name in STATUS]
+    if not reads:
+        return []
+    words = [each for each in following.words if isinstance(each, Word)] if isinstance(following, Simple) else []
+    plain = [each for word in words for each in word.parts if isinstance(each, Parameter) and each.name == "?"]
+    return [job.span(each.start, each.end) for each in plain] if len(plain) == len(reads) else None
 
 
 def _is_alone(job: Job, run: PipelineRun, work: Invocation, last: Invocation) -> bool:
@@ -588,6 +604,24 @@ CASES = [
         exit "$status"
         """,
         title="mail would tell of it",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        «srun» ./solver
+        echo "ended with $?"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun ./solver
+        status=$?
+        echo "ended with $status"
+        exit "$status"
+        """,
+        severity="info",
+        title="the next command shows the status",
     ),
     Good("#!/bin/bash\n#SBATCH -N2\nset -o pipefail\nsrun ./solver | tee log\n"),
     Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver | tee log\nexit ${PIPESTATUS[0]}\n"),
