@@ -30,7 +30,7 @@ def test_a_file_follows_its_schema(path: str, schema: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("path", [*FILES, ".pre-commit-hooks.yaml", "docs/ci.md"])
+@pytest.mark.parametrize("path", [*FILES, ".pre-commit-hooks.yaml", "docs/ci.md", "docs/pre-commit.md"])
 def test_the_options_they_use_exist(path: str) -> None:
     known = lint_parser()._option_string_actions
     for line in (ROOT / path).read_text().splitlines():
@@ -78,6 +78,6 @@ def test_ci_runs_every_python_that_is_promised() -> None:
 
 
 def test_the_page_names_every_format_and_this_version() -> None:
-    page = (ROOT / "docs" / "ci.md").read_text()
+    page = "".join((ROOT / "docs" / name).read_text() for name in ("ci.md", "github.md", "pre-commit.md"))
     assert all(f"`{name}`" in page for name in FORMATS)
     assert set(re.findall(r"sbatchlint@v([\d.]+)|rev: v([\d.]+)", page)) == {(__version__, ""), ("", __version__)}

@@ -25,6 +25,7 @@ DOCUMENTS += sorted((ROOT / "docs" / "skills").glob("*/SKILL.md"))
 # Parts of a command that cannot run here: they need a network, or are the whole of what a test would be.
 ELSEWHERE = re.compile(
     r"git clone \S+|cd sbatchlint|python3 -m venv \.venv|(\.venv/bin/)?pip install .*|\. \.venv/bin/activate|"
+    r"pipx install .*|uvx --from .*|"
     r"(\.venv/bin/)?python -m pytest -q -n auto( --dist worksteal)?|(ruff|mypy|lint-imports)\b.*"
 )
 OURS = ("sbatchlint", ".venv/bin/sbatchlint", "python tools/", "python -m pytest -q tests/")
@@ -77,6 +78,11 @@ def test_settings_are_taken(fence: Fence) -> None:
 def test_workflows_name_what_there_is(fence: Fence) -> None:
     yaml = pytest.importorskip("yaml")
     value = yaml.safe_load(fence.text)
+    if "include" in value:
+        (included,) = value["include"]
+        _, _, path = included["remote"].partition(f"sbatchlint/sbatchlint/v{__version__}/")
+        assert (ROOT / path).is_file()
+        return
     if "steps" in value:
         value = [each for each in value["steps"] if "sbatchlint/" in each["uses"]]
     if isinstance(value, list):

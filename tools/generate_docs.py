@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from job_reference import reference  # noqa: E402
+from terminal_picture import cells, svg  # noqa: E402
 
 from sbatchlint.diagnose.seen import bites, tables  # noqa: E402
 from sbatchlint.engine import lint_source  # noqa: E402
@@ -27,8 +28,10 @@ from sbatchlint.report.plan_svg import as_svg  # noqa: E402
 from sbatchlint.report.terminal import Terminal  # noqa: E402
 from sbatchlint.settings import Settings  # noqa: E402
 from sbatchlint.source.files import read  # noqa: E402
+from sbatchlint.source.text import Source  # noqa: E402
 
 EXAMPLE = "examples/ranks.sbatch"
+LOG = "examples/logs/port.log"
 SHOWN_CHECK = "SB131"
 PAGES = ROOT / "docs" / "checks"
 SYMPTOMS = """\
@@ -85,6 +88,19 @@ def example() -> str:
     return f"```console\n$ sbatchlint {EXAMPLE}\n{text}```"
 
 
+def picture_of_home() -> str:
+    """The end of a log, and what the command says of its script, which is that of docs/diagnose.md."""
+    columns = 87
+    page = (ROOT / "docs" / "diagnose.md").read_text(encoding="utf-8")
+    source = Source(page.partition("```bash\n")[2].partition("```")[0], "job.sbatch")
+    terminal = Terminal(columns, colour=True)
+    report = renderer("full")(Report(lint_source(source, Settings.of_table()), 1), terminal)
+    log = (ROOT / LOG).read_text(encoding="utf-8").splitlines()[-4:-1]
+    lines = [terminal.style("bold", "$ tail job.log"), *(line.strip()[: columns - 1] for line in log), ""]
+    lines += [terminal.style("bold", "$ sbatchlint job.sbatch"), *report.splitlines()]
+    return svg(cells("\n".join(lines)), "a log, and what sbatchlint says of its script", columns)
+
+
 def picture_of_plan() -> str:
     source = read(str(ROOT / EXAMPLE))
     source.path = EXAMPLE
@@ -122,6 +138,7 @@ def generated() -> dict[Path, str]:
     files[ROOT / "docs" / "symptoms.md"] = NOTE.replace("the check file", "the symptoms") + SYMPTOMS + tables()
     files[ROOT / "docs" / "job-reference.md"] = NOTE.replace("the check file", "the code") + reference()
     files[ROOT / "docs" / "pictures" / "plan.svg"] = picture_of_plan()
+    files[ROOT / "docs" / "pictures" / "home.svg"] = picture_of_home()
     parts = {
         "README.md": {"example": example()},
         "CONTRIBUTING.md": {"groups": groups_table(), "check": shown_check()},

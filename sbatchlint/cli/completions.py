@@ -44,7 +44,7 @@ class Verb(NamedTuple):
 def parser() -> Parser:
     made = Parser(
         prog="sbatchlint completions",
-        description="What completes the command line in a shell; see docs/README.md for where to put it.",
+        description="What completes the command line in a shell; see docs/usage.md for where to put it.",
         allow_abbrev=False,
         formatter_class=formatter,
     )

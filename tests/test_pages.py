@@ -1,0 +1,55 @@
+"""The site of the documentation: what it is made of, and what its build refuses (tools/site)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools" / "site"))
+
+import build
+import links
+
+
+def test_every_page_has_its_place() -> None:
+    named = set(re.findall(r": (\S+\.md)$", (ROOT / "tools" / "site" / "mkdocs.yml").read_text(), re.MULTILINE))
+    named |= set(re.findall(r": (\S+\.md)$", build.checks(), re.MULTILINE))
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    assert named == pages
+
+
+def test_links_out_of_the_documentation_lead_to_the_repository() -> None:
+    text = (
+        "[a](../SECURITY.md) [b](plan.md#x) [c](../editors/vscode) [d](ci/gitlab.yml) [e](nowhere.md) [f](https://a.b/)"
+    )
+    found = re.findall(r"\((.*?)\)", build.led(text, ROOT / "docs"))
+    kept = [each for each in found if not each.startswith(build.SOURCE)]
+    assert kept == ["plan.md#x", "nowhere.md", "https://a.b/"]
+    assert f"{build.SOURCE}/blob/main/docs/ci/gitlab.yml" in found
+    assert f"{build.SOURCE}/tree/main/editors/vscode" in found
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('<a href="b/">there</a> <a href="b/#at">a place</a> <a href="#own">here</a><p id="own">', ""),
+        ('<a href="https://example.org/">elsewhere, if a reader wants to</a>', ""),
+        ('<a href="c/">', "leads nowhere: c/"),
+        ('<a href="../../etc">', "leads nowhere: ../../etc"),
+        ('<a href="b/#no">', "no such place: b/#no"),
+        ('<img src="picture.svg">', "leads nowhere: picture.svg"),
+        ('<script src="https://cdn.example/a.js"></script>', "loads https://cdn.example/a.js"),
+        ('<link rel="stylesheet" href="//fonts.example/a.css">', "loads //fonts.example/a.css"),
+        ('<link rel="canonical" href="https://example.org/">', ""),
+    ],
+)
+def test_what_is_wrong_with_a_page(tmp_path: Path, body: str, said: str) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "index.html").write_text('<h1 id="at">b</h1>')
+    (tmp_path / "index.html").write_text(body)
+    assert links.problems(tmp_path) == ([f"index.html: {said}"] if said else [])

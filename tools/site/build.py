@@ -1,0 +1,103 @@
+"""Builds the documentation as a site, of the same Markdown that lies in docs/.
+
+    python tools/site/build.py [--output build/site] [--without-playground]
+
+What Zensical warns of fails the build, and so does a link or an anchor of the finished pages that leads nowhere, or
+anything that a page would load from another host. The playground needs npm, which brings Pyodide, and the wheel of this
+tree, which is built for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from links import problems
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SOURCE = "https://github.com/sbatchlint/sbatchlint"
+# Pages that need the room of the columns beside them.
+HIDDEN = {"symptoms.md": "navigation", "playground.md": "navigation, toc"}
+# Rows of docs/checks/README.md, below the heading of their group.
+GROUP = re.compile(r"^## SB(\d) (\w+)(?::.*)?$|^\| (SB\d+) \| \[([\w-]+)\]", re.MULTILINE)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Builds the documentation as a site.")
+    parser.add_argument("--output", type=Path, default=ROOT / "build" / "site")
+    parser.add_argument("--without-playground", action="store_true", help="build no wheel, and ask npm for nothing")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="sbatchlint-site-") as name:
+        folder = Path(name)
+        stage(folder)
+        command = [sys.executable, "-m", "zensical", "build", "--strict"]
+        environment = {**os.environ, "NO_COLOR": "1"}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        said = done.stdout + done.stderr
+        if done.returncode or "arning" in said:
+            print(re.sub(r"\x1b\[[\d;]*m", "", said), file=sys.stderr)
+            return 1
+        site = folder / "out"
+        wrong = problems(site)
+        for each in wrong:
+            print(each, file=sys.stderr)
+        if wrong:
+            return 1
+        shutil.rmtree(options.output, ignore_errors=True)
+        shutil.copytree(site, options.output)
+    files = [path for path in options.output.rglob("*") if path.is_file()]
+    pages = sum(path.suffix == ".html" for path in files)
+    size = sum(path.stat().st_size for path in files) / 1e6
+    print(f"{pages} pages, {len(files)} files, {size:.1f} MB in {options.output}")
+    return 0
+
+
+def stage(folder: Path) -> None:
+    """Lays out what Zensical reads: the documentation, with its links to other files of the project led to GitHub."""
+    shutil.copytree(ROOT / "docs", folder / "docs")
+    shutil.copytree(HERE / "overrides", folder / "overrides")
+    shutil.copytree(HERE / "assets", folder / "docs" / "assets")
+    for path in (folder / "docs").rglob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        text = led(text, (ROOT / "docs" / path.relative_to(folder / "docs")).parent)
+        hidden = HIDDEN.get(path.name)
+        path.write_text(f"---\nhide: [{hidden}]\n---\n\n{text}" if hidden else text, encoding="utf-8")
+    settings = (HERE / "mkdocs.yml").read_text(encoding="utf-8")
+    (folder / "mkdocs.yml").write_text(settings.replace(" CHECKS\n", f"\n{checks()}", 1), encoding="utf-8")
+
+
+def led(text: str, folder: Path) -> str:
+    """The text with links to files outside of docs/ made links to the repository."""
+
+    def link(match: re.Match[str]) -> str:
+        target = (folder / match[1]).resolve()
+        if "://" in match[1] or target.is_relative_to(ROOT / "docs") and target.suffix in (".md", ".svg"):
+            return match[0]
+        if not target.is_relative_to(ROOT) or not target.exists():
+            return match[0]  # which Zensical finds
+        kind = "tree" if target.is_dir() else "blob"
+        return f"]({SOURCE}/{kind}/main/{target.relative_to(ROOT)}{match[2] or ''})"
+
+    return re.sub(r"\]\(([^)#\s]+)(#[^)\s]*)?\)", link, text)
+
+
+def checks() -> str:
+    """The part of the navigation with a page for each check, by groups."""
+    lines = ["      - All checks: checks/README.md"]
+    for number, group, code, name in GROUP.findall((ROOT / "docs" / "checks" / "README.md").read_text("utf-8")):
+        if code:
+            lines.append(f"          - {code} {name}: checks/{name}.md")
+        else:
+            lines.append(f"      - SB{number} {group}:")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
