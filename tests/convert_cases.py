@@ -349,7 +349,6 @@ swift sft --model a
 #SBATCH --ntasks-per-node=1
 export NNODES=$SLURM_JOB_NUM_NODES
 {MEETING}NPROC_PER_NODE=2 \\
-CUDA_VISIBLE_DEVICES=0,1 \\
 srun --kill-on-bad-exit=1 {CPUS} bash -c 'export NODE_RANK="$SLURM_NODEID"; exec swift sft "$@"' \\
     swift --model a
 """,

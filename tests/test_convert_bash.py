@@ -20,11 +20,15 @@ from convert_cases import CASES, Case
 from stubbed import Record, run
 from test_convert_beside import CASES as BESIDE
 from test_convert_containers import CASES as CONTAINERS
+from test_convert_launchers import CASES as RARE
 from test_convert_programs import CASES as PROGRAMS
 
-ALL = CASES | CONTAINERS | BESIDE | PROGRAMS
+ALL = CASES | CONTAINERS | BESIDE | PROGRAMS | RARE
 # Words that a conversion adds or changes on purpose.
-CHANGED = ("--local_rank=", "num_nodes", "trainer.devices")
+CHANGED = (
+    "--local_rank=", "num_nodes", "trainer.devices", "--num-processes", "--num_processes", "--machine-rank",
+    "--num-machines", "--dist-url", "--distributed-port",
+)  # fmt: skip
 # Variables of the ranks and the rendezvous, which a task's environment has to hold as the plan says.
 DRAWN = 60
 VARIABLES = ("NODE_RANK", "PET_NODE_RANK", "RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES")

@@ -19,12 +19,13 @@ from sbatchlint.convert.launcher import start_by_variables, start_everywhere
 from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
 from sbatchlint.convert.merging import merge
-from sbatchlint.convert.program_words import words_of_starts
+from sbatchlint.convert.once import commands_once
+from sbatchlint.convert.program_words import STARTED, words_of_starts
 from sbatchlint.convert.programs import program_of, start_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
-from sbatchlint.convert.replacing import start_other
-from sbatchlint.convert.sizes import follow_nodes, grown_batch, says_nodes, without_devices
+from sbatchlint.convert.replacing import module_of, start_module, start_other
+from sbatchlint.convert.sizes import follow_nodes, grown_batch, says_nodes, without_devices, without_loopback
 from sbatchlint.convert.starts import Start, count_by_slurm, places_of, read_whole, start_again, starts_of, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
 from sbatchlint.convert.words import without_geometry
@@ -109,6 +110,7 @@ class _Script(Draft):
             starts_of(merged)  # its refusals name lines of the original script
         self.containers = containers_of_starts(self.job)
         self.words = words_of_starts(merged)
+        self.once = commands_once(merged) if job.launches else frozenset()
         lost = differences(containers_of_starts(merged), self.containers)
         if lost:
             raise NotConvertible("; ".join(lost))
@@ -135,7 +137,9 @@ class _Script(Draft):
         """The script with its proof, and the repairs made; see `Proof`. Raises `NotConvertible`."""
 
         def prove(source: Source) -> Proof:
-            return Proof(source, self.settings, self.goal, workers, ranks, self.containers, starts, self.words)
+            return Proof(
+                source, self.settings, self.goal, workers, ranks, self.containers, starts, self.words, self.once
+            )
 
         return proven(job.source.own, prove, self.findings, self.settings)
 
@@ -159,7 +163,7 @@ def _converted(job: Job, goal: Goal, settings: Settings) -> Conversion:
     kind = starts[0].kind
     workers = next((count for each in starts if each.launch and (count := workers_of(each.launch))), None)
     target = goal.launcher or _TARGETS.get(kind, kind)
-    by_srun = target == "srun" and kind in ("mpi", "srun")
+    by_srun = target == "srun" and kind in ("mpi", "srun") and not _is_horovod(starts)
     cpu_only = _is_cpu_only(script.job, goal, by_srun or _runs_on_processors(script.job, starts, workers))
     # the processes per node: one per GPU if it has some
     gpus = (
@@ -216,18 +220,20 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
                 changed.append((job, launch))
                 known = {each.span for each in edits}
                 edits += [each for each in follow_nodes(job, launch, goal.nodes) if each.span not in known]
-                devices = list(without_devices(job, launch.invocation))
-                if devices:
-                    notes.append("CUDA_VISIBLE_DEVICES is left out: Slurm says which GPUs a task sees")
-                    edits += devices
+                _leave_out(job, launch.invocation, edits, notes)
             job = changed_job(job, edits)
     ranks = kind != "mpi" and (kind, target) != ("srun", "srun")
     after, proof, repairs = script.proven(job, gpus, ranks, len(starts))
     if kind == "mpi":
         todos.append("see that srun has the PMI of your MPI: srun --mpi=list")
+    if _is_horovod(starts):
+        todos.append("see that Horovod is built with MPI: horovodrun --check-build")
     by_option = any(each.launch is not None and "use_env" not in each.launch.launcher.flags for each in starts)
     if (kind, target) == ("torch.distributed.launch", "srun") and by_option:
         todos.append("see that the program reads LOCAL_RANK: the launcher gave it --local-rank=N, srun does not")
+    files = {each.launch.launcher.options.get("config_file") for each in starts if each.launch is not None}
+    if target == "accelerate" and any(each is not None and each.name == "config" for each in files):
+        todos.append("see that the file of --config says nothing of processes, which is accelerate's")
     if target == "deepspeed":
         todos.append("see that DeepSpeed has --no_ssh (0.14.5 and newer), and that all nodes see the working directory")
     todos += _changed_words(before, proof.plan)
@@ -246,6 +252,17 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
     return script.conversion(after, proof, [decision, *notes, growth, *repairs], todos)
 
 
+def _leave_out(job: Job, command: Invocation, edits: list[Edit], notes: list[str]) -> None:
+    """Adds the edits that leave out variables that hold for one node, and a note on each."""
+    devices = list(without_devices(job, command))
+    if devices:
+        notes.append("CUDA_VISIBLE_DEVICES is left out: Slurm says which GPUs a task sees")
+        edits += devices
+    names, removals = without_loopback(job, command)
+    notes += [f"{name} is left out: by the loopback interface nodes do not meet" for name in names]
+    edits += removals
+
+
 def _require_container(script: _Script) -> None:
     if script.goal.container is not None and not has_container(script.job):
         raise NotConvertible("it runs in no container, and one launcher alone is put into one: leave out --container")
@@ -259,19 +276,26 @@ def _of_program(script: _Script) -> Conversion:
         raise NotConvertible(f"a program without a launcher becomes tasks of srun; from there to {goal.launcher}")
     if goal.gpus == 0:
         raise NotConvertible("a program without a launcher gets a task for each GPU: say how many, or write the srun")
-    gpus = goal.gpus or gpus_of(script.job) or program.sign.devices
+    gpus = goal.gpus or gpus_of(script.job) or program.sign.devices or chosen_devices(program.invocation)
     if not gpus:
         raise NotConvertible("how many GPUs a node has is not known; say --gpus-per-node")
     tasks = gpus if program.per_gpu else 1
     job = script.with_header(tasks, gpus)
     ranks = program.sign.kind in ("megatron", "rank-variables")
     with at_line(script.job.line(program.invocation.name_span.start)):
-        changed = changed_job(job, start_program(job, program_of(job), goal, gpus))
+        again = program_of(job)
+        edits, notes = [*start_program(job, again, goal, gpus)], list[str]()
+        _leave_out(job, again.invocation, edits, notes)
+        changed = changed_job(job, edits)
     after, proof, repairs = script.proven(changed, tasks, ranks)
     decision = (
         f"a task for each of the {gpus} GPUs" if program.per_gpu else "a task, which uses all GPUs,"
     ) + f" of {goal.nodes} nodes: {program.sign.words}"
-    return script.conversion(after, proof, [decision, _growth(script.before, proof.plan), *repairs])
+    growth, todos = _growth(script.before, proof.plan), list[str]()
+    if program.spawning is not None:
+        growth = f"{gpus} processes become {goal.nodes * gpus}; batch sizes stay as they are written"
+        todos = program.spawning.todos
+    return script.conversion(after, proof, [decision, *notes, growth, *repairs], todos)
 
 
 _ARGUMENT = Regex(r"\$(?:[1-9#]|\{#?[1-9])")
@@ -287,6 +311,8 @@ _LAUNCHED = {
     "llamafactory": "torchrun of LLaMA-Factory",
     "deepspeed": "runner of DeepSpeed",
     "accelerate": "accelerate launch",
+    "fabric": "fabric run",
+    "composer": "composer",
 }
 
 
@@ -311,6 +337,10 @@ def _is_cpu_only(job: Job, goal: Goal, without_gpus: bool) -> bool:
     if goal.gpus is not None or any("gpu" in name for name in goal.options):
         return goal.gpus == 0
     return without_gpus and job.request.asks_for_gpus is False
+
+
+def _is_horovod(starts: list[Start]) -> bool:
+    return any(each.launch is not None and each.launch.launcher.kind == "horovod" for each in starts)
 
 
 def _tasks(job: Job, goal: Goal, by_srun: bool) -> int | None:
@@ -352,6 +382,8 @@ def _edits(job: Job, start: Start, target: str, goal: Goal, gpus: int) -> Iterat
         yield from start_tasks(job, launch)
     elif target == start.kind and target in ("swift", "llamafactory"):
         yield from start_by_variables(job, launch, gpus)
+    elif target == start.kind and module_of(launch.launcher):
+        yield from start_module(job, launch, goal, gpus)
     elif target == start.kind and target != "deepspeed":
         yield from start_everywhere(job, launch, goal, gpus)
     else:
@@ -370,7 +402,7 @@ def _growth(before: Plan, after: Plan) -> str:
     old, new = ([step["processes"] for step in _by_place(plan)] for plan in (before, after))
     if len(new) > 1:
         return f"each of {len(new)} starts has {new[0]} processes; batch sizes stay as they are written"
-    count = sum(old) if old and None not in old else "?"
+    count = sum(old) if old and None not in old and all(old) else "?"
     one = "process becomes" if count == 1 else "processes become"
     return f"{count} {one} {new[0]}; batch sizes stay as they are written"
 
@@ -397,6 +429,8 @@ def _changed_words(before: Plan, after: Plan) -> list[str]:
 def _changed_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
     was, now = first.get("program"), then.get("program")
     if was != now:
+        if now and STARTED.fullmatch(now.split()[-1]):
+            return []
         if was and now and SHELLS.isdisjoint((was.split()[0], now.split()[0])) and was.split()[-1] != now.split()[-1]:
             raise NotConvertible(f"{now} would run in the place of {was}")
         return []  # a shell, and a command that it runs
@@ -423,7 +457,7 @@ def _stale_prints(job: Job, launch: Launch, after: Job) -> list[str]:
     words = [
         invocation.words
         for invocation in printing(job)
-        if any(piece.start <= at < piece.end for field in invocation.argv for piece in field)
+        if any(piece.start <= at < piece.end and piece.text for field in invocation.argv for piece in field)
     ]
     same = [each for each in printing(after) if list(map(shown_text, each.argv)) in words]
     return list(dict.fromkeys(f"line {after.line(each.span.start)} prints the command as it was" for each in same))

@@ -34,7 +34,11 @@ NAMES = {
     "swift": Names("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node"),
     "llamafactory": Names("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node"),
     "accelerate": Names("num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_processes"),
+    "fabric": Names("num_nodes", "node_rank", "main_address", "main_port", "devices"),
+    # It is told the processes of all nodes, and takes the ranks of a node from its number.
+    "composer": Names("world_size", "node_rank", "master_addr", "master_port", "nproc"),
 }
+_STATIC = ("accelerate", "fabric", "composer")
 
 
 def setting_of(launcher: Launcher, name: str) -> Setting | None:
@@ -88,7 +92,8 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
     style = (
         "-"
         if any("-" in words.written(other_option.span)[2:] for other_option in launcher.all_options)
-        or not launcher.all_options
+        or launcher.kind == "fabric"
+        or (not launcher.all_options and launcher.kind != "composer")
         else "_"
     )
     added: list[str] = []
@@ -96,9 +101,12 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
     def option(name: str, value: str) -> str:
         return f'--{name.replace("_", style)}="{value}"'
 
-    nodes = "$SLURM_JOB_NUM_NODES"
-    total = f"$((SLURM_JOB_NUM_NODES * {gpus}))" if launcher.kind == "accelerate" else gpus
-    for name, value in ((names.nodes, nodes), (names.workers, str(total))):
+    nodes, all_nodes = "$SLURM_JOB_NUM_NODES", f"$((SLURM_JOB_NUM_NODES * {gpus}))"
+    total = all_nodes if launcher.kind == "accelerate" else gpus
+    for name, value in (
+        (names.nodes, all_nodes if launcher.kind == "composer" else nodes),
+        (names.workers, str(total)),
+    ):
         setting = setting_of(launcher, name)
         if setting is None:
             added.append(option(name, value) if "$" in value else f"--{name.replace('_', style)}={value}")
@@ -113,9 +121,14 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
     if launcher.kind == "accelerate":
         yield from _override_configuration(words, added)
     backend = goal.rendezvous or ("c10d" if elastic else "static")
-    if launcher.kind == "accelerate" and backend != "static":
-        raise NotConvertible("accelerate is converted to a static rendezvous only: leave out --rdzv")
-    dropped = ["standalone", names.rank, *(each.name for each in launcher.all_options if each.name.startswith("rdzv_"))]
+    if launcher.kind in _STATIC and backend != "static":
+        raise NotConvertible(f"{launcher.kind} is converted to a static rendezvous only: leave out --rdzv")
+    dropped = [
+        "standalone",
+        "base_rank",
+        names.rank,
+        *(each.name for each in launcher.all_options if each.name.startswith("rdzv_")),
+    ]
     for name in dropped:
         if name in launcher.options or name in launcher.flags:
             yield words.without(name)

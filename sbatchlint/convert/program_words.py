@@ -8,13 +8,19 @@ from collections.abc import Iterator, Sequence
 
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, expansions, known_prefix, shown_text, text_of
+from sbatchlint.convert.replacing import module_of
 from sbatchlint.convert.starts import only_program, places_of
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, basename
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import Launcher, python_command
+from sbatchlint.source.regex import Regex
 
 # How the shells end that a conversion puts before a program, and the number of their words before its own.
 _SHELLS = {'exec "$@"': 4, '"$0" --local_rank="$LOCAL_RANK" "$@"': 3}
+# The modules that a conversion names where `axolotl train` and the like run them.
+STARTED = Regex(r"axolotl\.cli\.\w+|trl\.scripts\.\w+")
+# Options that a conversion adds to programs.
+_OF_NODES = frozenset({"num_nodes", "num-machines", "machine-rank", "dist-url", "distributed-port"})
 _LOCAL_RANK = "--local_rank="
 
 
@@ -31,10 +37,25 @@ def words_of_starts(job: Job) -> list[Argv | None]:
 
 
 def _of_launch(job: Job, launch: Launch) -> Argv | None:
-    if launch.launcher.kind != "mpi" or not launch.invocation.children:
-        return _program(launch.launcher.program_words)
+    launcher = launch.launcher
+    if launcher.kind != "mpi" or not launch.invocation.children:
+        module = module_of(launcher)
+        if module:
+            return _own_words(launcher)
+        words = _program(launcher.program_words)
+        return (
+            words[1:]
+            if words and launcher.program_kind == "module" and STARTED.fullmatch(shown_text(words[0]))
+            else words
+        )
     program = only_program(job, launch.invocation)
     return None if program is None else _program(program.argv)
+
+
+def _own_words(launcher: Launcher) -> Argv:
+    """The words of `axolotl train` and the like that are not accelerate's."""
+    others = {at for each in launcher.options.values() if each.name != "config" for at in (each.at, each.value_at)}
+    return [field for at, field in enumerate(launcher.argv) if at >= (launcher.program or 0) and at not in others]
 
 
 def _program(argv: Argv) -> Argv:
@@ -72,17 +93,18 @@ def _lost(old: Argv, new: Argv) -> Iterator[str]:
 
 
 def _without_nodes(old: Argv, new: Argv) -> Iterator[Pieces]:
-    """The new words without an option for the number of nodes that the old ones did not have."""
-    if any("num_nodes" in shown_text(each) for each in old):
-        yield from new
-        return
+    """The new words without the options of nodes that the old ones did not have."""
+    known = {_option(each) for each in old}
     skip = False
     for field in new:
-        name, equals, _ = shown_text(field).partition("=")
-        if skip or name.rpartition(".")[2].lstrip("-") == "num_nodes":
-            skip = not skip and not equals
+        if skip or _option(field) in _OF_NODES - known:
+            skip = not skip and "=" not in shown_text(field)
             continue
         yield field
+
+
+def _option(field: Pieces) -> str:
+    return shown_text(field).partition("=")[0].rpartition(".")[2].lstrip("-+")
 
 
 def _names(field: Pieces) -> set[str]:

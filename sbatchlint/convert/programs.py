@@ -15,6 +15,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.convert.replacing import meeting
+from sbatchlint.convert.spawning import Spawning, spawning_of, start_spawning
 from sbatchlint.convert.tasks import RANKS
 from sbatchlint.convert.words import exports_above, refuse_daemon, srun_of, start_of, without_geometry
 from sbatchlint.job import Job
@@ -39,6 +40,7 @@ class Program(NamedTuple):
     sign: RankSign
     per_gpu: bool
     number: int = -1
+    spawning: Spawning | None = None
 
 
 def program_of(job: Job) -> Program:
@@ -58,6 +60,14 @@ def program_of(job: Job) -> Program:
             f"it starts no launcher, but several programs (line {lines}): convert each as a script of its own"
         )
     number, invocation = found[0]
+    spawning = spawning_of(job, invocation)
+    if spawning is not None:
+        if number >= 0:
+            raise NotConvertible(
+                f"the program on line {lines} stands under srun: leave that out, which is written anew"
+            )
+        of_node = RankSign(spawning.kind, spawning.words, invocation.name_span, spawning.devices)
+        return Program(invocation, of_node, False, number, spawning)
     sign = rank_sign(job, invocation)
     per_gpu, words = _of_jax(job, invocation)
     if words and (sign is None or sign.kind == "jax"):
@@ -84,7 +94,7 @@ def _unknown_start(job: Job) -> str:
 
 
 def _is_program(invocation: Invocation) -> bool:
-    return bool(invocation.argv) and (is_python(invocation.argv[0]) or invocation.name == "litgpt")
+    return bool(invocation.argv) and (is_python(invocation.argv[0]) or invocation.name in ("litgpt", "fairseq-train"))
 
 
 def _of_jax(job: Job, invocation: Invocation) -> tuple[bool, str]:
@@ -108,6 +118,9 @@ def start_program(job: Job, program: Program, goal: Goal, gpus: int) -> Iterator
     command, step = program.invocation, None if program.number < 0 else job.steps[program.number]
     refuse_daemon(container_of(command))
     start = _start(job, command)
+    if program.spawning is not None:
+        yield from start_spawning(job, command, program.spawning, start)
+        return
     if step is None:
         own = program.sign.kind in ("megatron", "rank-variables")
         ranks = f"bash -c '{RANKS}; exec \"$@\"' bash " if own else ""

@@ -8,8 +8,9 @@ from typing import Any
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.goal import Goal
+from sbatchlint.convert.once import spread
 from sbatchlint.convert.program_words import lost_words, words_of_starts
-from sbatchlint.convert.sizes import stale_counts
+from sbatchlint.convert.sizes import stale_counts, stale_interfaces
 from sbatchlint.convert.starts import places_of
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.diagnostics import Diagnostic
@@ -34,12 +35,13 @@ class Proof:
     `ranks`: whether each process needs a RANK; those of MPI and Slurm may get it otherwise.
     `containers`: those of the original script, one for each place that starts processes; None for no container.
     `starts`: the number of these places; None for those of the script. `words`: those of the programs there.
+    `once`: the words of the commands that run once.
     """
 
     def __init__(
         self, source: Source, settings: Settings, goal: Goal, gpus: int, ranks: bool = True,
         containers: Sequence[Container | None] = (), starts: int | None = None,
-        words: Sequence[Argv | None] = (),
+        words: Sequence[Argv | None] = (), once: frozenset[tuple[str, ...]] = frozenset(),
     ) -> None:  # fmt: skip
         # the script itself has to set the address of the rendezvous
         settings = without_variables(settings, frozenset({"MASTER_ADDR", "MASTER_PORT"}))
@@ -52,6 +54,9 @@ class Proof:
         self.faults = list(_faults(self.plan, goal, gpus, ranks, places, starts))
         self.faults += _apart(job, goal.nodes * gpus, goal.nodes)
         self.stale = list(dict.fromkeys(stale_counts(job, goal.nodes, gpus)))
+        if goal.nodes > 1:
+            self.stale += dict.fromkeys(stale_interfaces(job))
+        self.faults += spread(job, once)
         self.faults += lost_words(words, words_of_starts(job))
         self.faults += differences(containers, containers_of_starts(job))
         self.findings = [
@@ -106,7 +111,7 @@ def groups(plan: Plan) -> list[dict[str, Any]]:
     several = [
         step for step in steps if step.get("launcher") or 1 not in (step.get("tasks_per_node"), step.get("tasks"))
     ]
-    return several or [step for step in steps if (step.get("program") or "").startswith("python")]
+    return several or [step for step in steps if (step.get("program") or "").startswith(("python", "fairseq-train"))]
 
 
 def _faults(plan: Plan, goal: Goal, gpus: int, ranks: bool, places: int, starts: int | None) -> Iterator[str]:

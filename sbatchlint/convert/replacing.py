@@ -90,6 +90,35 @@ def start_other(job: Job, launch: Launch, target: str, goal: Goal, gpus: int) ->
     yield words.replaced(f"{start} {program}", words.program_start)
 
 
+# What the commands run that run accelerate by themselves, in all of their releases.
+_MODULES = {"axolotl": "axolotl.cli.{}", "axolotl.cli.main": "axolotl.cli.{}", "trl": "trl.scripts.{}"}
+
+
+def module_of(launcher: Launcher) -> str:
+    """The module of a launcher such as `axolotl train`, which accelerate starts; "" for another launcher."""
+    command, _, method = launcher.name.rpartition(" ")
+    module = _MODULES.get(command.split()[-1].rpartition("/")[2]) if command else None
+    return "" if module is None else module.format(method)
+
+
+def start_module(job: Job, launch: Launch, goal: Goal, gpus: int) -> Iterator[Edit]:
+    """The edits that start the module of such a launcher by accelerate on every node. Raises `NotConvertible`."""
+    launcher, words = launch.launcher, CommandWords(job, launch)
+    instead = f"accelerate launch -m {module_of(launcher)}"
+    others = {each.name for each in launcher.all_options} - {"num_processes", "main_process_port", "config"}
+    if others or launcher.kind != "accelerate" or any(text_of(each) in ("--", "--launcher") for each in launcher.argv):
+        raise NotConvertible(f"{launcher.name} is told how to launch: write {instead} with these options in its place")
+    if goal.rendezvous == "c10d":
+        raise NotConvertible("accelerate is converted to a static rendezvous only: leave out --rdzv")
+    yield from without_geometry(job, launch.step)
+    yield from exports_before(job, launch, meeting(launch.invocation, _port(launch)))
+    for name in ("num_processes", "main_process_port"):
+        if name in launcher.options:
+            yield words.without(name)
+    start = launch_words("accelerate", gpus, between=f" \\\n{words.indentation}    ")
+    yield words.replaced(f"{start} -m {module_of(launcher)} ", words.program_start)
+
+
 def launch_words(target: str, gpus: int, command: str = "", between: str = " ") -> str:
     """The words of a launcher up to its program, with a shell of each task that adds the node rank.
 

@@ -11,7 +11,7 @@ from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, span_of, text_of
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, program_options
-from sbatchlint.source.edits import Edit, remove
+from sbatchlint.source.edits import Edit, edited, remove
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -21,6 +21,8 @@ _NODES = "$SLURM_JOB_NUM_NODES"
 _OF_NODES = Regex(r"(?:--?|\+{1,2})?(?:\w+[._])*(?:num[_-]nodes|nnodes|n_nodes|num[_-]machines)")
 _VARIABLES = ("NNODES", "NUM_NODES", "N_NODES", "NUM_MACHINES")
 _DEVICES = "CUDA_VISIBLE_DEVICES"
+# The network interface that NCCL, gloo, tensorpipe and UCX use.
+_INTERFACES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "HOROVOD_GLOO_IFACE", "UCX_NET_DEVICES")
 _NUMBERS = Regex(r"\d+(?:,\d+)*")
 _BATCH = Regex(r"--(?:per_device_train_batch_size|gradient_accumulation_steps)")
 
@@ -61,23 +63,62 @@ def stale_counts(job: Job, nodes: int, gpus: int) -> Iterator[str]:
 
 def without_devices(job: Job, command: Invocation) -> Iterator[Edit]:
     """The edit that removes a CUDA_VISIBLE_DEVICES of one node: Slurm says which GPUs a task sees."""
-    value, text = exported(command, _DEVICES), job.source.own.text
+    value = exported(command, _DEVICES)
     known = None if value is None else text_of(value)
     if value is None or known is None or not _NUMBERS.fullmatch(known):
         return
-    start, end = span_of(value)
+    edit = _without_assignment(job.source.own.text, job, _DEVICES, span_of(value))
+    if edit is not None:
+        yield edit
+
+
+def without_loopback(job: Job, command: Invocation) -> tuple[list[str], list[Edit]]:
+    """The variables by which processes would meet on the loopback interface, and the edits that remove them."""
+    text, names, edits = job.source.own.text, list[str](), list[Edit]()
+    for name in _INTERFACES:
+        value = exported(command, name)
+        if value is None or text_of(value) not in ("lo", "=lo", "lo0"):
+            continue
+        edit = _without_assignment(text, job, name, span_of(value))
+        if edit is not None:
+            names.append(name)
+            edits.append(edit)
+    for line in {job.source.line_of(each.span.start) for each in edits}:
+        own = [each for each in edits if line.start <= each.span.start <= line.end]
+        if len(own) > 1 and edited(job.source.own, own).text[line.start :].partition("\n")[0].strip() == "export":
+            edits = [each for each in edits if each not in own]
+            edits.append(remove(Span(line.start, min(line.end + 1, len(text)))))
+    return names, edits
+
+
+def stale_interfaces(job: Job) -> Iterator[str]:
+    """To-dos for such variables that are still set."""
+    for command in [each.invocation for each in job.launches] + [p for each in job.steps for p in each.program]:
+        for name in _INTERFACES:
+            value = exported(command, name)
+            if value is not None and text_of(value) in ("lo", "=lo", "lo0"):
+                line = job.line(span_of(value).start)
+                yield f"line {line}: {name} is the loopback interface, by which nodes do not meet"
+
+
+def _without_assignment(text: str, job: Job, name: str, value: Span) -> Edit | None:
+    """The edit that removes an assignment of this value; None where it is written otherwise."""
+    start, end = value
     quote = text[start - 1 : start] if text[start - 1 : start] in ("'", '"') else ""
-    start, end = start - len(quote) - len(_DEVICES) - 1, end + len(quote)
-    if end > len(text) or text[start:end] != f"{_DEVICES}={quote}{known}{quote}" or job.in_quoted_text(start):
-        return
+    start, end = start - len(quote) - len(name) - 1, end + len(quote)
+    if end > len(text) or text[start:end] != f"{name}={quote}{text[value.start : value.end]}{quote}":
+        return None
+    if job.in_quoted_text(start):
+        return None
     line = job.source.line_of(start)
     before, after = text[line.start : start].strip(), text[end : line.end]
-    if before in ("", "export") and not after.strip(" \t;"):
-        yield remove(Span(line.start, min(line.end + 1, len(text))))
-    elif after[:1] in (" ", "\t") and not after.startswith(" \\"):
-        yield remove(Span(start, end + len(after) - len(after.lstrip(" \t"))))
-    elif not after.strip() and before:
-        yield remove(Span(line.start + len(text[line.start : start].rstrip()), end))
+    if before in ("", "export") and not after.strip(" \t;\\"):
+        return remove(Span(line.start, min(line.end + 1, len(text))))
+    if after[:1] in (" ", "\t") and not after.startswith(" \\"):
+        return remove(Span(start, end + len(after) - len(after.lstrip(" \t"))))
+    if not after.strip() and before:
+        return remove(Span(line.start + len(text[line.start : start].rstrip()), end))
+    return None
 
 
 def _told(command: Invocation, launch: Launch | None, words: Argv, nodes: int) -> Iterator[tuple[str, Pieces]]:

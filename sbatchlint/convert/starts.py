@@ -16,6 +16,8 @@ from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
 _MOST = 32
+# Launchers of MPI processes on all nodes, which srun replaces.
+RUNNERS = ("mpi", "horovod", "torchpack")
 
 
 class Start(NamedTuple):
@@ -31,7 +33,10 @@ class Start(NamedTuple):
 
     @property
     def kind(self) -> str:
-        return "srun" if self.launch is None else self.launch.launcher.kind
+        """That of the launcher, `mpi` for all that start the processes of all nodes; `srun` for a step."""
+        if self.launch is None:
+            return "srun"
+        return "mpi" if self.launch.launcher.kind in RUNNERS else self.launch.launcher.kind
 
     def line(self, job: Job) -> int:
         if self.launch is not None:
@@ -132,8 +137,8 @@ def _start_of_launch(job: Job, worlds: Sequence[LaunchWorld]) -> Start:
     for world in worlds:
         launch, launcher = world.launch, world.launcher
         line = job.line(launcher.span.start)
-        if launcher.kind not in (*NAMES, "mpi", "deepspeed"):
-            others = "torchrun, accelerate, deepspeed, swift, llamafactory-cli, mpirun and srun"
+        if launcher.kind not in (*NAMES, *RUNNERS, "deepspeed"):
+            others = "torchrun, accelerate, deepspeed, composer, fabric, swift, llamafactory-cli, mpirun and srun"
             raise NotConvertible(f"{launcher.name} on line {line} is not converted, only {others} are")
         if not launcher.certain or not launcher.program_certain:
             raise NotConvertible(f"not all words of {launcher.name} on line {line} are known{_what_hides(launcher)}")
@@ -202,7 +207,7 @@ def only_program(job: Job, command: Invocation) -> Invocation | None:
 def workers_of(launch: Launch) -> int | None:
     """The workers per node set for the launcher; None if they are not set or unknown."""
     launcher = launch.launcher
-    if launcher.kind == "mpi":
+    if launcher.kind in RUNNERS:
         processes = launcher.total_processes
         return None if processes is None else processes.number
     count, total = launcher.processes_per_task, launcher.total_processes

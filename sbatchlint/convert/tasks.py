@@ -1,7 +1,7 @@
 """Replaces launchers by tasks, which get their ranks from Slurm, and tasks by launchers."""
 
 from collections.abc import Iterator
-from shlex import join
+from shlex import join, quote
 
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import expansions, span_of, text_of
@@ -17,8 +17,9 @@ from sbatchlint.convert.words import (
     without_geometry,
 )
 from sbatchlint.job import Job, Launch
+from sbatchlint.job.argv import CommandOption
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.job.launchers import python_of
+from sbatchlint.job.launchers import Launcher, python_of
 from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
@@ -31,7 +32,11 @@ _VARIABLES = {
 }
 RANKS = "export " + " ".join(f"{name}={value}" for name, value in _VARIABLES.items())
 # Options of mpirun that srun needs no counterpart for.
-_OF_MPIRUN = frozenset({"np", "allow-run-as-root", "oversubscribe", "bind-to-none"})
+_OF_MPIRUN = frozenset({
+    "np", "allow-run-as-root", "oversubscribe", "bind-to-none", "num-proc", "verbose", "mpi", "tag-output",
+})  # fmt: skip
+# Options of mpirun that become variables, with what their names begin with.
+_AS_VARIABLES = {"mca": "OMPI_MCA_", "x": ""}
 
 
 def start_tasks(job: Job, launch: Launch) -> Iterator[Edit]:
@@ -60,25 +65,43 @@ def shared_address(job: Job, step: Step) -> Iterator[Edit]:
 def start_ranks(job: Job, launch: Launch) -> Iterator[Edit]:
     """The edits that start the processes of an mpirun by srun. Raises `NotConvertible`."""
     launcher = launch.launcher
-    others = sorted(
-        {option.name for option in launcher.all_options if not _is_needless(option.name, text_of(option.value or ()))}
-    )
-    if others:
-        option = (
-            f"-{others[0]}" if others[0] != "mca" else "-mca (OMPI_MCA_NAME=VALUE in the environment says the same)"
-        )
-        raise NotConvertible(f"what {launcher.name} is told by {option} is not converted: leave it out")
+    lines = []
+    for option in launcher.all_options:
+        line = _as_variable(job, launcher, option)
+        if line:
+            lines.append(line)
+        elif not _is_needless(option.name, text_of(option.value or ())):
+            raise NotConvertible(f"what {launcher.name} is told by -{option.name} is not converted: leave it out")
     if launch.step is not None:
         raise NotConvertible(f"{launcher.name} stands under srun: leave one of them out")
     words = CommandWords(job, launch)
     bound = "--cpu-bind=none " if any(each.name.startswith("bind-to") for each in launcher.all_options) else ""
     words.srun += f"--mpi=pmix {bound}"
+    yield from exports_before(job, launch, lines)
     yield words.replaced("", words.program_start)
+
+
+def _as_variable(job: Job, launcher: Launcher, option: CommandOption) -> str:
+    """The line that exports what an option of mpirun sets; "" for another option."""
+    before = _AS_VARIABLES.get(option.name)
+    value = text_of(option.value or ())
+    if before is None or value is None:
+        return ""
+    if option.name == "mca":
+        name = text_of(launcher.argv[option.at + 1])
+        value = text_of(launcher.argv[option.at + 2]) if option.at + 2 < len(launcher.argv) else None
+    else:
+        name, equals, value = value.partition("=")
+        if not equals:
+            return ""
+    if name is None or value is None or not name.isidentifier():
+        return ""
+    return f"export {before}{name}={quote(value)}"
 
 
 def _is_needless(name: str, value: str | None) -> bool:
     """Whether srun needs no counterpart for an option of mpirun."""
-    if name == "host":
+    if name in ("host", "hosts"):
         return value is not None and all(each.partition(":")[0] in LOOPBACK for each in value.split(","))
     if name == "x":  # srun passes on the environment
         return value is not None and "=" not in value

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from sbatchlint.analysis.editing.options import lines_above, lines_before, name_span, place_of, remove_step_option
-from sbatchlint.analysis.editing.words import words_of
+from sbatchlint.analysis.editing.words import reaches_only, words_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, expansions, span_of
@@ -25,6 +25,7 @@ _DEFAULT = Regex(r"\$\{\w+:?-$")
 _EXPANDED = Regex(
     r"--?[\w-]+(?:=|(?:[ \t]|\\\n)+)(\"?\$(?:\w+|\{\w+\}|\(\([^()\n]*\)\)|\([^()\n]*\))\"?)(?=[\s;&|)\"']|$)"
 )
+_CONTINUED = Regex(r" *\\\n *")
 _VARIABLE = Regex(r'"?\$(?:(\w+)|\{(\w+)\})"?')
 # Options of srun that the new option block sets.
 _GEOMETRY = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gpus-per-task", "gpus-per-node", "gpus", "gres")
@@ -160,9 +161,11 @@ class CommandWords:
             return ""
         span = self.words.span(word)
         quote = self.text[span.start : span.start + 1]
-        following = launcher.argv[min(launcher.index + 1, len(launcher.argv) - 1)]
-        inside = [launcher.program_words[0]] if self.reader is not None else [launcher.argv[0], following]
-        in_string = all(span.start < span_of(field).start < span.end for field in inside)
+        if self.reader is None:
+            whole = self.launch.invocation.span  # `$CMD`: its words stand in a string elsewhere
+            in_string = not whole.start <= name.start < whole.end and span.start < span_of(launcher.argv[0]).start
+        else:
+            in_string = span.start < span_of(launcher.program_words[0]).start < span.end
         return quote if in_string and quote in ('"', "'") else ""
 
     def start(self, command: Invocation, name: Span) -> int:
@@ -264,9 +267,9 @@ class CommandWords:
             raise NotConvertible(f"--{name} is given several times: write it once")
         option, argv = options[0], self.launcher.argv
         start = place_of(self.launcher, Setting(option.value, option.span, option.at, name)).start
-        after = argv[max(option.at, option.value_at) + 1]
-        end = span_of(after).start
-        later = [span_of(field).start for field in argv[option.at + 1 :]]
+        following = max(option.at, option.value_at) + 1
+        end = span_of(argv[following]).start if following < len(argv) else start
+        later = [span_of(field).start for field in argv[following:]]
         if end <= start or end > len(self.text):  # the next word is written elsewhere
             between = [each for each in later if start < each <= self.job.source.line_of(start).end]
             end = min(between, default=start)
@@ -316,7 +319,10 @@ class CommandWords:
             raise NotConvertible(f"{self.launcher.name} cannot be told its node inside of this string")
         if inside is not None:
             # The shell runs in the container, so the words before it do not change.
-            first, srun = [insert(prefix.start, srun)] if srun else [], ""
+            at = prefix.start
+            if not reaches_only(self.job, at, [each.invocation for each in self.job.launches]):
+                at = self.command.span.start  # an array, with which the script starts other commands too
+            first, srun = [insert(at, srun)] if srun else [], ""
             prefix = Span(inside, prefix.end)
         self._must_be_plain(prefix)
         command = f'{before}exec {self.written(prefix)}{after} "$@"'
@@ -360,7 +366,8 @@ class CommandWords:
         return Edit(self.prefix, self.escaped(f"{self.srun}bash -c '{command}' {self.launcher.kind}"))
 
     def escaped(self, content: str) -> str:
-        """The content, escaped for the string."""
+        """The content, escaped for the string, on one line."""
+        content = _CONTINUED.sub(" ", content)
         if self.quote == "'":
             return content.replace("'", "'\\''")
         for letter in '\\"$`':

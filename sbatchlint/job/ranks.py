@@ -271,6 +271,8 @@ def _counts(launcher: Launcher) -> bool:
     return "no_ssh" in launcher.flags and {"num_nodes", "num_gpus"} <= launcher.options.keys()
 
 
+# Launchers that number their processes by that of their node, where they are told it.
+_BY_NODE_RANK = ("composer", "fabric")
 # The most processes of one task that are computed; no node has as many.
 MOST_PROCESSES = 1024
 
@@ -287,7 +289,7 @@ def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str
     if not isinstance(count, int) or not 0 <= count <= MOST_PROCESSES:
         return None
     ranks: list[dict[str, str]] = [{} for _ in range(count)]
-    if not launcher.is_a("ranks"):
+    if not launcher.is_a("ranks") and launcher.kind not in _BY_NODE_RANK:
         return ranks
     if launcher.kind == "accelerate" and (count <= 1 or not launcher.certain):
         return ranks
@@ -303,6 +305,8 @@ def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str
     rendezvous = launcher.rendezvous
     static = rendezvous is not None and rendezvous.backend == "static" and not launcher.standalone
     setting = launcher.node_rank
+    if launcher.kind in _BY_NODE_RANK and (nodes is None or setting is None or setting.name == "base_rank"):
+        return ranks
     first: int | None = None
     if nodes == 1:
         first = 0

@@ -19,6 +19,7 @@ from convert_cases import CASES
 from test_convert_beside import CASES as BESIDE
 from test_convert_containers import CASES as CONTAINERS
 from test_convert_containers import ENTERING
+from test_convert_launchers import CASES as RARE
 from test_convert_programs import CASES as PROGRAMS
 
 from .conftest import selected
@@ -29,7 +30,7 @@ from .test_launchers_live import HERE, NODES, Run, interpreters, is_program, is_
 EXTRA = ("lightning", "to-accelerate", "to-deepspeed")
 RUNNING = {
     name: case
-    for name, case in (CASES | CONTAINERS | BESIDE | PROGRAMS).items()
+    for name, case in (CASES | CONTAINERS | BESIDE | PROGRAMS | RARE).items()
     if case.processes and (name not in EXTRA or "SBATCHLINT_ALL_LAUNCHES" in os.environ)
 }
 # One of each kind of start, whose program is a process group of torch (or Lightning's, or JAX's), and all-reduces ones.

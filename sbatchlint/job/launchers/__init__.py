@@ -59,6 +59,7 @@ _RARE = {
     "lmf": "swift",
     "ray": "ray",
     "torchpack": "horovod",
+    "trl": "trl",
     "tune": "fabric",
 }
 # The names of all launchers, so that other commands are rejected at once.

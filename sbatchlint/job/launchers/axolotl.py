@@ -40,6 +40,7 @@ def axolotl(name: str, argv: Argv, index: int, after: int, span: Span, environme
         for each in ("num_processes", "main_process_port"):
             if each in options:
                 launcher.options.setdefault(each, options[each])
+                launcher.all_options = (*launcher.all_options, options[each])
     launcher.certain = launcher.certain and all(text is not None for text in texts[after + 2 : own])
     launcher.program, launcher.program_certain = (after + 1, True) if after + 1 < len(argv) else (None, False)
     launcher.program_kind = "command"
