@@ -38,6 +38,7 @@ from sbatchlint.analysis.directives.placeholders import (
 )
 from sbatchlint.analysis.directives.positional_words import PositionalWords
 from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, typo
+from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.samples import is_sample
 from sbatchlint.analysis.script.submit_lines import is_filled_in_beside
@@ -45,7 +46,7 @@ from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Piece, Pieces, Text, shown_text, text_of
+from sbatchlint.bash.values import Piece, Pieces, Text, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.containers import Container
 from sbatchlint.job.once import once
@@ -285,9 +286,12 @@ class _Unfilled(NamedTuple):
 @once
 def _unfilled(job: Job) -> list[_Unfilled]:
     """The placeholders in the commands of the script, by place, each with its most important use."""
-    if not job.is_shell or not _may_have_signs(_code(job)):
-        return []
+    code = _code(job) if job.is_shell else ""
     found: dict[tuple[int, int], _Unfilled] = {}
+    if "=..." in code or '="..."' in code:
+        _find_dots(job, found)
+    if not _may_have_signs(code):
+        return list(found.values())
     for command in job.invocations:
         if not any(map(_has_signs, command.words)):
             continue
@@ -304,6 +308,16 @@ def _unfilled(job: Job) -> list[_Unfilled]:
                         certain = not assigned.context.conditional
                         _keep(found, _Unfilled(text, span, kind, "environment", assigned.name, certain))
     return [found[place] for place in sorted(found)]
+
+
+def _find_dots(job: Job, found: dict[tuple[int, int], _Unfilled]) -> None:
+    """Adds the values that are three dots, of variables that something reads."""
+    for assigned in job.assignments:
+        for alternative in assigned.alternatives:
+            for field in alternative.fields or ():
+                if text_of(field) == "..." and (assigned.exported or assigned.name in read_names(job)):
+                    certain = not assigned.context.conditional
+                    _keep(found, _Unfilled("...", span_of(field), "blank", "environment", assigned.name, certain))
 
 
 def _code(job: Job) -> str:

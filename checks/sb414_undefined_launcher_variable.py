@@ -78,8 +78,10 @@ _WORD_AFTER = Regex(r"[\w./-]+")
 _SHORTEST_PATH = 5  # of a path after a variable that tells which one was meant: `$BIN/mdrun`
 # A line that is an assignment but for its `#`.
 _COMMENTED = Regex(
-    r"(?m)^[ \t]*#+[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"'<]+)[ \t]*(?:#.*)?$"
+    r"(?m)^[ \t]*#+[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)="
+    r"(?:\"[^\"\n]+\"|'[^'\n]+'|\$\([^()\n]+\)|`[^`\n]+`|[^\s\"'<]+)[ \t]*(?:#.*)?$"
 )
+_COMPARED = Regex(r"[\"}]*[ \t]+-(?:eq|ne|lt|le|gt|ge)[ \t]")
 _PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
 _SHORTEST = 4  # of a name that is tested
@@ -135,7 +137,7 @@ def _commented_out(job: Job) -> Iterator[Finding]:
             continue
         if _stops_if_unset(job, read) or _is_told_elsewhere(job, name):
             continue
-        if use_of(job, read).kind not in ("argument", "assignment"):
+        if use_of(job, read).kind not in ("argument", "assignment") and not _is_compared(job, read):
             continue  # a list that may be empty, a message
         line = job.line(job.span(match.start(1), match.end(1)).start)
         may_be_empty = _is_dispensable(job, read, match)
@@ -149,6 +151,11 @@ def _commented_out(job: Job) -> Iterator[Finding]:
                 *((each.span, "empty, too") for each in others[:5]),
             ],
         )
+
+
+def _is_compared(job: Job, read: VariableRead) -> bool:
+    """Whether a number is compared: `[[ $MEMORY -gt 80000 ]]`, which is never so without one."""
+    return _COMPARED.match(job.source.text, read.span.end) is not None
 
 
 def _is_dispensable(job: Job, read: VariableRead, commented: re.Match[str]) -> bool:

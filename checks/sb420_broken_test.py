@@ -9,6 +9,9 @@ there, with the status of the command before, so that the job is COMPLETED. The 
 are not a test: `[[ $x -gt 1 -a $y -gt 2 ]]`, `[[ $x === y ]]`, `[[ $x $op y ]]`. There are no operators for texts that
 are at least as great, and none for numbers with a decimal point.
 
+`-eq`, `-lt` and the like compare whole numbers: `[ $mode -eq fast ]` prints "integer expression expected" and is false,
+`[[ $mode -eq fast ]]` takes both texts for 0 and is true whatever `$mode` holds, and a decimal point ends either.
+
 `[ -n $x ]` is true even where `$x` is empty: without quotes no word is left of it, and `[ -n ]` asks whether the word
 `-n` is empty. A warning, and so is `[ $x==y ]` where `$x` is y in this script.
 
@@ -25,6 +28,8 @@ error in conditional expression" ends a script with the status of the command be
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.nobody_sets import is_common_name
+from sbatchlint.analysis.expansion.reads import assigned_names, read_names
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import CommandSubstitution, Literal, Parameter, Redirect, Simple, TestCommand, Word
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -44,6 +49,10 @@ _AT_LEAST = {">": "-ge", "<": "-le"}
 _DECIMAL = Regex(r"[\"']?\d*\.\d+[\"']?")
 _UNARY = Regex(r"-[a-hkprstuwxGLNOSznovR]")
 _BINARY = Regex(r"==?|!=|=~|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
+_NUMERIC = Regex(r"-(?:eq|ne|lt|le|gt|ge)")
+# What no arithmetic of bash can be: a text, or a number with a decimal point.
+_NO_NUMBER = Regex(r"[\w.+-]*[A-Za-z][\w.+-]*|\d*\.\d+")
+_OF_TEXTS = {"-eq": "=", "-ne": "!="}
 _JOINING = {"-a": "&&", "-o": "||"}
 
 
@@ -60,6 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
             else:
                 yield from _glued(text, words)
         for test in nodes_of(program, TestCommand):
+            yield from _of_texts(job, text, list(test.words), "[[")
             yield from _one_word(job, text, test.words, "[[")
             if job.ended is None or text is not job.text or test.start < job.ended:
                 yield from _unreadable(text, test.words)
@@ -69,6 +79,7 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
     last = words[-1]
     if _plain(last) == "]":
         yield from _redirected(text, command, last)
+        yield from _of_texts(job, text, words[1:-1], "[")
         yield from _one_word(job, text, words[1:-1], "[")
         yield from _always_true(text, words[1:-1])
         return
@@ -84,6 +95,41 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
 
 _MISSING = "bash says that `]` is missing, and the test is false whatever is compared"
 _TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-z", "-n", "-f", "-d", "-e"})
+
+
+def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator[Finding]:
+    """`[[ $mode -eq fast ]]`: numbers are compared, and a text is none."""
+    for left, operator, right in zip(words, words[1:], words[2:], strict=False):
+        name = _plain(operator) or ""
+        if not _NUMERIC.fullmatch(name):
+            continue
+        for word in (right, left):
+            part = word.parts[0] if len(word.parts) == 1 else None
+            if not isinstance(part, Literal) or not _NO_NUMBER.fullmatch(part.text):
+                continue
+            variable = part.text.isidentifier()
+            if opening == "[[" and variable and (word is left and not part.quoted or _is_variable(job, part.text)):
+                continue  # bash reads the variable
+            place, instead = text.span(operator.start, operator.end), _OF_TEXTS.get(name)
+            happens = f"`{name}` compares numbers, and `{part.text}` is not one, so the test is always false"
+            if part.text.replace(".", "").isdigit():
+                happens, instead = f"bash has no decimal numbers, and refuses `{part.text}`", None
+                advice = "let awk compare, or whole numbers"
+            elif opening == "[" and part.text in assigned_names(job):
+                instead, advice = None, f"write `${part.text}`"
+            else:
+                if opening == "[[":
+                    happens = f"`{name}` compares numbers, and any text counts as 0, `{part.text}` too"
+                advice = f"write `{instead}`" if instead else "compare with a number"
+            edits = [replace(place, instead or "")]
+            fix = _fix(advice.replace("`", ""), edits, place, text, operator) if instead else None
+            yield Finding(place, f"{happens}; {advice}", fix=fix)
+            break
+
+
+def _is_variable(job: Job, name: str) -> bool:
+    """Whether a name may be that of a variable: the script sets or reads it, or a login or Slurm sets it."""
+    return name in assigned_names(job) or name in read_names(job) or is_common_name(name)
 
 
 def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
@@ -364,6 +410,22 @@ CASES = [
         #!/bin/bash
         #SBATCH --nodes=1
         if [ $1 == train ]; then
+            srun python train.py
+        fi
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [[ $1 «-eq» train ]]; then
+            srun python train.py
+        fi
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [[ $1 = train ]]; then
             srun python train.py
         fi
         """,

@@ -8,6 +8,7 @@ with a space in it, which srun, timeout and mpirun do not find either; nor do th
 
 A line with the sign of another language's comment (`// load data`, `% load data`) or of a prompt (`$ python train.py`)
 is a command as well, which is called `//`, `%` or `$`: it fails, and what stands after a prompt is not run.
+`cd "cd /data"` looks for a folder of that name.
 
 A warning for prose that was never a command, if the job goes on; otherwise an error, as where such prose is the last
 command: the job then always fails with status 127.
@@ -52,6 +53,7 @@ _ACCEPT_COMMAND_LINES = frozenset({"docker", "podman", "nsys profile", "nsys lau
 # Signs of comments in other languages, and of prompts, with which no command begins.
 _SIGNS = frozenset({"//", "%", "%%", "--", "-", "$", "/*", "*", ";;", "==", "===", "----", "====", "<!--"})
 _PROMPT = Regex(r"\[?[\w.-]+@[\w.-]+(?:[: ]\S*)?\]?[$%#]|\([\w.-]+\)\$")
+_TAKE_FOLDERS = frozenset({"cd", "pushd", "mkdir", "source", "."})
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
 # Variables that every shell has.
 _USUAL = frozenset({"HOME", "USER", "PWD", "HOSTNAME", "PATH", "TMPDIR", "SCRATCH", "WORK"})
@@ -64,6 +66,10 @@ def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         if command.context.captured and command.span not in seen:
             for finding in _variable_as_command(job, command):
+                seen.add(command.span)
+                yield finding
+        if command.name in _TAKE_FOLDERS and command.span not in seen:
+            for finding in _pasted(job, command):
                 seen.add(command.span)
                 yield finding
         first = known_prefix(command.argv[0]) if command.argv else ""
@@ -85,6 +91,15 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(command.span, message, severity)
         elif _COMMAND_LINE.match(first) and _is_certain(command):
             yield from _quoted_command(job, command)
+
+
+def _pasted(job: Job, command: Invocation) -> Iterator[Finding]:
+    """`cd "cd /data"`: a command that was pasted into the quotes of its own argument."""
+    for field in command.argv[1:]:
+        name, _, rest = (text_of(field) or "").partition(" ")
+        if name == command.name and rest[:1] in ("/", "~", "."):
+            message = f"the word `{name}` is in the quotes, so there is no such folder; write `{name} \"{rest}\"`"
+            yield Finding(span_of(field), message)
 
 
 def _is_sign(job: Job, command: Invocation, first: str) -> bool:

@@ -2,11 +2,12 @@
 
 `for i in {1..$N}` looks like eight iterations and is one, in which `$i` is `{1..8}`: files get that name, a program
 gets it as its number, and most of the work is not done. The job ends COMPLETED. In `sh`, where it is dash, not even
-`{1..8}` is a range.
+`{1..8}` is a range. `for sample in samples`, where `$samples` is meant, is one iteration as well, with the name of the
+list: reported where the script sets a variable of that name.
 
 ## Fix
 
-`$(seq 1 "$N")` in its place. Unsafe, as what ran once runs more often then.
+`$(seq 1 "$N")`, `$samples` or `"${samples[@]}"` in its place. Unsafe, as what ran once runs more often then.
 
 ## References
 
@@ -15,7 +16,7 @@ bash(1), "Brace Expansion": performed before any other expansions
 
 from collections.abc import Iterator
 
-from sbatchlint.bash.syntax.tree import For, Word
+from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, For, Parameter, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.source.regex import Regex
@@ -33,6 +34,7 @@ def check(job: Job) -> Iterator[Finding]:
         return  # zsh and ksh expand variables in braces
     string = job.text.string
     for loop in nodes_of(job.program, For):
+        yield from _name_of_list(job, loop)
         for word in loop.words or ():
             match = _RANGE.fullmatch(string, word.start, word.end) if isinstance(word, Word) else None
             if match is None or "$" not in match[0]:
@@ -44,6 +46,28 @@ def check(job: Job) -> Iterator[Finding]:
                 f"bash expands no variable in `{match[0]}`, so the loop runs once, with this text; write `{instead}`",
                 fix=Fix(f"write {instead}", [replace(span, instead)], safe=False),
             )
+
+
+def _name_of_list(job: Job, loop: For) -> Iterator[Finding]:
+    """`for x in xs`, where `xs` is a variable."""
+    name = job.text.string[loop.words[0].start : loop.words[0].end] if loop.words and len(loop.words) == 1 else ""
+    if not name.isidentifier() or name == loop.name:
+        return
+    lists = [each for each in nodes_of(job.program, Assignment) if each.name == name and each.start < loop.start]
+    uses = [each for each in nodes_of(loop.body, Parameter) if each.name == loop.name]
+    if not lists or not uses or any(each.operator in ("indirect", "prefix") for each in uses):
+        return
+    if any(each.name in ("eval", "declare", "typeset", "local") for each in job.invocations):
+        return  # the name may be meant
+    array = any(isinstance(each.value, ArrayLiteral) for each in lists)
+    instead = f'"${{{name}[@]}}"' if array else f"${name}"
+    span = job.span(loop.words[0].start, loop.words[0].end) if loop.words else job.span(loop.start, loop.end)
+    yield Finding(
+        span,
+        f"this loops once, over the word `{name}`, and not over the variable; write `{instead}`",
+        related=[(job.span(lists[-1].start, lists[-1].end), "the variable")],
+        fix=Fix(f"write {instead}", [replace(span, instead)], safe=False),
+    )
 
 
 CASES = [
@@ -83,6 +107,25 @@ CASES = [
         wait
         """,
         title="a number of nodes",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        samples="a b c"
+        for sample in «samples»; do
+            srun ./align "$sample"
+        done
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        samples="a b c"
+        for sample in $samples; do
+            srun ./align "$sample"
+        done
+        """,
+        title="the name of a list",
     ),
     Good(
         """\

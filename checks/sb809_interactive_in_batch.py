@@ -4,7 +4,7 @@ Standard input of a batch script is /dev/null. `srun --pty bash` runs a shell th
 so do `bash`, `python` and `apptainer shell IMAGE` without a program; `read` returns 1 with an empty value; `salloc`
 asks for a second allocation, at once or after a time in the queue, while that of the job is idle; `watch` and `vim`
 draw a screen into a log file; `top` ends with an error; `clear` fails where TERM is not set, which ends a script with
-`set -e`.
+`set -e`. `apt-get install` and `yum install` need root, which a user's job is not: they install nothing.
 
 Nothing is reported where a test decides whether it runs (`[ -t 0 ]`, `[ -z "$SLURM_JOB_ID" ]`), or where the command
 has its own input.
@@ -43,7 +43,9 @@ SCREENS = {
     "vi": "vim", "vim": "vim", "nano": "vim", "emacs": "vim", "htop": "top", "nvtop": "top", "top": "top",
     "watch": "watch", "screen": "top", "tmux": "top",
 }  # fmt: skip
-_NAMES = ("read", "salloc", "clear", "reset", "sudo", *SHELLS, *CONTAINERS, *SCREENS)
+INSTALLERS = ("apt", "apt-get", "yum", "dnf", "zypper")
+_CHANGES = frozenset({"install", "update", "upgrade", "remove", "dist-upgrade"})
+_NAMES = (*INSTALLERS, "read", "salloc", "clear", "reset", "sudo", *SHELLS, *CONTAINERS, *SCREENS)
 _INTERACTIVE = frozenset(_NAMES)
 CARD = Card(
     "SB809", "interactive-in-batch", severity="warning", fix="sometimes", since="0.1.0",
@@ -144,6 +146,8 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
     elif name == "sudo" and not any(each in ("-n", "-S", "-A", "-nE") for each in words[1:3]):
         severity = "info"
         happens = "sudo has no terminal to ask for a password, and fails unless the site lets you do without"
+    elif name in INSTALLERS and not _CHANGES.isdisjoint(words[1:3]) and command.parent is None:
+        happens = f"`{name}` needs root, which a job is not, so it changes nothing; use a module, conda or a container"
     elif name in SCREENS and command.context.background is None and not _needs_no_screen(name, words):
         kind = SCREENS[name]
         ends = {"vim": "waits on a screen that nobody sees", "top": "ends with an error"}.get(kind, "never ends")
