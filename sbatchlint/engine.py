@@ -135,6 +135,8 @@ class _Run:
         prepared = _prepared(self.settings)
         found: list[Diagnostic] = []
         for entry in entries:
+            if self.job.proceed is not None:
+                self.job.proceed()
             try:
                 found += _diagnostics(prepared[entry], self.jobs, self.source, self.settings)
             except Exception as error:

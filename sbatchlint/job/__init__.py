@@ -2,7 +2,8 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +62,10 @@ class Job:
     def __init__(
         self, source: Workspace, string: Text, site: Site, *, submission: Submission | None = None,
         outer: "Job | None" = None, shell: bool = True, options: str = "", spent: int = 0,
+        proceed: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
         self.source = source
+        self.proceed = proceed
         self.text = string.without_template_marks()
         self.site = site
         self.versions = Range(*site.slurm_versions)
@@ -95,7 +98,7 @@ class Job:
         self.program: Program = parse(string.string) if self.is_shell else Program((), ())
         if self.program.errors and self.interpreter_line[0] in ("ksh", ZSH):  # their grammars are others than bash's
             self.is_shell, self.program = False, Program((), ())
-        self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source))
+        self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source), proceed)
         interpreter = ScriptInterpreter(hooks)
         # Scripts of one file share a budget: `spent` is what those before this one have cost together, and
         # `submitted_work` with what the jobs cost that are submitted inside the script, at any depth.
@@ -103,7 +106,11 @@ class Job:
         self.submitted_work: int = self.spent
         self.trace: Trace = interpreter.trace
         self.parsed, self.programs = interpreter.parsed, interpreter.programs  # so that nothing is parsed twice
-        self.evaluate(interpreter)
+        self.steps: list[Step] = hooks.steps
+        self.answers: dict[Hashable, Any] = {}  # the cache of `once`
+        self.submits: list[Job] = []
+        with self._released_on_error():
+            self.evaluate(interpreter)
         self.limits = interpreter.limits
         if outer is not None:
             self.submitted_work = self.limits.work
@@ -113,21 +120,24 @@ class Job:
             self.limits.note("options", self.directives.cut)
         self.reached, self.ended = interpreter.reached, interpreter.ended
         self.proved = 0  # how many characters were reevaluated to prove repairs
-        self.steps: list[Step] = hooks.steps
-        self.answers: dict[Hashable, Any] = {}  # the cache of `once`
         # Known after all other checks have run.
         self.ignores: "tuple[IgnoreComment, ...]" = ()
         self.unused_ignores: "tuple[tuple[IgnoreComment, Selector], ...]" = ()
         self.depth: int = 0 if outer is None else outer.depth + 1
-        self.submits: list[Job] = self._submitted() if self.depth < DEEPEST and self.trace.submissions else []
+        if self.depth < DEEPEST and self.trace.submissions:
+            with self._released_on_error():
+                self._add_submitted()
 
     @classmethod
-    def from_source(cls, source: Source, site: Site, options: str = "", spent: int = 0) -> "Job":
+    def from_source(
+        cls, source: Source, site: Site, options: str = "", spent: int = 0, proceed: Callable[[], None] | None = None
+    ) -> "Job":
         """The job of a file. `options` replace its own; `spent`: what other scripts in the same document have cost.
 
+        `proceed` is called now and then while it is evaluated and asked, and raises what ends that.
         A UTF-16 file has no commands, as a shell reads its bytes.
         """
-        return cls(Workspace(source), _text(source), site, options=options, spent=spent)
+        return cls(Workspace(source), _text(source), site, options=options, spent=spent, proceed=proceed)
 
     def evaluate(self, interpreter: ScriptInterpreter) -> None:
         """Evaluates the script's commands."""
@@ -159,8 +169,15 @@ class Job:
     def _has_inner_script(self) -> bool:
         return len(re.findall(r"^#!", self.text.string, re.MULTILINE)) > 1 or "sbatch" in self.text.string
 
-    def _submitted(self) -> "list[Job]":
-        jobs = []
+    @contextmanager
+    def _released_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.release()
+            raise
+
+    def _add_submitted(self) -> None:
         for submission in self.trace.submissions:
             string = submission.text.string
             is_script = submission.wrapped or submission.command is not None and string.startswith("#!")
@@ -168,9 +185,11 @@ class Job:
                 if self.submitted_work > MOST_WORK:
                     self.limits.note("work", submission.span)
                     break
-                jobs.append(Job(self.source, submission.text, self.site, submission=submission, outer=self))
-                self.submitted_work = jobs[-1].submitted_work
-        return jobs
+                job = Job(
+                    self.source, submission.text, self.site, submission=submission, outer=self, proceed=self.proceed
+                )
+                self.submits.append(job)
+                self.submitted_work = job.submitted_work
 
     @property
     def work(self) -> int:

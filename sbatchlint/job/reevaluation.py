@@ -93,13 +93,13 @@ def changed_jobs(job: Job, edits: Sequence[Edit]) -> list[Job]:
 
 def changed_job(job: Job, edits: Iterable[Edit]) -> Job:
     """The job of the whole file after the edits, whatever its size."""
-    return Job.from_source(edited(job.source.own, edits), job.site)
+    return Job.from_source(edited(job.source.own, edits), job.site, proceed=job.proceed)
 
 
 def _evaluated(
     job: Job, environment: Environment, text: Text, program: Program, state: State, keys: int = 0
 ) -> Evaluation:
-    hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
+    hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files, job.proceed)
     hooks.environment = environment(job.request, job.site.unset)
     interpreter = ScriptInterpreter(hooks, job.programs)
     interpreter.keys = keys

@@ -1,8 +1,9 @@
 """The language server over standard input and output.
 
 The event loop only keeps the texts of open files. All that evaluates scripts runs on one other thread, one thing after
-the other, so that the loop is never busy: what was changed meanwhile is not begun, and what a client cancels before it
-has begun neither.
+the other, so that the loop is never busy; what only reads a text runs on a third. The evaluation of a text begins as
+soon as the text is there, and ends where another one takes its place; its findings are published when nothing was typed
+for a while. What a client cancels before it has begun is not begun.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
 from typing import Any, BinaryIO, TypeVar
 
 from lsprotocol import types
@@ -34,14 +36,15 @@ from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.source.files import InputError
 
 NAME = "sbatchlint"
-# A file is evaluated when nothing was typed for so long, in seconds.
+# Findings are published when nothing was typed for so long, in seconds.
 PAUSE = 0.1
 Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
 
 
 class Document:
-    """An open file. `snapshot`: the last version that was evaluated; `task`: the evaluation that is due or runs.
+    """An open file. `snapshot`: the last version that was evaluated; `task`: the evaluation that is due or runs;
+    `publication`: that of its findings.
 
     `failed`: the version that could not be evaluated, by a fault of sbatchlint.
     """
@@ -53,7 +56,15 @@ class Document:
         self.text = text
         self.snapshot: Snapshot | None = None
         self.task: asyncio.Task[None] | None = None
+        self.publication: asyncio.TimerHandle | None = None
         self.failed: int | None = None
+
+    def stop(self) -> None:
+        """Ends the evaluation of the text as it was, and publishes nothing of it any more."""
+        if self.task is not None:
+            self.task.cancel()
+        if self.publication is not None:
+            self.publication.cancel()
 
 
 class Server(LanguageServer):
@@ -71,6 +82,7 @@ class Server(LanguageServer):
         self._wrong_settings = ""
         self._faults: set[tuple[str, str]] = set()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="evaluation")
+        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reading")
 
     # --- settings ------------------------------------------------------------------------------
 
@@ -117,25 +129,31 @@ class Server(LanguageServer):
     # --- evaluation ----------------------------------------------------------------------------
 
     async def worked_out(self, work: Callable[..., Result], *arguments: object) -> Result:
-        """What a function returns on the other thread."""
+        """What a function returns on the thread that evaluates."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, work, *arguments)
 
+    async def read(self, work: Callable[..., Result], *arguments: object) -> Result:
+        """What a function returns that only reads a text, and waits for no evaluation."""
+        return await asyncio.get_running_loop().run_in_executor(self._reader, work, *arguments)
+
     def evaluate(self, document: Document, pause: float) -> None:
-        """Has a file evaluated after a pause, instead of what was due."""
-        if document.task is not None:
-            document.task.cancel()
+        """Has a file evaluated, instead of what was due, and its findings published after a pause at the earliest."""
+        document.stop()
         document.task = asyncio.get_running_loop().create_task(self._evaluated(document, pause))
 
     async def _evaluated(self, document: Document, pause: float) -> None:
-        if pause:
-            await asyncio.sleep(pause)
+        shown_from = asyncio.get_running_loop().time() + pause
         settings = self._settings(document.path)
         encoding = self.encoding
         version = document.version
-        pending = self._worker.submit(Snapshot, document.uri, document.path, version, document.text, settings, encoding)
+        superseded = Event()
+        pending = self._worker.submit(
+            Snapshot, document.uri, document.path, version, document.text, settings, encoding, superseded.is_set
+        )
         try:
             snapshot = await asyncio.shield(asyncio.wrap_future(pending))
         except asyncio.CancelledError:
+            superseded.set()
             if not pending.cancel():  # it runs, and nobody waits for it
                 pending.add_done_callback(_release)
             raise
@@ -149,11 +167,17 @@ class Server(LanguageServer):
             await self.worked_out(snapshot.release)
             return
         before, document.snapshot = document.snapshot, snapshot
-        self._report(snapshot)
-        parameters = types.PublishDiagnosticsParams(document.uri, published(snapshot), snapshot.version)
-        self.text_document_publish_diagnostics(parameters)
+        if asyncio.get_running_loop().time() < shown_from:
+            document.publication = asyncio.get_running_loop().call_at(shown_from, self._publish, snapshot)
+        else:
+            self._publish(snapshot)
         if before is not None:
             self._worker.submit(before.release)  # nobody waits for it
+
+    def _publish(self, snapshot: Snapshot) -> None:
+        self._report(snapshot)
+        parameters = types.PublishDiagnosticsParams(snapshot.uri, published(snapshot), snapshot.version)
+        self.text_document_publish_diagnostics(parameters)
 
     def _report(self, snapshot: Snapshot) -> None:
         """Says once of each check that failed that it did."""
@@ -206,8 +230,7 @@ class Server(LanguageServer):
         document = self.documents.pop(uri, None)
         if document is None:
             return
-        if document.task is not None:
-            document.task.cancel()
+        document.stop()
         if document.snapshot is not None:
             self._worker.submit(document.snapshot.release)
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
@@ -346,7 +369,7 @@ def _add_requests(server: Server) -> None:
             return completions(text, positions.offset(parameters.position), positions, site)
 
         site = server._settings(document.path).site_of(document.path)
-        return await server.worked_out(work, document.text, site, server.encoding)
+        return await server.read(work, document.text, site, server.encoding)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
     async def code_lens(parameters: types.CodeLensParams) -> list[types.CodeLens] | None:

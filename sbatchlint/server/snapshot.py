@@ -1,6 +1,6 @@
 """One version of an open file, with what the engine makes of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -29,17 +29,24 @@ class Part(NamedTuple):
         return self.source.span(span) if isinstance(self.source, Snippet) else span
 
 
+class Superseded(BaseException):
+    """Another version of the file has come, so that nobody waits for this one."""
+
+
 class Snapshot:
     """`findings`: those that are reported; `faults`: checks that failed; `parts`: the scripts of the file, whose jobs
     answer for findings, plans and hovers. All else is worked out when it is asked for.
 
-    `is_released`: another version has taken its place.
+    `is_released`: another version has taken its place. `is_superseded`: asked before each statement and
+    each check, it ends the evaluation, which raises `Superseded`.
     """
 
     def __init__(
-        self, uri: str, path: str, version: int, text: str, settings: Settings, encoding: str = ENCODING
-    ) -> None:
+        self, uri: str, path: str, version: int, text: str, settings: Settings, encoding: str = ENCODING,
+        is_superseded: Callable[[], bool] | None = None,
+    ) -> None:  # fmt: skip
         self.is_released = False
+        self._is_superseded = is_superseded
         self.uri = uri
         self.version = version
         self.settings = settings
@@ -54,10 +61,19 @@ class Snapshot:
             self.source = Source("", path)
             self.is_linted = False
         self.is_document = self.is_linted and holds_scripts(self.source)
-        inspection = self._inspected() if self.is_linted else Inspection([], 0, [])
+        try:
+            inspection = self._inspected() if self.is_linted else Inspection([], 0, [])
+        except Superseded:
+            self.release()
+            raise
+        self._is_superseded = None
         self.findings: list[Diagnostic] = reported(inspection.diagnostics, settings)
         self.faults: list[Fault] = inspection.faults
         self.inspection = inspection
+
+    def _proceed(self) -> None:
+        if self._is_superseded is not None and self._is_superseded():
+            raise Superseded
 
     def _inspected(self) -> Inspection:
         if self.is_document:
@@ -67,7 +83,7 @@ class Snapshot:
     def _of_script(self, source: Source, settings: Settings, spent: int = 0) -> Inspection:
         """The findings of a script, whose job is kept for what else is asked of it. `spent`: see `inspect`."""
         try:
-            job = Job.from_source(source, settings.site_of(source.path), spent=spent)
+            job = Job.from_source(source, settings.site_of(source.path), spent=spent, proceed=self._proceed)
         except Exception:
             return inspect(source, settings, spent=spent)  # which says what failed
         self.parts.append(Part(source, job))

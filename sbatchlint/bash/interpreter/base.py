@@ -26,11 +26,19 @@ MOST_SILENT_OF_ALL = 3_000
 
 
 class LoopBudgetExceeded(Exception):
-    """A loop is too large to be walked without being recorded."""
+    """A loop is too large to be walked without being recorded.
+
+    `in_iterations`: whether only several iterations of a loop inside are, whose body may be short.
+    """
+
+    in_iterations = False
 
 
 class Hooks(Protocol):
     """What the interpreter asks the job layer."""
+
+    proceed: Callable[[], None] | None
+    """Called before each statement; raises what ends the evaluation."""
 
     @property
     def environment(self) -> Environment: ...
@@ -72,6 +80,7 @@ class Interpreter(Substituter):
     def __init__(self, hooks: Hooks, programs: dict[str, Program] | None = None) -> None:
         self.hooks = hooks
         self.environment = hooks.environment
+        self.proceed = hooks.proceed
         self.programs: dict[str, Program] = {} if programs is None else programs
         self.trace = Trace()
         self.limits = Limits()
@@ -83,6 +92,7 @@ class Interpreter(Substituter):
         self.recorded: list[Decisions] = []  # of those whose iterations are recorded together
         self.silent = 0  # how many statements may still be walked without being recorded
         self.all_silent = MOST_SILENT_OF_ALL
+        self.too_long: dict[Span, int] = {}  # loops of which an iteration took more than so many of them
         self.substituted: int | None = 0  # the status of the last substitution
         self.redirected: Sequence[Redirection] = ()  # the redirects of the last compound command
         self.kept_alive: list[object] = []  # objects whose id() is part of a guard's key

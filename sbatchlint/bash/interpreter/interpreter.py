@@ -60,6 +60,13 @@ class ScriptInterpreter(Interpreter):
     def run(self, text: Text, program: Program, phase: Phase, state: State | None = None) -> State | None:
         """Walks a whole script, and returns the state at its end; None where its shell exited before."""
         self.expander = ScriptExpander(self)
+        try:
+            return self._run(text, program, phase, state)
+        finally:
+            # It refers to the interpreter; without this cycle both are freed as soon as nobody refers to them.
+            del self.expander
+
+    def _run(self, text: Text, program: Program, phase: Phase, state: State | None) -> State | None:
         scope = Scope(state or State(), text, Context(phase))
         current: State | None = scope.state
         for statement in program.statements:
@@ -81,12 +88,12 @@ class ScriptInterpreter(Interpreter):
         else:
             if program.cut is not None:
                 self.limits.note("work", text.span(program.cut, len(text.string)))
-        # It refers to the interpreter; without this cycle both are freed as soon as nobody refers to them.
-        del self.expander
         return current
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
         walk, cost = _WALKS[type(statement)]
+        if self.proceed is not None:
+            self.proceed()
         if self.silent:
             self.silent -= 1
             if not self.silent:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sbatchlint.bash.expansion.arrays import is_open, is_pattern
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.interpreter.base import Interpreter, LoopFrame
+from sbatchlint.bash.interpreter.base import MOST_SILENT, Interpreter, LoopBudgetExceeded, LoopFrame
 from sbatchlint.bash.interpreter.decisions import Decisions
 from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_plain, is_straight
 from sbatchlint.bash.state import State, join
@@ -27,6 +27,8 @@ from sbatchlint.source.text import Span
 MOST_ITERATIONS = 24
 # So often an iteration is walked to find what it changes, each time with what the last one changed unknown.
 MOST_WALKS = 4
+# An iteration that was too long to be walked is not tried again with less than this many statements more.
+WORTH_ANOTHER_WALK = 50
 # The loop variable has at most this many alternatives in the body.
 MOST_ITEMS = 6
 
@@ -126,6 +128,10 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         plain = is_plain(loop.body, scope)
         first = None if plain else _first_iteration(interpreter, loop, scope)
         if plain or first is not None and _is_independent(first, scope.state, node.name, items[0]):
+            if interpreter.silent and first is not None and first.end is not None:  # nobody looks at a record
+                first.end.variables[node.name] = variable(first.end, (Alternative((items[-1],)),))
+                first.end.status = None
+                return first.end
             if len(items) <= MOST_ITEMS and is_branching(loop.body, scope):
                 walked = interpreter.silently(lambda: _unroll(interpreter, loop, scope, first))
                 if walked is not None and walked[0] is not None:
@@ -234,7 +240,17 @@ def _first_iteration(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iter
                 loop.between(end)
         return end, frame, left - interpreter.silent
 
-    walked = interpreter.silently(walk)
+    allowed = interpreter.silent or MOST_SILENT
+    if allowed < interpreter.too_long.get(loop.span, 0) + WORTH_ANOTHER_WALK:
+        if interpreter.silent:
+            raise LoopBudgetExceeded
+        return None
+    try:
+        walked = interpreter.silently(walk)
+    except LoopBudgetExceeded as stopped:
+        if not stopped.in_iterations:
+            interpreter.too_long[loop.span] = allowed
+        raise
     if walked is None:
         return None
     (end, frame, cost), escaped = walked
@@ -276,7 +292,11 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration
             for (states, _), left in zip(interpreter.marks(), first.escaped, strict=True):
                 states.extend(left)
         else:
-            end, frame = interpreter.iteration(loop.body, Scope(begun, scope.text, scope.context))
+            try:
+                end, frame = interpreter.iteration(loop.body, Scope(begun, scope.text, scope.context))
+            except LoopBudgetExceeded as stopped:
+                stopped.in_iterations |= iteration > 0
+                raise
             end = interpreter.merge([end, *frame.continues], scope.context.phase)
         finals.extend(frame.breaks)
         if end is None:
@@ -301,6 +321,9 @@ def _record_iterations(
     interpreter: Interpreter, loop: Loop, scope: Scope, iterations: Unrolled, escaped: list[list[State]]
 ) -> State | None:
     """Records the body of a loop that was unrolled."""
+    if interpreter.silent:  # nobody looks at a record, and the state after the loop is known
+        interpreter.reset(interpreter.marks(), escaped)
+        return iterations.final
     marks = interpreter.marks()
     key = iterations.decisions.key
     phase = scope.context.phase
