@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import subprocess
 import sys
@@ -20,12 +21,12 @@ from pygls import uris
 from conftest import ROOT
 from language_client import Editor, editor
 from sbatchlint.api import InputError, lint
-from sbatchlint.job import Job
+from sbatchlint.job import Invocation, Job
 from sbatchlint.server.completion import completions
 from sbatchlint.server.lenses import lenses
 from sbatchlint.server.main import made
 from sbatchlint.server.positions import Positions, changed
-from sbatchlint.server.snapshot import Snapshot
+from sbatchlint.server.snapshot import Snapshot, Superseded
 from sbatchlint.settings import Settings
 from sbatchlint.site import Site
 
@@ -267,7 +268,7 @@ def edited(text: str, action: types.CodeAction) -> str:
 @pytest.mark.parametrize(
     ("word", "says"),
     [
-        ("--ntasks-per-node", ["**tasks per node: 4**", "without it: 1"]),
+        ("--ntasks-per-node", ["**tasks per node: 4**", "without it: as --ntasks says"]),
         ("1:30:00", ["**time limit: 1:30 h**", "minutes, MIN:SEC", "`-t`"]),
         ("--exclusive=topo", ["before 24.05 refuses this: Invalid --exclusive specification"]),
         ("--cpu-bind", ["how tasks are bound to CPUs", "of srun"]),
@@ -277,13 +278,14 @@ def edited(text: str, action: types.CodeAction) -> str:
         ("torchrun", ["2 nodes × 4 tasks = 8", "torchrun starts 4 processes in each task"]),
         ("srun --l", ["2 nodes × 4 tasks = 8", "program: python late.py"]),
         ("--time=5", ["sbatch does not read this"]),
+        ("--wait=30", ["after the first has ended", "value: seconds"]),
     ],
 )
 def test_hover(session: Session, word: str, says: list[str]) -> None:
     async def work(it: Editor) -> None:
         name = session.name()
         text = JOB.replace("--time", "--exclusive=topo --time")
-        text += "echo $SLURM_NNODES\n#SBATCH --time=5\nsrun --label bash -c 'python late.py $SLURM_PROCID'\n"
+        text += "echo $SLURM_NNODES\n#SBATCH --time=5\nsrun --label --wait=30 bash -c 'python late.py $SLURM_PROCID'\n"
         it.open(name, text)
         place = Positions(text).position(text.index(word) + 1)
         found = await it.client.text_document_hover_async(types.HoverParams(it.identifier(name), place))
@@ -427,6 +429,33 @@ def test_requests_are_cancelled(session: Session) -> None:
         it.close(name)
 
     session(work)
+
+
+def test_an_evaluation_ends_when_nobody_waits_for_it() -> None:
+    """At the next statement or check; what it made so far is freed then, without a search for circles."""
+    asked = 0
+
+    def is_superseded() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > stop
+
+    text = JOB + "bash -c 'echo a | tee b'\nsbatch --wrap='srun a'\n" * 9
+    gc.collect()
+    gc.disable()
+    try:
+        for stop in (0, 5, 60, 100):
+            asked = 0
+            with pytest.raises(Superseded):
+                Snapshot("file:///a", "/a.sbatch", 1, text, Settings.of_table(), is_superseded=is_superseded)
+            assert asked == stop + 1
+            assert not [each for each in gc.get_objects() if isinstance(each, Invocation)]
+        stop = 10_000
+        last = Snapshot("file:///a", "/a.sbatch", 1, text, Settings.of_table(), is_superseded=is_superseded)
+        assert asked > 200 and "SB301" in {each.code for each in last.findings}
+        last.release()
+    finally:
+        gc.enable()
 
 
 def scripts() -> list[str]:

@@ -11,7 +11,8 @@ as nothing makes a program faster than it is. Told are, each without the cache o
 - the same run over all scripts again, with the cache of the run before;
 - how the time grows with the number of files, and with the length of a script, for several shapes of scripts;
 - the memory of the run over all scripts;
-- the time from a change in an editor to its findings, after the first, for scripts of 500 lines (with the extra `lsp`);
+- what a change in an editor costs, after the first, for scripts of 400 to 600 lines, and how long after the pause in
+  typing a language server over stdio tells the findings (with the extra `lsp`);
 - how many megabytes of a log `diagnose` reads in a CPU second: a plain log, a coloured one, and one full of complaints.
 
     python tools/bench.py --instructions [--tree TREE] FOLDER
@@ -25,6 +26,7 @@ compared with the state before it. It takes about a minute for 70 scripts.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import resource
@@ -36,6 +38,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=4\n"
@@ -195,28 +198,119 @@ if [ ! -f "$OUT/done" ]; then
 fi
 
 """
+LOOPS = """\
+for nodes in 1 2 4; do
+  for size in $SIZES{i}; do
+    for kernel in sum dot; do
+      for try in 1 2 3; do
+        name="$kernel-$size-$nodes-$try"
+        if [ "$size" -gt 100 ]; then
+          opts="--large"
+        else
+          opts=""
+        fi
+        log="log/$name.txt"
+        echo "$name" >> "$log"
+        srun -N "$nodes" ./bench $opts --kernel "$kernel" > "$log"
+      done
+    done
+  done
+done
+"""
 EDITED = {
     "as people write them": PART * 41,
     "of steps and variables alone": 'A="value {i}"\nsrun -n1 ./t --x {i} "$A"\n' * 248,
+    "of loops in loops": LOOPS * 28,
 }
+LONG = range(400, 601)  # lines
 
 
-def editing(rounds: int) -> None:
-    """The time from a change to the findings, in this process: the language server's part of it."""
+class Talk:
+    """What a language server is told over its standard input, and says."""
+
+    def __init__(self, bench: Bench) -> None:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        command = [sys.executable, "-m", "sbatchlint", "server"]
+        self.server = subprocess.Popen(command, cwd=bench.tree, env=bench.environment, **pipes)
+        self.say("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, 1)
+        self.until(lambda each: each.get("id") == 1)
+        self.say("initialized", {})
+
+    def say(self, method: str, parameters: object, number: int | None = None) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": parameters}
+        data = json.dumps(message if number is None else message | {"id": number}).encode()
+        self.server.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(data), data))
+        self.server.stdin.flush()
+
+    def until(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Reads up to a message."""
+        while True:
+            size = 0
+            while header := self.server.stdout.readline().strip():
+                if header.lower().startswith(b"content-length:"):
+                    size = int(header.partition(b":")[2])
+            if wanted(json.loads(self.server.stdout.read(size))):
+                return
+
+    def findings(self, version: int, text: str) -> float:
+        """How many seconds the findings of a version take."""
+        uri = "file:///a.sbatch"
+        begin = time.perf_counter()
+        if version == 1:
+            item = {"uri": uri, "languageId": "shellscript", "version": 1, "text": text}
+            self.say("textDocument/didOpen", {"textDocument": item})
+        else:
+            document = {"uri": uri, "version": version}
+            self.say("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
+        self.until(lambda each: each.get("params", {}).get("version") == version)
+        return time.perf_counter() - begin
+
+    def end(self) -> None:
+        self.say("textDocument/didClose", {"textDocument": {"uri": "file:///a.sbatch"}})
+        self.say("shutdown", None, 2)
+        self.until(lambda each: each.get("id") == 2)
+        self.say("exit", None)
+        self.server.communicate()
+
+
+def editing(bench: Bench, files: list[str]) -> None:
+    """What a change costs in this process, and how long after the pause a server tells the findings."""
+    from sbatchlint.server.main import PAUSE
     from sbatchlint.server.snapshot import Snapshot
     from sbatchlint.settings import Settings
 
     settings = Settings.of_table({})
+    texts = {}
     for name, body in EDITED.items():
         numbers = iter(range(10_000))
-        text = HEAD + re.sub(r"\{i\}", lambda _, numbers=numbers: str(next(numbers)), body)
-        found = []
-        for number in range(rounds + 1):
+        texts[name] = HEAD + re.sub(r"\{i\}", lambda _, numbers=numbers: str(next(numbers)), body)
+    made = [*texts]
+    for file in files:
+        text = Path(file).read_text(encoding="utf-8", errors="replace")
+        if text.count("\n") in LONG and not file.endswith((".md", ".rst", ".py", ".ipynb")):
+            texts[Path(file).name] = text
+    costs, waits = [], []
+    for name, text in texts.items():
+        cpu, wall = [], []
+        talk = Talk(bench)
+        first = talk.findings(1, text)
+        for number in range(bench.rounds + 1):
+            changed = f"{text}# {number}\n"
             begin = time.process_time()
-            Snapshot("file:///a.sbatch", "/a.sbatch", number, f"{text}# {number}\n", settings).release()
-            found.append(time.process_time() - begin)
-        first, later, rows = found[0] * 1000, min(found[1:]) * 1000, text.count("\n")
-        print(f"a change in {rows} lines {name}: {later:.0f} ms; the first time {first:.0f} ms")
+            Snapshot("file:///a.sbatch", "/a.sbatch", number, changed, settings).release()
+            cpu.append(time.process_time() - begin)
+            wall.append(talk.findings(number + 2, changed) - PAUSE)
+        talk.end()
+        cost, wait, rows = min(cpu[1:]) * 1000, min(wall) * 1000, text.count("\n")
+        print(f"a change in {rows} lines {name}: {cost:.0f} ms of CPU; told {wait:.0f} ms after the pause of "
+              f"{PAUSE * 1000:.0f} ms; when it is opened {first * 1000:.0f} ms")  # fmt: skip
+        if name not in made:
+            costs.append(cost)
+            waits.append(wait)
+    for what, found in ("CPU", sorted(costs)), ("after the pause", sorted(waits)):
+        if found:
+            middle, high = found[len(found) // 2], found[len(found) * 9 // 10]
+            print(f"  {len(found)} files, {what}: p50 {middle:.0f} ms, p90 {high:.0f} ms, most {found[-1]:.0f} ms")
 
 
 # A line of a log for `diagnose`, and what is there to find; `{i}` is another number in each line.
@@ -308,7 +402,7 @@ def main() -> int:
         growth(bench, files)
         logs()
         if find_spec("lsprotocol") is not None:
-            editing(options.rounds)
+            editing(bench, files)
     return 0
 
 

@@ -86,12 +86,12 @@ def _names(
         if option.alias_of is not None or not name.startswith(begin):
             continue
         argument = option.argument(option_release(option, typed.command))
-        note = notes().get(name)
+        note = notes(typed.command).get(name)
         yield types.CompletionItem(
             f"--{name}",
             kind=types.CompletionItemKind.Property,
             detail=option.plugin or (note.meaning if note is not None else None),
-            documentation=types.MarkupContent(types.MarkupKind.Markdown, text_of(option)),
+            documentation=types.MarkupContent(types.MarkupKind.Markdown, text_of(option, typed.command)),
             sort_text=("0" if note is not None else "1") + name,
             filter_text=f"--{name}",
             text_edit=types.TextEdit(place, f"--{name}" + ("=" if argument == "required" else "")),

@@ -68,7 +68,7 @@ def _directive_text(snapshot: Snapshot, part: Part, job: Job, setting: Setting) 
             when = describe(refused.refusal.versions or (), job.versions.majors)
             lines.append(f"**Slurm{' ' + when if when else ''} refuses this: {refused.refusal.message}**")
     if setting.option is not None:
-        lines.append(text_of(setting.option))
+        lines.append(text_of(setting.option, "sbatch"))
     else:
         lines.append(f"`--{setting.name}`: an option of a plugin of the site")
     return "\n\n".join(lines)
@@ -93,7 +93,7 @@ def _of_option(snapshot: Snapshot, part: Part, job: Job, offset: int) -> tuple[s
         for setting in step.all_options:
             option = find_option(setting.name, "srun")
             if option is not None and _holds(setting.span, offset):
-                return text_of(option), setting.span
+                return text_of(option, "srun"), setting.span
     return None
 
 

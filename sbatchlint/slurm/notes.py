@@ -20,11 +20,12 @@ class Note(NamedTuple):
 
 
 @cache
-def notes() -> dict[str, Note]:
-    """The notes by the long name of the option."""
+def notes(command: str) -> dict[str, Note]:
+    """The notes by the long name of the option, as this command takes it: for srun, as a step in a job does."""
     with open(_DATA, encoding="utf-8") as file:
         rows = json.load(file)["notes"]
-    return {name: Note(row["is"], row.get("default", ""), row.get("unit", "")) for name, row in rows.items()}
+    told = {name: {**row, **row.get(command, {})} for name, row in rows.items()}
+    return {name: Note(row["is"], row.get("default", ""), row.get("unit", "")) for name, row in told.items()}
 
 
 def options_of(command: str, versions: tuple[str, ...]) -> dict[str, Option]:
@@ -55,9 +56,9 @@ def releases_of(option: Option) -> str:
     return ", ".join(told)
 
 
-def text_of(option: Option) -> str:
-    """What is known of an option, as Markdown."""
-    note = notes().get(option.canonical)
+def text_of(option: Option, command: str) -> str:
+    """What is known of an option of a command, as Markdown."""
+    note = notes(command).get(option.canonical)
     letter = f" (`-{option.letter}`)" if option.letter else ""
     lines = [f"`--{option.name}`{letter}" + (f": {note.meaning}" if note is not None else "")]
     if note is not None and note.unit:
