@@ -100,6 +100,7 @@ class Job:
             self.is_shell, self.program = False, Program((), ())
         self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source), proceed)
         interpreter = ScriptInterpreter(hooks)
+        interpreter.proceed = proceed
         # Scripts of one file share a budget: `spent` is what those before this one have cost together, and
         # `submitted_work` with what the jobs cost that are submitted inside the script, at any depth.
         self.spent = interpreter.limits.work = spent if outer is None else outer.submitted_work

@@ -1,7 +1,5 @@
 """What the interpreter asks the job: which commands start others, in which phase, and which files they read."""
 
-from collections.abc import Callable
-
 from sbatchlint.bash.trace import Invocation, Spawn, exported
 from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
 from sbatchlint.job.argv import program_name
@@ -26,13 +24,10 @@ from sbatchlint.source.text import Span
 class JobHooks:
     """The job's answers to the interpreter: srun, sbatch, MPI launchers and wrappers, the environment, files.
 
-    `steps`: the steps of the batch phase, in order. `proceed`: see `Job.from_source`.
+    `steps`: the steps of the batch phase, in order.
     """
 
-    def __init__(
-        self, request: Request, versions: Range, site: Site, files: IncludedFiles, proceed: Callable[[], None] | None
-    ) -> None:
-        self.proceed = proceed
+    def __init__(self, request: Request, versions: Range, site: Site, files: IncludedFiles) -> None:
         self.files = files
         self.request = request
         self.versions = versions

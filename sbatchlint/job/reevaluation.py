@@ -99,9 +99,10 @@ def changed_job(job: Job, edits: Iterable[Edit]) -> Job:
 def _evaluated(
     job: Job, environment: Environment, text: Text, program: Program, state: State, keys: int = 0
 ) -> Evaluation:
-    hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files, job.proceed)
+    hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
     hooks.environment = environment(job.request, job.site.unset)
     interpreter = ScriptInterpreter(hooks, job.programs)
+    interpreter.proceed = job.proceed
     interpreter.keys = keys
     interpreter.states = []
     end = interpreter.run(text, program, job.phase, state) if job.is_shell else state

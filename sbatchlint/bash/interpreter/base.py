@@ -37,9 +37,6 @@ class LoopBudgetExceeded(Exception):
 class Hooks(Protocol):
     """What the interpreter asks the job layer."""
 
-    proceed: Callable[[], None] | None
-    """Called before each statement; raises what ends the evaluation."""
-
     @property
     def environment(self) -> Environment: ...
 
@@ -80,7 +77,7 @@ class Interpreter(Substituter):
     def __init__(self, hooks: Hooks, programs: dict[str, Program] | None = None) -> None:
         self.hooks = hooks
         self.environment = hooks.environment
-        self.proceed = hooks.proceed
+        self.proceed: Callable[[], None] | None = None  # called before each statement; may raise what ends the walk
         self.programs: dict[str, Program] = {} if programs is None else programs
         self.trace = Trace()
         self.limits = Limits()
