@@ -98,7 +98,7 @@ class Job:
         self.program: Program = parse(string.string) if self.is_shell else Program((), ())
         if self.program.errors and self.interpreter_line[0] in ("ksh", ZSH):  # their grammars are others than bash's
             self.is_shell, self.program = False, Program((), ())
-        self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source), proceed)
+        self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source))
         interpreter = ScriptInterpreter(hooks)
         interpreter.proceed = proceed
         # Scripts of one file share a budget: `spent` is what those before this one have cost together, and

@@ -128,14 +128,16 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         plain = is_plain(loop.body, scope)
         first = None if plain else _first_iteration(interpreter, loop, scope)
         if plain or first is not None and _is_independent(first, scope.state, node.name, items[0]):
-            if interpreter.silent and first is not None and first.end is not None:  # nobody looks at a record
-                first.end.variables[node.name] = variable(first.end, (Alternative((items[-1],)),))
-                first.end.status = None
-                return first.end
-            if len(items) <= MOST_ITEMS and is_branching(loop.body, scope):
+            branching = is_branching(loop.body, scope)
+            if len(items) <= MOST_ITEMS and branching:
                 walked = interpreter.silently(lambda: _unroll(interpreter, loop, scope, first))
                 if walked is not None and walked[0] is not None:
                     return _record_iterations(interpreter, loop, scope, walked[0], walked[1])
+            if interpreter.silent and first is not None and first.end is not None and not branching:
+                # nobody looks at a record, and the state after the loop is known
+                first.end.variables[node.name] = variable(first.end, (Alternative((items[-1],)),))
+                first.end.status = None
+                return first.end
             return _record_alike(interpreter, loop, scope, node.name, items, variable)
         # where the iterations cannot be walked
         loop.widened = node.name, variable(scope.state, (Alternative((unknown,)),))
