@@ -5,6 +5,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.analysis.planning.programs import batch_programs
 from sbatchlint.bash.trace import Invocation
+from sbatchlint.convert.misfits import misfits
 from sbatchlint.diagnostics import Diagnostic, Fault
 from sbatchlint.engine import Inspection, inspect_job
 from sbatchlint.job import Job, has_directives
@@ -32,15 +33,31 @@ class Planned(NamedTuple):
     faults: list[Fault]
 
 
-def planned(source: Source, settings: Settings, as_job: AsJob | None = None, judged: bool = True) -> Planned:
-    """The plan of a script. `judged`: with its findings. Raises `InputError` for an `as_job` that has directives."""
+def planned(
+    source: Source,
+    settings: Settings,
+    as_job: AsJob | None = None,
+    judged: bool = True,
+    nodes: int | None = None,
+    own: Settings | None = None,
+) -> Planned:
+    """The plan of a script. `judged`: with its findings. Raises `InputError` for an `as_job` that has directives.
+
+    `nodes`: the number of nodes that its settings ask for in the place of its own, if they do; the plan then says what
+    does not follow. `own`: the settings without that.
+    """
     job = _job(source, settings, as_job)
     plan = plan_without_secrets(job)
-    found = Planned(plan, [], {}, [])
+    if nodes is not None and own is not None:
+        written = _job(source, own, as_job)
+        found = misfits(written, job, plan_of(written), plan, nodes)
+        plan["misfits"] = redacted_plan(found, values_in(job.source.text))
+        written.release()
+    result = Planned(plan, [], {}, [])
     if judged:
-        found = marked(job, plan, inspect_job(job, source, settings), settings)
+        result = marked(job, plan, inspect_job(job, source, settings), settings)
     job.release()
-    return found
+    return result
 
 
 def plan_without_secrets(job: Job) -> Plan:

@@ -34,13 +34,16 @@ def plan(arguments: list[str]) -> int:
     """`sbatchlint plan [OPTIONS] PATH...`: one object for one path, a list for several."""
     arguments, command = command_after_dashes(arguments)
     options = _options(arguments, command)
+    own = Resolver(overrides(options))
+    if options.nodes is not None:
+        options.sbatch_options = f"{options.sbatch_options or ''} --nodes={options.nodes}".strip()
     resolver = Resolver(overrides(options))
     drawn = options.output_format != "json"
     as_job = None
     if options.as_job is not None:
         as_job = AsJob(options.as_job, options.gpus_per_node, options.cpus_per_node)
     found = [
-        planned(source, resolver.settings(source.path), as_job, judged=drawn)
+        planned(source, resolver.settings(source.path), as_job, drawn, options.nodes, own.settings(source.path))
         for source in ([script_of(command)] if command else map(partial(_read, options), options.paths))
     ]
     if options.output_format == "json":
@@ -100,8 +103,6 @@ def _options(arguments: list[str], command: list[str] | None) -> Namespace:
         raise InputError("plan needs a PATH, or -- and a command")
     if options.as_job is None and (command or options.gpus_per_node or options.cpus_per_node):
         raise InputError("--as-job says as a job of how many nodes")
-    if options.nodes is not None:
-        options.sbatch_options = f"{options.sbatch_options or ''} --nodes={options.nodes}".strip()
     if options.paths.count("-") > 1:
         raise InputError("- (standard input) can be read once")
     if options.output_format == "svg" and len(options.paths) > 1:

@@ -45,16 +45,24 @@ def follow_nodes(job: Job, launch: Launch, nodes: int) -> Iterator[Edit]:
                 yield Edit(span, f'"{_NODES}"')
 
 
-def stale_counts(job: Job, nodes: int, gpus: int) -> Iterator[str]:
-    """To-dos for what tells a program another number of nodes, or Lightning another one of devices on each."""
-    told: list[tuple[Invocation, Launch | None, Argv]] = [
-        (each.invocation, each, each.launcher.program_words[1:]) for each in job.launches
-    ]
-    told += [(each, None, each.argv[1:]) for step in job.steps for each in step.program if not each.children]
-    for command, launch, words in told:
+def _programs(job: Job) -> Iterator[tuple[Invocation, Launch | None, Argv]]:
+    """The programs that launchers and steps start, with their words."""
+    yield from ((each.invocation, each, each.launcher.program_words[1:]) for each in job.launches)
+    yield from ((each, None, each.argv[1:]) for step in job.steps for each in step.program if not each.children)
+
+
+def stale_nodes(job: Job, nodes: int) -> Iterator[str]:
+    """What tells a program another number of nodes, as sentences."""
+    for command, launch, words in _programs(job):
         for name, value in _told(command, launch, words, nodes):
             line = job.line(span_of(value).start)
             yield f"line {line}: {name} says {text_of(value)}, where the program has {nodes} nodes"
+
+
+def stale_counts(job: Job, nodes: int, gpus: int) -> Iterator[str]:
+    """To-dos for what tells a program another number of nodes, or Lightning another one of devices on each."""
+    yield from stale_nodes(job, nodes)
+    for _, launch, words in _programs(job):
         for name, field, _ in program_options(words, _says_devices):
             if field is not None and launch is not None and _is_other(field, gpus):
                 line = job.line(span_of(field).start)

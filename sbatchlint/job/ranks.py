@@ -183,7 +183,9 @@ def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
         if not idle and is_idle(work):
             work = Workload(None, None)
         place = place_of(own, rank)
-        found.append(Task(place, own, work, _variables(work, environment), _processes(work)))
+        unread = work.invocation is None and "multi-prog" in own.options
+        processes = None if unread else _processes(work)
+        found.append(Task(place, own, work, _variables(work, environment), processes))
     return found
 
 

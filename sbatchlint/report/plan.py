@@ -25,6 +25,11 @@ def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> s
             lines.append(f"{indent}  component {index}")
         lines.extend(f"{indent}  {line}" for line in _table(component, terminal, width))
     lines.extend(steps_as_text(plan, marks, terminal, f"{indent}  "))
+    if plan.get("misfits"):
+        lines.append(f"{indent}  with so many nodes")
+        for each in plan["misfits"]:
+            first, *more = wrapped(escape(each), width - 2)
+            lines += [f"{indent}    {first}", *(f"{indent}      {line}" for line in more)]
     text = "\n".join(line.rstrip() for line in lines) + "\n"
     for inner in plan.get("submits", ()):
         text += f"{indent}  submits\n" + as_text(inner, terminal, marks, indent + "  ")

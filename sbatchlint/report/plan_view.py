@@ -234,6 +234,8 @@ def _geometry(launcher: Plan) -> Iterator[str]:
     rendezvous = launcher["rendezvous"]
     if rendezvous is not None and rendezvous["address"] is not None:
         yield f"rendezvous: {rendezvous['backend']} at {_origin(rendezvous['address'])}"
+    if launcher.get("restarts"):
+        yield f"restarts: {launcher['restarts']} at most, of all its workers"
 
 
 _PHASES = {"submit": "where sbatch is called", "batch": "the batch shell", "task": "each task"}

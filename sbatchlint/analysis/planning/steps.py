@@ -361,6 +361,9 @@ def _launcher(job: Job, launch: Launch) -> Plain:
         else {"backend": rendezvous.backend, "address": _origin(rendezvous.address, invocation)},
         "argv": [text_of(field) for field in invocation.argv],
     }
+    restarts = launcher.setting("max_restarts")
+    if restarts is not None and restarts.number:
+        found["restarts"] = restarts.number
     if refusal is not None:
         found.update(processes_per_task=0, refused=refusal.reason)
     return found
