@@ -10,7 +10,8 @@ advice, as is `--gres=gpu:1` above `--gres=gpu:a100:1`. Each component of a hete
 Several `--mail-type` become one list, which means the same to every release: safe, unless a comment stands beside the
 last, which then says too little. Removing an option that is set again
 to the same value is safe too. Where values differ, the fix removes the one that has no effect, or merges different
-items into one list: a guess, and so unsafe.
+items into one list: a guess, and so unsafe. Where the name of the one log is given as that of the other, the option
+is renamed.
 
 ## References
 
@@ -22,7 +23,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.directives.typos import typo
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.command_lines import command_lines
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar.sizes import megabytes
@@ -51,6 +52,11 @@ LISTS = frozenset(
 )  # fmt: skip
 # Options that change nothing about how the job runs and is logged.
 HARMLESS = frozenset(("comment", "job-name", "wckey"))
+# The two logs, with the words for the other in a file's name.
+OTHER_LOG = {
+    "output": ("error", Regex(r"(?i)(?<![a-z])(?:std)?err(?:or)?s?(?![a-z])|\.e(?![a-z])")),
+    "error": ("output", Regex(r"(?i)(?<![a-z])(?:std)?out(?:put)?s?(?![a-z])|\.o(?![a-z])")),
+}
 # A comment that says that one of the lines is an alternative to the other.
 ALTERNATIVE = Regex(
     r"\b(?:or|alternative(?:ly)?|instead|overrid\w*|overwrit\w*|replaces?|either|choose|pick|uncomment"
@@ -145,10 +151,23 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         if merged:
             edits = [*removal(block, [setting]), replacement(block, last, merged)]
             fix = Fix("write one list", edits)
+    elif (slip := _meant_for_other_log(block, setting, last)) is not None:
+        option = f"--{OTHER_LOG[setting.name][0]}"
+        begin, where = f"{setting.shown} has no effect, as {name} is given again {place}", " there" if slip is last else ""
+        message = f"{begin}; write `{option}={slip.text}`{where}"
+        fix = Fix(f"write {option}", [replace(slip.option_span, option if slip.written[1] == "-" else option[1:3])])
     else:
         message = f"{setting.shown} has no effect, because {name} is given again {place}; remove one of the two"
     severity = "info" if setting.name in HARMLESS else None
     return Finding(setting.span, message, severity, related, fix)
+
+
+def _meant_for_other_log(block: Directives, setting: Setting, last: Setting) -> Setting | None:
+    """Which of two settings of --output, or of --error, names the other log, that nothing sets; None where unclear."""
+    if setting.name not in OTHER_LOG or block.last(OTHER_LOG[setting.name][0]) is not None:
+        return None
+    found = [each for each in (setting, last) if OTHER_LOG[setting.name][1].search(each.text or "")]
+    return found[0] if len(found) == 1 else None
 
 
 def _adds_type(setting: Setting, last: Setting) -> bool:
@@ -224,6 +243,36 @@ def _last_alternative(string: str, start: int, end: int) -> int:
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--output=out/job_%j.log»
+        #SBATCH --output=err/job_%j.log
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --output=out/job_%j.log
+        #SBATCH --error=err/job_%j.log
+        srun ./a.out
+        """,
+        title="the name of the other log",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «-e job.out»
+        #SBATCH -e job.err
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH -o job.out
+        #SBATCH -e job.err
+        srun ./a.out
+        """,
+        title="the first is meant for the other",
+    ),
     Bad(
         """\
         #!/bin/bash

@@ -15,8 +15,8 @@ repeats what Slurm sets, where only some runs are concerned, or names GPUs that 
 
 ## Fix
 
-Removes the line. Safe where the value is all of the job's GPUs and only steps follow, as it changes nothing there, and
-where the job has one GPU and the value names another; otherwise unsafe, as a program may be meant to see fewer.
+Removes the line. Safe where the value is all of the job's GPUs and only steps follow, as it changes nothing there;
+otherwise unsafe, as a program may be meant to see fewer, or the script runs outside Slurm as well.
 
 ## References
 
@@ -90,7 +90,6 @@ def check(job: Job) -> Iterator[Finding]:
                 f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or those of another job; "
                 f"leave {name} to Slurm"
             )
-            safe = available == 1 and len(ids) == 1
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":
             continue
         elif ids == tuple(range(available)):
@@ -263,7 +262,7 @@ CASES = [
         export «CUDA_VISIBLE_DEVICES=2»
         python train.py
         """,
-        fixed="""\
+        unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --gres=gpu:1
         python train.py
