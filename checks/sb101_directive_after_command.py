@@ -14,9 +14,10 @@ Where the command is what a `\\` at the end of a directive was meant to continue
 
 ## Fix
 
-Moves the lines up to the end of the option block. The job then asks for something it did not ask for before, so this is
-unsafe. Lines that only repeat what the block already sets are removed, which is safe. There is no fix where the block
-sets the same option to another value, or where sbatch would refuse the line.
+Moves the lines up to the end of the option block, with the comments between them and directly above. The job then asks
+for something it did not ask for before, so this is unsafe. Lines that only repeat what the block already sets are
+removed, which is safe. There is no fix where the block sets the same option to another value, or where sbatch would
+refuse the line.
 
 ## References
 
@@ -164,8 +165,22 @@ def _fix(job: Job, lines: list[DirectiveLine]) -> Fix | None:
     removed = [remove(line.full) for line in lines]
     if repeated:
         return Fix("remove what the option block says already", removed, safe=True)
-    text = "".join(job.source.slice(line.span) + job.source.newline for line in lines)
+    if job.is_embedded:
+        text = "".join(job.source.slice(line.span) + job.source.newline for line in lines)
+    else:
+        block = _with_comments(job, lines)
+        text, removed = job.source.slice(block), [remove(block)]
+        text += "" if text.endswith("\n") else job.source.newline
     return Fix("move to the option block", [insert(insertion(directives, "").span.start, text), *removed])
+
+
+def _with_comments(job: Job, lines: list[DirectiveLine]) -> Span:
+    """Directives with the comments between them, and those directly above the first."""
+    source = job.source.own
+    start = lines[0].full.start
+    while start > 0 and source.text[(above := source.line_of(start - 1).start) : start].lstrip().startswith("#"):
+        start = above
+    return Span(start, lines[-1].full.end)
 
 
 CASES = [
@@ -205,6 +220,35 @@ CASES = [
         srun ./a.out
         """,
         title="no directive is read at all",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        module load cuda
+
+        # How long it takes
+        «#SBATCH --time=10
+
+        # What it needs
+        #SBATCH --mem=4G»
+
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        # How long it takes
+        #SBATCH --time=10
+
+        # What it needs
+        #SBATCH --mem=4G
+        module load cuda
+
+
+        srun ./a.out
+        """,
+        title="with their comments",
     ),
     Bad(
         """\

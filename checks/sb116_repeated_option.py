@@ -153,8 +153,8 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
             fix = Fix("write one list", edits)
     elif (slip := _meant_for_other_log(block, setting, last)) is not None:
         option = f"--{OTHER_LOG[setting.name][0]}"
-        begin, where = f"{setting.shown} has no effect, as {name} is given again {place}", " there" if slip is last else ""
-        message = f"{begin}; write `{option}={slip.text}`{where}"
+        message = f"{setting.shown} has no effect, as {name} is given again {place}; write `{option}={slip.text}`"
+        message += " there" if slip is last else ""
         fix = Fix(f"write {option}", [replace(slip.option_span, option if slip.written[1] == "-" else option[1:3])])
     else:
         message = f"{setting.shown} has no effect, because {name} is given again {place}; remove one of the two"
