@@ -1,7 +1,7 @@
 """Runs the selected checks on a file."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,6 +41,9 @@ _PROVED_FOR_A_STATEMENT = 8
 _READ_FOR_A_STATEMENT = 16
 
 
+Question = Callable[[Job], object]
+
+
 class Inspection(NamedTuple):
     """The findings in a file.
 
@@ -48,6 +51,7 @@ class Inspection(NamedTuple):
     comments. `cost`: about how many statements would cost as much. `is_cut`: whether the analysis stopped early.
     `unread`: why nothing of a document was read.
     `scripts`: those of a document; `parts`: their inspections, as far as they were looked at.
+    `answer`: what else was asked of the job of a script.
     """
 
     diagnostics: list[Diagnostic]
@@ -59,6 +63,7 @@ class Inspection(NamedTuple):
     unread: str = ""
     scripts: "tuple[Snippet, ...]" = ()
     parts: "tuple[Inspection, ...]" = ()
+    answer: object = None
 
 
 def lint_source(source: Source, settings: Settings, faults: list[Fault] | None = None) -> list[Diagnostic]:
@@ -72,8 +77,13 @@ def lint_source(source: Source, settings: Settings, faults: list[Fault] | None =
     return inspection.diagnostics
 
 
-def inspect(source: Source, settings: Settings, raising: bool = False, spent: int = 0) -> Inspection:
-    """The findings of the selected checks in a file. `spent`: what other scripts in the same document have cost."""
+def inspect(
+    source: Source, settings: Settings, raising: bool = False, spent: int = 0, ask: Question | None = None
+) -> Inspection:
+    """The findings of the selected checks in a file. `spent`: what other scripts in the same document have cost.
+
+    `ask`: what else to ask of the job, before it is released.
+    """
     try:
         job = Job.from_source(source, settings.site_of(source.path), spent=spent)
     except Exception as error:
@@ -81,6 +91,11 @@ def inspect(source: Source, settings: Settings, raising: bool = False, spent: in
             raise
         return Inspection([], 0, [_fault(source, "the reader", error)])
     inspection = inspect_job(job, source, settings, raising)
+    if ask is not None:
+        try:
+            inspection = inspection._replace(answer=ask(job))
+        except Exception as error:
+            inspection.faults.append(_fault(source, "what was asked of the job", error))
     job.release()
     return inspection
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sbatchlint.diagnostics import Diagnostic
-from sbatchlint.engine import Inspection, inspect
+from sbatchlint.engine import Inspection, Question, inspect
 from sbatchlint.settings import Settings
 from sbatchlint.source.discover import is_document
 from sbatchlint.source.text import Source
@@ -17,13 +17,13 @@ def holds_scripts(source: Source) -> bool:
     return is_document(source.path, Source.encode(source.text))
 
 
-def inspect_file(source: Source, settings: Settings) -> Inspection:
-    """The findings in a file."""
+def inspect_file(source: Source, settings: Settings, ask: Question | None = None) -> Inspection:
+    """The findings in a file. `ask`: what else to ask of the job, where the file is no document."""
     if holds_scripts(source):
         from sbatchlint.documents import inspect_document  # few files are documents
 
         return inspect_document(source, settings)
-    return inspect(source, settings)
+    return inspect(source, settings, ask=ask)
 
 
 def fix_file(source: Source, settings: Settings, unsafe: bool = False, first: Inspection | None = None) -> "Fixed":

@@ -12,7 +12,7 @@ import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from sbatchlint.cli.arguments import (
@@ -32,7 +32,9 @@ from sbatchlint.settings import Resolver
 from sbatchlint.slurm.grammar.arrays import indexes
 from sbatchlint.source.files import InputError, reason, regular
 from sbatchlint.source.numbers import is_number, parse_integer
-from sbatchlint.source.text import Source, Undecodable
+
+if TYPE_CHECKING:
+    from sbatchlint.job import Job
 
 _LOOKS = Mode(False, False, False, False)
 _BEGIN = b'{"path": "'
@@ -192,7 +194,7 @@ def _queue(mine: Callable[[str], bool]) -> Iterator[Item]:
 
 def _examined(item: Item, resolver: Resolver) -> Outcome:
     """The row of a script, in `more` of the outcome."""
-    outcome = process((item.path, item.data), resolver, _LOOKS)
+    outcome = process((item.path, item.data), resolver, _LOOKS, ask=_asked_for)
     row: dict[str, Any] = {"path": item.path, "user": item.user, "partition": item.partition}
     if outcome.error:
         return outcome._replace(more={**row, "problem": outcome.error})
@@ -201,23 +203,16 @@ def _examined(item: Item, resolver: Resolver) -> Outcome:
         known = found.setdefault(each.code, [each.name, each.severity, 0])
         known[2] += 1
         known[1] = "error" if "error" in (known[1], each.severity) else known[1]
-    partition, hours = _asked_for(item, resolver)
+    partition, hours = outcome.more if isinstance(outcome.more, tuple) else ("", None)
     row |= {"partition": item.partition or partition, "gpu_hours": hours, "findings": found}
     return Outcome(item.path, [], more=row)
 
 
-def _asked_for(item: Item, resolver: Resolver) -> tuple[str, float | None]:
+def _asked_for(job: "Job") -> tuple[str, float | None]:
     """The partition, and the GPU hours by the plan; 0 without GPUs, None where they are not known."""
-    from sbatchlint.linting import holds_scripts  # with the engine, in the processes that lint
-    from sbatchlint.planning import planned
+    from sbatchlint.analysis.planning.plan import request_of  # in the processes that lint
 
-    try:
-        source = Source.from_bytes(item.data, item.path)
-    except Undecodable:
-        return "", None
-    if holds_scripts(source):
-        return "", None
-    components = planned(source, resolver.settings(item.path), judged=False).plan["request"]["components"]
+    components = request_of(job)["components"]
     hours: float | None = 0.0
     for each in components:
         own = _gpu_hours(each)

@@ -13,6 +13,7 @@ from sbatchlint.source.files import InputError, write
 from sbatchlint.source.text import Source, Undecodable
 
 if TYPE_CHECKING:
+    from sbatchlint.engine import Question
     from sbatchlint.fix import Refused
 
 # With fewer files for each process, starting it costs more than it saves.
@@ -38,13 +39,16 @@ Script = tuple[str, bytes]
 Item = TypeVar("Item")
 
 
-def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = False) -> Outcome:
+def process(
+    script: Script, resolver: Resolver, mode: Mode, recording: bool = False, ask: "Question | None" = None
+) -> Outcome:
     """Lints one file, and fixes it where that is asked for. Raises `InputError` only for an invalid configuration.
 
-    `recording`: whether the outcome tells what was asked of the file system.
+    `recording`: whether the outcome tells what was asked of the file system. `ask`: what else to ask of the job; the
+    answer is `more` of the outcome, and None for a document.
     """
     try:
-        outcome = _process(script, resolver, mode, recording)
+        outcome = _process(script, resolver, mode, recording, ask)
         lacking = any(fault.error.startswith("MemoryError") for fault in outcome.faults)
     except MemoryError:
         lookups.end_record()
@@ -53,7 +57,7 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
     return Outcome(path, [], error=f"cannot lint {path}: there is not enough memory") if lacking else outcome
 
 
-def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) -> Outcome:
+def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool, ask: "Question | None") -> Outcome:
     # slow to import, and not needed where all results are known
     from sbatchlint.linting import fix_file, inspect_file, reported
 
@@ -64,7 +68,7 @@ def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) ->
     except Undecodable as error:
         return Outcome(path, [], error=f"cannot read {path}: {error}")
     record = lookups.begin_record() if recording else None
-    inspection = inspect_file(source, settings)
+    inspection = inspect_file(source, settings, ask)
     lookups.end_record()
     applied: tuple[tuple[str, str], ...] = ()
     refused: tuple[Refused, ...] = ()
@@ -107,6 +111,7 @@ def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool) ->
         ignored=inspection.ignored,
         dated=sum(each.dated for each in found),
         unread=inspection.unread,
+        more=inspection.answer,
     )
 
 

@@ -21,7 +21,7 @@ from sbatchlint.slurm.environment import variables
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.files import InputError
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import Source, Undecodable
+from sbatchlint.source.text import Source
 
 # In the order of a report: what stops a job, what it does otherwise, and what is better by then.
 KINDS = ("refused", "new", "differs", "variable", "accepted", "gone")
@@ -60,23 +60,17 @@ def releases(version: str | None, wanted: str, known: tuple[str, str]) -> Releas
 
 def changes_of(script: tuple[str, bytes], given: Overrides, pair: Releases) -> Outcome:
     """What changes for a script, in `more` of the outcome."""
-    resolvers = [Resolver(given._replace(slurm_version=each)) for each in pair]
-    outcomes = [process(script, resolver, _LOOKS) for resolver in resolvers]
-    old, new = outcomes
+    from sbatchlint.planning import plan_without_secrets  # with the engine
+
+    old, new = (
+        process(script, Resolver(given._replace(slurm_version=each)), _LOOKS, ask=plan_without_secrets) for each in pair
+    )
     if old.error or new.error:
         return old if old.error else new
-    try:
-        source = Source.from_bytes(script[1], script[0])
-    except Undecodable as error:
-        return Outcome(script[0], [], error=f"cannot read {script[0]}: {error}")
     found = [*_findings(old.diagnostics, new.diagnostics, pair)]
-    from sbatchlint.linting import holds_scripts  # with the engine
-
-    if not holds_scripts(source):
-        from sbatchlint.planning import planned
-
-        plans = [planned(source, each.settings(source.path), judged=False).plan for each in resolvers]
-        found += _of_plans(source.path, plans[0], plans[1], pair)
+    if isinstance(old.more, dict) and isinstance(new.more, dict):  # no document
+        source = Source.from_bytes(script[1], script[0])
+        found += _of_plans(source.path, old.more, new.more, pair)
         told = "\n".join(each.message for each in found)
         found += [each for each in _variables(source, pair) if each.name not in told]
     found.sort(key=lambda each: (KINDS.index(each.kind), each.line))

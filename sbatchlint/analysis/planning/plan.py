@@ -19,7 +19,7 @@ def plan_of(job: Job) -> Plan:
     plan: Plan = {
         "path": job.source.path,
         "slurm_version": str(job.versions),
-        "request": _request(job),
+        "request": request_of(job),
         "steps": steps_of(job),
     }
     if job.submits:
@@ -27,7 +27,7 @@ def plan_of(job: Job) -> Plan:
     return plan
 
 
-def _request(job: Job) -> Plan:
+def request_of(job: Job) -> Plan:
     versions = job.versions.majors
     verdicts = [verdict(job.directives, version) for version in versions]
     accepted = {each.accepted for each in verdicts}
