@@ -74,7 +74,9 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH «-p gpu,fat»\nsrun ./a.out\n", settings=SETTINGS, title="one of two"),
     Bad("#!/bin/bash\n#SBATCH «-p old»\nsrun ./a.out\n", settings=SETTINGS, title="drained"),
     Good("#!/bin/bash\n#SBATCH -p gpu,batch\nsrun ./a.out\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -p [partition name]\nsrun ./a.out\n", settings=SETTINGS, title="to be filled in"),
+    Good("#!/bin/bash\n#SBATCH --partition=<partition>\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH --partition=batsh\nsrun ./a.out\n", title="no profile"),
     Good("#!/bin/bash\n#SBATCH -M other -p fat\nsrun ./a.out\n", settings=SETTINGS, title="of another cluster"),
     Good("#!/bin/bash\n#SBATCH -p gpu,old\nsrun ./a.out\n", settings=SETTINGS, title="one of them is open"),
-]
+]  # fmt: skip

@@ -17,7 +17,7 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.site.names import instead_of, listing, nearest
-from sbatchlint.analysis.site.targets import Target, place, requests, severity, targets
+from sbatchlint.analysis.site.targets import Target, named, place, requests, severity, targets
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.rewriting import replacement
@@ -37,7 +37,7 @@ def check(job: Job) -> Iterator[Finding]:
         return  # without accounting any name is taken
     refused = "qos" in profile.accounting_enforce or "safe" in profile.accounting_enforce
     for request in requests(job):
-        for name in (request.value("qos") or "").split(","):
+        for name in (named(request, "qos") or "").split(","):
             if name and name not in profile.qos and "qos" in profile.complete:
                 yield _unknown(job, request, name, list(profile.qos), refused)
     for target in targets(job) if refused else ():
@@ -80,5 +80,6 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH «-q premium»\nsrun ./a.out\n", settings=SETTINGS),
     Bad("#!/bin/bash\n#SBATCH -p gpu «--qos=debug»\nsrun ./a.out\n", settings=SETTINGS, title="not in this partition"),
     Good("#!/bin/bash\n#SBATCH -p batch --qos=debug\nsrun ./a.out\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH --qos=<qos>\nsrun ./a.out\n", settings=SETTINGS, title="to be filled in"),
     Good("#!/bin/bash\n#SBATCH --qos=premium\nsrun ./a.out\n", title="no profile"),
-]
+]  # fmt: skip

@@ -59,5 +59,14 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH «--gres=nvme:1»\nsrun ./a.out\n", settings=SETTINGS, title="not a GPU"),
     Good("#!/bin/bash\n#SBATCH -p gpu --gpus-per-node=a100:2\nsrun ./train\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p gpu --gres=gpu:2 --cpus-per-task=8\nsrun ./train\n", settings=SETTINGS),
+    Bad(
+        "#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gpus=a100:1»\nsrun ./train\n",
+        settings={"site": {"profile": "pelle"}}, severity="warning", title="a plugin may change the job",
+    ),
+    Good("#!/bin/bash\n#SBATCH -p gpu --gpus=l40s:10\nsrun ./train\n", settings={"site": {"profile": "pelle"}}),
+    Good(
+        "#!/bin/bash\n#SBATCH -p small-g --gpus=mi250:1\nsrun ./train\n",
+        settings={"site": {"profile": "lumi"}}, title="no types known",
+    ),
     Good("#!/bin/bash\n#SBATCH --gres=gpu:h200:2\nsrun ./train\n", title="no profile"),
-]
+]  # fmt: skip

@@ -25,6 +25,7 @@ CARD = Card(
 )  # fmt: skip
 
 SETTINGS = {"site": {"profile": "example"}}
+PELLE = {"site": {"profile": "pelle"}}
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -48,5 +49,6 @@ CASES = [
     ),
     Bad("#!/bin/bash\n#SBATCH -p batch «-C [rome*2|skylake*2]»\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p batch -C 'rome|icelake'\nsrun ./a.out\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -C haswell\nsrun ./a.out\n", settings=PELLE, title="no features known"),
     Good("#!/bin/bash\n#SBATCH -C haswell\nsrun ./a.out\n", title="no profile"),
-]
+]  # fmt: skip

@@ -1,7 +1,8 @@
 """The partition is for GPUs and the job asks for none, or gives whole nodes and a part of the GPUs is asked for.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md). All nodes of the partition have GPUs:
-what the job holds of their CPUs and memory keeps others from the GPUs, and it waits longer than in a partition without.
+By the profile of the cluster (`[site] profile` in the settings, docs/site.md). All nodes of the partition have GPUs,
+and other nodes have none: what the job holds of their CPUs and memory keeps others from the GPUs, and it waits longer
+than in a partition without.
 In a partition of whole nodes (`OverSubscribe=EXCLUSIVE`) the GPUs that are not asked for stay idle and are paid for.
 Where the script uses GPUs without asking, gpus-not-requested says so.
 
@@ -29,6 +30,7 @@ CARD = Card(
 )  # fmt: skip
 
 SETTINGS = {"site": {"profile": "example"}}
+LUMI = {"site": {"profile": "lumi"}}
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -43,8 +45,10 @@ def check(job: Job) -> Iterator[Finding]:
         name = shown(target, target.partitions[0])
         most = f"{min(gpus)} GPUs" if min(gpus) > 1 else "a GPU"
         asked = request.gpus_per_node()
+        elsewhere = any(gpus_of(each) == 0 for each in target.profile.nodes)
         whole = all(target.profile.partitions[each].whole_nodes for each in target.partitions)
-        if request.asks_for_gpus is False and not request.declines_gpus and not whole and gpu_need(job) is None:
+        none = request.asks_for_gpus is False and not request.declines_gpus and job.site.gpus == "gres"
+        if none and elsewhere and not whole and gpu_need(job) is None:
             message = f"each node of {name} has {most}, and the job asks for none; name a partition without GPUs"
             yield Finding(place(job, request), message)
         elif whole and asked is not None and 0 < asked < min(gpus):
@@ -54,8 +58,16 @@ def check(job: Job) -> Iterator[Finding]:
 
 CASES = [
     Bad("#!/bin/bash\n#SBATCH «-p gpu»\n#SBATCH --ntasks=8\nsrun ./solver\n", settings=SETTINGS),
+    Bad("#!/bin/bash\n#SBATCH -p standard-g\n#SBATCH «--gpus-per-node=2»\nsrun ./train\n", settings=LUMI),
+    Bad("#!/bin/bash\n#SBATCH -p standard-g -N 4\n#SBATCH «--gres=gpu:4»\nsrun ./train\n", settings=LUMI),
+    Good("#!/bin/bash\n#SBATCH -p standard-g -N 4\n#SBATCH --gpus-per-node=8\nsrun ./train\n", settings=LUMI),
+    Good("#!/bin/bash\n#SBATCH -p small-g\n#SBATCH --gpus-per-node=2\nsrun ./train\n", settings=LUMI),
+    Good(
+        "#!/bin/bash\n#SBATCH -p batch -N 4\nsrun ./solver\n",
+        settings={"site": {"profile": "frontier"}}, title="all nodes have GPUs",
+    ),
     Good("#!/bin/bash\n#SBATCH -p gpu --gpus-per-node=1\nsrun ./train\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p gpu,batch --ntasks=8\nsrun ./solver\n", settings=SETTINGS, title="wherever it fits"),
     Good("#!/bin/bash\n#SBATCH -p gpu --gres=gpu:0\nsrun ./prepare\n", settings=SETTINGS, title="on purpose"),
     Good("#!/bin/bash\n#SBATCH -p gpu --ntasks=8\nsrun ./solver\n", title="no profile"),
-]
+]  # fmt: skip

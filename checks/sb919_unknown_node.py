@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.site.demand import hosts_of
 from sbatchlint.analysis.site.names import listing
-from sbatchlint.analysis.site.targets import place, requests, severity
+from sbatchlint.analysis.site.targets import named, place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.site.profile import lists
 from sbatchlint.slurm.grammar.hosts import hosts
@@ -37,7 +37,7 @@ def check(job: Job) -> Iterator[Finding]:
     known: set[str] = set()
     for request in requests(job):
         for option in ("nodelist", "exclude"):
-            listed = hosts(request.value(option)) if request.has_option(option) else None
+            listed = hosts(named(request, option)) if request.has_option(option) else None
             if not listed:
                 continue
             known = known or hosts_of(profile.nodes)

@@ -166,7 +166,6 @@ BROKEN = {
     "format = 1\n[partitions.a]\nmax-time = 'soon'": "partitions.a.max-time: 'soon' is no time",
     "format = 1\n[partitions.a]\nnodes = 'two'": "partitions.a.nodes: Expected `int",
     "format = 1\npartitions = ['a']": "partitions: must be a table of tables",
-    "format = 1\n[[nodes]]\ncpus = 1": "nodes, number 1: count is missing",
     "format = 1\n[partitions.a]\n[[nodes]]\ncount = 1\npartitions = ['b']": "there is no [partitions.b]",
     "format = ": "is not valid TOML",
     "\udcff": "is not UTF-8",

@@ -25,7 +25,10 @@ def parser() -> Parser:
     made.add_argument("-o", "--output-file", metavar="FILE", help="write the profile there; prices in it are kept")
     made.add_argument("--with-accounts", action="store_true", help="also the names of accounts; without it, no names")
     names = examples()
-    made.add_argument("--show", choices=names, metavar="NAME", help=f"print an example instead: {', '.join(names)}")
+    made.add_argument(
+        "--show", choices=names, metavar="NAME",
+        help=f"print a profile that comes with sbatchlint, of a public documentation: {', '.join(names)}",
+    )  # fmt: skip
     return made
 
 

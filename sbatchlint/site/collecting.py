@@ -11,7 +11,7 @@ from sbatchlint.site.model import Nodes, Partition, Profile
 from sbatchlint.site.outputs import config, nodes, partitions, sacctmgr, sinfo
 from sbatchlint.site.outputs.records import Damaged
 from sbatchlint.site.outputs.sections import Foreign, Section, sections
-from sbatchlint.site.profile import GPU, gpus_of
+from sbatchlint.site.profile import GPU, gpus_of, total
 from sbatchlint.site.reading import FORMAT
 from sbatchlint.slurm.plugin_help import options_of_help
 from sbatchlint.source.files import InputError
@@ -129,9 +129,9 @@ class _Parts:
     def _partitions_of_rows(self) -> dict[str, Partition]:
         found: dict[str, Partition] = {}
         for row in self.rows:
-            total = sum(each.nodes.count for each in self.rows if each.partition == row.partition)
+            own = (each.nodes for each in self.rows if each.partition == row.partition)
             found[row.partition] = Partition(
-                nodes=total, default=row.default, state=row.state or "UP", max_time=row.max_time
+                nodes=total(own), default=row.default, state=row.state or "UP", max_time=row.max_time
             )
         return found
 

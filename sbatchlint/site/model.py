@@ -11,20 +11,21 @@ from msgspec import Struct
 class Nodes(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_only=True):
     """The nodes of one kind: of the same size, with the same features, in the same partitions.
 
-    `names`: a list of hosts, `gpu[01-16]`; "" if not known. `count`: how many there are. `cpus`: those that jobs may
-    have, hardware threads counted. `memory`: what jobs may have. `gres`: in the words of Slurm, `gpu:a100:4`. `gpus`:
-    how many there are where GPUs are not a GRES. `watts`, `price`: of a node for an hour, in the `currency` of the
+    `names`: a list of hosts, `gpu[01-16]`; "" if not known. `count`: how many there are, None if that is not known.
+    `cpus`: those that jobs may have, hardware threads counted. `memory`: what jobs may have. `gres`: in the words of
+    Slurm, `gpu:a100:4`. `gpus`: how many there are where GPUs are not a GRES, or the name of the GRES is not known.
+    `gres`, `features`: None if they are not known. `watts`, `price`: of a node for an hour, in the `currency` of the
     profile; by hand.
     """
 
     names: str = ""
-    count: int
+    count: int | None = None
     cpus: int | None = None
     threads_per_core: int = 1
     memory: int | None = None
-    gres: tuple[str, ...] = ()
+    gres: tuple[str, ...] | None = None
     gpus: int | None = None
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
     partitions: tuple[str, ...] = ()
     watts: float | None = None
     price: float | None = None

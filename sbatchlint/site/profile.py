@@ -31,10 +31,20 @@ def nodes_of(profile: "Profile", partition: str) -> "list[Nodes]":
     return [each for each in profile.nodes if partition in each.partitions]
 
 
+def total(kinds: "Iterable[Nodes]") -> int | None:
+    """How many nodes these are; None where that is not known of some."""
+    found = 0
+    for each in kinds:
+        if each.count is None:
+            return None
+        found += each.count
+    return found
+
+
 def gres_of(nodes: "Nodes") -> list[Gres]:
-    """The resources of a kind of nodes, in numbers."""
+    """The resources of a kind of nodes, in numbers; none where they are not known."""
     found = []
-    for each in nodes.gres:
+    for each in nodes.gres or ():
         name, *rest = each.split(":")
         number = count(rest[-1]) if rest else 1
         types = rest[:-1] if number is not None else rest
@@ -45,9 +55,11 @@ def gres_of(nodes: "Nodes") -> list[Gres]:
 
 
 def gpus_of(nodes: "Nodes", kind: str = "") -> int | None:
-    """How many GPUs each of these nodes has, of one type or ('') of any; None where a type cannot be told."""
+    """How many GPUs each of these nodes has, of one type or ('') of any; None where that is not known."""
     if nodes.gpus is not None:
-        return None if kind else nodes.gpus
+        return None if kind and nodes.gpus else nodes.gpus
+    if nodes.gres is None:
+        return None
     return sum(each.number for each in gres_of(nodes) if each.name == GPU and kind in ("", each.type))
 
 

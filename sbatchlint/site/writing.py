@@ -45,7 +45,7 @@ def as_toml(profile: Profile) -> str:
 
 def _summary(nodes: Nodes) -> str:
     gpus = gpus_of(nodes)
-    parts = [f"{nodes.count} node{'s' if nodes.count != 1 else ''}"]
+    parts = [f"{nodes.count} node{'s' if nodes.count != 1 else ''}" if nodes.count is not None else "nodes"]
     parts += [f"{nodes.cpus} CPUs"] if nodes.cpus is not None else []
     parts += [f"{nodes.memory // 1024} GB"] if nodes.memory is not None else []
     return ", ".join([*parts, *([f"{gpus} GPU{'s' if gpus != 1 else ''}"] if gpus else [])])

@@ -160,12 +160,13 @@ def lacks(nodes: Nodes, demand: Demand, partition: Partition) -> list[str]:
     if gpus is not None and demand.gpus > gpus:
         found.append("gpus")
     resources = gres_of(nodes)
-    for name, kind, number in demand.gres:
+    for name, kind, number in demand.gres if nodes.gres is not None else ():
         if number > sum(each.number for each in resources if each.name == name and kind in ("", each.type)):
             found.append("gres")
-    missing = not set(demand.features) <= set(nodes.features)
-    if missing or demand.any_feature and not set(demand.any_feature) & set(nodes.features):
-        found.append("features")
+    if nodes.features is not None:
+        missing = not set(demand.features) <= set(nodes.features)
+        if missing or demand.any_feature and not set(demand.any_feature) & set(nodes.features):
+            found.append("features")
     return found
 
 

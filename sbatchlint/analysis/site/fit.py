@@ -13,7 +13,7 @@ from sbatchlint.analysis.site.demand import Demand, demand_of, hosts_of, lacks, 
 from sbatchlint.analysis.site.targets import Target, lifts_limits, targets
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
-from sbatchlint.site.profile import gpu_types, gpus_of, limit, lists, nodes_of, whole_minutes
+from sbatchlint.site.profile import gpu_types, gpus_of, limit, lists, nodes_of, total, whole_minutes
 from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
 from sbatchlint.slurm.versions import is_before
 
@@ -93,7 +93,8 @@ def _of_partition(target: Target, name: str) -> "list[Obstacle]":
         found.append(Obstacle("time", asks, f"allows {whole_minutes(most)}", waits))
     kinds = nodes_of(profile, name)
     demand = demand_of(target, partition)
-    total = sum(each.count for each in kinds) if kinds else partition.nodes
+    number = total(kinds) if kinds else None
+    number = partition.nodes if number is None else number
     asked = target.request.nodes.minimum if target.request.nodes is not None else None
     named = listed_nodes(target.request)
     if named and asked is None and is_before(target.request.version, "23.02"):
@@ -103,13 +104,13 @@ def _of_partition(target: Target, name: str) -> "list[Obstacle]":
         found.append(Obstacle("nodes", _nodes(demand.nodes), f"allows {_nodes(partition.max_nodes)}", waits))
     elif partition.min_nodes is not None and asked is not None and asked < partition.min_nodes:
         found.append(Obstacle("nodes", _nodes(asked), f"needs {_nodes(partition.min_nodes)}", waits))
-    elif total is not None and demand.nodes > total and (kinds or partition.nodes):
-        found.append(Obstacle("nodes", _nodes(demand.nodes), f"has {_nodes(total)}", waits))
-    cpus = sum((each.cpus or 0) * each.count for each in kinds)
-    if kinds and all(each.cpus for each in kinds) and demand.total_cpus > cpus:
+    elif number is not None and demand.nodes > number and (kinds or partition.nodes):
+        found.append(Obstacle("nodes", _nodes(demand.nodes), f"has {_nodes(number)}", waits))
+    cpus = sum((each.cpus or 0) * (each.count or 0) for each in kinds)
+    if kinds and all(each.cpus and each.count for each in kinds) and demand.total_cpus > cpus:
         found.append(Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus}", waits))
     if kinds and lists(profile, "nodes"):
-        every = _of_nodes(demand, kinds, target, name, min(total or 0, partition.max_nodes or total or 0))
+        every = _of_nodes(demand, kinds, target, name, _most_nodes(number, partition.max_nodes))
         # of nodes that are named it does not look at the resources before it starts the job
         found += [
             each._replace(waits=target.request.has_option("nodelist") and each.kind in ("gpus", "gres"))
@@ -118,7 +119,12 @@ def _of_partition(target: Target, name: str) -> "list[Obstacle]":
     return found
 
 
-def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, total: int) -> list[Obstacle]:
+def _most_nodes(*bounds: int | None) -> int:
+    """The least of these bounds, without those that are not known."""
+    return min((each for each in bounds if each), default=_NEVER)
+
+
+def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, most: int) -> list[Obstacle]:
     partition = target.profile.partitions[name]
     missing = {id(each): lacks(each, demand, partition) for each in kinds}
     fitting = [each for each in kinds if not missing[id(each)]]
@@ -129,7 +135,7 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, tot
         if outside:
             return [Obstacle("nodelist", f"node {outside[0]}", "does not have it", False)]
         if len(listed) < demand.nodes:
-            return _of_all(demand, kinds, min(demand.most_nodes or total, total), partition)
+            return _of_all(demand, kinds, min(demand.most_nodes or most, most), partition)
     if not fitting:
         in_all = [what for what in _ORDER if all(what in missing[id(each)] for each in kinds)]
         if not in_all:
@@ -138,13 +144,13 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, tot
             Obstacle(what, _asked(what, demand), _most(what, kinds, demand, partition.max_cpus_per_node), False)
             for what in in_all
         ]
-    count = sum(each.count for each in fitting)
-    if demand.nodes > count and len(fitting) < len(kinds) and demand.nodes <= total:
+    count = total(fitting)
+    if count is not None and demand.nodes > count and len(fitting) < len(kinds) and demand.nodes <= most:
         what = next(what for what in _ORDER if any(what in missing[id(each)] for each in kinds))
         asks = f"{_nodes(demand.nodes)} with {_asked(what, demand)}"
         return [Obstacle(what, asks, f"has {_nodes(count)} with that", False)]
-    if demand.nodes <= total:
-        return _of_all(demand, fitting, min(demand.most_nodes or total, total), partition)
+    if demand.nodes <= most:
+        return _of_all(demand, fitting, min(demand.most_nodes or most, most), partition)
     return []
 
 
@@ -169,16 +175,16 @@ def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition)
     return found
 
 
-def _largest(sizes: list[tuple[int | None, int]], most: int) -> int | None:
-    """What the largest nodes have together; None where a size is not known."""
-    total = 0
-    known = [(size, count) for size, count in sizes if size is not None]
+def _largest(sizes: list[tuple[int | None, int | None]], most: int) -> int | None:
+    """What the largest nodes have together; None where a size or a number of nodes is not known."""
+    found = 0
+    known = [(size, count) for size, count in sizes if size is not None and count is not None]
     if len(known) < len(sizes):
         return None
     for size, count in sorted(known, reverse=True):
         taken = min(count, most)
-        total, most = total + size * taken, most - taken
-    return total
+        found, most = found + size * taken, most - taken
+    return found
 
 
 def _most(what: str, kinds: list[Nodes], demand: Demand, most_cpus: int | None) -> str:

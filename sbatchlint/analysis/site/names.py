@@ -8,7 +8,7 @@ from sbatchlint.analysis.site.demand import feature_names
 from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
 from sbatchlint.job.request import GPU_OPTIONS, Request, resource_items
-from sbatchlint.site.profile import gres_of, lists
+from sbatchlint.site.profile import GPU, gres_of, lists
 from sbatchlint.slurm.edit_distance import FAR, edit_distance
 from sbatchlint.slurm.rewriting import replacement
 
@@ -39,9 +39,15 @@ def unknown_resources(profile: Profile, request: Request) -> list[UnknownName]:
             types = _types(profile, item.name)
             if profile.gres_types is not None and item.name not in profile.gres_types:
                 found.append(UnknownName(option, item.name, "name", profile.gres_types))
-            elif item.type and lists(profile, "nodes") and item.type not in types:
+            elif item.type and _names_types(profile, item.name) and item.type not in types:
                 found.append(UnknownName(option, item.type, "type", types))
     return found
+
+
+def _names_types(profile: Profile, name: str) -> bool:
+    """Whether the types of a resource are known of all nodes."""
+    known = (each.gres is not None or name == GPU and each.gpus == 0 for each in profile.nodes)
+    return lists(profile, "nodes") and all(known)
 
 
 def _types(profile: Profile, name: str) -> tuple[str, ...]:
@@ -51,9 +57,9 @@ def _types(profile: Profile, name: str) -> tuple[str, ...]:
 
 def unknown_features(profile: Profile, request: Request) -> list[UnknownName]:
     """The features that no node has."""
-    if not lists(profile, "nodes"):
+    if not lists(profile, "nodes") or any(each.features is None for each in profile.nodes):
         return []
-    known = tuple(sorted({each for nodes in profile.nodes for each in nodes.features}))
+    known = tuple(sorted({each for nodes in profile.nodes for each in nodes.features or ()}))
     return [
         UnknownName(option, name, "feature", known)
         for option in ("constraint", "prefer")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sbatchlint.analysis.directives.placeholders import may_open_placeholder, placeholder
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.request import Request
@@ -61,8 +62,16 @@ def named_partitions(request: Request) -> tuple[str, ...] | None:
     """The partitions that a component names, empty where it names none; None where they are not known."""
     if not request.has_option("partition"):
         return ()
-    text = request.value("partition")
+    text = named(request, "partition")
     return None if text is None else tuple(each for each in text.split(",") if each)
+
+
+def named(request: Request, option: str) -> str | None:
+    """The value of an option; None also where it is still to be filled in (`<partition>`, `[partition name]`)."""
+    text = request.value(option)
+    if text is None or placeholder(option, text) is not None or may_open_placeholder(option, text):
+        return None
+    return text
 
 
 def place(job: Job, request: Request, *names: str) -> Span:
@@ -81,10 +90,11 @@ def place(job: Job, request: Request, *names: str) -> Span:
 def severity(job: Job, target: Target | None = None, waits: bool = False) -> str:
     """How loud a finding is that sbatch refuses the job, or (`waits`) leaves it waiting for good.
 
-    Only a warning where a program of the site may change the job first, or another partition may be given.
+    Only a warning where a program of the site may change the job first (also where it is not known if there is one,
+    as in a profile that was made of documentation), or another partition may be given.
     """
     profile = job.site.profile
-    changed = profile is not None and profile.submit_plugins
+    changed = profile is not None and profile.submit_plugins != ()
     return "warning" if waits or changed or target is not None and not target.named else "error"
 
 

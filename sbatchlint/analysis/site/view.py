@@ -8,7 +8,7 @@ from sbatchlint.analysis.site.demand import Demand, demand_of, lacks, memory_on,
 from sbatchlint.analysis.site.fit import stops
 from sbatchlint.analysis.site.targets import Target, shown, targets
 from sbatchlint.job import Job
-from sbatchlint.site.profile import gpus_of, limit, nodes_of
+from sbatchlint.site.profile import gpus_of, limit, nodes_of, total
 from sbatchlint.slurm.grammar.arrays import indexes
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _in_partition(target: Target, name: str) -> View:
     almost = [each for each, lacking in missing if lacking == ["memory"] and each.memory]
     if fitting and almost:
         least = min(each.memory or 0 for each in almost)
-        found["more_nodes"] = {"count": sum(each.count for each in almost), "memory_mb": least}
+        found["more_nodes"] = {"count": total(almost), "memory_mb": least}
     found["hours"] = _hours(target, demand, partition, fitting)
     return found
 

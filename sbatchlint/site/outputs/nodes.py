@@ -63,4 +63,4 @@ def kinds(nodes: Iterable[tuple[str, Nodes]]) -> tuple[Nodes, ...]:
         )
         for node, each in names.items()
     ]  # fmt: skip
-    return tuple(sorted(found, key=lambda each: (each.partitions, -each.count, each.names)))
+    return tuple(sorted(found, key=lambda each: (each.partitions, -(each.count or 0), each.names)))
