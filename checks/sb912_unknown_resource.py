@@ -60,7 +60,7 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH -p gpu --gpus-per-node=a100:2\nsrun ./train\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p gpu --gres=gpu:2 --cpus-per-task=8\nsrun ./train\n", settings=SETTINGS),
     Bad(
-        "#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gpus=a100:1»\nsrun ./train\n",
+        "#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gpus=rtx6000:1»\nsrun ./train\n",
         settings={"site": {"profile": "pelle"}}, severity="warning", title="a plugin may change the job",
     ),
     Good("#!/bin/bash\n#SBATCH -p gpu --gpus=l40s:10\nsrun ./train\n", settings={"site": {"profile": "pelle"}}),
