@@ -4,7 +4,8 @@ With `--exclusive` a job has all CPUs and GPUs of its nodes, but only the memory
 none, it gets the site's default (`DefMemPerCPU`, `DefMemPerNode`), which may be far less than the node has: the job
 ends with an out-of-memory kill on a node that is otherwise empty. `--mem=0` asks for all memory.
 
-Advice only: a site that sets no default, or does not count memory, gives all of it anyway.
+Advice only: a site that sets no default, or does not count memory, gives all of it anyway. Where the settings name the
+profile of the cluster (docs/site.md), it says: a warning with the numbers, or nothing.
 
 ## Fix
 
@@ -20,6 +21,8 @@ sbatch(1), "--exclusive" and "--mem"; chapel-lang/chapel pull request 13667; `--
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.analysis.site.defaults import default_share
+from sbatchlint.analysis.site.targets import targets
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
@@ -29,7 +32,11 @@ CARD = Card(
     seen="chapel-lang/chapel#13667", batch=True, certain=True, homogeneous=True, absent=True,
 )  # fmt: skip
 
+# Of a node, so much is as good as all.
+_ENOUGH = 0.9
 _MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
+
+SETTINGS = {"site": {"profile": "example"}}
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -43,7 +50,17 @@ def check(job: Job) -> Iterator[Finding]:
     if faulty or typo(job.directives, setting) is not None:
         return
     message = "--exclusive gives all CPUs, but of memory only what the site's default says, if any; add --mem=0"
-    yield Finding(setting.span, message, fix=Fix("add --mem=0", [insertion(job.directives, "--mem=0")], safe=False))
+    least = None
+    for target in targets(job):
+        shares = [default_share(target, name) for name in target.partitions]
+        if all(share is not None and share.part >= _ENOUGH * share.whole for share in shares):
+            return
+        known = [share for share in shares if share is not None]
+        least = min(known, key=lambda each: each.part / each.whole, default=None) if len(known) == len(shares) else None
+    if least is not None:
+        message = f"--exclusive gives all CPUs, but of memory {least.part}M of {least.whole}M, the default; add --mem=0"
+    fix = Fix("add --mem=0", [insertion(job.directives, "--mem=0")], safe=False)
+    yield Finding(setting.span, message, None if least is None else "warning", fix=fix)
 
 
 CASES = [
@@ -62,8 +79,17 @@ CASES = [
         srun ./a.out
         """,
     ),
+    Bad(
+        "#!/bin/bash\n#SBATCH -p gpu --gpus=4\n#SBATCH «--exclusive»\nsrun ./train\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH -p gpu --gpus=4\n#SBATCH --exclusive\n#SBATCH --mem=0\nsrun ./train\n",
+        settings=SETTINGS, severity="warning", title="by the profile: 128000M of 512000M",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH -p bigmem\n#SBATCH --exclusive\nsrun ./a.out\n",
+        settings={"site": {"profile": "wice"}}, title="by the profile, the default is all",
+    ),
     Good("#!/bin/bash\n#SBATCH --exclusive --mem=0\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --exclusive --mem-per-cpu=2G\nsrun ./a.out\n", title="so much is asked for"),
     Good("#!/bin/bash\n#SBATCH --exclusive=user\nsrun ./a.out\n", title="nodes shared with one's own jobs"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nsrun --exclusive ./a.out\n", title="of a step"),
-]
+]  # fmt: skip

@@ -71,7 +71,7 @@ def _may_be_of_program(job: Job, step: Step, option: StepOption) -> bool:
 
 
 def _finding(job: Job, step: Step, option: StepOption) -> Finding:
-    same = option.text is not None and option.text == step.request.value(option.name) or _is_own(option)
+    same = option.text is not None and option.text == _of_job(job, step, option) or _is_own(option)
     # where one of the two values is not known, they may be the same
     unknown = step.request.has_option(option.name) and None in (option.text, step.request.value(option.name))
     advice = "remove it" if same else f"remove it, or give --{option.name} to sbatch"
@@ -85,6 +85,13 @@ def _finding(job: Job, step: Step, option: StepOption) -> Finding:
         "info" if same or unknown else None,
         fix=None if edit is None else Fix(f"remove {option.written}", [edit], safe=True),
     )
+
+
+def _of_job(job: Job, step: Step, option: StepOption) -> str | None:
+    """The job's own value; the default partition of the profile where the job names none."""
+    if option.name == "partition" and not step.request.has_option("partition") and job.site.profile is not None:
+        return job.site.profile.default_partition
+    return step.request.value(option.name)
 
 
 def _as_written(job: Job, option: StepOption) -> str:
@@ -113,6 +120,11 @@ CASES = [
         #SBATCH --nodes=2
         srun --ntasks=2 python train.py
         """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=2\nsrun «-p batch» -n 2 ./a.out\n",
+        fixed="#!/bin/bash\n#SBATCH --nodes=2\nsrun -n 2 ./a.out\n",
+        settings={"site": {"profile": "example"}}, severity="info", title="the default partition, by the profile",
     ),
     Bad(
         """\
@@ -166,4 +178,4 @@ CASES = [
         title="no longer inside the job",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=2\nsrun ./a.out --partition=8 -p 3\n", title="the program's own options"),
-]
+]  # fmt: skip

@@ -4,7 +4,8 @@ In these releases srun reads SRUN_CPUS_PER_TASK, which sbatch does not set, and 
 does: each task counts as one CPU. Where tasks are bound (with `--exact`, `--cpu-bind=cores`, `--hint` or
 `--threads-per-core`, of the step or of the job), eight workers or threads share one core, without a warning. Without
 any of these a step has all CPUs of the job on its nodes, and its tasks are not bound; then it only matters at sites
-that bind by default (`TaskPluginParam=autobind`). Before 22.05 and from 23.11 on srun inherits the job's number.
+that bind by default (`TaskPluginParam=autobind`), which the profile of the cluster says (docs/site.md). Before
+22.05 and from 23.11 on srun inherits the job's number.
 
 Reported once per script, at its main step. Advice, unless the setting `slurm-version` names one of these releases: then
 an error where tasks are bound, and a warning elsewhere.
@@ -69,21 +70,34 @@ def check(job: Job) -> Iterator[Finding]:
     main = next((step for step in bound if id(step) in launching), bound[-1])
     setting, reason = main.request.setting("cpus-per-task"), _binds(main, dropped)
     assert setting is not None
+    binds = _site_binds(job)
+    if not reason and binds is False:
+        return
     others = {step.place: step for step in steps if step.place != main.place}
     if reason:
         consequence = f"with `{reason}` a task has one CPU"
-    else:
+    elif binds is None:
         consequence = "where the site binds tasks (autobind), each has one CPU"
+    else:
+        consequence = "this cluster binds tasks (autobind), so each has one CPU"
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another
     yield Finding(
         main.place,
         f"srun of Slurm {' and '.join(releases)} does not inherit {setting.shown} (line "
         f"{job.line(setting.span.start)}): {consequence}; add --cpus-per-task={dollar}SLURM_CPUS_PER_TASK to the srun",
-        "error" if reason else "warning",
+        "error" if reason or binds else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
         fix=partial(_fix, job, steps),
         versions=releases,
     )
+
+
+def _site_binds(job: Job) -> bool | None:
+    """Whether the cluster binds tasks where nothing asks for it; None where that is not known."""
+    profile = job.site.profile
+    if profile is None or profile.task_parameters is None:
+        return None
+    return "affinity" in profile.task_plugins and any("autobind" in each for each in profile.task_parameters)
 
 
 def _dropped(job: Job, releases: tuple[str, ...]) -> frozenset[str]:

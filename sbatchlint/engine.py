@@ -12,7 +12,7 @@ from sbatchlint.bash.values import UNKNOWN_CHARACTER, may_have_slots
 from sbatchlint.card_index import card_index
 from sbatchlint.check import Finding, Fix
 from sbatchlint.diagnostics import Diagnostic, Fault, Related
-from sbatchlint.job import SBATCH_OPTIONS, Job, Phase
+from sbatchlint.job import Job, Phase
 from sbatchlint.job.once import once
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
@@ -21,7 +21,7 @@ from sbatchlint.source.edits import in_order
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import redacted, values_in
 from sbatchlint.source.text import SLOT, Source, Span
-from sbatchlint.source.workspace import Workspace
+from sbatchlint.source.workspace import SBATCH_OPTIONS, Workspace
 from sbatchlint.triggers import IgnoreComments, Index
 
 if TYPE_CHECKING:

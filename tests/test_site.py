@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from conftest import ROOT
 from sbatchlint import api
+from sbatchlint.linting import inspect_file
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.site.collecting import Output, carried_over, profile_of
 from sbatchlint.site.host_lists import folded
@@ -26,6 +27,7 @@ from sbatchlint.site.reading import examples, parsed, path_of, read_profile
 from sbatchlint.site.writing import as_toml
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.source.files import InputError
+from sbatchlint.source.text import Source
 
 SAVED = ROOT / "tests" / "data" / "site"
 
@@ -288,3 +290,17 @@ def test_what_if_the_job_were_larger() -> None:
     assert not found["accepted"] and found["reason"] == "asks for 9 nodes, and partition `gpu` allows 8 nodes"
     said = run("plan", "--site", "example", "--isolated", "--nodes", "9", "examples/ranks.sbatch").stdout
     assert " 9 " in said and "in the default" not in said
+
+
+@pytest.mark.parametrize(
+    ("parameters", "severity"),
+    [("", "warning"), ("task-parameters = []", None), ('task-parameters = ["autobind=cores"]', "error")],
+)
+def test_whether_tasks_are_bound_decides_how_loud_lost_cpus_are(
+    tmp_path: Path, parameters: str, severity: str | None
+) -> None:
+    (tmp_path / "site.toml").write_text(f'format = 1\nrelease = "22.05.8"\ntask-plugins = ["affinity"]\n{parameters}\n')
+    settings = Resolver(Overrides(isolated=True, site=str(tmp_path / "site.toml"))).settings("job.sh")
+    script = "#!/bin/bash\n#SBATCH -n 4 -c 8\nsrun ./solver\n"
+    found = inspect_file(Source(script, "job.sh"), settings).diagnostics
+    assert [each.severity for each in found if each.code == "SB804"] == ([severity] if severity else [])

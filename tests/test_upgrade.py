@@ -44,6 +44,11 @@ def test_what_is_wrong_under_both_is_no_change() -> None:
     [
         ("#!/bin/bash\n#SBATCH --tres-per-task=cpu=4\nsrun ./a.out\n", "accepted", "Slurm 22.05 refuses the script ("),
         ("#!/bin/bash\n#SBATCH -c 4\nexport SLURM_TRES_PER_TASK=cpu=8\nsrun ./a\n", "refused", "refuses the step ("),
+        (
+            "#!/bin/bash\n#SBATCH -n 4 --hint=nomultithread --cores-per-socket=4\nsrun ./a\n",
+            "dropped",
+            "Slurm 25.11 takes `--hint=nomultithread` and `--cores-per-socket=4` and drops one of them",
+        ),
     ],
 )
 def test_what_one_release_refuses(script: str, kind: str, said: str) -> None:

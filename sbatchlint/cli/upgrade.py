@@ -8,7 +8,7 @@ import json
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sbatchlint.cli.outcome import Outcome
 from sbatchlint.cli.process import Mode, process, worked, worthwhile_jobs
@@ -23,8 +23,11 @@ from sbatchlint.source.files import InputError
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source
 
+if TYPE_CHECKING:
+    from sbatchlint.job import Job
+
 # In the order of a report: what stops a job, what it does otherwise, and what is better by then.
-KINDS = ("refused", "new", "differs", "variable", "accepted", "gone")
+KINDS = ("refused", "dropped", "new", "differs", "variable", "accepted", "gone")
 _NAMES = Regex(r"\$\{?(S(?:LURM|BATCH)D?_\w+)")
 _LOOKS = Mode(False, False, False, False)
 # Parts of a plan that say the same of both releases in other words, or are compared apart.
@@ -58,19 +61,38 @@ def releases(version: str | None, wanted: str, known: tuple[str, str]) -> Releas
     return Releases(low, wanted)
 
 
+class _Answer(NamedTuple):
+    """What is asked of a job under a release: its plan, and the options of which one is dropped, with their line."""
+
+    plan: Mapping[str, Any]
+    dropped: dict[tuple[str, ...], tuple[int, str]]
+
+
+def _answer(job: "Job") -> _Answer:
+    from sbatchlint.analysis.directives.conflicts import conflicts, named  # with the engine
+    from sbatchlint.planning import plan_without_secrets
+
+    dropped = {
+        tuple(one.name for one in each.settings): (
+            int(job.line(each.settings[0].span.start)), named(job, each.settings, each.settings[0]),
+        )
+        for each in conflicts(job)
+        if each.ignored
+    }  # fmt: skip
+    return _Answer(plan_without_secrets(job), dropped)
+
+
 def changes_of(script: tuple[str, bytes], given: Overrides, pair: Releases) -> Outcome:
     """What changes for a script, in `more` of the outcome."""
-    from sbatchlint.planning import plan_without_secrets  # with the engine
-
-    old, new = (
-        process(script, Resolver(given._replace(slurm_version=each)), _LOOKS, ask=plan_without_secrets) for each in pair
-    )
+    old, new = (process(script, Resolver(given._replace(slurm_version=each)), _LOOKS, ask=_answer) for each in pair)
     if old.error or new.error:
         return old if old.error else new
     found = [*_findings(old.diagnostics, new.diagnostics, pair)]
-    if isinstance(old.more, dict) and isinstance(new.more, dict):  # no document
+    if isinstance(old.more, _Answer) and isinstance(new.more, _Answer):  # no document
         source = Source.from_bytes(script[1], script[0])
-        found += _of_plans(source.path, old.more, new.more, pair)
+        dropped = list(_dropped(source.path, old.more, new.more, pair))
+        found = [each for each in found if each.kind != "new" or each.line not in {one.line for one in dropped}]
+        found += [*dropped, *_of_plans(source.path, old.more.plan, new.more.plan, pair)]
         told = "\n".join(each.message for each in found)
         found += [each for each in _variables(source, pair) if each.name not in told]
     found.sort(key=lambda each: (KINDS.index(each.kind), each.line))
@@ -97,6 +119,14 @@ def _place(each: Diagnostic) -> tuple[str, str, int]:
 def _change(each: Diagnostic, kind: str, message: str) -> Change:
     row = each.source.row(each.span.start)
     return Change(each.source.path, row, kind, each.code, each.name, each.severity, message)
+
+
+def _dropped(path: str, old: _Answer, new: _Answer, pair: Releases) -> Iterator[Change]:
+    """The options that the new release takes and does not follow, beside another one."""
+    for names, (line, said) in new.dropped.items():
+        if names not in old.dropped:
+            message = f"Slurm {pair.new} takes {said} and drops one of them, Slurm {pair.old} does not"
+            yield Change(path, line, "dropped", "", "", "warning", message)
 
 
 def _of_plans(path: str, old: Mapping[str, Any], new: Mapping[str, Any], pair: Releases) -> Iterator[Change]:

@@ -28,15 +28,13 @@ from sbatchlint.slurm.directives import Directives, read_directives
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.discover import is_batch_name
 from sbatchlint.source.text import Source, Span
-from sbatchlint.source.workspace import Workspace
+from sbatchlint.source.workspace import SBATCH_OPTIONS, Workspace
 
 if TYPE_CHECKING:
     from sbatchlint.source.ignores import IgnoreComment, Selector
 
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
-# The path of what stands in for options of sbatch that are not in the file.
-SBATCH_OPTIONS = "--sbatch-options"
 DEEPEST = 3  # how deep jobs that jobs submit are followed
 MOST_LAUNCHES = 500  # a launcher takes as long to check as ten other commands
 EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh", ZSH})

@@ -9,6 +9,7 @@ from sbatchlint.report.plan_steps import steps_as_text
 from sbatchlint.report.plan_view import Marks, Plan
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.workspace import SBATCH_OPTIONS
 
 
 def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> str:
@@ -183,10 +184,13 @@ def _shrinks(options: Mapping[str, Mapping[str, Any]]) -> bool:
 
 
 def _lines(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
-    rows = sorted({options[name]["line"] for name in names})
-    if not rows:
-        return ""
-    return ("line " if len(rows) == 1 else "lines ") + ", ".join(map(str, rows))
+    rows = sorted(options[name]["line"] for name in names)
+    given = [each for each in rows if getattr(each, "path", None) == SBATCH_OPTIONS]
+    written = list(dict.fromkeys(str(each) for each in rows if getattr(each, "path", None) != SBATCH_OPTIONS))
+    parts = ["command line"] if given else []
+    if written:
+        parts.append(f"line{'s' if len(written) > 1 else ''} {', '.join(written)}")
+    return ", ".join(parts)
 
 
 def _value(key: str, component: Plan) -> str | None:

@@ -88,7 +88,8 @@ class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, k
     `complete`: what is listed in full, so that another name does not exist: "partitions", "nodes", "qos", "accounts".
     `enforce_part_limits`: what becomes of a job beyond a partition's limit: it waits (`NO`), is refused where all
     (`ANY`) or one (`ALL`) of its partitions refuse it. `accounting_enforce`: what Slurm enforces by its accounting;
-    None: there is none. `submit_plugins`: programs of the site that may change or refuse a job first.
+    None: there is none. `task_parameters`: `autobind=cores`, where tasks are bound without asking; None: not known.
+    `submit_plugins`: programs of the site that may change or refuse a job first.
     `gpus`: "gres", or "whole-node" where nodes have GPUs that no GRES names. `gpus_bound`: a job sees no GPU that it
     did not ask for. `plugin_options`: what plugins add to sbatch; None: not known. `x11`: whether `--x11` works.
     """
@@ -102,6 +103,7 @@ class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, k
     select_type: str | None = None
     select_parameters: tuple[str, ...] = ()
     task_plugins: tuple[str, ...] = ()
+    task_parameters: tuple[str, ...] | None = None
     submit_plugins: tuple[str, ...] | None = None
     enforce_part_limits: str | None = None
     accounting_enforce: tuple[str, ...] | None = None

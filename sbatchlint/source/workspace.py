@@ -8,6 +8,9 @@ from bisect import bisect_right
 
 from sbatchlint.source.text import Position, Source, Span
 
+# The path of what stands in for options of sbatch that are not in the file.
+SBATCH_OPTIONS = "--sbatch-options"
+
 
 class IncludedRow(int):
     """A row of an included file; in a message it names that file."""
@@ -21,7 +24,7 @@ class IncludedRow(int):
         return found
 
     def __str__(self) -> str:
-        return f"{int(self)} of {self.path}"
+        return "1 of the command line" if self.path == SBATCH_OPTIONS else f"{int(self)} of {self.path}"
 
     def __format__(self, form: str) -> str:
         return str(self)

@@ -42,6 +42,7 @@ def read_config(lines: list[str]) -> dict[str, Any]:
         "select_type": values["SelectType"].removeprefix("select/"),
         "select_parameters": _words(values.get("SelectTypeParameters")),
         "task_plugins": tuple(each.removeprefix("task/") for each in _words(values.get("TaskPlugin"))),
+        "task_parameters": _task_parameters(values.get("TaskPluginParam")),
         "submit_plugins": (
             *_words(values.get("JobSubmitPlugins")),
             *(f"cli_filter/{each.removeprefix('cli_filter/')}" for each in _words(values.get("CliFilterPlugins"))),
@@ -69,6 +70,11 @@ def _word(value: str | None) -> str | None:
 
 def _words(value: str | None) -> tuple[str, ...]:
     return tuple(each for each in (_word(value) or "").split(",") if each)
+
+
+def _task_parameters(value: str | None) -> tuple[str, ...] | None:
+    """`(null type)` where there are none: slurm_sprint_cpu_bind_type() in src/common/slurm_resource_info.c."""
+    return None if value is None else _words("" if value == "(null type)" else value.lower())
 
 
 def _enforced(value: str | None) -> str | None:
