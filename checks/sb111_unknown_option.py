@@ -147,6 +147,8 @@ COMMON = ("no", "disable", "enable", "add", "auto", "power")
 
 
 def check(job: Job) -> Iterator[Finding]:
+    if job.source.path.endswith(".swb"):
+        return  # for swbatch, a wrapper with options of its own
     plugins: set[str] = set()  # a site that has one line of them has the others
     for block, problem, commands in unknown_options(job):
         if block.command not in commands and not (block.command != "salloc" and {"srun", "sbatch"} & commands.keys()):

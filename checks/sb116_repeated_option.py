@@ -37,6 +37,8 @@ from sbatchlint.triggers import Written
 
 CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0", when=Written("again"))
 
+# A variable that mpirun passes on: `-x NCCL_DEBUG=INFO`, `-x PATH`.
+_OF_MPIRUN = Regex(r"[A-Z_][A-Z0-9_]*(?:=|$)")
 # Options whose settings all count.
 ADD_UP = frozenset(
     ("verbose", "quiet", "cpu-bind", "mem-bind", "container-mounts", "container-env", "container-unshare")
@@ -142,6 +144,9 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         message = f"{name} is given again {place} with the same value; remove one of the two"
         fix = Fix(f"remove the first {name}", removal(block, [setting]), safe=True)
         return Finding(setting.span, message, "info", related, fix)
+    if setting.name == "exclude" and _OF_MPIRUN.match(setting.text or ""):
+        message = "srun reads `-x NAME`, which passes a variable to mpirun, as nodes to exclude; write `export NAME`"
+        return Finding(setting.span, message, "error", related)
     if setting.name in ONCE:
         message = f"{name} is given again {place} with another value, which pyxis refuses; remove one of the two"
     elif setting.name in LISTS:

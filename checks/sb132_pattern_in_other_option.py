@@ -90,9 +90,12 @@ def _in_commands(job: Job) -> Iterator[Finding]:
         what = "this is the name itself, and the same in all jobs"
     elif ends:
         what += ", and `set -e` ends the job"
+    variable = _VARIABLES[match[1]]
+    if not job.request.has_option("array") and "SLURM_ARRAY_" not in job.source.text:
+        variable = variable.replace("ARRAY_JOB", "JOB").replace("ARRAY_TASK", "JOB")
     yield Finding(
         place,
-        f"only sbatch and srun replace `{match[0]}`, in names of logs: {what}; write `${{{_VARIABLES[match[1]]}}}`",
+        f"only sbatch and srun replace `{match[0]}`, in names of logs: {what}; write `${{{variable}}}`",
         "error" if ends and not makes else "warning",
         related=[(span, "nor here") for span, _ in others[:3]],
     )

@@ -33,6 +33,10 @@ CARD = Card(
 
 _JOB_ID = Regex(r"\$\{?SLURM_JOB_?ID\b")
 
+# What stands before a word that names a file for output.
+_TO_FILE = Regex(r"(?:>>?|\btee(?:[ \t]+-a)?[ \t])[ \t]*[^\s;&|]*$")
+_LOG = Regex(r"(?i)log\b|\.err\b")
+
 
 def check(job: Job) -> Iterator[Finding]:
     for read in unset_reads(job):
@@ -42,6 +46,12 @@ def check(job: Job) -> Iterator[Finding]:
         severity = "error" if glued.certain else "warning"
         varies = glued.prefix.startswith("SLURM_") or read.context.loops
         if severity == "error" and not varies and _is_in_own_name(job, read):
+            severity = "warning"
+        line = job.source.line_of(read.span.start)
+        before, after = job.source.text[line.start : read.span.start], job.source.text[read.span.end : line.end]
+        word = "".join([*before.split()[-1:], after.split(" ")[0]])
+        is_log = _TO_FILE.search(before) is not None and _LOG.search(word) is not None
+        if severity == "error" and is_log:
             severity = "warning"
         if use_of(job, read).kind == "print":
             severity = "info"

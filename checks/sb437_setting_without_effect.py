@@ -24,6 +24,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.nobody_sets import unset_reads
 from sbatchlint.analysis.expansion.program_variables import is_for_programs, meant_for_programs
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.work import Weight, weight
@@ -59,6 +60,8 @@ _INDIRECT = Regex(r"\$\{!|\beval\b|\bdeclare\s+-n|\blocal\s+-n|\benvsubst\b|\bse
 _ARGUMENT = Regex(r"=[\"']?\$(?:\{?(?:[1-9@*]|OPTARG)\}?)[\"']?$")
 # A command that may be run for more than its output.
 _COMMAND = Regex(r"=[\"']?(?:\$\((?!\()|`)")
+# A copy of a variable of Slurm's: nothing to set.
+_COPY = Regex(r"=[\"']?\$\{?SLURM_\w+\}?[\"']?$")
 # A value with which a variable only begins.
 _INITIAL = Regex(r"=(?:\"\"|''|0|1|false|true|no|yes|None|\(\))?$")
 
@@ -70,6 +73,16 @@ def check(job: Job) -> Iterator[Finding]:
     assignments = [each for each in job.assignments if each.context.parent is None and not each.context.handler]
     settings = [each for each in assignments if not _is_of_command(job, each)]
     unread = [] if _INDIRECT.search(text) else [each for each in settings if _is_unread(job, each)]
+    for each in unread:
+        plural = each.name.removesuffix("s") if each.name[-1:] == "s" else f"{each.name}s"
+        read = next((read for read in unset_reads(job) if read.name == plural), None)
+        if read is not None:
+            line = job.line(read.span.start)
+            message = f"nothing reads {each.name}, but line {line} reads {plural}, which is not set"
+            related = [(read.span, "empty")]
+            yield Finding(each.name_span, f"{message}; write one name", "warning", related=related)
+            return
+    unread = [each for each in unread if not _COPY.search(job.source.slice(each.span))]
     if unread:
         first = unread[0]
         yield Finding(
@@ -117,6 +130,8 @@ def _is_of_command(job: Job, assigned: VariableAssignment) -> bool:
 
 def _meant(name: str) -> str | None:
     """The variable of programs that was meant by a name in lower case, or with a letter too few, too many or wrong."""
+    if name[:1] == "_":
+        return None  # switched off
     if _is_known(name) or not _COMPOUND.search(name):
         return None if _is_known(name) else meant_for_programs(name)
     if name.islower() and _is_known(name.upper()):

@@ -47,7 +47,7 @@ CARD = Card(
 
 # Options of a shell that reads the startup files of the user.
 LOGIN = Regex(r"--login\b|-\w*[li]")
-PROVIDERS = Regex(r"(?i)conda|mamba|forge|python|pytorch|torch|tensorflow|jupyter|\bR\b|/r\b")
+PROVIDERS = Regex(r"(?i)conda|mamba|forge|python|pytorch|torch|tensorflow|jupyter|\bR\b|/r\b|open-?ce\b|powerai|wml")
 DEFINING = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)")
 
 
@@ -77,11 +77,13 @@ def check(job: Job) -> Iterator[Finding]:
                 related=[(personal.span, "returns at once where the shell is not interactive")],
             )
             return
+        alone = all(weight(job, each) is Weight.NONE for each in job.invocations[command.index + 1 :])
         ends = "the job ends" if command.state.option("errexit") else "the script goes on without the environment"
         yield Finding(
             command.span,
             f"nothing here defines the function that `{name} activate` needs, so it fails, and {ends}; "
             f"write `{hook}` before it",
+            "info" if alone and not command.state.option("errexit") else None,
             fix=_with_hook(job, command, hook),
         )
         return

@@ -20,6 +20,7 @@ ConstrainCores
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.script.threads import commands_with_threads, counts_elsewhere, thread_options
 from sbatchlint.bash.trace import Invocation, exported
@@ -86,6 +87,8 @@ def check(job: Job) -> Iterator[Finding]:
 def _cpus(job: Job, step: Step | None) -> int | None:
     """The maximum number of CPUs that one process may use; None where it is unknown."""
     request = job.request
+    if not request.has_option("cpus-per-task") and gets_whole_nodes(job):
+        return None
     if step is not None:
         option = step.option("cpus-per-task")
         if not step.certain or any(step.option(name) is not None for name in UNCLEAR):

@@ -66,7 +66,7 @@ def _only_prints_index(job: Job) -> bool:
 
 
 def _without_index(path: str) -> str:
-    path = _BOTH.sub("%j", path)
+    path = _ALONE.sub("", path) if patterns.uses(path, "j") else _BOTH.sub("%j", path)
     named = patterns.uses(path, "j") or patterns.uses(path, "A")
     return _ALONE.sub("" if named else lambda found: found.group().partition("%")[0] + "%j", path)
 

@@ -43,6 +43,9 @@ _CONTINUING = Regex(r"(?i)check[-_]?point|resum|(?<![a-z])(?:ckpt|restart|contin
 _SHORT = 15  # minutes, after which a run that begins anew has lost nothing
 _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
 
+# A script that says itself that its log may go, or sends its results by mail.
+_REPORTS = Regex(r"(?m)^[ \t]*#+[ \t]*(?:SBATCH[ \t]+)?(?:-o|--output)[ =]/dev/null\b|^[^#\n]*\bmailx?[ \t]+-s\b")
+
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
@@ -66,7 +69,8 @@ def check(job: Job) -> Iterator[Finding]:
         is_short = limit is not None and limit <= _SHORT
         continues = _CONTINUING.search(job.source.own.text) is not None
         goes_on = continues or job.request.asks_for_gpus is not False and not is_short
-        severity = "info" if setting is None or is_session(job) or not goes_on else None
+        unread = _REPORTS.search(job.source.own.text) is not None
+        severity = "info" if setting is None or is_session(job) or not goes_on or unread else None
         yield Finding(span, f"{message}; add --open-mode=append", severity, fix=fix)
 
 

@@ -396,7 +396,10 @@ def _no_array(job: Job) -> Iterator[Finding]:
     if unclear_sources(job) or shows_array(job):
         return
     # from there on bash itself ends the script where the index is not set
-    strict = min((each.span.start for each in job.invocations if each.state.options.get("nounset")), default=None)
+    first = next((each for each in job.invocations if each.state.options.get("nounset")), None)
+    strict = None if first is None else first.span.start
+    if first is not None and first.index and job.invocations[first.index - 1].name == "set":
+        strict = job.invocations[first.index - 1].span.end
     for read in unprepared_reads(job):
         if read.name != _ID or read.context.conditional or read.operator or use_of(job, read).kind in _HARMLESS:
             continue

@@ -48,6 +48,8 @@ _USAGE = Regex(r"(?i)^[^\w]*(?:echo|printf)\s+(?:-\w+\s+)?[\"']?\s*usage\b")
 _ERROR = Regex(
     r"(?i)(?:echo|printf)\s+(?:-\w+\s+)?[\"'\W]*(?:\\\w*\[[\d;]*m)?[\"'\W]*(?:error|fatal)\b(?!\s*(?:rate|bar|model|log|file))"
 )
+# A message that all is well.
+_IN_ORDER = Regex(r"(?i)\b(?:already|skip(?:s|ped|ping)?|exists?|done|finished|completed?|continu\w*|reus\w+|cached)\b")
 _LEAST_ARMS = 2
 _ARGUMENTS = Regex(r"\$\{?(?:#|[1-9])")
 _OTHERWISE_RUN = Regex(r"[ \t]*\|\|")
@@ -86,6 +88,8 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
         if not last or not all(_is_message(string, each) for each in last) or len(arms) < _LEAST_ARMS - 1:
             continue
         start, end = arms[0][0].start, last[-1].end
+        if any(_IN_ORDER.search(string[each.start : each.end]) for each in last):
+            continue
         if any(a <= start < b for a, b in inside) or not _goes_on(job, end):
             continue
         sets = [{each.name: each for each in _assignments(job, body)} for body in arms]

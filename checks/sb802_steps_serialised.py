@@ -61,6 +61,7 @@ CARD = Card(
 ENDING = programs_with("kills") | {"wait"}
 PLACING = ("nodelist", "exclude", "relative", "nodefile")
 _OF_OTHER_NODES = frozenset((*PLACING, "overlap"))
+_MOST_CPUS = 64  # of a job that is taken to run on one node
 _MOST = 8  # the number of simultaneous steps that are compared with each other
 # A loop over the nodes of the job, one step on each.
 _OVER_NODES = Regex(r"(?i)node|host")
@@ -113,7 +114,9 @@ class _Resources(NamedTuple):
 
 def _resources_of(job: Job) -> _Resources:
     request = job.request
-    nodes = job_nodes(request) or (0 if request.has_option("nodes") else 1)
+    # more CPUs than a node has bring more nodes
+    several = (request.effective_tasks() or 1) > 1 and _cpus_of(request) > _MOST_CPUS
+    nodes = job_nodes(request) or (0 if request.has_option("nodes") or several else 1)
     memory = request.memory
     return _Resources(
         nodes,

@@ -66,6 +66,7 @@ _SURE = frozenset(
 )
 _FILTERS = frozenset({"cut", "tr", "sed", "awk", "head", "tail", "bc", "rev", "xargs", "sort"})
 _LAST_NAME = Regex(r"\$\{?(\w+)\}?[\"']?/*\*?[\"']?$")
+_MANY = 5  # removals by a pattern
 _EXISTENCE = Regex(r"(?:!\s*)?-[defrwx]\s")
 
 
@@ -250,10 +251,17 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
         command.span,
         f"where `{entered}` of line {job.line(cd.span.start)} fails, this removes {what} in the folder in "
         f"which the job was submitted; write {advice}",
-        "warning" if here and run.errexit is False else "info",
+        "warning" if (here or _clears(job, cd)) and run.errexit is False else "info",
         related=[(cd.span, "may fail")],
         fix=Fix("end the script where it fails", edits, safe=True) if ends else None,
     )
+
+
+def _clears(job: Job, cd: Invocation) -> bool:
+    """Whether many removals by a pattern follow a `cd`: they may match what is in any folder."""
+    later = (each for each in job.invocations[cd.index + 1 :] if each.name == "rm" and is_recursive(each))
+    found = [each for each in later if any("*" in word for word in each.words)]
+    return len(found) >= _MANY
 
 
 def _is_made_before(job: Job, cd: Invocation, command: Invocation) -> bool:

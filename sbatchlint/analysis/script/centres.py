@@ -17,7 +17,9 @@ _GPUS_OF_NODE = Regex(
     r"|(?i:(?<![a-z])(?:stampede[23]?|frontera|lonestar[456]|longhorn|maverick2|cartesius)(?![a-z]))"
 )
 _GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx"})  # of Frontera and Maverick2
-_WHOLE_NODES = Regex(r"/lustre/orion/|/gpfs/alpine/|/ccs/(?:home|proj)/|(?i:(?<![a-z])archer2(?![a-z]))")
+_WHOLE_NODES = Regex(
+    r"/lustre/orion/|/gpfs/alpine/|/ccs/(?:home|proj)/|\bccs\.ornl\.gov\b|\bOLCF\b|(?i:(?<![a-z])archer2(?![a-z]))"
+)
 _OF_CORI = frozenset({"haswell", "knl"})
 _PARTS = ("cpus-per-task", "mem", "mem-per-cpu")
 

@@ -1,0 +1,189 @@
+"""A space beside the `=` of an assignment: bash runs a command, and the variable is not set.
+
+`OUT = results` runs a program named `OUT`, `OUT= results` runs one named `results` with an empty OUT, and
+`THREADS=-b 32` runs one named `32`; bash finds none of them, and the script goes on without the value. `set
+OUT=results` is csh: in bash it sets `$1`.
+
+An error where the script reads the variable, which then is empty or what the login shell has; otherwise a warning.
+
+## Fix
+
+Takes the spaces away, or writes `NAME=` for `set NAME=`. Unsafe: the variable has a value then. None where the value is
+several words, as they may need quotes.
+
+## References
+
+bash(1), "Simple Commands"; seen with bash 5.2: "command not found", exit status 127.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.nobody_sets import is_set_by_site
+from sbatchlint.analysis.expansion.reads import read_names
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import Assignment, Function, Literal, Parameter, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.templates import is_templated
+
+CARD = Card(
+    "SB439", "assignment-with-spaces", severity="error", fix="sometimes", since="0.1.0", batch=True,
+    seen="public scripts, run with bash 5.2",
+)  # fmt: skip
+
+_NAME = Regex(r"[A-Za-z_][A-Za-z0-9_]*")
+_SET = Regex(r"([A-Za-z_][A-Za-z0-9_]*)=[^=]*")
+# A path, or a value in quotes: no name of a program.
+_VALUE = Regex(r"/(?!usr/|bin/|opt/)|\.\./|[\"'$]|-?\d+(?![\w.])")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.interpreter_line[0] not in ("bash", "sh", "zsh", "ksh") or is_templated(job.source.text):
+        return
+    for text, program in programs(job):
+        if text is not job.text or "=" not in text.string:
+            continue
+        functions = {each.name for each in nodes_of(program, Function)}
+        for command in nodes_of(program, Simple):
+            written = text.string[command.start : command.end]
+            if job.ended is not None and command.start >= job.ended:
+                continue
+            if not command.words or "\n" in written or UNKNOWN_CHARACTER in written:
+                continue
+            found = _apart(text, command, functions) or _set(command) or _run(job, text, command)
+            if found is None:
+                continue
+            name, runs, instead = found
+            span = text.span(command.start, command.end)
+            severity = "error" if name in read_names(job) or name.isupper() and "_" in name else "warning"
+            fix = None if instead is None else Fix(f"write {instead}", [replace(span, instead)], safe=False)
+            advice = f"write `{instead}`" if instead is not None else f"write `{name}=…`, in quotes if it has spaces"
+            yield Finding(span, f"{runs}, and {name} is not set; {advice}", severity, fix=fix)
+
+
+def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, str | None] | None:
+    """`NAME = value`, `export NAME = value`."""
+    words = [text.string[each.start : each.end] for each in command.words]
+    exports = words[0] == "export" and len(words) > 2
+    at = 1 if exports else 0
+    if command.assignments or len(words) < at + 2 or not _NAME.fullmatch(words[at]) or words[at] in functions:
+        return None
+    equals = words[at + 1]
+    if equals[:1] != "=" or equals[:2] in ("==", "=~") or words[at] in ("echo", "test", "expr", "printf", "let"):
+        return None
+    value = [equals[1:], *words[at + 2 :]] if len(equals) > 1 else words[at + 2 :]
+    instead = f"{'export ' if exports else ''}{words[at]}={value[0]}" if len(value) == 1 else None
+    what = "`export` refuses `=`" if exports else f"with a space before `=` bash runs a command named `{words[at]}`"
+    return words[at], what, instead
+
+
+def _set(command: Simple) -> tuple[str, str, str | None] | None:
+    """`set NAME=value`."""
+    word = command.words[1] if len(command.words) == 2 else None
+    if _plain(command.words[0]) != "set" or not isinstance(word, Word) or not word.parts:
+        return None
+    first = word.parts[0]
+    match = _SET.match(first.text) if isinstance(first, Literal) and not first.quoted else None
+    return None if match is None else (match[1], "in bash `set` sets `$1` to this", None)
+
+
+def _run(job: Job, text: Text, command: Simple) -> tuple[str, str, str | None] | None:
+    """`NAME= value`, and `NAME=-x 32`."""
+    if len(command.assignments) != 1 or command.redirects or not _is_value(text, command):
+        return None
+    variable, word = command.assignments[0], command.words[0]
+    written = text.string[word.start : command.words[-1].end]
+    if not _VALUE.match(written) or not isinstance(word, Word) or variable.index is not None:
+        return None
+    number = written.split()[0].isdigit()
+    if variable.value is not None and not (number and _first(variable)[:1] == "-"):
+        return None
+    reads = [each for each in nodes_of(job.program, Parameter) if each.name == variable.name]
+    if is_set_by_site(variable.name) or not any(each.start > command.end for each in reads):
+        return None
+    if isinstance(word.parts[0], Parameter) and len(word.parts) == 1:
+        return None  # a command in a variable, with another one empty
+    given = text.string[variable.start : variable.end]
+    value = f"{given.partition('=')[2]} {written}".strip()
+    instead = f'{variable.name}="{value}"' if " " in value else f"{variable.name}={value}"
+    return variable.name, f"bash runs `{written}` as a command here", instead if '"' not in value[1:-1] else None
+
+
+def _is_value(text: Text, command: Simple) -> bool:
+    """Whether the words are one value, or options with theirs after `NAME=-x`: `32 -n 48`."""
+    words = [text.string[each.start : each.end] for each in command.words]
+    options = _first(command.assignments[0])[:1] == "-"
+    return len(words) == 1 or options and all(each[:1] == "-" or each.isdigit() for each in words)
+
+
+def _first(assigned: Assignment) -> str:
+    part = assigned.value.parts[0] if isinstance(assigned.value, Word) and assigned.value.parts else None
+    return part.text if isinstance(part, Literal) else ""
+
+
+def _plain(word: Word | Assignment) -> str | None:
+    part = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
+    return part.text if isinstance(part, Literal) and not part.quoted else None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «OUT = results»
+        srun python train.py --out "$OUT"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        OUT=results
+        srun python train.py --out "$OUT"
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «OUT= ../results»
+        srun python train.py --out "$OUT"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        OUT=../results
+        srun python train.py --out "$OUT"
+        """,
+        title="after the sign",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «SIZE=-n 48»
+        srun ./solver $SIZE
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        SIZE="-n 48"
+        srun ./solver $SIZE
+        """,
+        title="a value of two words",
+    ),
+    Bad("#!/bin/bash\n#SBATCH --nodes=1\n«set OMP_NUM_THREADS=8»\nsrun ./solver\n", title="as csh writes it"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export OUT=results
+        LANG= ./solver
+        CC= make OUT="$OUT"
+        echo = $OUT $LANG
+        [ "$OUT" = results ] && set -- "$OUT"
+        srun python train.py --out "$OUT"
+        """
+    ),
+]
