@@ -109,6 +109,34 @@ CASES = {
         "--nproc_per_node=2 train.py --tag run\n",
         "torch",
     ),
+    "docker-in-a-variable": Case(
+        f"{HEADER}RUN=\"docker run --rm --gpus all \\\n    -v /d:/d -w /d nvcr.io/a/b\"\n"
+        "$RUN torchrun --nproc_per_node=2 train.py --tag 'run 1'\n",
+        "--nodes 2 --container apptainer",
+        f"{HEADER}{NODES}RUN=\"docker run --rm --gpus all \\\n    -v /d:/d -w /d nvcr.io/a/b\"\n{MEETING}"
+        f"{SRUN} apptainer exec --nv --bind /d:/d --pwd /d docker://nvcr.io/a/b "
+        "bash -c 'exec torchrun --node_rank=\"$SLURM_NODEID\" \"$@\"' \\\n"
+        '    torchrun --nnodes="$SLURM_JOB_NUM_NODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" '
+        "--nproc_per_node=2 train.py --tag 'run 1'\n",
+        processes=0,
+    ),
+    "plain-options-of-lightning": Case(
+        f"{HEADER.replace('-c 4', '-c 2')}python train.py --accelerator gpu --devices 2 --strategy ddp\n",
+        "--nodes 2",
+        f"{HEADER.replace('-c 4', '-c 1')}{NODES.replace('=1', '=2')}{SRUN} "
+        "python train.py --accelerator gpu --devices 2 --num_nodes \"$SLURM_JOB_NUM_NODES\" --strategy ddp\n",
+        code=1,
+        processes=0,
+    ),
+    "size-of-the-world": Case(
+        f"{HEADER}torchrun --nproc_per_node=2 train.py --world_size 2\n",
+        "--nodes 2",
+        f"{HEADER}{NODES}{MEETING}{SRUN} bash -c 'exec torchrun --node_rank=\"$SLURM_NODEID\" \"$@\"' \\\n"
+        '    torchrun --nnodes="$SLURM_JOB_NUM_NODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" '
+        "--nproc_per_node=2 train.py --world_size 2\n",
+        code=1,
+        processes=0,
+    ),
 }  # fmt: skip
 
 

@@ -130,3 +130,22 @@ def test_many_logs(capsys: pytest.CaptureFixture[str]) -> None:
         Path(f"logs/train-{job}_0.out").write_text(PORT)
     value = diagnosed(capsys, "logs")
     assert value["summary"][0]["symptom"] == "address-in-use" and len(value["summary"][0]["jobs"]) == 301
+
+
+OOM = "slurmstepd: error: Detected 1 oom_kill event in StepId=700.0. Some of the step tasks have been OOM Killed.\n"
+MISSING = (
+    'Traceback (most recent call last):\n  File "/home/ada/train.py", line 3, in <module>\n'
+    "FileNotFoundError: [Errno 2] No such file or directory: 'data/1.csv'\n"
+)
+
+
+def test_elements_that_failed_in_different_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("array").mkdir()
+    for element, text in enumerate((OOM, MISSING, "all is well\n", OOM)):
+        Path(f"array/train-700_{element}.out").write_text(text)
+    jobs = diagnosed(capsys, "array")["jobs"]
+    found = [(each["job"], each["diagnoses"][0]["symptom"], each["elements"]) for each in jobs]
+    assert found == [("700_[0,3]", "host-oom", ["0", "3"]), ("700_1", "file-not-there", ["1"])]
+    assert diagnosed(capsys, "array", "--job", "700_1")["diagnoses"][0]["symptom"] == "file-not-there"
+    for each in jobs:
+        assert not {noise["symptom"] for noise in each["noise"]} & {"host-oom", "file-not-there"}

@@ -5,7 +5,7 @@ stay; the options before them are translated for pyxis (the plugin of srun, 0.1 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sbatchlint.analysis.editing.options import lines_above
 from sbatchlint.bash.interpreter.programs import SHELLS
@@ -23,6 +23,7 @@ from sbatchlint.job.containers import Container
 from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.programs import programs_with
 from sbatchlint.source.edits import Edit, insert, remove
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 KINDS = ("pyxis", "apptainer")
@@ -57,7 +58,33 @@ def has_container(job: Job) -> bool:
     )
 
 
+_VARIABLE = Regex(r"\$(?:(\w+)|\{(\w+)\})(?=\s)")
+
+
+def _write_out(draft: Draft, starts: Iterable[Invocation]) -> None:
+    """Writes a command in a variable (`RUN="docker run …"`, `$RUN torchrun …`) where it is run."""
+    text, edits, names = draft.source.text, list[Edit](), dict[str, None]()
+    for command in starts:
+        at = command.span.start
+        variable = None if at <= command.name_span.start < command.span.end else _VARIABLE.match(text, at)
+        name = "" if variable is None else variable.group(1) or variable.group(2)
+        if variable is None or len(re.findall(rf"\b{name}\+?=", text)) != 1:
+            continue
+        assigned = re.search(rf'(?m)^[ \t]*(?:export[ \t]+)?{name}="([^"`\\]*(?:\\\n[^"`\\]*)*)"[ \t]*$', text)
+        words = "" if assigned is None else assigned.group(1).replace("\\\n", " ")
+        between = "" if assigned is None else text[assigned.end() : at]
+        changed = [each for each in re.findall(r"\$\{?(\w+)", words) if re.search(rf"\b{each}\+?=", between)]
+        changed += re.findall(r"\b(?:cd|pushd)\b", between) if "PWD" in words else []
+        if words and not changed and "$(" not in words and "\n" not in words:
+            edits.append(Edit(Span(at, variable.end()), words))
+            names[name] = None
+    if edits:
+        draft.edit(edits)
+        draft.decisions += [f"the words of ${name} are written where they are run" for name in names]
+
+
 def _replace_docker(draft: Draft, goal: Goal) -> None:
+    _write_out(draft, [each for each in draft.job.invocations if is_of_daemon(each.spawn.info)])
     job = draft.job
     starts = list({command.span: command for command in job.invocations if is_of_daemon(command.spawn.info)}.values())
     if not starts:

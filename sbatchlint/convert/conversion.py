@@ -21,7 +21,7 @@ from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_nod
 from sbatchlint.convert.merging import merge
 from sbatchlint.convert.once import commands_once
 from sbatchlint.convert.program_words import STARTED, words_of_starts
-from sbatchlint.convert.programs import program_of, start_program
+from sbatchlint.convert.programs import program_of, start_program, todos_of
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import module_of, start_module, start_other
@@ -291,10 +291,10 @@ def _of_program(script: _Script) -> Conversion:
     decision = (
         f"a task for each of the {gpus} GPUs" if program.per_gpu else "a task, which uses all GPUs,"
     ) + f" of {goal.nodes} nodes: {program.sign.words}"
-    growth, todos = _growth(script.before, proof.plan), list[str]()
+    growth = _growth(script.before, proof.plan)
     if program.spawning is not None:
         growth = f"{gpus} processes become {goal.nodes * gpus}; batch sizes stay as they are written"
-        todos = program.spawning.todos
+    todos = todos_of(script.job, program)
     return script.conversion(after, proof, [decision, *notes, growth, *repairs], todos)
 
 

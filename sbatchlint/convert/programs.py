@@ -163,7 +163,7 @@ def _counts(job: Job, command: Invocation, goal: Goal, gpus: int) -> Iterator[Ed
             counted = any(each.name in ("SLURM_NNODES", "SLURM_JOB_NUM_NODES") for each in expansions(value))
             if not counted and text_of(value) != str(goal.nodes):
                 yield _changed(job, value, '"$SLURM_JOB_NUM_NODES"')
-    if last is not None and not has_nodes and LIGHTNING_DEVICES.fullmatch(last[0]):
+    if last is not None and not has_nodes:
         name = last[0].rpartition("devices")[0] or last[0].rpartition("gpus")[0]
         end = span_of(last[1]).end
         if end > len(job.source.own.text):
@@ -173,6 +173,19 @@ def _counts(job: Job, command: Invocation, goal: Goal, gpus: int) -> Iterator[Ed
         end += job.source.text[end : end + 1] in ('"', "'")
         between = "=" if "=" in (text_of(last[2]) or "=") else " "
         yield insert(end, f' {name}num_nodes{between}"$SLURM_JOB_NUM_NODES"')
+
+
+def todos_of(job: Job, program: Program) -> list[str]:
+    """What of a converted program only the user can see to."""
+    if program.spawning is not None:
+        return program.spawning.todos
+    command = program.invocation
+    python = python_program(job, command)
+    plain = {name for name, _, _ in program_options(command.argv) if name in _DEVICES or name in _NODES}
+    told = python is not None and python.mentions("num_nodes")
+    if program.sign.kind != "lightning" or not plain & {*_DEVICES} or plain & {*_NODES} or told:
+        return []
+    return ["see that the program takes --num_nodes: Lightning refuses to begin where it is not that of Slurm"]
 
 
 def _changed(job: Job, value: Pieces, content: str) -> Edit:

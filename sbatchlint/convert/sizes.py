@@ -67,6 +67,11 @@ def stale_counts(job: Job, nodes: int, gpus: int) -> Iterator[str]:
             if field is not None and launch is not None and _is_other(field, gpus):
                 line = job.line(span_of(field).start)
                 yield f"line {line}: {name} says {text_of(field)}, where each node has {gpus} processes"
+        size = nodes * gpus
+        for name, field, _ in program_options(words, _says_size):
+            if field is not None and launch is not None and _is_other(field, size) and nodes > 1:
+                line = job.line(span_of(field).start)
+                yield f"line {line}: {name} says {text_of(field)}, where {size} processes find each other"
 
 
 def without_devices(job: Job, command: Invocation) -> Iterator[Edit]:
@@ -165,6 +170,10 @@ def grown_batch(words: Argv, before: int | None, after: int) -> str:
 
 def _says_devices(option: str) -> bool:
     return LIGHTNING_DEVICES.fullmatch(option) is not None
+
+
+def _says_size(option: str) -> bool:
+    return option.lstrip("-").replace("-", "_") in ("world_size", "distributed_world_size", "dist_world_size")
 
 
 def _is_batch(option: str) -> bool:

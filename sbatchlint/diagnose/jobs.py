@@ -113,14 +113,70 @@ def judged_jobs(
             groups = {"": []} if len(accounts) == 1 else {}
     if list(groups) == [""]:
         of_name = {job_of(each)[0] for each in groups[""]} - {""}
-        known = accounts.get(next(iter(of_name), "")) or (next(iter(accounts.values())) if len(accounts) == 1 else None)
-        return [_judged("", groups[""], script, known, sacct or "", options, Near({}, {}))]
+        number = next(iter(of_name), "")
+        known = accounts.get(number) or (next(iter(accounts.values())) if len(accounts) == 1 else None)
+        accounts = {} if known is None else {number: known}
+        groups = {number: groups[""]}
+        runs = _judged_all(groups, script, accounts, sacct, options)
+        if only is not None and len(runs) > 1:
+            return _only(only, runs)
+        return runs if len(runs) > 1 else [runs[0]._replace(job="")]
     if only is not None:
-        if only not in groups:
+        job = only.partition("_")[0]
+        if job not in groups:
             raise InputError(f"there is no log of job {only}; there are {', '.join(list(groups)[:10])}")
-        groups = {only: groups[only]}
-    near = Near({}, {})
-    return [_judged(job, paths, script, accounts.get(job), sacct or "", options, near) for job, paths in groups.items()]
+        return _only(only, _judged_all({job: groups[job]}, script, accounts, sacct, options))
+    return _judged_all(groups, script, accounts, sacct, options)
+
+
+def _only(job: str, runs: list[JobRun]) -> list[JobRun]:
+    """The runs of a job, or that of some elements of its array. Raises `InputError`."""
+    found = [each for each in runs if job in (each.job, each.job.partition("_")[0])]
+    if not found:
+        raise InputError(f"there is no log of job {job}; there are {', '.join(each.job for each in runs[:10])}")
+    return found
+
+
+def _judged_all(
+    groups: Mapping[str, list[str]], script: str | None, accounts: Mapping[str, Account], sacct: str | None,
+    options: Overrides | None,
+) -> list[JobRun]:  # fmt: skip
+    """A diagnosis for each job, or several where the elements of an array failed in different ways."""
+    near, found = Near({}, {}), list[JobRun]()
+    for job, paths in groups.items():
+        account, runs = accounts.get(job), list[JobRun]()
+        run = _judged(job, paths, script, account, sacct or "", options, near)
+        while True:
+            own, others = _apart(run) if len(runs) + 1 < _MOST_WAYS else ([], [])
+            rest = _judged(job, others, script, None, "", options, near) if others else None
+            if rest is None or not rest.failed:
+                break  # the other elements are well
+            runs.append(_judged(job, own, script, account, sacct or "", options, near))
+            run, account = rest, None
+        found += [each._replace(job=_of_elements(each)) for each in (*runs, run)] if runs else [run]
+    return found
+
+
+# In so many ways at most the elements of an array are told apart.
+_MOST_WAYS = 8
+
+
+def _apart(run: JobRun) -> tuple[list[str], list[str]]:
+    """The logs of the elements that have the failure of a run, and those of the others, which are jobs of their own."""
+    paths = run.run.logs
+    elements = [job_of(each)[1] for each in paths]
+    lost = set(run.elements()[0])
+    if not lost or not set(elements) - lost - {""}:
+        return paths, []
+    own = [path for path, element in zip(paths, elements, strict=True) if element in lost or not element]
+    return own, [path for path, element in zip(paths, elements, strict=True) if element and element not in lost]
+
+
+def _of_elements(run: JobRun) -> str:
+    """The name of the elements of an array that failed, as Slurm writes it: `101_3`, `101_[0,2]`."""
+    elements = run.elements()[0]
+    shown = ",".join(elements[:4]) + (",..." if len(elements) > 4 else "")
+    return f"{run.job}_{shown}" if len(elements) == 1 else f"{run.job}_[{shown}]"
 
 
 def _judged(
