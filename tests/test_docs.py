@@ -18,6 +18,7 @@ from sbatchlint import __version__, triggers
 from sbatchlint.api import lint
 from sbatchlint.job import Job, Site
 from sbatchlint.settings import Settings
+from sbatchlint.slurm.notes import notes
 from sbatchlint.source.text import Source
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -196,7 +197,8 @@ def test_pictures_show_what_is_said_now() -> None:
     (found,) = lint((ROOT / "examples" / "ranks.sbatch").read_text(encoding="utf-8"))
     assert found.message.replace(" ", "")[:60] in shown["findings"], "run tools/pictures.py"
     assert "2nodes×8tasks=16" in shown["findings"]
-    assert "tasksoneachnode;" in shown["hover"] and "withoutit:1" in shown["hover"]
+    told = notes("sbatch")["ntasks-per-node"]
+    assert all(each.replace(" ", "") in shown["hover"] for each in told), "run tools/pictures.py"
     documents = "".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
     assert all(f"(pictures/{name}.svg)" in documents for name in pictures)
 
