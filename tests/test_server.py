@@ -274,18 +274,20 @@ def edited(text: str, action: types.CodeAction) -> str:
         ("--cpu-bind", ["how tasks are bound to CPUs", "of srun"]),
         ("SLURM_JOB_NODELIST", ["by the batch script", "known only when it runs"]),
         ("SLURM_NNODES", ["by the batch script", "**2**"]),
-        ("SLURM_PROCID", ["by each task", "**0 to 7** in the tasks of line 8"]),
+        ("SLURM_PROCID", ["by each task", "**0 to 7** in the tasks of line 9"]),
         ("torchrun", ["2 nodes × 4 tasks = 8", "torchrun starts 4 processes in each task"]),
         ("srun --l", ["2 nodes × 4 tasks = 8", "program: python late.py"]),
         ("--time=5", ["sbatch does not read this"]),
         ("--wait=30", ["after the first has ended", "value: seconds"]),
+        ("--dependency", ["jobs that must have begun or ended first"]),
     ],
 )
 def test_hover(session: Session, word: str, says: list[str]) -> None:
     async def work(it: Editor) -> None:
         name = session.name()
         text = JOB.replace("--time", "--exclusive=topo --time")
-        text += "echo $SLURM_NNODES\n#SBATCH --time=5\nsrun --label --wait=30 bash -c 'python late.py $SLURM_PROCID'\n"
+        text += "echo $SLURM_NNODES\n#SBATCH --time=5\nsbatch --dependency=singleton next.sh\n"
+        text += "srun --label --wait=30 bash -c 'python late.py $SLURM_PROCID'\n"
         it.open(name, text)
         place = Positions(text).position(text.index(word) + 1)
         found = await it.client.text_document_hover_async(types.HoverParams(it.identifier(name), place))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from sbatchlint.bash.values import Phase
 from sbatchlint.job import Job
+from sbatchlint.job.command_lines import command_lines
 from sbatchlint.report.json import clean
 from sbatchlint.report.plan import option_row
 from sbatchlint.report.plan_view import Plan, view
@@ -12,7 +13,6 @@ from sbatchlint.server.variables import use_at, values_of
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.environment import find as find_variable
 from sbatchlint.slurm.notes import text_of
-from sbatchlint.slurm.options import find as find_option
 from sbatchlint.slurm.versions import describe
 from sbatchlint.source.text import Span
 
@@ -86,14 +86,11 @@ def _plan_of(plan: Plan, job: Job, whole: Job) -> Plan | None:
 
 
 def _of_option(snapshot: Snapshot, part: Part, job: Job, offset: int) -> tuple[str, Span] | None:
-    """An option of an srun."""
-    for step in job.steps:
-        if not _holds(step.invocation.span, offset):
-            continue
-        for setting in step.all_options:
-            option = find_option(setting.name, "srun")
-            if option is not None and _holds(setting.span, offset):
-                return text_of(option, "srun"), setting.span
+    """An option of an srun, an sbatch or an salloc."""
+    for block in command_lines(job):
+        for setting in block.settings:
+            if setting.option is not None and _holds(setting.span, offset):
+                return text_of(setting.option, block.command), setting.span
     return None
 
 
