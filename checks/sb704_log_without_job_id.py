@@ -21,7 +21,6 @@ sbatch(1), "filename pattern"; CoBrALab/qbatch issue 146; live runs of Slurm 22.
 import posixpath
 import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
 from sbatchlint.analysis.directives.log_paths import plain_paths
 from sbatchlint.analysis.expansion.array_elements import is_at_one_place
@@ -36,6 +35,7 @@ from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.globs import fits
 from sbatchlint.triggers import Commands, Options
 
 CARD = Card(
@@ -102,7 +102,7 @@ def _is_read(job: Job, path: str) -> bool:
     """Whether the script names the log elsewhere, or removes files that are called so."""
     name = posixpath.basename(path)
     for command in by_program(job).get("rm", ()):
-        if any(fnmatchcase(name, posixpath.basename(word)) for word in command.words[1:] if word[:1] != "-"):
+        if any(fits(name, posixpath.basename(word)) for word in command.words[1:] if word[:1] != "-"):
             return True
     lines = [line for line in job.source.text.splitlines() if name in line and not line.startswith("#SBATCH")]
     return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line) for line in lines)

@@ -19,7 +19,6 @@ sbatch(1), --output; unlink(2); live runs of Slurm 22.05.
 
 import posixpath
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
 from sbatchlint.analysis.directives.log_paths import plain_paths
 from sbatchlint.analysis.script.conditionals import depends_on_test
@@ -32,6 +31,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import key
 from sbatchlint.slurm.grammar import patterns
+from sbatchlint.source.globs import fits
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -85,7 +85,7 @@ def _log_among(job: Job, command: Invocation, field: Pieces) -> str | None:
         parts = sample.split("/")
         depth = path.count("/") + 1
         whole = depth == len(parts) or is_recursive(command) and depth < len(parts)
-        if whole and all(map(fnmatchcase, parts, path.split("/"))):
+        if whole and all(map(fits, parts, path.split("/"))):
             return log
     return None
 

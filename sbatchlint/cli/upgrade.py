@@ -74,7 +74,7 @@ def _answer(job: "Job") -> _Answer:
 
     dropped = {
         tuple(one.name for one in each.settings): (
-            int(job.line(each.settings[0].span.start)), named(job, each.settings, each.settings[0]),
+            job.line(each.settings[0].span.start), named(job, each.settings, each.settings[0]),
         )
         for each in conflicts(job)
         if each.ignored
