@@ -123,8 +123,14 @@ def test_tasks_of_an_array(text: str | None, number: int | None) -> None:
 
 
 def test_gpu_hours_that_are_not_known() -> None:
-    one = {"gpus": {"per_node": 4}, "nodes": {"min": 2, "max": 2}, "tasks": 1, "time_minutes": 30, "array": None}
+    one = {
+        "gpus": {"per_node": 4}, "nodes": {"min": 2, "max": 2}, "tasks": 1, "time_minutes": 30, "array": None,
+        "options": {"nodes": {}},
+    }  # fmt: skip
     assert _gpu_hours(one) == 4
+    alone = {**one, "nodes": None, "tasks": None, "options": {"gpus-per-node": {}}}
+    assert _gpu_hours(alone) == _gpu_hours({**alone, "gpus": {"per_task": 4}}) == 2
+    assert _gpu_hours({**alone, "options": {"ntasks": {}}}) is None
     assert _gpu_hours({**one, "time_minutes": None}) is None
     assert _gpu_hours({**one, "gpus": {"per_socket": 1}}) is None
     assert _gpu_hours({**one, "gpus": None, "time_minutes": None}) == 0

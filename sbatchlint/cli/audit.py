@@ -40,6 +40,8 @@ _LOOKS = Mode(False, False, False, False)
 _BEGIN = b'{"path": "'
 FORMATS = ("text", "json")
 VERSION = 1
+# Options that make more of a job than one task on one node.
+_MORE = frozenset({"nodes", "ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-tres", "nodelist", "nodefile"})
 # How many rows of a table are shown as text.
 _ROWS = 20
 
@@ -225,15 +227,17 @@ def _gpu_hours(component: dict[str, Any]) -> float | None:
     gpus = component["gpus"]
     if not gpus:
         return 0.0
-    nodes = component["nodes"] or {}
+    alone = _MORE.isdisjoint(component["options"])  # one task on one node
+    nodes, tasks = component["nodes"], component["tasks"]
+    least = nodes["min"] if nodes else 1 if alone or tasks == 1 else None
     number = gpus.get("total")
-    for name, factor in (("per_node", nodes.get("min")), ("per_task", component["tasks"])):
+    for name, factor in (("per_node", least), ("per_task", 1 if alone and tasks is None else tasks)):
         if number is None and gpus.get(name) is not None and isinstance(factor, int):
             number = gpus[name] * factor
-    minutes, tasks = component["time_minutes"], _array_tasks(component["array"])
-    if not isinstance(number, int) or not isinstance(minutes, (int, float)) or tasks is None:
+    minutes, jobs = component["time_minutes"], _array_tasks(component["array"])
+    if not isinstance(number, int) or not isinstance(minutes, (int, float)) or jobs is None:
         return None
-    return number * minutes / 60 * tasks
+    return number * minutes / 60 * jobs
 
 
 def _array_tasks(text: str | None) -> int | None:
