@@ -7,11 +7,15 @@ its work.
 Only commands that take file names literally are looked at: `find -name`, `rsync --include` and the like want their
 pattern in quotes.
 
-An error where the command does not do its work, or ends the job; a warning for an `rm` that only leaves old files.
+`~` in quotes is a name as well, and not your home: `cd "~/project"` finds no such folder, and `DATA="~/data"` gives
+programs a path that few of them expand.
+
+An error where the command does not do its work, or ends the job; a warning for an `rm` that only leaves old files, and
+for a variable with `~`.
 
 ## Fix
 
-Moves only the wildcard out of the quotes: `"$DIR/"*.txt`. Unsafe: the command then finds files.
+Moves only the wildcard out of the quotes: `"$DIR/"*.txt`; writes `$HOME` for `~`. Unsafe: the command then finds files.
 
 ## References
 
@@ -20,13 +24,14 @@ bash(1), "Pathname Expansion" and "QUOTING".
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.syntax.tree import Literal, Simple, Word
+from sbatchlint.bash.syntax.tree import Assignment, Literal, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.source.regex import Regex
-from sbatchlint.triggers import Commands
+from sbatchlint.triggers import Commands, Variables
 
 # Commands whose operands are file names, with their short options that take another kind of word.
 _TAKE_NAMES = {
@@ -35,8 +40,11 @@ _TAKE_NAMES = {
     "sha256sum": "", "dos2unix": "", "rmdir": "", "shred": "",
 }  # fmt: skip
 
+_TAKE_FOLDERS = ("cd", "pushd", "mkdir", "source", ".")
+
 CARD = Card(
-    "SB421", "quoted-glob", severity="error", fix="sometimes", since="0.1.0", when=Commands(*_TAKE_NAMES),
+    "SB421", "quoted-glob", severity="error", fix="sometimes", since="0.1.0",
+    when=Commands(*_TAKE_NAMES, *_TAKE_FOLDERS) | Variables("*"),
     seen="a public script whose last step lost its results",
 )  # fmt: skip
 
@@ -46,12 +54,41 @@ _AS_A_PATH = Regex(r"[\w./*?${}\"+:@%=~-]+")
 
 
 def check(job: Job) -> Iterator[Finding]:
+    if '"~/' in job.text.string or "'~/" in job.text.string:
+        yield from _homes(job)
     for text, program in programs(job):
         for command in nodes_of(program, Simple):
             words = [each for each in command.words if isinstance(each, Word)]
             name = _plain(words[0]) if words else None
             if name in _TAKE_NAMES:
                 yield from _in_command(job, text, name, words[1:])
+
+
+def _homes(job: Job) -> Iterator[Finding]:
+    """The findings on `"~/…"`, as the name of a file or the value of a variable."""
+    for command in nodes_of(job.program, Simple):
+        words = [each for each in command.words if isinstance(each, Word)]
+        name = _plain(words[0]) if words else None
+        if name in _TAKE_NAMES or name in _TAKE_FOLDERS:
+            yield from (_home(job, each, f"`{name}` finds nothing", None) for each in words[1:] if _is_home(each))
+    for assigned in nodes_of(job.program, Assignment):
+        if isinstance(assigned.value, Word) and _is_home(assigned.value) and assigned.name in read_names(job):
+            if not any(each.name in ("eval", "envsubst") for each in job.invocations):
+                yield _home(job, assigned.value, "programs get it as it stands", "warning")
+
+
+def _is_home(word: Word) -> bool:
+    first = word.parts[0] if word.parts else None
+    return isinstance(first, Literal) and first.quoted and first.text.startswith("~/")
+
+
+def _home(job: Job, word: Word, happens: str, severity: str | None) -> Finding:
+    place = job.span(word.start, word.end)
+    tilde = Span(place.start + 1, place.start + 2)
+    double = job.source.text[place.start : place.start + 3] == '"~/'
+    fix = Fix("write $HOME", [replace(tilde, "$HOME")], safe=False) if double else None
+    advice = "write `$HOME`" if double else "write `$HOME`, in double quotes"
+    return Finding(place, f"in quotes `~` is a name and not your home, so {happens}; {advice}", severity, fix=fix)
 
 
 def _in_command(job: Job, text: Text, name: str, words: list[Word]) -> Iterator[Finding]:
@@ -132,6 +169,21 @@ CASES = [
         srun ./a.out
         """,
         severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        cd «"~/project"»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        cd "$HOME/project"
+        srun ./a.out
+        """,
+        title="home",
     ),
     Good(
         """\
