@@ -195,6 +195,8 @@ def _redirected(text: Text, command: Simple, last: Word) -> Iterator[Finding]:
             words = [each for each in command.words if isinstance(each, Word) and each.start >= redirect.end]
             written = written[1:] or (text.string[words[0].start : words[0].end] if len(words) > 1 else "")
         left = [each for each in command.words if isinstance(each, Word) and each.end <= redirect.start]
+        if not left:  # `> log [ x ]`
+            continue
         other = text.string[left[-1].start : left[-1].end]
         whole_number = written.strip("\"'").isdigit() or "$" in written
         yield Finding(
@@ -437,6 +439,7 @@ CASES = [
         if [ "$1" = train ] || [[ $1 == t* ]]; then
             srun python train.py
         fi
+        > log [ "$1" ]
         """
     ),
 ]

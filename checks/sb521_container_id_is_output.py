@@ -15,7 +15,9 @@ Adds `-d`. Unsafe: what comes after it then no longer waits for the container, u
 docker run manual, "Foreground and background"; a review of public scripts.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 from sbatchlint.analysis.containers.container_starts import container_starts
 from sbatchlint.bash.trace import Invocation
@@ -37,6 +39,7 @@ _BY_ID = frozenset(
 
 
 def check(job: Job) -> Iterator[Finding]:
+    uses: _Uses | None = None
     for ways in container_starts(job):
         start = ways[0]
         run = start.invocation
@@ -44,7 +47,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if any(way.flag("detach") for way in ways) or run.redirects:
             continue
-        users = [each for each in job.invocations if _verb(each) and _has_output_of(each, run.span)]
+        uses = uses or _Uses(job)
+        users = uses.of_output(run.span)
         if not users:
             continue
         line, verb = job.line(users[0].span.start), _verb(users[0])
@@ -66,10 +70,27 @@ def _verb(command: Invocation) -> str | None:
     return next((word for word in words if word in _BY_ID), None)
 
 
-def _has_output_of(command: Invocation, span: Span) -> bool:
-    """Whether a word of a command is the output of the one at a place, alone."""
-    alone = [field[0] for field in command.argv[2:] if len(field) == 1]
-    return any(each.expansion is not None and each.span.contains(span) for each in alone)
+class _Uses:
+    """The commands with a verb of which a word is an output and nothing else, by the places of the outputs."""
+
+    def __init__(self, job: Job) -> None:
+        users: dict[Span, list[Invocation]] = {}
+        for command in job.invocations:
+            alone = [field[0] for field in command.argv[2:] if len(field) == 1] if _verb(command) else ()
+            for span in dict.fromkeys(each.span for each in alone if each.expansion is not None):
+                users.setdefault(span, []).append(command)
+        self._users = users
+        self._spans = sorted(users)
+        self._furthest = list(accumulate((span.end for span in self._spans), max))
+
+    def of_output(self, span: Span) -> list[Invocation]:
+        """Those that get what the command at a place prints."""
+        found: list[Invocation] = []
+        at = bisect_right(self._spans, span.start, key=lambda each: each.start) - 1
+        while at >= 0 and self._furthest[at] >= span.end:
+            found += self._users[self._spans[at]] if self._spans[at].contains(span) else ()
+            at -= 1
+        return sorted(dict.fromkeys(found), key=lambda each: each.span.start)
 
 
 CASES = [

@@ -9,16 +9,15 @@ import ast
 import json
 import random
 import re
-import zlib
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cache
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import drawn_verbs
+from dialogues import of_agent
+from drawn_verbs import call_tools, run_verbs, speak_as_agent, speak_as_editor
 from sbatchlint.analysis.planning.plan import plan_of
-from sbatchlint.cli import main
 from sbatchlint.cli.process import Mode, process
 from sbatchlint.configuration import parse
 from sbatchlint.convert.conversion import convert
@@ -143,72 +142,6 @@ def check_listing(data: bytes) -> None:
         return
 
 
-def check_verbs(data: bytes) -> None:
-    """Runs verbs in a folder of which one file is damaged: its name stands before the first NUL."""
-    name, _, content = data.partition(b"\0")
-    files = folder_files()
-    changed = name.decode("ascii", "replace")
-    if changed not in files:
-        changed, content = NAME, data
-    with TemporaryDirectory() as folder, chdir(folder):
-        Path(".git").mkdir()
-        for each, usual in files.items():
-            Path(each).write_bytes(content if each == changed else usual)
-        for line in draw_lines(data):
-            stream = TextIOWrapper(BytesIO(), "utf-8")
-            try:
-                with redirect_stdout(stream), redirect_stderr(stream):
-                    code = main(line.split())
-            except SystemExit as leaving:
-                code = int(leaving.code or 0)
-            stream.seek(0)
-            shown = stream.read()
-            assert code in (0, 1, 2, 4) and "fault: " not in shown, f"{line}: exit code {code}: {shown[-2000:]}"
-
-
-@cache
-def folder_files() -> dict[str, bytes]:
-    """The files of a folder, each of which is read by some verb."""
-    return {
-        NAME: SHORT.encode(),
-        "env.sh": b"export NCCL_DEBUG=INFO MASTER_PORT=29500\ncd $SLURM_SUBMIT_DIR\n",
-        "page.md": f"# Jobs\n\n```bash\n{SHORT}```\n".encode(),
-        "job.log": LOG.encode(),
-        ".gitignore": b"*.tmp\n/build/**/x?[a-c]\n!keep.sh\n",
-        "sbatchlint.toml": CONFIGURATION.encode(),
-        "baseline.json": b'{"version": 1, "files": {"job.sbatch": {"SB101": ["a1", "b2"], "SB206": ["c3"]}}}',
-        "sacct.txt": b"JobID|State|ExitCode|Reason\n7|TIMEOUT|0:0|TimeLimit\n7.batch|CANCELLED|0:15|\n",
-    }
-
-
-LINES = (
-    f"--select ALL --min-severity info {NAME} --config sbatchlint.toml",
-    ". --no-cache --jobs 1",
-    ". --no-cache --diff --unsafe-fixes --jobs 1",
-    ". --no-cache --fix --unsafe-fixes --show-fixes --jobs 1",
-    ". --no-cache --statistics --min-severity info --jobs 1",
-    ". --no-cache --baseline baseline.json --jobs 1",
-    ". --no-cache --baseline baseline.json --update-baseline --jobs 1",
-    ". --no-cache --write-baseline new.json --jobs 1",
-    ". --no-cache --add-ignore=later --jobs 1",
-    "--show-files .",
-    f"plan --output-format html {NAME}",
-    f"plan --as-job 4 {NAME}",
-    f"convert --nodes 4 --diff {NAME}",
-    f"convert --nodes 2 --container apptainer --output-format json {NAME}",
-    f"diagnose --script {NAME} job.log",
-    f"diagnose --sacct sacct.txt --script {NAME} --output-format json job.log",
-    "diagnose job.log --output-format github",
-    f"config {NAME}",
-    f"explain {NAME}",
-)
-
-
-def draw_lines(data: bytes) -> list[str]:
-    """Some of the command lines, always the same for the same data."""
-    return random.Random(zlib.crc32(data)).sample(LINES, 4)
-
-
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "script": check_script,
     "document": check_document,
@@ -217,7 +150,10 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "log": check_log,
     "configuration": check_configuration,
     "listing": check_listing,
-    "verbs": check_verbs,
+    "verbs": run_verbs,
+    "editor": speak_as_editor,
+    "tools": call_tools,
+    "agent": speak_as_agent,
 }
 
 SHORT = """#!/bin/bash
@@ -348,8 +284,10 @@ def seeds_of(target: str, folders: Iterable[Path] = ()) -> list[bytes]:
         return [CONFIGURATION.encode(), b'select = ["SB101"]\n', b"slurm-version = '24.05'\n"]
     if target == "listing":
         return [LISTING.encode()]
-    if target == "verbs":
-        return [name.encode() + b"\0" + content for name, content in folder_files().items()]
+    if target in ("verbs", "editor", "tools"):
+        return drawn_verbs.seeds()
+    if target == "agent":
+        return [b"\0" + of_agent(NAME, "job.log", SHORT), b"\0" + of_agent("page.md", ".", LOG)]
     if target == "document":
         return [path.read_bytes() for path in sorted((ROOT / "docs" / "checks").iterdir())]
     if target == "log":
@@ -381,7 +319,7 @@ def _change(draw: random.Random, data: bytearray, seeds: Sequence[bytes], dictio
     """One random change, at one place."""
     at = draw.randrange(len(data) + 1)
     end = min(at + draw.choice((1, 2, 5, 20, 100, 1000)), len(data))
-    kind = draw.randrange(10)
+    kind = draw.randrange(14)
     if kind == 0:
         data[at:end] = b""
     elif kind == 1:
@@ -403,8 +341,36 @@ def _change(draw: random.Random, data: bytearray, seeds: Sequence[bytes], dictio
         else:
             del lines[draw.randrange(len(lines))]
         data[:] = b"\n".join(lines)
+    elif kind == 7:
+        _replace_number(draw, data)
+    elif kind == 8:
+        lines, others = bytes(data).split(b"\n"), draw.choice(seeds).split(b"\n")
+        where, first = draw.randrange(len(lines)), draw.randrange(len(others))
+        lines[where : where + draw.choice((0, 1, 3))] = others[first : first + draw.choice((1, 1, 2, 5, 20))]
+        data[:] = b"\n".join(lines)
+    elif kind == 9:
+        found = re.findall(rb"[^\s=\"'(){};]+", draw.choice(seeds)[:20_000])
+        if found:
+            _replace_word(draw, data, draw.choice(found))
+    elif kind == 10:
+        lines = bytes(data).split(b"\n")
+        where = draw.randrange(len(lines))
+        for number in range(where, min(where + draw.choice((1, 2, 5, 20)), len(lines))):
+            lines[number] = draw.choice((b"  ", b"\t", b"> ", b"- ", b"# ", b"", b"    ")) + lines[number].lstrip()
+        data[:] = b"\n".join(lines)
     else:
         data[at:at] = b" ".join(draw.choice(dictionary) for _ in range(draw.choice((1, 2, 4, 8))))
+
+
+NUMBERS = b"0 00 08 -1 1 2 255 65536 2147483648 4294967295 9223372036854775808 1e9 0x1f 1.5 099 1_000 ".split(b" ")
+
+
+def _replace_number(draw: random.Random, data: bytearray) -> None:
+    """Puts another number in the place of one of the text."""
+    found = list(re.finditer(rb"\d+", bytes(data[:20_000])))
+    if found:
+        start, end = draw.choice(found).span()
+        data[start:end] = draw.choice(NUMBERS)
 
 
 def _replace_word(draw: random.Random, data: bytearray, word: bytes) -> None:

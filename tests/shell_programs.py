@@ -3,7 +3,8 @@
 Every program runs without external commands and ends by itself. What it wants to be seen it prints by `PRINT`, with a
 number of its own for each place, so that the words that bash gave can be found again (see test_drawn_programs.py).
 The names `u1` to `u3` are set before the program runs, to one of `INPUTS` each (the numbers in its first line); the
-evaluator does not know them.
+evaluator does not know them. `u3`, which is computed with, is one of `NUMBERS`: a text from outside that names other
+variables, or assigns to them, is not reckoned with where bash computes (docs/job.md).
 
 `GRAMMAR`: under the name of each rule stands what it may become, one a line; `<rule>` is another rule, `3*` a line that
 counts three times, `¶` a newline, `ε` nothing at all. Where a program gets too deep the first line is taken.
@@ -18,7 +19,8 @@ from hypothesis import strategies as st
 
 PRINT = "printf '\\1%s\\2' @"
 INPUTS = ("", "a", "b c", "1", "7", "x.y")
-UNKNOWN = ("u1", "u2", "u3")
+NUMBERS = ("", "0", "12", "1", "7", "-2")
+UNKNOWN = {"u1": INPUTS, "u2": INPUTS, "u3": NUMBERS}
 VALUES = (
     "x", "ab", "a b", " a  b ", "", "1", "007", "10", "-3", "a/b/c.tar.gz", "A:b:C", "x*", "[ab]?", "x=1", "{p,q}",
     "it's", "$a", "a\\b", 'say "y"', "é", "tab\there", "two\nlines", "aXbXc", "k", "n", "--opt=v", "~", "#c", "a;b&c",

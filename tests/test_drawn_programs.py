@@ -33,7 +33,7 @@ from sbatchlint.bash.trace import Context, Invocation, Spawn
 from sbatchlint.bash.values import Expansion, Pieces, Text, text_of
 from sbatchlint.bash.values import Phase as ShellPhase
 from sbatchlint.source.text import Span
-from shell_programs import INPUTS, UNKNOWN, loops, nested_loops, programs
+from shell_programs import UNKNOWN, loops, nested_loops, programs
 
 COUNT = int(os.environ.get("SBATCHLINT_PROGRAMS", "600"))
 PLAIN = 60
@@ -94,8 +94,8 @@ def run_bash(texts: Sequence[str], folder: Path, number: int = 0, timeout: float
         name = folder / f"{number}-{index}"
         name.write_text(text)
         chosen = text.partition("\n")[0].split()[1:]
-        pairs = zip(UNKNOWN, chosen, strict=True)
-        inputs = " ".join([f"{each}='{INPUTS[int(number)]}'" for each, number in pairs])
+        pairs = zip(UNKNOWN.items(), chosen, strict=True)
+        inputs = " ".join([f"{name}='{values[int(number)]}'" for (name, values), number in pairs])
         driver.append(f"( {inputs}; . {name} ) 3>{name}.out 2>{name}.err >/dev/null </dev/null")
     script = folder / f"driver{number}"
     script.write_text("\n".join(driver) + "\n")

@@ -19,7 +19,9 @@ LIMITS = settings(max_examples=examples(60), deadline=None, database=None, suppr
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "target", [pytest.param(each, marks=[pytest.mark.slow] * (each in ("editor", "agent"))) for each in TARGETS]
+)
 def test_damaged_input(target: str) -> None:
     draw = random.Random(1)
     seeds = [each for each in seeds_of(target) if len(each) < 3000]

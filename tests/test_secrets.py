@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import random
+import re
 import string
 from collections.abc import Callable
 from pathlib import Path
@@ -323,10 +324,39 @@ def test_all_kinds_are_redacted_in_all_places() -> None:
         "keys=$(ls) pass=0", "--bind /data:/data", "export PASSWORD", "pass", "module load key/1.2",
         "ssh-keygen -t rsa", "sort_key=4d7c21ad0b5c03d6099a213cc50287d5", "STAGE_KEY=stage-2-of-the-model-v1",
         "printf 'TOKEN=%s\\n' \"$TOKEN\"", "printf 'token: %s of %s\\n' a b", "git config user.name ada2024lovelace",
+        "ssh-keygen -t rsa -N '' -f key", "echo 3 | sudo tee /proc/sys/vm/drop_caches", "echo done | tee login.txt",
+        "echo $PW | sudo -S ls", "curl -b cookies.txt example.org", "vault login -method=ldap username=adalovelace",
+        "lftp -u ada sftp://host", "PASS_RATE=0.95", "HF_TOKEN_FILE=/run/x", "PAD_TOKEN_2=50256", "step_1 key_2=a",
+        "train.py data.sort.key=length2024 model.pad.token=end model.key=loss", "cat <<< login > x", "wandb login",
+        "train.py --auth=basic --auth none:", "echo a | grep login", "pass_1=100",
     ],
 )  # fmt: skip
 def test_what_is_harmless_is_shown(text: str) -> None:
     assert redacted(text) == text
+
+
+# `@` is the secret.
+COMMANDS = (
+    "sshpass -p '@' ssh a@b", "curl --proxy-user ada:@ example.org", "curl -b 'sessionid=@' example.org",
+    "curl -H 'Cookie: session=@' example.org", "curl --oauth2-bearer @ example.org", "echo '@' | sudo -S ls",
+    "sudo -S ls <<< '@'", "sudo -u b -kS ls <<< @", "kinit ada <<< '@'", "echo @ | kinit ada",
+    "printf '%s' @ | kinit a",
+    "echo @ | gh auth login --with-token", "gh auth login --with-token <<< @", "echo @ | wandb login",
+    "huggingface-cli login <<< @", "echo ada:@ | chpasswd", "echo @ | gpg --passphrase-fd 0 -d a.gpg",
+    "ssh-keygen -t rsa -N '@' -f key", "vault login @", "wandb login --relogin @", "lftp -u ada,@ sftp://host",
+    "spark-submit --conf spark.hadoop.fs.s3a.secret.key=@ a.py", "train.py +wandb.key=@a",
+    "xfreerdp /u:ada /p:@ /v:host",
+    "curl https://api.telegram.org/bot123456789:AA@/send", "curl https://discord.com/api/webhooks/123456789012345678/@",
+    "expect -c 'spawn ssh a@b; expect \"password:\"; send \"@\\r\"'", "swaks --auth-user ada -ap @",
+    "ncftpput -u ada -p @ host", "train.py --auth ada:@", "cat > ~/.pgpass <<EOF\nhost:5432:db:ada:@\nEOF",
+    "HF_TOKEN_READ=@", "OPENAI_API_KEY_2=@", "export DB_PASSWORD_PROD='@'", "HF_TOKEN2=@ train.py", "--api-key-1 @",
+)  # fmt: skip
+
+
+def test_secrets_of_commands_are_redacted() -> None:
+    drawn = _drawn(33)
+    shown = [text for text in COMMANDS if drawn in redacted(re.sub("(?<!\\w)@|(?<=AA)@|@(?=a$)", drawn, text))]
+    assert shown == []
 
 
 @pytest.mark.parametrize("before", ["", "a;", "a,", "x=", "'", "(", "\n"])

@@ -12,6 +12,7 @@ from math import log2
 from typing import Any, NamedTuple
 
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secret_places import PLACES
 from sbatchlint.source.text import Source, Span
 
 COVER = "*"
@@ -111,7 +112,7 @@ _FORMS = (
     ("eyJ", r"[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}", r"[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"),
     ("eyJhcGlf", r"[\w+/-]{40,}={0,2}", ""),
     ("hooks.slack.com/services/T", r"\w+/B\w+/\w{16,}", ""),
-    ("/api/webhooks/", r"\d{15,22}/[\w-]{50,}", ""),
+    ("/api/webhooks/", r"\d{15,22}/[\w-]{50,}", r"\d{15,22}/[\w-]{30,}"),
 )
 # Tokens that tell it by what stands in their middle, which is looked for first.
 _OTHER_FORMS = (
@@ -119,7 +120,7 @@ _OTHER_FORMS = (
         "PRIVATE KEY",
         r"-----BEGIN[ ][A-Z ]{0,20}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----(?:\\+n|\s)+(?:[A-Za-z0-9+/=\s]|\\+[nr]){40,}",
     ),
-    (":AA", r"(?<![\w-])\d{8,10}:AA[\w-]{33}(?![\w-])"),
+    (":AA", r"(?:(?<![\w-])|(?<=/bot))\d{8,10}:AA[\w-]{33}(?![\w-])"),
     ("8Q~", r"(?<![\w~.-])[\w~.-]{3}8Q~[\w~.-]{31,34}(?![\w~-])"),
     ("7Q~", r"(?<![\w~.-])[\w~.-]{3}7Q~[\w~.-]{31,34}(?![\w~-])"),
     (".G", r"(?<![\w-])[MNO][\w-]{23,27}\.G[\w-]{5}\.[\w-]{27,40}(?![\w-])"),
@@ -146,12 +147,14 @@ _AFTER_UNDERSCORE = Regex("_[A-Za-z0-9]{12}")
 
 # How the names of secrets end, in small letters, and what is in each of these.
 _END_OF_NAME = Regex(
-    r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|[_-]pat|pw|pwd|_auth|_dsn)(?=['\"\\\s=:+\],<])"
+    r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|[_-]pat|pw|pwd|_auth|_dsn)"
+    r"(?:[_-]?[0-9]{1,2}|[_-](?:db|prod|dev|staging|read|write|ro|rw))?(?=['\"\\\s=:+\],<])"
 )
 _IN_NAMES = ("token", "key", "secret", "pass", "credential", "jwt", "_pat", "-pat", "pw", "_auth", "_dsn")
 # What is set to such a name, or follows such an option.
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
 _SET = Regex(rf"(?P<sign>['\"]?\s?[=:]\s?|[ \t]+)['\"]?(?P<value>{_VALUE}{{16,400}})")
+_NUMBERED = Regex(r"(?i)(?:_?[0-9]{1,2}|_(?:db|prod|dev|staging|read|write|ro|rw))\Z")
 _NAME = Regex(r"(?:--)?[A-Za-z_][\w-]*\Z")
 _OTHERS = (
     ("wandb", Regex(r"wandb[ \t]+login(?:[ \t]+--\w+)*[ \t]+['\"]?(?P<value>[a-f0-9]{40})\b")),
@@ -281,65 +284,12 @@ _NO_VALUE = Regex(
     r"|(?:os|config|args|self|cfg|opts|options|params|settings|env)\.\w.*|\w+(?:\.\w+)*[(\[].*"
 )
 _PATH = Regex(r"\.{0,2}/.*|[\w.-]+(?:/[\w.-]+)*/?")
-# Where a secret is given without a name of its own: a sign, which the text has in small letters, and what precedes it.
-_OPTION = r"(?:[^\n;|&\\]|\\.|\\\r?\n){0,300}?[ \t\"',]"
-_SCHEME = r"(?:(?:bearer|basic|token|apikey|key|digest)[ \t]+)?"
-_PIPED = r"(?=[^\n|]{1,1000}\|[^\n|]{0,200}stdin)"
-# A format whose first conversion is set to the name of a secret, and a verb with a name and a value behind it.
-_OF_FORMAT = (
-    r"\bprintf[ \t]+(?:-v[ \t]+\w+[ \t]+)?(?P<format>['\"])(?:(?!(?P=format))[^\n%]){0,80}?"
-    r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|[_-]pat|pw|pwd|_auth|_dsn)\\?['\"]?[ \t]*[=:]"
-    r"[ \t]*\\?['\"]?%[sqb](?:(?!(?P=format))[^\n%]){0,80}(?P=format)[ \t]+(?=\S)"
-)
-_OF_VERB = (
-    r"[^\n;|&]{0,120}?[ \t][\w.-]{0,80}(?:token|_key|secret|passw(?:or)?d)[ \t]+"
-    r"(?=['\"]?[^\s'\"]{0,60}\d)(?=['\"]?[^\s'\"]{8})"
-)
-_PLACES = tuple(
-    (sign, Regex(pattern, re.IGNORECASE if fold else 0))
-    for sign, pattern, fold in (
-        ("authorization", rf"authorization\\?['\"]?\]?[ \t]*[:=,][ \t]*\\?['\"]?{_SCHEME}", True),
-        ("bearer", r"\bbearer[ \t:]+(?=[\w.~+/=-]{0,60}\d)(?=[\w.~+/=-]{8})", True),
-        ("basic ", r"\bbasic[ \t]+(?=[\w.~+/=-]{0,60}\d)(?=[\w.~+/=-]{12})", True),
-        ("token ", r"\btoken[ \t]+(?=[\w.~+/=-]{0,60}\d)(?=[\w.~+/=-]{12})", True),
-        ("mysql", rf"\bmysql[\w.-]*{_OPTION}-p(?=[^\s'\"]|['\"]\S)", False),
-        ("mariadb", rf"\bmariadb[\w.-]*{_OPTION}-p(?=[^\s'\"]|['\"]\S)", False),
-        ("mycli", rf"\bmycli{_OPTION}-p[ \t]*(?=\S)", False),
-        ("mongo", rf"\bmongo[\w.-]*{_OPTION}-p[ \t]*(?=\S)", False),
-        ("7z", rf"\b7z[ar]?{_OPTION}-p(?=\S)", False),
-        ("sshpass", rf"\bsshpass{_OPTION}-p[ \t]*(?=\S)", False),
-        ("login", rf"\blogin{_OPTION}-p[ \t=]*(?=\S)", False),
-        ("redis-cli", rf"\bredis-cli{_OPTION}-a[ \t]*(?=\S)", False),
-        ("ldap", rf"\bldap\w+{_OPTION}-w[ \t]*(?=\S)", False),
-        ("sqlcmd", rf"\bsqlcmd{_OPTION}-P[ \t]*(?=\S)", False),
-        ("zip", rf"\b(?:un)?zip{_OPTION}-P[ \t]*(?=\S)", False),
-        ("ipmitool", rf"\bipmitool{_OPTION}-P[ \t]*(?=\S)", False),
-        ("curl", rf"\bcurl{_OPTION}(?:-u|--user)[ \t=]*['\"]?[^\s:'\"]+:(?=\S)", False),
-        ("smbclient", rf"\bsmbclient{_OPTION}-U[ \t]*['\"]?[^\s%'\"]+%", False),
-        ("pass:", r"-pass\w*[ \t=]+['\"]?pass:", False),
-        ("--token", r"--token(?:=|[ \t]+)(?=[^\s-])", False),
-        ("token", r"\btoken\\?['\"]?[=:][ \t]*(?=\\?['\"]?[\w.~+/=-]{0,60}\d)(?=\\?['\"]?[\w.~+/=-]{8})", True),
-        ("wandb", r"\bwandb[ \t]+login(?:[ \t]+--[\w-]+(?:=\S+)?)*[ \t]+(?=['\"]?\w{16})", False),
-        ("login(", r"\blogin\([ \t]*(?:(?:api_)?(?:key|token)[ \t]*=[ \t]*)?(?=\\?['\"])", False),
-        ("login", r"\bmachine[ \t]+\S+[ \t\n]+login[ \t]+\S+[ \t\n]+password[ \t]+", False),
-        ("-stdin", r"--password-stdin[ \t]*<<<[ \t]*", False),
-        ("stdin", r"\b(?:echo|printf)[ \t]+(?:-n[ \t]+|['\"]%s(?:\\n)?['\"][ \t]+)?" + _PIPED, False),
-        ("printf", _OF_FORMAT, True),
-        *((verb, rf"\b{verb}\b{_OF_VERB}", True) for verb in ("config", "modify")),
-        ("aws configure", r"\baws[ \t]+configure[ \t]+set[ \t]+\S{0,80}(?:key|token)[ \t]+(?=\S)", False),
-        ("setenv", r"\bsetenv[ \t]+\w{0,80}(?:token|key|secret|password|passwd)[ \t]+(?=[^\s/$])", True),
-        ("openssl", rf"\bopenssl{_OPTION}-[kK][ \t]+(?=\S)", False),
-        ("alias", r"\balias[ \t]+set[ \t]+\S{1,80}[ \t]+\S{1,200}[ \t]+\S{1,80}[ \t]+(?=\S)", False),
-        ("sig=", r"[?&]sig=", False),
-        ("x-amz-", r"x-amz-(?:signature|credential|security-token)=", True),
-        ('"key"', r"\"key\"[ \t]*:[ \t]*(?=\"[a-f0-9]{32}\")", False),
-        ('"auth"', r"\"auth\"[ \t]*:[ \t]*(?=\"[\w+/=]{8})", False),
-    )
-)  # fmt: skip
 _PASSWORD_OF_ADDRESS = Regex(r"://[^\s:/@'\"]{0,200}:(?P<value>[^\s'\"`/]+|(?!\d+/)[^\s'\"`]{1,100}?)@(?!sha\d+:)")
 _PASSWORD_OF_IMAGE = Regex(r"image[ =]['\"]?[^\s:/@'\"]{1,200}:(?P<value>(?!\d+/|//)[^\s'\"@]{1,2000})@(?!sha\d+:)")
 _USER_OF_ADDRESS = Regex(r"://(?P<value>[^\s:/@'\"]{20,400})(?=[:@])")
 _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
+# So many characters each value of a script has that is looked for elsewhere.
+_LEAST = 4
 # Of a value, as many characters as nothing else begins with by chance.
 _ENOUGH = 8
 _LONG = 200
@@ -360,7 +310,7 @@ def _spans(string: str) -> list[tuple[int, int]]:
         given = _USER_OF_ADDRESS.finditer(string)
         found += [match.span("value") for match in given if _is_random(match["value"])]
     lowered = string.lower()
-    for sign, pattern in _PLACES:
+    for sign, pattern in PLACES:
         done = 0
         for match in pattern.finditer(string) if sign in lowered else ():
             value = _value(string, match.end()) if match.end() >= done else None
@@ -382,14 +332,9 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
         written = match[0]
         if sign[0].isspace() and written[:1] != "-" or string[match.start() - 1 : match.start()] in ("$", "/"):
             continue
-        name = written.lstrip("-").rpartition(".")[2].replace("-", "_")
-        is_named = (
-            _NAMES.fullmatch(name) is not None
-            or _MORE_NAMES.fullmatch(name) is not None
-            or _KEY_NAMES.fullmatch(name) is not None
-            or written.endswith(".token")
-        )
-        if not is_named or _TEXT_TOKENS.fullmatch(name):
+        parts = _NUMBERED.sub("", written.lstrip("-").replace("-", "_")).split(".")
+        name = next(filter(_is_named, (parts[-1], "_".join(parts[-2:]))), "")  # `fs.s3a.secret.key`
+        if not name and not written.endswith(".token") or _TEXT_TOKENS.fullmatch(name or parts[-1]):
             continue
         given = _value(string, sign.end(), written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
         if given is not None and _may_be_secret(name, *given, string):
@@ -397,6 +342,10 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
             yield given[1]
         elif given is not None and len(given[0]) > _LONG:
             done = given[1][1]  # no value is read again and again
+
+
+def _is_named(name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in (_NAMES, _MORE_NAMES, _KEY_NAMES))
 
 
 def _value(string: str, at: int, of_setting: bool = False) -> tuple[str, tuple[int, int]] | None:
@@ -445,13 +394,25 @@ def _is_elsewhere(value: str) -> bool:
 def values_in(string: str) -> tuple[str, ...]:
     """The secrets of a script, the longest first, which may stand elsewhere without what tells that they are some."""
     values = {string[start:end] for start, end in _spans(string)}
-    known = (each for each in values if len(each) >= 4 and "\n" not in each and not (each.isalpha() and len(each) < 16))
+    known = (
+        each for each in values if len(each) >= _LEAST and "\n" not in each and not (each.isalpha() and len(each) < 16)
+    )
     return tuple(sorted(known, key=len, reverse=True))
+
+
+@lru_cache(maxsize=8)
+def _by_beginning(values: tuple[str, ...]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for value in values:
+        found.setdefault(value[:_LEAST], []).append(value)
+    return found
 
 
 def _known(string: str, values: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """Where a text has one of these values, or what is left of it where it was cut short."""
-    for value in values:
+    beginnings = _by_beginning(values)
+    there = {string[at : at + _LEAST] for at in range(len(string) - _LEAST + 1)}.intersection(beginnings)
+    for value in (value for each in there for value in beginnings[each]):
         is_word = len(value) < _ENOUGH
         begin = value if is_word else value[: max(_ENOUGH, len(value) // 2)]
         at = string.find(begin)
@@ -502,11 +463,11 @@ def _replaced(string: str, spans: list[tuple[int, int]], instead: Callable[[str]
 
 def redacted_source(source: Source) -> Source:
     """A source as reports show it."""
-    if source.is_plain:
-        return source
-    text = redacted(source.text, values_in(source.text))
-    source.is_plain = text == source.text
-    return source if source.is_plain else source.with_text(text)
+    if not source.is_plain and source.redacted is None:
+        text = redacted(source.text, values_in(source.text))
+        source.is_plain = text == source.text
+        source.redacted = None if source.is_plain else source.with_text(text)
+    return source.redacted or source
 
 
 def redacted_plan(plan: Any, values: tuple[str, ...]) -> Any:

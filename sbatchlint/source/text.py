@@ -67,16 +67,17 @@ class Source:
 
     Bytes that are not UTF-8 become lone surrogates, so that `encode` restores every byte. `is_fragment`: it is a piece
     of a script, and what is missing in it may stand elsewhere. `is_plain`: it is known to have no secrets, so that
-    reports show it as it is.
+    reports show it as it is; `redacted`: as they show it otherwise, once that was asked for.
     """
 
-    __slots__ = ("_line_starts", "is_fragment", "is_plain", "newline", "path", "text")
+    __slots__ = ("_line_starts", "is_fragment", "is_plain", "newline", "path", "redacted", "text")
 
     def __init__(self, string: str, path: str = "<stdin>") -> None:
         self.text = string
         self.path = path
         self.is_fragment = False
         self.is_plain = False
+        self.redacted: Source | None = None
         self._line_starts = [0, *accumulate([len(line) + 1 for line in string.split("\n")[:-1]])]
         lines = len(self._line_starts)
         self.newline = "\r\n" if "\r\n" in string and string.count("\r\n") * 2 > lines - 1 else "\n"

@@ -42,6 +42,7 @@ class Workspace(Source):
         self.newline = source.newline
         self.is_fragment = source.is_fragment
         self.is_plain = False
+        self.redacted = None
         self._line_starts = source._line_starts
         self._bases: list[int] = []
         self._parts: list[tuple[Source, Span]] = []
@@ -54,6 +55,7 @@ class Workspace(Source):
         """Adds a file and returns the offset of its first character. `included_from`: the command that led to it."""
         base = len(self.text) + 1
         self.text += "\n" + source.text
+        self.redacted = None
         self._bases.append(base)
         self._parts.append((source, included_from))
         return base

@@ -12,7 +12,7 @@ from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 TOKEN = Regex(
-    r"\s*(?:(?P<number>\d+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]+|\d+)(?![\w#@])|(?P<name>[A-Za-z_]\w*)"
+    r"\s*(?:(?P<number>\d+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]*|\d+)(?![\w#@])|(?P<name>[A-Za-z_]\w*)"
     r"|(?P<operator>\*\*|<<=|>>=|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^<>=!~?:,()\[\]]))"
 )
 PRECEDENCE = {
@@ -35,6 +35,10 @@ class NotUnderstood(Exception):
     """The expression is not arithmetic, or the shell would stop at it."""
 
 
+class BadSubscript(NotUnderstood):
+    """A subscript is not arithmetic, at which the shell abandons the command, even where it is `((…))` or `[[…]]`."""
+
+
 class ArithmeticVariables(Protocol):
     """How arithmetic reads and sets the variables of the shell."""
 
@@ -48,8 +52,12 @@ class ArithmeticVariables(Protocol):
         """The key of an associative array; None for other variables, whose subscripts are numbers."""
 
 
-def parse_number(string: str) -> int | None:
-    """A number as the shell reads it: `0x1f`, `010` (octal), `10#08`; None for anything else."""
+def parse_number(string: str, wrapping: bool = True) -> int | None:
+    """A number as the shell reads it: `0x1f`, `010` (octal), `10#08`; None for anything else.
+
+    One that is too large wraps in arithmetic, and becomes the largest where `printf` reads it.
+    """
+    fit = _wrapped if wrapping else _limited
     sign = -1 if string[:1] == "-" else 1
     digits = string[1:] if string[:1] in ("-", "+") else string
     if not digits.isascii() or not is_number(digits[:1]):
@@ -59,14 +67,16 @@ def parse_number(string: str) -> int | None:
         if not is_number(base) or not 2 <= parse_integer(base[:6]) <= 64 or not rest:
             return None
         value = _in_base(rest, parse_integer(base))
-        return None if value is None else _wrapped(sign * value)
+        return None if value is None else fit(sign * value)
+    if digits in ("0x", "0X"):
+        return 0 if wrapping else None
     if digits[:2] in ("0x", "0X"):
-        return _wrapped(sign * parse_integer(digits[2:], 16)) if re.fullmatch(r"[0-9a-fA-F]+", digits[2:]) else None
+        return fit(sign * parse_integer(digits[2:], 16)) if re.fullmatch(r"[0-9a-fA-F]+", digits[2:]) else None
     if not is_number(digits):
         return None
     if digits[0] == "0":
-        return _wrapped(sign * parse_integer(digits, 8)) if digits.strip("01234567") == "" else None
-    return _wrapped(sign * parse_integer(digits)) if len(digits) < 200 else None
+        return fit(sign * parse_integer(digits, 8)) if digits.strip("01234567") == "" else None
+    return fit(sign * parse_integer(digits)) if len(digits) < 200 else None
 
 
 def _value(digit: str, base: int) -> int:
@@ -82,6 +92,10 @@ def _in_base(digits: str, base: int) -> int | None:
             return None
         value = value * base + number
     return value
+
+
+def _limited(value: int) -> int:
+    return max(-LARGEST, min(value, LARGEST - 1))
 
 
 def _wrapped(value: int) -> int:
@@ -191,20 +205,41 @@ class _Evaluator:
         return value
 
     def assignment(self) -> int | None:
-        if self.at + 1 < len(self.tokens) and self.tokens[self.at][0] == "name":
-            begin = self.at
-            target = self.target()
-            operator = self.peek()
-            if operator in ASSIGNING:
-                self.take()
-                before = self.value_of(target) if operator != "=" else None
-                value = self.assignment()
-                if operator != "=":
-                    value = self.combine(operator[:-1], before, value)
-                self.assign(target, value)
-                return value
+        begin = self.at
+        self.skip_target()
+        operator = self.peek()
+        if self.at == begin or operator not in ASSIGNING:
             self.at = begin
-        return self.ternary()
+            return self.ternary()
+        if operator == "=":  # the subscript is evaluated at last
+            self.take()
+            value = self.assignment()
+            end, self.at = self.at, begin
+            target = self.target()
+            self.at = end
+        else:
+            self.at = begin
+            target = self.target()
+            self.take()
+            before = self.value_of(target)
+            value = self.combine(operator[:-1], before, self.assignment())
+        self.assign(target, value)
+        return value
+
+    def skip_target(self) -> None:
+        """Goes behind a name and its subscript, if there is a name."""
+        if self.at >= len(self.tokens) or self.tokens[self.at][0] != "name":
+            return
+        self.at += 1
+        if self.peek() == "[":
+            depth = 1
+            while depth:
+                self.at += 1
+                token = self.peek()
+                if not token:
+                    raise NotUnderstood("[")
+                depth += (token == "[") - (token == "]")
+            self.at += 1
 
     def combine(self, operator: str, left: int | None, right: int | None) -> int | None:
         return 0 if self.mode == OFF else combine(operator, left, right)
@@ -214,22 +249,20 @@ class _Evaluator:
         name = self.take()[1]
         if self.peek() != "[":
             return name, None
-        start = self.tokens[self.at][2]
-        depth = 0
         begin = self.at
-        while True:
-            token = self.take()[1]
-            depth += (token == "[") - (token == "]")
-            if not depth:
-                break
-        end = self.tokens[self.at - 1][2] - 1
-        key = self.names.key(name, self.text[start:end])
+        self.at -= 1
+        self.skip_target()
+        stop = self.at
+        key = self.names.key(name, self.text[self.tokens[begin][2] : self.tokens[stop - 1][2] - 1])
         if key is not None:
             return name, key
-        stop, self.at = self.at, begin + 1
-        index = self.comma()
+        self.at = begin + 1
+        try:
+            index = self.comma()
+        except NotUnderstood as error:
+            raise BadSubscript(name) from error
         if self.at != stop - 1:
-            raise NotUnderstood(name)
+            raise BadSubscript(name)
         self.at = stop
         return name, "" if index is None else index
 

@@ -75,8 +75,15 @@ def _array(
             additions = list(choices[0][0])
         else:
             values = expander.assignment_value(word, inner)
+            # by then the array is empty, and this one's elements are in it: what reads or sets it is unknown
+            kept, emptied = scope.state.variables.get(node.name), Variable((Alternative((unknown,)),), array=True)
+            if not node.append:
+                scope.state.variables[node.name] = emptied
             index = subscript(expander, key, flags, inner)
-            if len(values) != 1 or index is None:
+            is_changed = not node.append and scope.state.variables.get(node.name) is not emptied
+            if not node.append:
+                _put_back(scope.state, node.name, kept)
+            if len(values) != 1 or index is None or is_changed:
                 return [Alternative((unknown,))]
             additions = [values[0][0]]
             if isinstance(index, int):
@@ -91,6 +98,13 @@ def _array(
     return [result]
 
 
+def _put_back(state: State, name: str, variable: Variable | None) -> None:
+    if variable is None:
+        state.variables.pop(name, None)
+    else:
+        state.variables[name] = variable
+
+
 def subscript(expander: Expander, word: Word, flags: str, scope: Scope) -> int | str | None:
     """The subscript of an element: a number, the key of an associative array, None where it is unknown."""
     if "A" in flags:
@@ -100,6 +114,12 @@ def subscript(expander: Expander, word: Word, flags: str, scope: Scope) -> int |
             scope.state.doubtful = True
         return key or None
     return expander.number(word.start, word.end, scope)[0]
+
+
+def joined_flags(before: str, added: str) -> str:
+    """The attributes of a variable that a declaration adds some to: of `l` and `u` the last one stays, of both none."""
+    gone = {"l": "u", "u": "l"}
+    return "".join(each for each in before + added if gone.get(each, " ") not in added)
 
 
 def with_attributes(expander: Expander, values: list[Alternative], flags: str, scope: Scope) -> list[Alternative]:
@@ -180,7 +200,7 @@ def assign(
         state.doubtful = True
     before: tuple[Alternative, ...] = ()
     if old is not None and not fresh:
-        before, array, flags = old.alternatives, array or old.array, flags + old.flags
+        before, array, flags = old.alternatives, array or old.array, joined_flags(old.flags, flags)
     flags = "".join(sorted(set(flags))) if flags else ""
     if isinstance(node.value, ArrayLiteral):
         array = True

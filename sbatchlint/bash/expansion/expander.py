@@ -107,10 +107,10 @@ class ScriptExpander(Expander):
             scope.state.doubtful = True
         return value, inputs
 
-    def truth(self, start: int, end: int, scope: Scope) -> int | None:
-        """The exit status of `((…))`, None where unknown; an invalid expression is false."""
+    def truth(self, start: int, end: int, scope: Scope) -> tuple[int | None, bool]:
+        """The exit status of `((…))`, None where unknown; an invalid expression is false, and told by the second."""
         value, _, wrong = self._number(*self._expression(start, end, scope))
-        return 1 if wrong else None if value is None else int(not value)
+        return 1 if wrong else None if value is None else int(not value), wrong
 
     def _number(self, word: Word, scope: Scope) -> tuple[int | None, tuple[Expansion, ...], bool]:
         """The value of an expression, its inputs, and whether it is certainly invalid."""
@@ -156,11 +156,21 @@ class ScriptExpander(Expander):
                     found = scope.state.variables.get(match[0])
                     trace.record_read(match[0], start, end, "arithmetic", found, scope.text, scope.context)
 
+    def index_of(self, subscript: str, scope: Scope) -> int | None:
+        """The index that a subscript in a text is, as in `read 'A[i]'`."""
+        index, _ = self.number_of(subscript, scope, {})
+        if index is None:
+            scope.state.doubtful = True
+        return index
+
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
         names = ShellVariables(self, scope, inputs)
         try:
             return arithmetic.evaluate(expression, names), False
-        except arithmetic.NotUnderstood:
+        except arithmetic.NotUnderstood as error:
+            if isinstance(error, arithmetic.BadSubscript):
+                scope.state.doubtful = True
+                names.unknown = True
             if not CHANGING.search(expression):
                 return None, not names.unknown
             # bash may have made some of its assignments before it noticed

@@ -350,7 +350,8 @@ class ParameterExpansion:
             if match[2] is not None and match[2] not in ("@", "*"):
                 found = variables.get(match[1])
                 if found is None or "A" not in found.flags:
-                    index = parse_integer(match[2]) if re.fullmatch(r"-?\d{1,6}", match[2]) else ""
+                    number = self.expander.index_of(match[2], scope)
+                    index = "" if number is None else number
             self._record(match[1], part.operator)
             several = index in ("@", "*") or match[1] in ("@", "*")
             subject = Subject(match[1], None if several else index, several, index == "*" or match[1] == "*")

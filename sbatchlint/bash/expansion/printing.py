@@ -188,7 +188,7 @@ def printf_number(string: str) -> int | None:
     if string[0] in "'\"":
         return ord(string[1]) if len(string) > 1 and string.isascii() else None
     stripped = string.lstrip(" \t\n")
-    return parse_number(stripped) if "#" not in string else None
+    return None if "#" in string else parse_number(stripped, wrapping=False)
 
 
 # --- quoting -------------------------------------------------------------------------------------

@@ -39,6 +39,10 @@ class Expander:
         """
         raise NotImplementedError
 
+    def index_of(self, subscript: str, scope: Scope) -> int | None:
+        """The index that a subscript in a text is, as in `read 'A[i]'`; None where it is unknown."""
+        raise NotImplementedError
+
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
         """The value of an expression without `$`, and whether it is certainly invalid; makes its assignments."""
         raise NotImplementedError

@@ -6,6 +6,7 @@ from functools import lru_cache
 from sbatchlint.bash.expansion.assignment import (
     assign,
     is_reference,
+    joined_flags,
     right_side,
     unset_element,
     widen_elements,
@@ -112,7 +113,7 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
         state.doubtful = True
         return
     base = Variable((), span=span) if old is None or fresh else old
-    flags = "".join(sorted({*base.flags, *declared.flags} - set(declared.removed)))
+    flags = "".join(sorted(set(joined_flags(base.flags, declared.flags)) - set(declared.removed)))
     exported = (declared.exported or bool(old and old.exported)) and not declared.unexported
     array = base.array or declared.array
     if equals:
@@ -206,8 +207,7 @@ def _unset_one(interpreter: Interpreter, name: str, subscript: str, span: Span, 
         if subscript in ("@", "*"):
             state.variables[name] = Variable((), span=span)
             return
-        index, _ = interpreter.expander.number_of(subscript, scope, {})
-        state.doubtful = state.doubtful or index is None
+        index = interpreter.expander.index_of(subscript, scope)
     elif subscript in ("@", "*"):
         state.doubtful = True
         return

@@ -25,7 +25,6 @@ from sbatchlint.bash.syntax.tree import Literal, Word
 from sbatchlint.bash.values import Pieces, flattened, least_size, text_of
 from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.bash.variables import Fields, Guards
-from sbatchlint.source.numbers import is_number, parse_integer
 
 Values = list[tuple[Pieces, Guards]]
 
@@ -133,6 +132,9 @@ class BracketCondition(Condition):
         names = ShellVariables(self.interpreter.expander, self.scope, {})
         try:
             return arithmetic.evaluate(text, names)
+        except arithmetic.BadSubscript:
+            self.scope.state.doubtful = True
+            return None
         except arithmetic.NotUnderstood:
             return None
 
@@ -156,10 +158,9 @@ def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
         subscript = rest[:-1]
         if found is not None and "A" in found.flags:
             index = subscript
-        elif is_number(subscript):
-            index = parse_integer(subscript)
         else:
-            return None
+            number = interpreter.expander.index_of(subscript, scope)
+            index = "" if number is None else number
     known: set[bool | None] = set()
     for fields, _ in elements(interpreter.environment, variable, index, scope, scope.text.span(0, 0)):
         if not fields:

@@ -266,7 +266,7 @@ class ScriptInterpreter(Interpreter):
 
     def on_arithmetic(self, node: ArithmeticCommand, scope: Scope) -> State | None:
         expand_redirects(self.expander, node.redirects, scope)
-        scope.state.status = self.expander.truth(node.expression_start, node.expression_end, scope)
+        scope.state.status, _ = self.expander.truth(node.expression_start, node.expression_end, scope)
         self.expander.note_names(node.expression_start, node.expression_end, scope)
         return scope.state
 

@@ -55,6 +55,7 @@ class Loop:
         self.variable: tuple[str, Variable] | None = None  # what the recorded body sees in the loop's variable
         self.widened: tuple[str, Variable] | None = None  # the same where the iterations were not walked
         self.certain = False  # there is at least one iteration
+        self.wrong = False  # its condition cannot be evaluated, at which it ends as a failure
         self.several = True
         self.iterations = 0  # how many iterations there are, where that is known beforehand
 
@@ -199,13 +200,14 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
     def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         if not scope.text.string[slice(*ranges[1])].strip():
             return True, state
-        status = expander.truth(*ranges[1], Scope(state, scope.text, context))
+        status, loop.wrong = expander.truth(*ranges[1], Scope(state, scope.text, context))
         return None if status is None else not status, state
 
     def between(state: State) -> None:
         expander.truth(*ranges[2], Scope(state, scope.text, scope.context))
 
-    return run(interpreter, Loop(node.body, scope.span(node), begin, between), scope)
+    loop = Loop(node.body, scope.span(node), begin, between)
+    return run(interpreter, loop, scope)
 
 
 def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | None:
@@ -284,7 +286,7 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration
         if has_next is None or has_next and iteration == MOST_ITERATIONS:
             return None
         if not has_next:
-            begun.status = status
+            begun.status = 1 if loop.wrong else status
             finals.append(begun)
             break
         found.entries.append(begun.copy())
