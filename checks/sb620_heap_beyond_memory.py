@@ -1,8 +1,9 @@
-"""Java gets a heap as large as the memory of the job, or larger.
+"""A program may grow beyond the memory of the job: a heap of Java or Spark, or the workers of Dask.
 
 `java -Xmx64g` in a job with `--mem=32G` lets the heap grow until Slurm kills the job: OUT_OF_MEMORY, without a word
 from Java. The heap is not all that Java needs, either: threads, code and buffers come on top, some hundred megabytes to
-a few gigabytes.
+a few gigabytes. `--driver-memory` of spark-submit is such a heap. A worker of Dask writes to disk and restarts by its
+`--memory-limit`; where the limits of all workers are more than the job has, Slurm kills them before.
 
 A warning where the heap does not fit; advice where it takes all of the memory, and where that is so much for each CPU,
 and no directive says how many CPUs there are. Reported once.
@@ -13,7 +14,7 @@ None: more memory, or a smaller heap. `-Xmx` at about 80 to 90 percent of `--mem
 
 ## References
 
-java(1), -Xmx; sbatch(1), --mem
+java(1), -Xmx; sbatch(1), --mem; spark-submit of 3.5; distributed/cli/dask_worker.py (2024.5)
 """
 
 from collections.abc import Iterator
@@ -37,6 +38,10 @@ _HEAP = Regex(r"(?:.*[\s\"'=])?-Xmx([0-9]{1,7})([gGmMkK]?)(?:[\s\"'].*)?")
 _MEGABYTES = {"g": 1024, "m": 1, "k": 1 / 1024, "": 1 / 1024 / 1024}
 
 
+_DRIVER, _LIMIT = "--driver-memory", "--memory-limit"
+_SIZE = Regex(r"([0-9]{1,7})(?:\.0)?\s?([gGmMkK])(?:i?[bB])?")
+
+
 def check(job: Job) -> Iterator[Finding]:
     memory = _memory(job)
     if memory is None:
@@ -48,6 +53,8 @@ def check(job: Job) -> Iterator[Finding]:
         step = enclosing_step(command.context)
         if step is not None and any(name in step.options for name in ("mem", "mem-per-cpu", "mem-per-gpu")):
             continue
+        if _is_dask(command) and step is not None and step.tasks_per_node != 1:
+            continue
         heap = _heap(command)
         if heap is not None and heap[1] >= memory:
             number, megabytes = heap
@@ -56,11 +63,12 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             setting = next(each for name in ("mem", "mem-per-cpu") if (each := job.request.setting(name)) is not None)
             larger = megabytes > memory
-            happens = "is more than" if larger else "takes all of"
+            happens = "more than" if larger else "all of"
+            what, option = _named(command)
             yield Finding(
                 span_of(command.argv[number]),
-                f"the heap {happens} the job's memory (`{setting.as_written}`): Slurm kills the job where it grows so "
-                "large; ask for more, or lower -Xmx",
+                f"{what} {happens} the job's memory (`{setting.as_written}`): Slurm kills the job where it grows so "
+                f"large; ask for more, or lower {option}",
                 "warning" if larger and not _hangs_on_cpus(job) else "info",
                 related=[(setting.span, "the memory")],
             )
@@ -74,16 +82,52 @@ def _hangs_on_cpus(job: Job) -> bool:
 
 
 def _sets_heap(word: str) -> bool:
-    return "-Xmx" in word
+    return "-Xmx" in word or word.startswith((_DRIVER, _LIMIT))
+
+
+def _is_dask(command: Invocation) -> bool:
+    return command.name == "dask-worker" or command.name == "dask" and command.words[1:2] == ["worker"]
+
+
+def _named(command: Invocation) -> tuple[str, str]:
+    """What may grow, with its verb, and the option that limits it."""
+    if _is_dask(command):
+        return "the limits of the workers are together", _LIMIT
+    if any(each.startswith(_DRIVER) for each in command.words):
+        return "the heap of the driver is", _DRIVER
+    return "the heap is", "-Xmx"
 
 
 def _heap(command: Invocation) -> tuple[int, float] | None:
-    """The word that sets the size of the heap, and its megabytes; None without one."""
+    """The word that sets the size of the heap, or of all workers, and its megabytes; None without one."""
+    if _is_dask(command):
+        return _of_options(command, _LIMIT, _workers(command))
+    if command.name in ("spark-submit", "pyspark", "spark-shell", "spark-sql"):
+        return None if "cluster" in command.words else _of_options(command, _DRIVER, 1)
     for number, word in enumerate(command.words):
         match = _HEAP.fullmatch(word) if "-Xmx" in word else None
         if match is not None:
             return number, parse_integer(match[1]) * _MEGABYTES[match[2].lower()]
     return None
+
+
+def _of_options(command: Invocation, option: str, times: int | None) -> tuple[int, float] | None:
+    for number, word in enumerate(command.words):
+        name, equals, value = word.partition("=")
+        if name == option and times:
+            following = "".join(command.words[number + 1 : number + 2])
+            match = _SIZE.fullmatch(value if equals else following)
+            return None if match is None else (number, times * parse_integer(match[1]) * _MEGABYTES[match[2].lower()])
+    return None
+
+
+def _workers(command: Invocation) -> int | None:
+    """The workers that one dask-worker starts; None where the number is not known."""
+    for number, word in enumerate(command.words):
+        name, equals, value = word.partition("=")
+        if name in ("--nworkers", "--nprocs"):
+            return whole(value if equals else "".join(command.words[number + 1 : number + 2]))
+    return 1
 
 
 def _memory(job: Job) -> int | None:
@@ -118,6 +162,34 @@ CASES = [
         """,
         severity="info",
         title="all of it",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem=64G
+        spark-submit --master local[16] «--driver-memory» 80G count.py
+        """,
+        title="the heap of Spark's driver",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --mem=64G
+        srun dask worker --nworkers 4 --nthreads 4 «--memory-limit=32GB» tcp://node:8786
+        """,
+        title="the limits of Dask's workers together",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --mem=64G\nspark-submit --master yarn --deploy-mode cluster --driver-memory 80G a.py\n",
+        title="the driver runs elsewhere",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH -n1 --mem=64G\ndask worker --nworkers 4 --memory-limit 15GB tcp://node:8786\n",
+        title="limits that fit",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH -n1 --mem=64G\ndask worker --nworkers auto --memory-limit 0.9 tcp://node:8786\n",
+        title="a part of the memory",
     ),
     Good("#!/bin/bash\n#SBATCH --mem=32G\njava -Xmx28g -jar caller.jar input.bam\n"),
     Good("#!/bin/bash\n#SBATCH -c8 --mem-per-cpu=4G\njava -Xmx28g -jar caller.jar input.bam\n", title="of eight CPUs"),

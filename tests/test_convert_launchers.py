@@ -109,6 +109,22 @@ CASES = {
         "--nproc_per_node=2 train.py --tag run\n",
         "torch",
     ),
+    "stale-address": Case(
+        f"{HEADER}MASTER_ADDR=localhost torchrun --nproc_per_node=2 train.py --tag run\n",
+        "--nodes 2",
+        f"{HEADER}{NODES}{MEETING}{SRUN} bash -c 'exec torchrun --node_rank=\"$SLURM_NODEID\" \"$@\"' \\\n"
+        '    torchrun --nnodes="$SLURM_JOB_NUM_NODES" --master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT" '
+        "--nproc_per_node=2 train.py --tag run\n",
+        "torch",
+    ),
+    "hostfile": Case(
+        "#!/bin/bash\n#SBATCH -N1 -n2 --time=5\nmpirun --hostfile hosts -np 2 ./solve\n",
+        "--nodes 2",
+        "#!/bin/bash\n#SBATCH -N2 --time=5\n#SBATCH --ntasks-per-node=2\n"
+        "srun --kill-on-bad-exit=1 --mpi=pmix ./solve\n",
+        code=1,
+        processes=0,
+    ),
     "docker-in-a-variable": Case(
         f"{HEADER}RUN=\"docker run --rm --gpus all \\\n    -v /d:/d -w /d nvcr.io/a/b\"\n"
         "$RUN torchrun --nproc_per_node=2 train.py --tag 'run 1'\n",

@@ -25,7 +25,14 @@ from sbatchlint.convert.programs import program_of, start_program, todos_of
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import module_of, start_module, start_other
-from sbatchlint.convert.sizes import follow_nodes, grown_batch, says_nodes, without_devices, without_loopback
+from sbatchlint.convert.sizes import (
+    follow_nodes,
+    grown_batch,
+    says_nodes,
+    without_devices,
+    without_loopback,
+    without_meeting,
+)
 from sbatchlint.convert.starts import Start, count_by_slurm, places_of, read_whole, start_again, starts_of, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
 from sbatchlint.convert.words import without_geometry
@@ -221,11 +228,15 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
                 known = {each.span for each in edits}
                 edits += [each for each in follow_nodes(job, launch, goal.nodes) if each.span not in known]
                 _leave_out(job, launch.invocation, edits, notes)
+                if launch.launcher.hostfile is not None and target != launch.launcher.kind:
+                    notes.append("the hostfile is left out: Slurm says which nodes the job has")
             job = changed_job(job, edits)
     ranks = kind != "mpi" and (kind, target) != ("srun", "srun")
     after, proof, repairs = script.proven(job, gpus, ranks, len(starts))
     if kind == "mpi":
         todos.append("see that srun has the PMI of your MPI: srun --mpi=list")
+    if kind == "mpi" and any(each.launch is not None and each.launch.launcher.hostfile for each in starts):
+        todos.append(f"see that {gpus} processes are those of one node: the hostfile may have named several")
     if _is_horovod(starts):
         todos.append("see that Horovod is built with MPI: horovodrun --check-build")
     by_option = any(each.launch is not None and "use_env" not in each.launch.launcher.flags for each in starts)
@@ -258,6 +269,9 @@ def _leave_out(job: Job, command: Invocation, edits: list[Edit], notes: list[str
     if devices:
         notes.append("CUDA_VISIBLE_DEVICES is left out: Slurm says which GPUs a task sees")
         edits += devices
+    stale, removed = without_meeting(job, command, edits)
+    notes += [f"{name} is left out: it was that of one node" for name in stale]
+    edits += removed
     names, removals = without_loopback(job, command)
     notes += [f"{name} is left out: by the loopback interface nodes do not meet" for name in names]
     edits += removals

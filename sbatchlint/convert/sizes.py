@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, span_of, text_of
+from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, program_options
 from sbatchlint.source.edits import Edit, edited, remove
@@ -102,6 +103,24 @@ def without_loopback(job: Job, command: Invocation) -> tuple[list[str], list[Edi
             edits = [each for each in edits if each not in own]
             edits.append(remove(Span(line.start, min(line.end + 1, len(text)))))
     return names, edits
+
+
+def without_meeting(job: Job, command: Invocation, edits: list[Edit]) -> tuple[list[str], list[Edit]]:
+    """The variables of a rendezvous on one node that nothing reads once the edits export others, and their removal."""
+    text, names, removals = job.source.own.text, list[str](), list[Edit]()
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        value = exported(command, name)
+        known = None if value is None else text_of(value)
+        if value is None or known is None or not (known in LOOPBACK or is_number(known)):
+            continue
+        span = span_of(value)
+        taken = any(each.span.start <= span.start <= each.span.end for each in edits)
+        if text.count(name) == 1 and not taken and any(f"export {name}=" in each.content for each in edits):
+            edit = _without_assignment(text, job, name, span)
+            if edit is not None:
+                names.append(name)
+                removals.append(edit)
+    return names, removals
 
 
 def stale_interfaces(job: Job) -> Iterator[str]:

@@ -33,7 +33,7 @@ _VARIABLES = {
 RANKS = "export " + " ".join(f"{name}={value}" for name, value in _VARIABLES.items())
 # Options of mpirun that srun needs no counterpart for.
 _OF_MPIRUN = frozenset({
-    "np", "allow-run-as-root", "oversubscribe", "bind-to-none", "num-proc", "verbose", "mpi", "tag-output",
+    "np", "allow-run-as-root", "oversubscribe", "bind-to-none", "num-proc", "verbose", "mpi", "tag-output", "hostfile",
 })  # fmt: skip
 # Options of mpirun that become variables, with what their names begin with.
 _AS_VARIABLES = {"mca": "OMPI_MCA_", "x": ""}

@@ -200,7 +200,7 @@ is another matter: that message is `CUDA out of memory`.
         ),
         causes=(
             Cause("tiny-memory", "script", "the memory that is asked for reads as gigabytes and is megabytes", "write the unit", codes=("SB124", "SB215")),
-            Cause("heap-beyond-memory", "script", "the heap of Java may grow beyond the memory of the job", "set -Xmx somewhat below --mem", codes=("SB620",)),
+            Cause("heap-beyond-memory", "script", "the heap of Java or Spark, or the workers of Dask, may grow beyond the memory of the job", "set -Xmx (--driver-memory, --memory-limit) somewhat below --mem", codes=("SB620",)),
             Cause("no-memory-asked", "script", "the job asks for no memory, and got less than it needs", "ask for memory with --mem or --mem-per-cpu", codes=("SB209",), script=_no_memory),
             Cause("submitted-by-program", "submission", "the job was submitted by a program, which asked for less memory than the work needs", "give that step more memory in the settings of the program (Nextflow: `memory`, Snakemake: `mem_mb`, Canu: gridOptions), or let it retry with more", log=_of_workflow),
             Cause("memory-of-submission", "submission", "the job was submitted with less memory than its processes need", "ask for more with --mem where it is submitted, or look whether every rank loads what one could"),
