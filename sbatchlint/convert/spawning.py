@@ -64,6 +64,8 @@ def spawning_of(job: Job, command: Invocation) -> Spawning | None:
 
 def start_spawning(job: Job, command: Invocation, spawning: Spawning, start: int) -> Iterator[Edit]:
     """The edits that start it once on each node; `start`: of the whole command. Raises `NotConvertible`."""
+    if job.in_quoted_text(start) or job.source.own.text.startswith("eval", start):
+        raise NotConvertible("the program stands in a string: write its words where it is started")
     given = {name: value for name, value, _ in program_options(command.argv)}
     if spawning.kind == "fairseq":
         yield insert(start, f"{srun_of(job)} ")
