@@ -19,6 +19,7 @@ FILES = {
     "action.yml": "vendor.github-actions",
     ".github/workflows/ci.yml": "vendor.github-workflows",
     ".github/workflows/release.yml": "vendor.github-workflows",
+    ".github/workflows/site.yml": "vendor.github-workflows",
     "docs/ci/gitlab.yml": "vendor.gitlab-ci",
 }
 

@@ -26,7 +26,7 @@ DOCUMENTS += sorted((ROOT / "docs" / "skills").glob("*/SKILL.md"))
 # Parts of a command that cannot run here: they need a network, or are the whole of what a test would be.
 ELSEWHERE = re.compile(
     r"git clone \S+|cd sbatchlint|python3 -m venv \.venv|(\.venv/bin/)?pip install .*|\. \.venv/bin/activate|"
-    r"pipx install .*|uvx --from .*|"
+    r"pipx install .*|uvx --from .*|gh attestation verify .*|"
     r"(\.venv/bin/)?python -m pytest -q -n auto( --dist worksteal)?|(ruff|mypy|lint-imports)\b.*"
 )
 OURS = ("sbatchlint", ".venv/bin/sbatchlint", "python tools/", "python -m pytest -q tests/")

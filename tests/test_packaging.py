@@ -55,6 +55,8 @@ def test_the_wheel_holds_every_file(wheel: Path) -> None:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         metadata = archive.read(f"sbatchlint-{__version__}.dist-info/METADATA").decode()
     assert names == sources() | {"sbatchlint/checks.json"}  # and nothing of editors/
+    left = {path.name for path in wheel.parent.parent.iterdir()} & {"build", "sbatchlint.egg-info"}
+    assert not left, "an installation leaves the clone as it was"
     assert "Requires-Python: >=3.11" in metadata
     assert "License-Expression: Apache-2.0" in metadata
 
@@ -94,6 +96,7 @@ def test_an_installation_finds_every_check(tree: Path, wheel: Path, tmp_path: Pa
     where = [str(python), "-P", "-c", "import sbatchlint; print(sbatchlint.__file__)"]
     done = subprocess.run(where, cwd=tmp_path, env=clean(), capture_output=True, text=True, check=True)
     assert Path(done.stdout.strip()).is_relative_to(tree if editable else tmp_path)
+    assert not (tree / "build").exists() and not (tree / "sbatchlint.egg-info").exists()
 
 
 def test_a_bare_checkout_finds_every_check(tree: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ tree, which is built for it.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -23,8 +24,13 @@ from links import problems
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SOURCE = "https://github.com/sbatchlint/sbatchlint"
-# Pages that need the room of the columns beside them.
-HIDDEN = {"symptoms.md": "navigation", "playground.md": "navigation, toc"}
+# What stands above some pages: these need the room of the columns beside them.
+HEADS = {
+    "symptoms.md": "---\nhide: [navigation]\n---\n\n",
+    "playground.md": "---\nhide: [navigation, toc]\ntemplate: playground.html\n---\n\n",
+}
+# What a browser needs of the npm package.
+PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 # Rows of docs/checks/README.md, below the heading of their group.
 GROUP = re.compile(r"^## SB(\d) (\w+)(?::.*)?$|^\| (SB\d+) \| \[([\w-]+)\]", re.MULTILINE)
 
@@ -37,6 +43,8 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="sbatchlint-site-") as name:
         folder = Path(name)
         stage(folder)
+        if not options.without_playground:
+            playground(folder / "docs" / "assets" / "playground", folder)
         command = [sys.executable, "-m", "zensical", "build", "--strict"]
         environment = {**os.environ, "NO_COLOR": "1"}
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -67,10 +75,40 @@ def stage(folder: Path) -> None:
     for path in (folder / "docs").rglob("*.md"):
         text = path.read_text(encoding="utf-8")
         text = led(text, (ROOT / "docs" / path.relative_to(folder / "docs")).parent)
-        hidden = HIDDEN.get(path.name)
-        path.write_text(f"---\nhide: [{hidden}]\n---\n\n{text}" if hidden else text, encoding="utf-8")
+        path.write_text(HEADS.get(path.name, "") + text, encoding="utf-8")
+    schema = subprocess.run(
+        [sys.executable, "-m", "sbatchlint", "schema"], cwd=ROOT, check=True, capture_output=True
+    ).stdout
+    (folder / "docs" / "sbatchlint.schema.json").write_bytes(schema)
     settings = (HERE / "mkdocs.yml").read_text(encoding="utf-8")
     (folder / "mkdocs.yml").write_text(settings.replace(" CHECKS\n", f"\n{checks()}", 1), encoding="utf-8")
+
+
+def playground(target: Path, folder: Path) -> None:
+    """What the playground loads: Pyodide, the wheel of this tree, and the examples."""
+    shutil.copytree(HERE / "playground", target)
+    package = HERE / "node_modules" / "pyodide"
+    if not package.is_dir():
+        command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
+        subprocess.run(command, cwd=HERE, check=True, timeout=120)
+    (target / "pyodide").mkdir()
+    for name in PYODIDE:
+        shutil.copy(package / name, target / "pyodide")
+    # Without the list of packages that its makers' host has, nothing can be asked of that.
+    lock = json.loads((package / "pyodide-lock.json").read_text(encoding="utf-8"))
+    (target / "pyodide" / "pyodide-lock.json").write_text(json.dumps({**lock, "packages": {}}), encoding="utf-8")
+    tree = folder / "tree"
+    for name in ("sbatchlint", "checks"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*wheel, "--wheel-dir", str(folder / "wheels"), str(tree)], check=True, timeout=120)
+    (built,) = (folder / "wheels").glob("sbatchlint-*.whl")
+    shutil.copy(built, target / "sbatchlint.whl")
+    scripts = sorted((ROOT / "examples").glob("*.sbatch"))
+    examples = {path.stem: path.read_text(encoding="utf-8") for path in scripts}
+    (target / "examples.json").write_text(json.dumps(examples), encoding="utf-8")
 
 
 def led(text: str, folder: Path) -> str:
