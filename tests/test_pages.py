@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,3 +54,21 @@ def test_what_is_wrong_with_a_page(tmp_path: Path, body: str, said: str) -> None
     (tmp_path / "b" / "index.html").write_text('<h1 id="at">b</h1>')
     (tmp_path / "index.html").write_text(body)
     assert links.problems(tmp_path) == ([f"index.html: {said}"] if said else [])
+
+
+# What Pyodide has not: other processes, the machine's users, and what is installed beside sbatchlint.
+LACKING = ("multiprocessing", "fcntl", "pwd", "grp", "resource", "termios", "msgspec", "markdown_it", "yaml")
+IN_A_BROWSER = f"""
+import json, sys
+sys.modules |= dict.fromkeys({LACKING})
+exec(open("tools/site/playground/playground.py").read())
+text = "#!/bin/bash\\n#SBATCH --nodes =2\\nsrun ./a\\n"
+found = json.loads(answer(text, "23.11"))
+print([each["code"] for each in found["findings"]], found["fixed"] == text.replace(" =", "="), found["picture"][:4])
+"""
+
+
+def test_the_core_needs_nothing_that_a_browser_lacks() -> None:
+    command = [sys.executable, "-c", IN_A_BROWSER]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "['SB108'] True <svg\n", done.stderr
