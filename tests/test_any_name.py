@@ -81,6 +81,10 @@ VERBS: dict[str, list[str]] = {
     "submit": ["submit", "--lint-only", "./@"],
     "submit in brief": ["submit", "--lint-only", "--lint-brief", "--lint-refuse=warning", "./@"],
     "audit": ["audit", "./@"],
+    "audit with a state": ["audit", "--state", "./@.state", "--output-format", "json", "./@"],
+    "merge": ["merge", "./@.state"],
+    "site": ["site", "--from", "./@.out", "-o", "./@.toml"],
+    "site of no output": ["site", "--from", "./@"],
     "upgrade": ["--slurm-version", "22.05", "--upgrade-to", "25.11", "--", "@"],
     "explain": ["explain", "./@"],
     "checks": ["checks"],
@@ -96,6 +100,7 @@ SCRIPT = b"""\
 source env.sh
 srun torchrun --nnodes=2 --nproc_per_node=8 --token hf_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa t\xc3\xa9.py | tee log
 """
+STATE = b'{"path": "a.sh", "user": "u\\u00e9", "partition": "", "gpu_hours": 1.0, "findings": {}}\n'
 LOG = b"srun: error: node1: task 1: Exited with exit code 1\nRuntimeError: CUDA out of memory.\n\xff\xe9 \xc3\xa9\n"
 
 # Runs all commands, each in a folder of its own: what it wrote goes to `written`, exit codes and faults to `found`.
@@ -173,6 +178,8 @@ def run(folder: Path, environment: str, pairs: Sequence[tuple[str, str]]) -> lis
         script = NAMES[name]
         (place / script).write_bytes(SCRIPT)
         (place / f"{script}.log").write_bytes(LOG)
+        (place / f"{script}.state").write_bytes(STATE)
+        (place / f"{script}.out").write_bytes((ROOT / "tests" / "data" / "site" / "22.05.txt").read_bytes())
         (place / "env.sh").write_bytes(b"export RANK=$SLURM_PROCID # \xff\n")
         (place / "known.json").write_text('{"version": 1, "files": {}}')
         if environment == "future":
@@ -212,6 +219,7 @@ def lost(place: Path, script: str, verb: str) -> list[str]:
     if not whole or len(text) < 150 or "fix" not in verb and verb != "ignore" and text != SCRIPT:
         found.append(f"the script is {text!r}")
     known = {".git", script, f"{script}.log", "env.sh", "known.json"}
+    known |= {f"{script}.state", f"{script}.out", f"{script}.toml"}
     known |= {f"{script}.report", f"{script}.json", f"{script}.new"}
     changing = re.compile(r"z\d+\.sh|sub\d+")
     left = [each.name for each in place.iterdir() if each.name not in known and not changing.fullmatch(each.name)]

@@ -49,6 +49,7 @@ def joined(template: str, separator: str, before: str, after: str = "\n") -> Cal
 
 
 SHAPES: dict[str, Callable[[int], str]] = {
+    "outputs of containers": repeated("x=$(docker run img a@); docker logs $x; docker rm $x\n"),
     "case: variables": case("a@) A@=x ;;\n"),
     "case: values": case("a@) B=$B-@; srun a@ ;;\n"),
     "case: functions": case("a@) f@() { srun a; } ;;\n"),

@@ -18,6 +18,10 @@ from sbatchlint.check import Edit, Finding, Fix
 from sbatchlint.cli import main
 from sbatchlint.registry import registry
 from sbatchlint.report import FORMATS
+from sbatchlint.report.formats import renderer
+from sbatchlint.report.model import Report
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.settings import Settings
 from sbatchlint.source.secrets import COVER, redacted, redacted_source, secrets_in
 from sbatchlint.source.text import Source, Span
 
@@ -351,6 +355,18 @@ COMMANDS = (
     "ncftpput -u ada -p @ host", "train.py --auth ada:@", "cat > ~/.pgpass <<EOF\nhost:5432:db:ada:@\nEOF",
     "HF_TOKEN_READ=@", "OPENAI_API_KEY_2=@", "export DB_PASSWORD_PROD='@'", "HF_TOKEN2=@ train.py", "--api-key-1 @",
 )  # fmt: skip
+
+
+def test_secrets_of_many_findings_cost_what_they_are() -> None:
+    def reported(size: int) -> None:
+        lines = [f"echo pw{number}abc | sudo -S ls; [ 3 > 2 ]\n" for number in range(size)]
+        source = Source("#!/bin/bash\n#SBATCH --nodes=1\n" + "".join(lines))
+        report = Report(engine.inspect(source, Settings.of_table({"select": ["SB420"]})).diagnostics, 1)
+        assert renderer("full")(report, Terminal()).count("echo") > size // 2
+
+    reported(2)
+    small, large = executed_lines(lambda: reported(20)), executed_lines(lambda: reported(200))
+    assert large < 13 * small
 
 
 def test_secrets_of_commands_are_redacted() -> None:
