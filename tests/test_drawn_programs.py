@@ -5,7 +5,8 @@ here. For every place that prints:
 - a print that is not reached here is not reached by bash;
 - where it is reached for certain, bash comes there just as often, and its words are those of bash;
 - where it may be reached, or several times, each of bash's turns is one of those that were thought possible;
-- an unknown piece stands for any text, an open one for any number of words.
+- an unknown piece stands for any text, an open one for any number of words;
+- of a command with more than 12 combinations of values only those are told in which each `${X:-d}` takes its default.
 Of programs whose loops decide all their guards themselves, words that are known are those of an iteration in bash.
 
 SBATCHLINT_PROGRAMS is how many programs a deep run draws (600; a plain run 60), SBATCHLINT_SEED where drawing begins
@@ -146,6 +147,12 @@ def certain(invocation: Invocation) -> bool:
     return not (possible or invocation.state.doubtful or invocation.state.escaped)
 
 
+def told_by_default(commands: Sequence[Invocation]) -> bool:
+    """Whether all is told under the condition that some `${X:-d}` takes its default, as for too many combinations."""
+    shared = frozenset.intersection(*[each.guards for each in commands]) if commands else frozenset()
+    return any(isinstance(key, tuple) and key[0] == "default" for key, _ in shared)
+
+
 def known(invocation: Invocation) -> bool:
     return all(text_of(field) is not None for field in invocation.argv)
 
@@ -209,7 +216,7 @@ def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
                 words += known(command)
                 everything += known(command)
             continue
-        if uncertain or any(each.state.doubtful for each in mine):
+        if uncertain or any(each.state.doubtful for each in mine) or told_by_default(mine):
             continue
         for one in written:
             fitting = [each for each, expected in zip(mine, patterns, strict=True) if expected.fullmatch(one)]
