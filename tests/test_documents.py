@@ -169,6 +169,7 @@ def test_comments_ignore_in_documents() -> None:
     assert [(each.code, each.source.row(each.span.start)) for each in unused] == [("SB010", 3)]
 
 
+@pytest.mark.slow
 def test_the_scripts_of_a_document_share_a_budget() -> None:
     script = "#!/bin/bash\n#SBATCH -N 2\n" + "echo x\n" * (MOST_WORK // 3) + "srun -N=2 ./a\n"
     source = Source("".join(f"```bash\n{script}# {number}\n```\n" for number in range(10)), "a.md")

@@ -258,7 +258,11 @@ def end_badly(folder: Path, arguments: list[str], sinks: Iterable[str]) -> list[
     return [f"{sink}: {lost}" for sink, lost in found.items() if not ends_well(sink, lost)]
 
 
-@pytest.mark.parametrize("arguments", [["."], ["--version"], ["server"], ["mcp"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [["."], ["--version"], *(pytest.param([each], marks=pytest.mark.slow) for each in ("server", "mcp"))],
+    ids=" ".join,
+)
 def test_output_that_goes_nowhere(tmp_path: Path, arguments: list[str]) -> None:
     assert end_badly(tmp_path, arguments, SINKS) == []
 
