@@ -1,4 +1,4 @@
-"""The shell cannot parse the script: it runs up to the error, and then the job fails.
+"""The job fails with a syntax error, after it has run the lines above.
 
 bash reads a script as it goes. A missing `fi`, an unclosed quote or a stray `)` shows only when everything above it has
 run, maybe after hours; sbatch does not look at the commands, and accepts the script.

@@ -1,4 +1,4 @@
-"""The file does not begin with `#!` and an interpreter, so sbatch refuses it.
+"""sbatch refuses the script: its first line does not begin with `#!` and an interpreter.
 
 `sbatch: error: This does not look like a batch script.` sbatch looks at the first two characters of the file before it
 reads any option: a blank line, a comment or a licence above the `#!` line is enough, and so is `!/bin/bash`.
@@ -113,7 +113,7 @@ def _misplaced(job: Job, start: int, end: int) -> Finding:
     if above.strip():
         advice = "move this line to the top"
     else:
-        advice = "remove what stands above it" if above.strip(" \t") else "remove the blanks before it"
+        advice = "remove what stands above it" if above.strip(" \t") else "remove the spaces before it"
     message = f"sbatch refuses a script whose first characters are not `#!`; {advice}"
     related = [(text.span(0, _end_of_line(string, 0)), "the file begins here")] if string[:1].strip(BLANK) else []
     return Finding(text.span(start, end), message, related=related, fix=Fix(advice, edits, safe=True))

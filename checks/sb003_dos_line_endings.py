@@ -1,4 +1,4 @@
-r"""The script has DOS line breaks, and sbatch refuses it.
+r"""sbatch refuses the script: its lines end in DOS line breaks.
 
 `sbatch: error: Batch script contains DOS line breaks (\r\n)`: one such line anywhere is enough, in a here-document too.
 They come from editors on Windows, and from git there (`core.autocrlf`): a line `*.sbatch text eol=lf` in the

@@ -1,4 +1,4 @@
-"""A byte-order mark or a NUL byte in the file makes sbatch refuse it.
+"""sbatch refuses the script: it holds a byte-order mark or a NUL byte.
 
 Editors on Windows write three bytes, U+FEFF, before the text. They are invisible, but the file no longer begins with
 `#!`: `sbatch: error: This does not look like a batch script.` A file in UTF-16, as PowerShell writes it, begins with

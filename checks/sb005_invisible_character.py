@@ -1,4 +1,4 @@
-"""A character in a directive only looks like a space, a dash or a quote.
+"""A directive is misread: one of its characters only looks like a space, a dash or a quote.
 
 Web pages, word processors and chat programs turn `--` into `–`, `"` into `“`, and spaces into no-break spaces. sbatch
 knows none of them: `–nodes=2` is a word without an option (`Invalid directive found in batch script`), a no-break space
@@ -30,9 +30,9 @@ CARD = Card(
     seen="runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 
-PLAIN = {"blank": "a blank", "dash": "a hyphen", "quote": "a quote"}
+PLAIN = {"blank": "a space", "dash": "a hyphen", "quote": "a quote"}
 ADVICE = {
-    "blank": "write an ordinary blank",
+    "blank": "write an ordinary space",
     "unseen": "remove it",
     "dash": "write `-`, or `--` before a long option",
     "quote": "write straight quotes",
@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
             if others:
                 problem = f"sbatch does not read {name} and {others} more here as the plain characters they look like"
             elif mark.kind == "unseen":
-                problem = f"sbatch takes {name}, which nobody sees, for a part of the word"
+                problem = f"sbatch reads {name}, which is invisible, as part of the word"
             else:
                 problem = f"sbatch does not read {name} as {PLAIN[mark.kind]}"
             message = f"{problem}; {ADVICE[mark.kind]}"

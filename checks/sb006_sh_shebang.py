@@ -1,4 +1,4 @@
-"""The script asks for `sh`, but uses features that only bash has.
+"""The script fails where `sh` is not bash: it uses features that only bash has.
 
 `/bin/sh` is dash on Debian and Ubuntu. There `[[` and `source` are not found, an array ends the script with `Syntax
 error: "(" unexpected`, and `module` and `conda activate`, which are functions of bash, do not exist. Most of this is
@@ -123,8 +123,8 @@ def check(job: Job) -> Iterator[Finding]:
     if job.is_wrapped:
         yield Finding(
             spans[0],
-            "sbatch runs the text of --wrap under sh, which on Debian and Ubuntu is dash and does not understand "
-            f"{listed}; submit a script that begins with #!/bin/bash",
+            f"sbatch runs --wrap under sh, which is dash on Debian and Ubuntu, without {listed}; submit a "
+            "#!/bin/bash script",
             # the script did not choose sh, and on most clusters it is bash
             "warning" if fatal else "info",
         )
@@ -137,14 +137,14 @@ def check(job: Job) -> Iterator[Finding]:
     if of_bash and foreign:
         return
     line = job.text.string.partition("\n")[0].rstrip()
-    where = "dash" if shell == "dash" else "dash, which is sh on Debian and Ubuntu,"
+    where = "dash" if shell == "dash" else "dash (sh on Debian and Ubuntu)"
     at = line.rindex("sh", 0, _shell_name_end(line))
     start = at - 2 if shell == "dash" else at
     edit = replace(job.span(start, at + 2), "bash") if shell == "dash" else insert(job.span(at, at).start, "ba")
     instead = line[:start] + "bash" + line[at + 2 :]
     yield Finding(
         job.span(0, len(line)),
-        f"{where} does not understand {listed}; write {instead}",
+        f"{where} does not support {listed}; write {instead}",
         # sh is bash on most clusters
         "info" if foreign and not of_debian or of_bash else "error" if fatal and shell == "dash" else "warning",
         [(spans[at], f"{_quoted(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
@@ -248,7 +248,7 @@ def _in_command(command: Simple, names: list[str], string: str, absent: str, def
 def _in_braces(words: Iterable[Word], string: str) -> Iterator[Bashism]:
     for word in words:
         if BRACES.search("".join(_brace_text(part, string) for part in word.parts)):
-            yield _at(word, "a brace expansion", "left as it stands", WRONG)
+            yield _at(word, "a brace expansion", "left unchanged", WRONG)
 
 
 def _in_node(node: Node, string: str, absent: str) -> Iterator[tuple[str, str, str]]:
@@ -294,13 +294,13 @@ def _in_node(node: Node, string: str, absent: str) -> Iterator[tuple[str, str, s
             yield "coproc", NOT_FOUND, WRONG
     elif isinstance(node, Arithmetic):
         if string.startswith("$[", node.start):
-            yield "$[ … ]", "left as it stands", WRONG
+            yield "$[ … ]", "left unchanged", WRONG
         else:
             operator = ARITHMETIC.search(string[node.expression_start : node.expression_end])
             if operator is not None:
                 yield f"{operator.group()} in arithmetic", "no arithmetic, which ends the script", FATAL
     elif isinstance(node, Literal) and node.quoted and string[max(node.start - 2, 0) : node.start] == "$'":
-        yield "$'…'", "a text that begins with $", WRONG
+        yield "$'…'", "a string that begins with $", WRONG
 
 
 def _redirect(node: Redirect) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""The first line begins with `#!`, but what it names cannot be started, so the job ends at once.
+"""The job ends at once: the interpreter on the first line cannot be started.
 
 sbatch looks only at these two characters. On the node the kernel reads the line: up to the first space it is the path
 of a program, and the rest is one single argument, spaces, comments and all. So `#!/bin/bash -l -e` hands bash the
@@ -80,19 +80,19 @@ def _fault(path: str, argument: str) -> str | None:
     if path.endswith("/"):
         return f"`{path}` is a folder, which cannot be executed"
     if path.startswith(("~", "$")):
-        return f"the kernel replaces neither `~` nor variables, and finds no `{path}`"
+        return f"nothing expands `~` or variables here: there is no `{path}`"
     if INVALID_CHARACTERS.search(name):
         return f"there is no interpreter `{path}`"
     if path.startswith(ROOT_FOLDERS) or "/" not in path and _is_known(name):
-        return f"`{path}` is not a path from the root, so it is looked for in the folder where the job runs"
+        return f"`{path}` does not begin with `/`, so it is looked for in the job's folder"
     if name == "env":
         if " " in argument and not re.match(r"-\w*S|--split-string", argument):
-            return f"env gets all that follows as one word, and looks for a program `{argument}`"
+            return f"env gets the rest as one word, and finds no program `{argument}`"
         return None
     if argument.startswith("#") and _is_known(name):
-        return f"{name} takes `{argument}` for the name of a file that it is to run"
+        return f"{name} takes `{argument}` for the name of a file to run"
     if " " in argument and _is_known(name):
-        return f"{name} gets `{argument}` as one option, which it does not know"
+        return f"{name} gets `{argument}` as one unknown option"
     return None
 
 
@@ -134,7 +134,7 @@ def _advice(path: str, argument: str) -> str:
     name = path.rpartition("/")[2]
     if has_trait(name, "shell") and argument:
         return f"#!{path}, and `set {argument.partition('#')[0].strip()}` below the directives"
-    return "the full path of the interpreter, and one argument at most (#!/bin/bash -l)"
+    return "its full path, with one argument at most"
 
 
 CASES = [

@@ -1,4 +1,4 @@
-"""A comment ignores a check that finds nothing there.
+"""An ignore comment has no effect: the check that it names finds nothing there.
 
 The mistake has been fixed, or the comment is in the wrong place. If it stays, it hides the next mistake of its kind.
 Only checks that ran count: nothing is reported for a check that `--select` or the settings leave out.

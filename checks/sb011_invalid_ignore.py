@@ -1,4 +1,4 @@
-"""A comment for sbatchlint ignores nothing, because its form is wrong.
+"""An ignore comment has no effect: its form is wrong.
 
 A comment names the checks that it switches off, by code, name, prefix or group: `# sbatchlint: ignore[SB107] why`. One
 without names would also hide what is found there next year, so it counts as a mistake. The words are `ignore` (this
@@ -31,7 +31,7 @@ def check(job: Job) -> Iterator[Finding]:
         if comment.verb not in VERBS:
             near = comment.near
             written = f"'{comment.verb}'" if comment.verb else "this"
-            message = f"{written} is not among the comments that sbatchlint knows, so nothing is ignored; write "
+            message = f"{written} is not a comment that sbatchlint knows, so nothing is ignored; write "
             fix = Fix(f"write {near}", [replace(comment.verb_span, near)], safe=True) if near else None
             yield Finding(
                 comment.verb_span if comment.verb else comment.span,
@@ -59,12 +59,15 @@ def _problem(job: Job, comment: IgnoreComment) -> str:
     if not comment.selectors:
         return f"nothing is ignored by empty brackets; name the checks in them, as in {verb}[SB107]"
     if verb == "ignore-file" and not comment.at_head:
-        return "this counts only in the comments at the head of the file; move it there, or write disable[...]"
+        return "this works only in the comments at the top of the file; move it there, or write disable[...]"
     if verb == "enable":
         names = {selector.text for selector in comment.selectors}
         before = [other for other in job.ignores if other.verb == "disable" and other.span < comment.span]
         if not any(names & {selector.text for selector in other.selectors or ()} for other in before):
-            return "nothing is disabled above by these names; remove this, or write disable[...] where the range begins"
+            return (
+                "no disable[...] above names these; remove this comment, or write disable[...] where the range "
+                "begins"
+            )
     return ""
 
 
@@ -80,7 +83,7 @@ def _fix(job: Job, comment: IgnoreComment) -> Fix | None:
     if text[: line.start].endswith("\\\n"):
         return None  # inside a continued command
     head, whole = job.source.full_line(1).end, job.source.full_line(job.source.row(line.start))
-    return Fix("move it to the head", [insert(head, job.source.slice(comment.span) + "\n"), remove(whole)], safe=True)
+    return Fix("move it to the top", [insert(head, job.source.slice(comment.span) + "\n"), remove(whole)], safe=True)
 
 
 CASES = [

@@ -1,4 +1,4 @@
-"""sbatchlint did not evaluate the whole script: a size limit was reached.
+"""Part of the script is not checked: a size limit of sbatchlint is reached.
 
 sbatchlint evaluates a script as bash would, within limits: 20,000 statements (one that repeats, branches or starts
 programs counts as several, a script that is submitted, or is one of a document's, as twenty), 500 launchers, 200,000
@@ -35,11 +35,11 @@ CARD = Card(
 )  # fmt: skip
 
 MESSAGES = {
-    "work": "sbatchlint stopped here, as the file is too large: nothing after this was looked at",
-    "value": "this value is too long to be followed to its end, so what uses it is not judged",
-    "depth": "programs inside programs are not followed any deeper than this",
-    "options": "there are too many options above this line: neither it nor those after it are read",
-    "files": "this file is not read: the script already leads to as many as sbatchlint reads",
+    "work": "the file is too large, so sbatchlint stopped here: nothing below is checked",
+    "value": "this value is too long to evaluate, so nothing that uses it is checked",
+    "depth": "commands are nested too deeply here: what is further inside is not checked",
+    "options": "there are too many options above: neither this line nor those below are checked",
+    "files": "this file is not checked: the script includes more files than sbatchlint reads",
 }
 
 # Shells with another grammar, and the one that is read like bash where it reads alike.
@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
     shell = job.interpreter_line[0]
     if not job.is_shell and job.directives.lines and shell in _OTHER_SHELLS:
         end = max(len(job.text.string.partition("\n")[0]), 1)
-        message = f"sbatchlint does not follow the commands of this {shell}: only the directives are judged"
+        message = f"sbatchlint does not read {shell} commands: only the directives are checked"
         yield Finding(job.span(0, end), message, "info")
     names = {assignment.name for assignment in job.assignments} if job.launches and shell != ZSH else set()
     for launch in job.launches:
@@ -61,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
         lost = next((each for each in pieces if each.expansion is not None and each.expansion.name in names), None)
         if lost is not None and lost.expansion is not None:
             message = f"`{lost.expansion.name}` may hold too many different words for sbatchlint to follow"
-            message = f"{message}, so {launcher.name} is judged without them"
+            message = f"{message}, so {launcher.name} is checked without them"
             yield Finding(lost.span, message, "info", [(launcher.span, "gets them")])
 
 

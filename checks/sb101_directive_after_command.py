@@ -1,4 +1,4 @@
-"""A `#SBATCH` line below the first command has no effect.
+"""A `#SBATCH` line is ignored: it stands below the first command.
 
 `sbatch` stops reading options at the first line that is neither blank nor a comment: `set -e`, `module load`, an
 assignment. Every `#SBATCH` line below it is a comment. The job runs without those options, with the defaults of the
@@ -78,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
         advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
         if any(EXPANSION.search(job.source.slice(line.span)) for line in lost):
-            consequence += ", and give on sbatch's command line what has a variable"
+            consequence += ", and give options with variables on sbatch's command line"
         message = f"sbatch stops reading options at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         fix = _fix(job, lost) if len(groups) == 1 else None
@@ -92,7 +92,7 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             consequence = f"these {len(lines)} directives are only comments; move them above that line"
         if not all(job.directives.read_line(line)[1] for line in lines):
-            consequence += ", without what sbatch would refuse"
+            consequence += ", except what sbatch would refuse"
         if several:
             continue
         if _begins_script(job, stop.offset, lines[0].offset):

@@ -41,7 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
         ]
         severity = None
         if continuation.swallowed:
-            message = "`\\` does not continue a directive, so the options below it are a command to the shell"
+            message = "`\\` does not continue a directive, so the options below are a command"
             lost = [line for line in job.directives.unread if line.tokens and line.tokens[0].text[:1] == "-"]
             if lost:
                 related.append((Span(lost[0].span.start, lost[-1].span.end), "not read"))
@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
             refusing = tuple(version for version in job.versions.majors if not is_before(version, REFUSED_SINCE))
             if continuation.refused and refusing:
                 when = job.versions.in_brackets(refusing)
-                message = f"sbatch refuses the script{when}, as `\\` makes a word of the space after it; remove it"
+                message = f"sbatch refuses the script{when}, as `\\` turns the space after it into a word; remove it"
             else:
                 message, severity = "`\\` does not continue a directive; remove it", "warning"
         yield Finding(

@@ -1,4 +1,4 @@
-"""A comment that was meant to be a directive.
+"""Options are not set: a misspelled `#SBATCH` makes the line a comment.
 
 sbatch reads lines that begin with `#SBATCH`, in capitals and in the first column. `#SBTACH`, ` #SBATCH`, `# SBATCH` and
 `#sbatch` are comments, and the job runs without the option and without any message. `SBATCH` without its `#` is a
@@ -106,21 +106,21 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     unset = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not set"
     reason = {
         "spelling": f"`#{miss.word}` is not `#SBATCH`",
-        "indented": "a directive begins in the first column",
+        "indented": "a directive must begin in the first column",
         "blank": "`# SBATCH` is not `#SBATCH`",
-        "case": "sbatch wants `#SBATCH` in capitals",
+        "case": "sbatch reads `#SBATCH` only in capitals",
     }[miss.kind]
     certain = miss.kind in ("spelling", "indented")
     # A space or small letters are often used on purpose to switch off an option that the job can do without.
     is_off = not certain and bool(job.directives.lines)
     is_off = is_off and (in_row or all(each.name in DISPENSABLE for each in miss.settings))
     off = "" if certain else ", or `##SBATCH` if it is off on purpose"
-    advice = "remove the blanks before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
+    advice = "remove the spaces before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
     rival = next(iter(rivals(job.directives, miss.settings)), None)
     if rival is not None:
         beside = f"`--{rival.name}` (line {job.line(rival.span.start)})"
-        advice = f"sbatch would refuse it beside {beside}, so write the one that you mean"
-    message = f"{reason}, so this line is a comment and {unset}; {advice}"
+        advice = f"sbatch refuses it together with {beside}, so write the one that you mean"
+    message = f"{reason}, so {unset}; {advice}"
     hash_at = text.string.index("#", miss.start)
     word = text.span(hash_at + 1, miss.end)
     edits = [replace(word, "SBATCH" if text.string[miss.end] in " \t" else "SBATCH ")]
@@ -141,7 +141,7 @@ def _read(job: Job, miss: NearMiss) -> Finding:
         fix = Fix("write #SBATCH", [replace(word, "SBATCH")], safe=True)
         return Finding(text.span(miss.start, miss.end), message, "warning", fix=fix)
     prose = " -" not in text.string[miss.start : miss.last]
-    fix = Fix("write a blank after the #", [insert(word.start, " ")], safe=prose)
+    fix = Fix("put a space after the #", [insert(word.start, " ")], safe=prose)
     if miss.kind == "bare":
         message = "sbatch takes `#SLURM` for a directive, and prints an error; write `# SLURM`"
         return Finding(text.span(miss.start, miss.end), message, "warning", fix=fix)

@@ -1,4 +1,4 @@
-"""A word in a directive that is neither an option nor a value.
+"""sbatch refuses the script: a word in a directive is neither an option nor a value.
 
 `sbatch: error: Invalid directive found in batch script: Job`: nothing is submitted. Usually a value with a space is not
 quoted (`--job-name=My Job`), a list has spaces (`BEGIN, END`), a comment has no `#` (`--time=5 (minutes)`), or an

@@ -1,4 +1,4 @@
-"""An unquoted `#` ends a directive, also in the middle of a word.
+"""A value is cut off: an unquoted `#` ends the directive.
 
 `--job-name=run#3` is a job called `run`, and `--container-image=nvcr.io#nvidia/pytorch:24.01-py3` asks for an image
 `nvcr.io`. The rest of the line is a comment, including further options: several directives pasted into one line are one
@@ -82,8 +82,8 @@ def _several_directives(job: Job, line: DirectiveLine, parts: list[int]) -> Find
     edits = [replace(text.span(_space_start(text.string, part), part), job.source.newline) for part in parts]
     if not line.tokens:
         edits[0] = remove(text.span(line.start, parts[0]))
-    message = "sbatch reads a second `#SBATCH` on a line as a comment; write one line for each"
-    return Finding(text.span(parts[0], line.end), message, fix=Fix("write one line for each", edits))
+    message = "sbatch reads a second `#SBATCH` on a line as a comment; put it on a line of its own"
+    return Finding(text.span(parts[0], line.end), message, fix=Fix("put it on a line of its own", edits))
 
 
 def _missing_value(job: Job, line: DirectiveLine) -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def _without_value(job: Job, line: DirectiveLine, name: str, effect: str, quotab
     start = line.comment_start
     end = _word_end(text.string, start, line.end)
     word = text.string[start:end]
-    advice, fix = "write its value in front of the `#`", None
+    advice, fix = "write its value before the `#`", None
     if quotable and word.strip("#") and end == line.end and not set(word) & set("\"'\\"):
         advice = f"write `{line.tokens[-1].text} {quote(word)}`"
         fix = Fix("quote the value", [replace(text.span(start, end), quote(word))])
@@ -135,9 +135,9 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     if is_comment or without_hash and value:
         yield Finding(
             text.span(start, hash_at + 1),
-            f"sbatch ends the word at the `#`, and reads `{value}`; write a blank before a comment",
+            f"sbatch ends the word at the `#`, and reads `{value}`; put a space before a comment",
             "info",  # what is read is what was meant
-            fix=Fix("write a blank before the comment", [insert(text.span(hash_at, hash_at).start, " ")], safe=True),
+            fix=Fix("put a space before the comment", [insert(text.span(hash_at, hash_at).start, " ")], safe=True),
         )
         return
     span = text.span(start, end)

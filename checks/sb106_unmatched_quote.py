@@ -1,4 +1,4 @@
-"""A quote in a directive that is not closed.
+"""sbatch refuses the script: a quote in a directive is not closed.
 
 sbatch reads quotes as a shell does: they begin and end anywhere in a word, and an apostrophe is a quote too. They do
 not reach beyond the line: ``fatal: job.sh: line 2: Unmatched `'` in [--comment=don't]``, and nothing is submitted.

@@ -1,4 +1,4 @@
-"""A short option takes no `=`: `-N=2` asks for `=2` nodes.
+"""An option gets a wrong value: a short option takes no `=`, so `-N=2` asks for `=2` nodes.
 
 getopt reads everything after the letter as the value. Numbers and times are then refused at submission (`"=2" is not a
 valid node count`), but names are not: `-J=train` is a job called `=train`, `-o=run.log` writes a file `=run.log`, and

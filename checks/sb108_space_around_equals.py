@@ -1,4 +1,4 @@
-"""A space next to the `=` of an option separates it from its value.
+"""An option loses its value: there is a space next to its `=`.
 
 `--time = 5` gives `--time` the value `=` and leaves a stray word `5`; `--time= 5` gives it an empty value. Most scripts
 are refused at submission for the stray word; `--job-name =train` is accepted, and names the job `=train`: a warning.
@@ -33,18 +33,18 @@ def check(job: Job) -> Iterator[Finding]:
         if gap is None:
             continue
         value = f"the value `{gap.value}`" if gap.value else "an empty value"
-        advice, fix = "write no blanks around the `=`", None
+        advice, fix = "write no spaces around the `=`", None
         if gap.end is not None and enclosing_placeholder(text.string, gap.end, gap.end, setting.line.end) is not None:
-            advice = "fill in what follows, without a blank"
+            advice = "write the value right after it, without a space"
         elif gap.end is not None:
             option = f"--{setting.name}" if setting.written[:2] == "--" else setting.written  # in full
             advice = f"write `{option}{gap.sign or '='}{text.string[gap.end : gap.last]}`"
-            fix = Fix("close the gap", [replace(text.span(gap.start, gap.end), gap.sign)], safe=True)
+            fix = Fix("remove the spaces", [replace(text.span(gap.start, gap.end), gap.sign)], safe=True)
         span = Span(setting.option_span.start, text.span(gap.start, gap.last).end)
         # What stands behind a value that is taken is a stray word, for which sbatch refuses the script.
         is_accepted = setting.value_token is not None and setting.value_token.end == gap.last
         severity = severity_of_loss(job, [setting]) if is_accepted else None
-        yield Finding(span, f"the blank ends the option, so --{setting.name} gets {value}; {advice}", severity, fix=fix)
+        yield Finding(span, f"the space ends the option, so --{setting.name} gets {value}; {advice}", severity, fix=fix)
 
 
 CASES = [

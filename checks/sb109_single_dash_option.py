@@ -1,4 +1,4 @@
-"""A long option with one dash, or with three.
+"""An option is misread: a long option begins with two dashes, not with one or three.
 
 `-nodes=2` is `-n odes=2` to sbatch. Usually that is refused, with a message about another option (`-mem=4G`: `Invalid
 --distribution specification`); but `-output=run.log` is accepted, and writes a file `utput=run.log`, which is a

@@ -74,16 +74,16 @@ def check(job: Job) -> Iterator[Finding]:
     for span, group in groupby(effects, key=lambda effect: effect.span):
         parts = list(group)
         descriptions = ", and ".join(dict.fromkeys(part.description for part in parts))
-        message = f"sbatch obeys #{foreign.dialect} lines too: {descriptions}"
+        message = f"sbatch reads #{foreign.dialect} lines too: {descriptions}"
         if all(part.adds for part in parts):
             them = "it" if len(parts) == 1 else "them"
-            advice = f"if they are for {foreign.dialect} alone, delete these words, or set {them} in an #SBATCH line"
+            advice = f"delete this if it is for {foreign.dialect} alone, or set {them} in an #SBATCH line"
             set_here = {each.name for each in foreign.settings if each.span == span}
             sized = set_here & _SIZES and any(job.directives.last(name) is not None for name in _SIZES)
             yield Finding(span, f"{message}; {advice}", "warning" if sized else "info")
         else:
             related = [(part.block.span, "set here") for part in parts if part.block is not None]
-            advice = "delete these words, or add `#SBATCH --ignore-pbs`"
+            advice = "delete this, or add `#SBATCH --ignore-pbs`"
             names = [part.block.name for part in parts if part.block is not None]
             replaces = all(" replaces " in part.description for part in parts)
             only_told = replaces and len(names) == len(parts) and are_only_told(names)

@@ -1,4 +1,4 @@
-"""An option that sbatch does not know: it refuses the script.
+"""sbatch refuses the script: it does not know an option.
 
 `sbatch: unrecognized option '--gpu-per-node=8'`: nothing is submitted. Common causes are `_` for `-`, a missing letter,
 and the names of other schedulers (`--walltime`, `--queue`).
@@ -192,7 +192,7 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
     if job.site.plugins_listed:
         return Finding(span, f"{failure}: neither Slurm nor a plugin of your site adds it; remove it")
     if not problem.name.strip("-"):
-        return Finding(span, f"{failure}; remove it, or write a blank after the `#` of a comment")
+        return Finding(span, f"{failure}; remove it, or put a space after the `#` of a comment")
     if commands or not is_plausible(written):
         # A plugin cannot add a letter, nor a name that begins with a dash.
         advice = _removal(job, block, span)
@@ -201,11 +201,11 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         elif problem.name in _PER_TASK:
             advice = _PER_TASK[problem.name]
         elif written[:2] == "--":
-            advice = "remove it, or name it under plugin-options if a plugin of your site adds it"
+            advice = "remove it, or list it in the setting plugin-options if a site plugin adds it"
         return Finding(span, f"{failure}; {advice}")
     plugin = _similar_plugin(problem.name)
-    source = f"the {plugin} plugin, whose options begin like it," if plugin else "a plugin of your site"
-    message = f"{refusal} unless {source} adds it; then name it under plugin-options"
+    source = f"the {plugin} plugin" if plugin else "a plugin of your site"
+    message = f"{refusal} unless {source} adds it; if so, list it in the setting plugin-options"
     return Finding(span, message, "warning")
 
 

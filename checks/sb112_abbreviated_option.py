@@ -1,4 +1,4 @@
-"""A long option that is not written in full: it works until another option begins the same way.
+"""A shortened option breaks once Slurm adds another one that begins the same way.
 
 sbatch reads `--out=x.log` as `--output`, as long as no other option begins with `out`. `--cons` (for `--constraint`)
 worked until 25.11 brought `--consolidate-segments`: `sbatch: option '--cons=a' is ambiguous`, and nothing is submitted.

@@ -1,4 +1,4 @@
-"""An option of srun in a directive: sbatch does not know it, and refuses the script.
+"""sbatch refuses the script: it gets an option of srun.
 
 `--mpi`, `--cpu-bind`, `--label`, `--kill-on-bad-exit`, `--exact`, `--unbuffered`, `--pty` and the like say how a step
 is started. The job has no use for them: `sbatch: unrecognized option '--mpi=pmix'`. `--x11` is only a warning: before

@@ -1,4 +1,4 @@
-"""srun does not take this option of sbatch, and starts nothing.
+"""srun starts nothing: it gets an option that only sbatch knows.
 
 Both share most of their options, but what controls the submission (`--array`, `--wrap`, `--requeue`, `--batch`,
 `--wait-all-nodes`) belongs to sbatch alone: `srun: unrecognized option '--array=1-4'`, and the step fails. `--wait`
@@ -42,7 +42,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         return
     if is_number(wait.text.strip().removeprefix("+").removeprefix("-")):
         return
-    message = f"srun takes `{wait.text}` for the seconds of its own {wait.written}"
+    message = f"srun reads `{wait.text}` as the seconds of its own {wait.written}"
     advice = f"write {wait.written}{'=' if wait.written[:2] == '--' else ' '}SECONDS, or give the flag to sbatch"
     yield Finding(span_of(argv[wait.word]), f"{message}; {advice}")
 

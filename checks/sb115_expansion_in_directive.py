@@ -1,4 +1,4 @@
-"""A shell does not expand directives: `$USER` stays `$USER`.
+"""`$USER` stays `$USER`: nothing expands variables in a directive.
 
 sbatch reads `#SBATCH` lines itself, long before a shell sees the script. `--output=$HOME/%j.out` is a path below a
 folder named `$HOME`; `--nodes=$N` is refused. `--chdir=$HOME` is the folder `$HOME` below that of the submission: with
@@ -139,14 +139,14 @@ def _effect(name: str, text: str) -> str:
     if name in LOGS:
         return " and uses it literally in the path"
     if name == "chdir":
-        return ", so the job fails at once, or runs in the wrong folder"
-    return f", and --{name} gets {text} literally"
+        return ", so the job fails, or runs in the wrong folder"
+    return f", so --{name} is literally {text}"
 
 
 def _advice(name: str) -> str:
     if name in LOGS:
         return "write the path itself, with patterns such as %j"
-    return f"write the value, or give --{name} on sbatch's command line"
+    return "write the value, or give it on sbatch's command line"
 
 
 CASES = [

@@ -1,4 +1,4 @@
-"""An option is set twice in the option block: only the last one counts.
+"""An option is set twice: only the last value counts.
 
 sbatch reads all `#SBATCH` lines in order, and a later value silently replaces an earlier one, even where it looks like
 a list (`--gres`, `--export`, `--licenses`). Several `--mail-type` lines did add up until 24.11; from 25.05 on only the
@@ -151,8 +151,8 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         message = f"{name} is given again {place} with another value, which pyxis refuses; remove one of the two"
     elif setting.name in LISTS:
         merged = _one_list(setting, last)
-        message = f"{name} is given again {place}: the lists do not add up, and only the last counts"
-        message += "; write one list" if merged else "; keep one of them, or write all of it there"
+        message = f"{name} is given again {place}, and only the last list counts"
+        message += "; write one list" if merged else "; keep one of the two, or merge them there"
         if merged:
             edits = [*removal(block, [setting]), replacement(block, last, merged)]
             fix = Fix("write one list", edits)
@@ -192,7 +192,7 @@ def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> t
     elif len(adding) == len(majors):
         message += ", and from Slurm 25.05 on only the last counts; write one list"
     else:
-        message += ": the lists add up before 25.05, and from then on only the last counts; write one list"
+        message += ": before 25.05 the lists add up, and from then on only the last counts; write one list"
     words: dict[str, str] = {}
     for setting in settings:
         for word in (setting.text or "").split(","):

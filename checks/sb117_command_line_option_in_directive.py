@@ -1,4 +1,4 @@
-"""An option that belongs on sbatch's command line is in the script.
+"""An option does not do its work in a script: it belongs on sbatch's command line.
 
 `--wrap`, `--help`, `--version`, `--quiet` and `--verbose` are accepted in a directive and do nothing; for the last two,
 which only say how much is printed, that is advice. `--test-only` means that the script can never be submitted: sbatch
@@ -88,11 +88,11 @@ def _dependency(job: Job) -> Iterator[Finding]:
         if setting is None or match is None or typo(job.directives, setting) is not None:
             continue
         waits = match[1] in (None, "afterany", "after")
-        then = "it waits for nothing" if waits else "Slurm refuses the script"
+        then = "the job waits for nothing" if waits else "Slurm refuses the script"
         yield Finding(
             setting.value_span or setting.span,
-            f"job {match[2]} is over when this is submitted again, and {then} once it is forgotten; "
-            "give the dependency on the command line",
+            f"job {match[2]} is over by the next submission: {then} once that job is forgotten; give the dependency "
+            "on the command line",
         )
 
 

@@ -1,4 +1,4 @@
-"""A value was left to be filled in: `<account>`, `your_partition`, `CHANGEME`, `HH:MM:SS`.
+"""A placeholder was never filled in: `<account>`, `your_partition`, `CHANGEME`, `HH:MM:SS`.
 
 Slurm takes it literally: `sbatch: error: Batch job submission failed: Invalid account or account/partition combination
 specified`, or mails go to `username@uni.edu`. Where a number belongs (`--nodes=NUM_NODES`), and after a space (`-A
@@ -87,7 +87,7 @@ CONSEQUENCES = {
     "account": "Slurm refuses the job wherever accounts are checked",
     "qos": "Slurm refuses the job wherever a QOS is checked",
     "chdir": "the job fails at once, or runs in the wrong folder",
-    "mail-user": "mails go nowhere, or to a stranger",
+    "mail-user": "mail goes nowhere, or to a stranger",
 }
 WANTED = {
     "account": "your account",
@@ -155,7 +155,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     others = [each for each in unfilled if each not in paths and each not in failing]
     yield from _one_of([*redirected, *map(_in_word, (*failing, *others))])
     if paths:
-        message = f"`{paths[0].text}` is a path from an example, and the program gets it as it stands; write your own"
+        message = f"`{paths[0].text}` is a path from an example, and the program gets it literally; write your own"
         further = [Finding(each.span, "", "info") for each in paths[1:]]
         yield from _one_of([Finding(paths[0].span, message, "info"), *further])
 
@@ -166,7 +166,7 @@ def _one_of(findings: list[Finding]) -> Iterator[Finding]:
         first = min(findings, key=lambda each: _ORDER_OF_SEVERITIES.index(each.severity or "error"))
         others = list(dict.fromkeys(each.span for each in findings if each.span != first.span))
         begin, _, advice = first.message.rpartition("; ")
-        more = f"; so {'is' if len(others) == 1 else 'are'} {len(others)} more" if others else ""
+        more = f" ({len(others)} more)" if others else ""
         related = [(span, "left to be filled in, too") for span in others[:7]]
         yield first._replace(message=f"{begin}{more}; {advice}", related=related)
 
@@ -199,7 +199,7 @@ def _in_value(
     elif found is None:
         return
     elif found.kind == "path":
-        message = f"`{found.text}` is a path from an example; write the --{setting.name} of your site"
+        message = f"`{found.text}` is a path from an example; write your own --{setting.name}"
         yield Finding(job.directives.text.span(left, right), message, "info")
         return
     refused = right > end or any(each.setting is setting for each in job.directives.refused)
@@ -443,11 +443,11 @@ def _place(piece: Piece, start: int, end: int) -> Span:
 USES = {
     "run": ("there is no such program", "write the one to run"),
     "source": ("there is no such file", "write the one to source"),
-    "folder": ("there is no such folder", "write the one that is meant"),
+    "folder": ("there is no such folder", "write the one you mean"),
     "image": ("there is no such image", "write the one to use"),
     "login": ("the login fails", "read it from a file that only you can read"),
-    "argument": ("the program gets it as it stands", "write the value"),
-    "environment": ("programs read it as it stands", "write the value"),
+    "argument": ("the program gets it literally", "write the value"),
+    "environment": ("programs read it literally", "write the value"),
 }
 
 
@@ -465,7 +465,7 @@ def _how_to_write(owner: str, text: str) -> str:
         return "write the value"
     if not owner or owner.startswith("-"):
         return "read it from a file that only you can read"
-    return f"write `{owner}=$(cat FILE)` with a file that only you can read"
+    return f"write `{owner}=$(cat FILE)` with a file only you can read"
 
 
 def _redirected(job: Job) -> Iterator[Finding]:
@@ -479,7 +479,7 @@ def _redirected(job: Job) -> Iterator[Finding]:
             written = job.source.slice(span)
             owner = _ASSIGNED.search(job.source.text[job.source.line_of(span.start).start : span.start])
             advice = _how_to_write(owner[1] if owner is not None else "", written)
-            yield Finding(span, f"`{written}` is a placeholder, but the shell reads redirections; {advice}", "warning")
+            yield Finding(span, f"bash reads the placeholder `{written}` as redirections; {advice}", "warning")
 
 
 def _read_as_redirections(text: Text, program: Program) -> Iterator[Span]:

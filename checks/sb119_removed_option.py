@@ -1,4 +1,4 @@
-"""An option, or a value of one, that newer releases of Slurm no longer have.
+"""Newer releases of Slurm no longer have an option, or a value of one.
 
 A script that worked before an upgrade is refused after it: `sbatch: unrecognized option '--workdir=/tmp'`. `--workdir`
 became `--chdir`, `--share` became `--oversubscribe`; `--power` was removed in 24.05, the value of `--get-user-env` in
@@ -45,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
             when = job.versions.suffix(problem.versions)
             span = Span(problem.span.start + len(problem.written), problem.span.end)
             exact = job.source.slice(problem.span).startswith(f"{problem.written}=")
-            message = f"--get-user-env takes no value any more, so sbatch refuses the script{when}; drop the value"
+            message = f"--get-user-env no longer takes a value, so sbatch refuses the script{when}; drop the value"
             fix = Fix("drop the value", [remove(span)], safe=True) if exact else None
             yield Finding(problem.span, message, fix=fix, versions=problem.versions)
     for setting, refusal in job.directives.refused:

@@ -1,4 +1,4 @@
-"""An option, or a value of one, that the oldest Slurm of the site does not know yet.
+"""Older releases of Slurm refuse the script: they do not know an option, or a value of one, yet.
 
 `sbatch: unrecognized option '--tres-per-task=cpu:4'`: nothing is submitted, although the script is right for a newer
 release. `--requeue` takes a value, `expedite`, from 25.11 on. Other values that are too new are reported with the
@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
                 refused = _refused(job, "sbatch", problem.versions)
                 yield _new(job, problem.span, f"`--requeue={value}` came with Slurm 25.11: {refused}", problem.versions)
     for wrong in wrong_values(job, "release"):
-        message = f"{wrong.fault}; remove it, or set slurm-version if yours is new enough"
+        message = f"{wrong.fault}; remove it, or set slurm-version if yours is newer"
         yield _new(job, wrong.span, message, wrong.versions)
 
 
@@ -62,7 +62,7 @@ def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
     """What the releases without the option do, and what to do about it."""
     failure = "refuses the script" if command == "sbatch" else "fails"
     if job.versions.suffix(versions):
-        return f"an older {command} {failure}; remove it, or set slurm-version if yours is new enough"
+        return f"an older {command} {failure}; remove it, or set slurm-version if yours is newer"
     return f"your {command} is older, and {failure}; remove it, or correct slurm-version"
 
 

@@ -1,4 +1,4 @@
-"""sbatch does not accept the time.
+"""sbatch refuses the script: the time is not valid.
 
 `Invalid --time specification`: nothing is submitted. A limit (`--time`, `--time-min`, `--delay-boot`) is minutes,
 `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM` or `D-HH:MM:SS` with any number of digits, or `UNLIMITED`; it has no units, and

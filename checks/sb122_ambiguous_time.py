@@ -1,4 +1,4 @@
-"""A time limit that looks like hours, but is minutes.
+"""A time limit that looks like hours is minutes: `24:00` is 24 minutes.
 
 `--time=24:00` is 24 minutes: two fields are minutes and seconds, one field is minutes. The job is killed long before
 its end. Limits are rounded up to whole minutes. 0 means no limit, and a job without a limit never starts in a partition
@@ -69,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         seconds = _seconds(parse_integer(days or "0"), [parse_integer(each) for each in fields], bool(dash))
         if seconds >= 2**31:
-            message = "a limit as long overflows in Slurm and becomes another one; write UNLIMITED"
+            message = "so long a limit overflows in Slurm and becomes another one; write UNLIMITED"
             fix = Fix("write UNLIMITED", [replacement(job.directives, setting, "UNLIMITED")])
             yield Finding(setting.value_span, message, fix=fix)
         elif seconds == 0:
@@ -145,7 +145,7 @@ def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str
     assert setting.value_span is not None
     duration = "1 minute" if limit == 1 else f"{limit} minutes"
     if instead is None:
-        message = f"`{setting.text}` is minutes and seconds; write H:MM:SS to be clear"
+        message = f"sbatch reads `{setting.text}` as minutes and seconds; write H:MM:SS to be clear"
     elif evidence:
         message = f"`{setting.text}` is {duration}, but {evidence}; write {instead}"
     else:

@@ -1,4 +1,4 @@
-"""sbatch does not accept the amount of memory.
+"""sbatch refuses the script: the amount of memory is not valid.
 
 `Invalid --mem specification`: nothing is submitted. An amount (`--mem`, `--mem-per-cpu`, `--mem-per-gpu`, `--tmp`) is a
 whole number and one of K, M, G and T, which a B may follow; without a letter it is megabytes. Fractions, `GiB`, spaces

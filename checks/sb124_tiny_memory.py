@@ -1,4 +1,4 @@
-"""Memory without a unit is megabytes.
+"""The job gets a few megabytes: memory without a unit is megabytes.
 
 `--mem=4` asks for 4 MB. Where the site limits memory (ConstrainRAMSpace), the limit is 30 MB all the same
 (MinRAMSpace): bash and its small commands run, and the job is killed when its real program passes that, with whatever

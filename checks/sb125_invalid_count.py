@@ -1,4 +1,4 @@
-"""Slurm does not accept the number.
+"""Slurm refuses the job: a number is not valid.
 
 `Invalid numeric value "4.0" for --ntasks.`, `"2x" is not a valid node count`: nothing is submitted. Numbers of tasks,
 CPUs and nodes are whole, at least 1 and written in digits. `--nodes` takes ranges (`2-4`) and the suffixes k and m, and

@@ -1,4 +1,4 @@
-"""The controller does not accept the array.
+"""Slurm refuses the job, or runs it without its limit: the array is not valid.
 
 `Batch job submission failed: Invalid job array specification`. An array is a list of indexes and ranges, `1,3,5-9:2`,
 and may end in a limit of tasks that run at a time, `%4`. A range goes up, and its step is at least 1.

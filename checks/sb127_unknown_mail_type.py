@@ -1,4 +1,4 @@
-"""sbatch drops words of `--mail-type` that it does not know.
+"""Some mail is not sent: sbatch drops words of `--mail-type` that it does not know.
 
 `--mail-type=BEGIN,END,REQUE` is accepted, and no mail is ever sent on a requeue. Only where it knows none of the words,
 sbatch refuses the script: `Invalid --mail-type specification`. The words are BEGIN, END, FAIL, REQUEUE, INVALID_DEPEND,
@@ -58,7 +58,7 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
             fix = None
             if instead is not None and whole is not None:
                 fix = Fix(f"write {instead}", [replacement(job.directives, setting, whole)])
-            predicate = "is no mail event" if len(read.unknown) == 1 else "are no mail events"
+            predicate = "is not a mail event" if len(read.unknown) == 1 else "are not mail events"
             message = f"{_quoted(read.unknown)} {predicate}, and sbatch drops such words without an error"
             is_lost = instead is None or read.none or bool(missing)
             advice = EVENTS if instead is None else f"write {instead}" if is_lost else f"{instead} is set; remove them"

@@ -1,4 +1,4 @@
-"""sbatch does not accept the signal.
+"""sbatch refuses the script: `--signal` is not valid.
 
 `Invalid --signal specification`: nothing is submitted. The form is `[R|B:]SIGNAL[@SECONDS]`: the name of a signal, with
 SIG or without, or its number; then, after an `@`, how many seconds before the end of the job it is sent, 0 to 65535,

@@ -1,4 +1,4 @@
-"""A dependency is refused, or does not mean what it seems to.
+"""The job does not wait as intended: Slurm refuses its dependency, or reads it in another way.
 
 The controller answers `Batch job submission failed: Job dependency problem`, and nothing is submitted. A dependency is
 `singleton` or `TYPE:JOB[:JOB…]` with the types after, afterany, afterok, afternotok, aftercorr, afterburstbuffer and

@@ -1,4 +1,4 @@
-"""An option accepts only certain words or forms, needs a value, or takes none.
+"""sbatch refuses the script: the value of an option is not valid, is missing, or does not belong there.
 
 `--exclusive=yes`, `--hint=no_multithread`, `--distribution=plane:4`, `--kill-on-invalid-dep=true`, `--gres=gpu:`:
 sbatch or the controller refuses the script, and nothing is submitted. Some forms exist only from a later release on:
@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield from _glued(job, block)
     for setting in job.directives.settings:
         if swallowed_option(setting):
-            message = f"--{setting.name} has no value, so sbatch takes `{setting.text}` of a later line for it"
+            message = f"--{setting.name} has no value, so sbatch reads `{setting.text}` of a later line as its value"
             yield Finding(setting.option_span, f"{message}; write the value")
 
 

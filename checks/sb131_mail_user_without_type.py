@@ -1,4 +1,4 @@
-"""No mail is sent: no event is named.
+"""No mail is sent: no event is requested.
 
 `--mail-user` says who gets mail; without `--mail-type` there is nothing to send. The other way round it works: mail
 goes to the user who submitted the job.

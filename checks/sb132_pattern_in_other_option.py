@@ -1,4 +1,4 @@
-"""A pattern such as `%u` or `%j` stands in an option where Slurm does not replace it.
+"""`%u` or `%j` stays as it is: Slurm replaces patterns only in the names of logs.
 
 Slurm replaces `%j`, `%x`, `%u` and the like only in --output, --error and --input. `--mail-user=%u@example.org` sends
 mail to an address that does not exist, and `--job-name=run_%a` is the name of all tasks, as it is written.
@@ -36,9 +36,9 @@ CARD = Card(
 
 _PATTERN = Regex(r"%[0-9]*[AJNajnstux](?![A-Za-z0-9%])")
 _HAPPENS = {
-    "mail-user": ("mail goes to an address with just this in it", "warning"),
-    "chdir": ("no folder has just this in its name: the job fails at once, or runs in the wrong folder", "error"),
-    "job-name": ("the job has just this in its name", "info"),
+    "mail-user": ("mail goes to an address with this in it", "warning"),
+    "chdir": ("no folder has such a name, so the job fails, or runs elsewhere", "error"),
+    "job-name": ("it stays in the job's name", "info"),
 }
 # What bash has in their place.
 _VARIABLES = {
@@ -87,7 +87,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     ends = any(run.errexit and not run.tested and (command,) in run.elements for run in job.pipelines)
     what = f"`{command.name}` finds no file of this name"
     if makes:
-        what = "this is the name itself, and the same in all jobs"
+        what = "it stays in the name, which is the same in all jobs"
     elif ends:
         what += ", and `set -e` ends the job"
     variable = _VARIABLES[match[1]]

@@ -1,4 +1,4 @@
-"""Words after the script's name are its arguments: sbatch does not read them.
+"""Options after the script's name have no effect: sbatch passes them to the script.
 
 `sbatch train.sh --time=2:00:00` submits the script with the time limit that it has itself, and gives it the word as
 `$1`. sbatch reads options only before the script. So is `sbatch a.sh : b.sh` one job, whose script gets `b.sh` as its
@@ -58,7 +58,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     colon = next((at for at in range(after, len(words)) if words[at] == ":"), None)
     if colon is not None:
         message = f"sbatch submits {script} alone, and gives it what follows `:` as arguments"
-        advice = "write `#SBATCH hetjob` between the options of the components in one script"
+        advice = "write `#SBATCH hetjob` between the components in one script"
         yield Finding(_place(command, colon, len(words) - 1), f"{message}; {advice}")
         return
     text = next((each.text for each in job.trace.submissions if each.command is command), None)

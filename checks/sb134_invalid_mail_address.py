@@ -1,4 +1,4 @@
-"""Mail goes to an address that cannot exist: it has two at signs.
+"""No mail arrives: the address has two at signs.
 
 sbatch does not look at the address. The mail program of the site refuses `ada@@physics.edu`, or returns the mail to
 the account that Slurm runs as, and nobody hears that the job began, ended or failed.

@@ -1,4 +1,4 @@
-"""The job works on GPUs, but asks for none.
+"""The job finds no GPU: it works on GPUs, but requests none.
 
 Without `--gpus-per-node`, `--gpus`, `--gres=gpu:N` or a similar option most clusters give a job no GPU, even in a
 partition that has them: CUDA_VISIBLE_DEVICES is unset, `torch.cuda.is_available()` is False, and the job fails or
@@ -47,8 +47,8 @@ def check(job: Job) -> Iterator[Finding]:
         line, words = job.line(allocation.sign.span.start), allocation.sign.words
         yield Finding(
             allocation.command.name_span,
-            f"the allocation asks for no GPU, but line {line} uses one ({words}), and most clusters then give it none; "
-            "write --gpus-per-node=N, with the number that it needs",
+            f"line {line} uses a GPU ({words}), but the allocation requests none: most clusters give none; write "
+            "--gpus-per-node=N",
             related=[(allocation.sign.span, words)],
         )
     need = gpu_need(job)
@@ -58,11 +58,10 @@ def check(job: Job) -> Iterator[Finding]:
     for need in needs:
         option = f"--gpus-per-node={need.per_node or 'N'}"
         sign = need.signs[0]
-        effect = "at many sites its steps then see none" if need.whole_nodes else "most clusters then give it none"
+        effect = "at many sites its steps see none" if need.whole_nodes else "most clusters give none"
         uses = "may use" if need.alone else "uses"
-        write = f"{'if it does, ' if need.alone else ''}write #SBATCH {option}"
-        write += "" if need.per_node else ", with the number that it needs"
-        whole = "component of the job" if job.request.heterogeneous else "job"
+        write = f"{'if so, ' if need.alone else ''}write #SBATCH {option}"
+        whole = "component" if job.request.heterogeneous else "job"
         advice = need.whole_nodes or not need.certain or need.alone and job.site.gpus is None
         # who names a node of a partition for GPUs knows how it hands them out
         advice = advice or job.site.gpus is None and job.request.has_option("nodelist")
@@ -72,7 +71,7 @@ def check(job: Job) -> Iterator[Finding]:
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(
             need.place.span,
-            f"the {whole} asks for no GPU, but line {job.line(sign.span.start)} {uses} one ({sign.words}), and "
+            f"line {job.line(sign.span.start)} {uses} a GPU ({sign.words}), but the {whole} requests none: "
             f"{effect}; {write}",
             "info" if advice else "error" if job.site.gpus_required else "warning",
             related=[(each.span, each.words) for each in need.signs],

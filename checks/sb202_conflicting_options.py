@@ -1,4 +1,4 @@
-"""Two options exclude each other.
+"""Two options exclude each other: sbatch refuses the script, or drops one of them.
 
 With `--mem` and `--mem-per-cpu` together sbatch stops: "--mem, --mem-per-cpu, and --mem-per-gpu are mutually
 exclusive." Other pairs are `--exclusive` with `--oversubscribe`, `--cpus-per-gpu` with `--cpus-per-task`, `--core-spec`
@@ -46,20 +46,20 @@ CARD = Card(
 EXCLUSIVE = frozenset(("memory", "core-spec", "exclusive", "burst-buffer", "cpus-per-gpu", "tres-per-task"))
 # For other kinds, why the options conflict, and what to do.
 REASONS = {
-    "arbitrary": ("this distribution takes its nodes from a list", "use --nodelist instead"),
+    "arbitrary": ("this distribution takes its nodes from a list", "use --nodelist"),
     "arbitrary-without-nodes": ("this distribution needs a list of nodes", "name a node for each task with --nodelist"),
     "array-in-het-job": ("a heterogeneous job is not an array", "drop --array, or submit jobs of one component"),
-    "batch": ("--batch names other features than --constraint", "name features of --constraint alone"),
-    "begin": ("the deadline is before the begin", "move one of them"),
+    "batch": ("--batch names other features than --constraint", "use those of --constraint"),
+    "begin": ("the deadline is before the start", "move one of them"),
     "deadline": ("the time does not fit in before the deadline", "lower the time, or move the deadline"),
-    "excluded-nodes": ("nodes are both wanted and excluded", "take them out of one of the two"),
+    "excluded-nodes": ("nodes are both requested and excluded", "remove them from one"),
     "external": ("an external job has no script", "remove the option"),
     "licenses-in-het-job": ("only the first component takes licenses", "ask for them there"),
     "no-tasks": ("the job would have no tasks", "ask for a socket or more"),
-    "ntasks-per-core": ("a core has fewer threads than tasks", "lower --ntasks-per-core, or raise --threads-per-core"),
-    "plane": ("there are too few tasks for planes of this size", "raise --ntasks, or lower the size"),
-    "segment": ("the segment does not divide the number of nodes", "ask for a multiple of the segment"),
-    "time-min": ("the least time is longer than the limit", "lower --time-min, or raise --time"),
+    "ntasks-per-core": ("a core has fewer threads than tasks", "lower --ntasks-per-core"),
+    "plane": ("there are too few tasks for it", "raise --ntasks"),
+    "segment": ("the segment does not divide the number of nodes", "ask for a multiple of it"),
+    "time-min": ("the minimum time is longer than the limit", "lower --time-min"),
     "wckey": ("a key does not begin with `*`", "begin the key with another character"),
 }
 

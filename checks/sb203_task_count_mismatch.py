@@ -1,4 +1,4 @@
-"""The number of tasks is not the number of nodes times the tasks per node.
+"""The numbers of tasks disagree: `--ntasks` is not the nodes times the tasks per node.
 
 `--ntasks` wins, and `--ntasks-per-node` becomes the maximum for a node. More tasks than that need more nodes than the
 job has: slurmctld refuses it with "Requested node configuration is not available". With fewer, some nodes run fewer
@@ -56,8 +56,8 @@ def check(job: Job) -> Iterator[Finding]:
         elif least == most and tasks < most * per_node:
             fill = "task does" if tasks == 1 else "tasks do"
             message = (
-                f"{tasks} {fill} not fill {nodes} with {per_node} each: --ntasks counts, and --ntasks-per-node only"
-                " limits it; remove one of the two unless that is meant"
+                f"{tasks} {fill} not fill {nodes} with {per_node} each: --ntasks counts, and --ntasks-per-node is "
+                "only a maximum; remove one if that is not meant"
             )
             yield Finding(last.span, message, "info", related)
 

@@ -1,4 +1,4 @@
-"""The job asks for more nodes than tasks, and gets as many nodes as tasks.
+"""The job gets fewer nodes than it requests: it has fewer tasks than nodes.
 
 sbatch says "can't run 1 processes on 4 nodes, setting nnodes to 1" and submits the smaller job. This also affects a
 single launcher that would start the rest over ssh or pdsh: the job does not have the nodes for it. A warning where the
@@ -44,7 +44,7 @@ def check(job: Job) -> Iterator[Finding]:
         by_node = job.request.setting("ntasks-per-node")
         remove = f"`{job.source.slice(ntasks.span)}`"
         if by_node is not None:
-            remove += f", so that `{job.source.slice(by_node.span)}` decides"
+            remove += f", as `{job.source.slice(by_node.span)}` then decides"
         message = (
             f"{tasks} task{plural} cannot fill {nodes} nodes{where}, so sbatch makes it a job of {tasks} node{plural};"
         )

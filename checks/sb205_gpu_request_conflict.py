@@ -1,4 +1,4 @@
-"""The GPU options of the job contradict each other.
+"""The GPU options of the job contradict each other: Slurm refuses it, or one of them counts.
 
 `--gres=gpu:4` and `--gpus-per-node=8` both say how many GPUs a node has. Since 26.05 sbatch refuses the two together,
 even with equal numbers; before that, the number in `--gres` counted. `--ntasks-per-gpu` excludes `--ntasks-per-node`,
@@ -156,8 +156,8 @@ def _of_another_resource(job: Job, conflict: Conflict, gres: Setting) -> Finding
     shown = named(job, conflict.settings, gres)
     return Finding(
         gres.span,
-        f"sbatch refuses {shown} together{job.versions.suffix(conflict.refused)}, as it takes every resource that "
-        "begins with gpu for GPUs; ask for the GPUs with --gpus",
+        f"sbatch refuses {shown} together{job.versions.suffix(conflict.refused)}, as names that begin with gpu mean "
+        "GPUs; ask for the GPUs with --gpus",
         "info",
         [(each.span, "with this") for each in conflict.settings if each is not gres],
         versions=conflict.refused or None,
@@ -167,7 +167,7 @@ def _of_another_resource(job: Job, conflict: Conflict, gres: Setting) -> Finding
 def _effect_of_difference(conflict: Conflict, when: str) -> str:
     if not conflict.refused:
         return ", and --gres counts"
-    return f": sbatch refuses both{when}, and --gres counts before" if when else ", so sbatch refuses the script"
+    return f": sbatch refuses both{when}, --gres counts before" if when else ", so sbatch refuses the script"
 
 
 def _ask_for_the_same(job: Job, gres: Setting, per_node: Setting) -> bool | None:

@@ -1,4 +1,4 @@
-"""A step asks for GPUs, CPUs, memory or nodes that the job lacks, or waits for nodes on which it does not run.
+"""A step fails or hangs: it needs more GPUs, CPUs, memory or nodes than it has.
 
 srun takes its resources from the job. `srun --gpus-per-node=8` in a job with four GPUs a node starts nothing: `Unable
 to create step: Invalid generic resource (gres) specification`; without `set -e` the script continues as if it had run.
@@ -91,7 +91,7 @@ def _foreign_nodes(step: Step) -> Finding | None:
     option, request = step.option("nodelist"), step.request
     source = None if option is None or step.in_other_job else _from_cluster(option.value or ())
     if option is not None and source is not None:
-        message = "`sinfo` lists nodes of the whole cluster, and srun refuses one that the job does not have"
+        message = "srun refuses a node that the job lacks, and `sinfo` lists all nodes"
         return Finding(
             source,
             f'{message}; write `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
@@ -138,8 +138,8 @@ def _too_many_components(job: Job, step: Step) -> Finding | None:
     requested, available = found
     has = _available_nodes(job, step.request, available)
     message = (
-        f"srun refuses these {len(step.parts)} components: each gets nodes of its own, {requested} in all, and {has}; "
-        f"write #SBATCH --nodes={requested}, or start each by an srun of its own"
+        f"srun refuses these {len(step.parts)} components: they need {requested} nodes, and {has}; write #SBATCH "
+        f"--nodes={requested}, or start each with its own srun"
     )
     return _node_finding(step.place, message, step.request)
 
@@ -172,18 +172,18 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     line = job.line(found.setting.span.start)
     refuses = f"srun refuses `{words}`{job.versions.suffix(found.versions)}"
     if found.inherited:
-        wants += ", as it inherits --cpus-per-task,"
+        wants += " by --cpus-per-task"
         advice = f"write srun --cpus-per-task={max(1, found.available // found.tasks)}"
     else:
-        advice = "ask for more in the job, or for fewer here"
+        advice = "ask for more in the job"
     if found.variable is not None:
-        refuses = f"srun takes `{words}` for its --cpus-per-task, and{job.versions.suffix(found.versions)} refuses it"
+        refuses = f"srun reads `{words}`, and{job.versions.suffix(found.versions)} refuses it"
     # who asks for nodes alone, and for tasks only here, has whole nodes
     is_of_nodes = step.request.has_option("nodes") and not step.request.has_any_option(("ntasks", "ntasks-per-node"))
     return Finding(
         step.place if option is None else option.span,
-        f"{refuses} unless the site gives whole nodes: it wants {wants} and the job has {found.available} "
-        f"(line {line}); {advice}",
+        f"{refuses} for {wants}, as the job has {found.available} (line {line}), unless the site gives whole nodes; "
+        f"{advice}",
         "info" if is_of_nodes or gets_whole_nodes(job) else "warning",
         related=[(found.setting.span, "what the job has")],
         versions=found.versions,
@@ -199,7 +199,7 @@ def _too_much_memory(job: Job, step: Step) -> Finding | None:
     return Finding(
         option.span,
         f"srun refuses `{option.as_written}`, as the job has {setting.shown} (line {job.line(setting.span.start)}); "
-        "ask for more in the job, or for less here",
+        "ask for more in the job",
         related=[(setting.span, "what the job has")],
     )
 
@@ -219,7 +219,7 @@ def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
         return Finding(
             found.place,
             f"srun fails: on {here} of the job's {total} nodes it inherits --gpus={requested} (line {line}), all "
-            "GPUs of the job; write --gpus-per-node in the job, or --gpus in the srun",
+            "GPUs of the job; write --gpus-per-node in the job",
             related=[(setting.span, "the total of all nodes")],
         )
     unit = " a node" if found.by == "node" else ""
@@ -255,8 +255,8 @@ def _launchers_with_too_many_nodes(job: Job) -> Iterator[Finding]:
         here = "one node" if world.nodes == 1 else f"{world.nodes} nodes"
         yield Finding(
             place,
-            f"{launcher.name} waits for {awaited.least} nodes, but the srun of line {line} runs on {here}: the "
-            f"rendezvous times out; run the step on {awaited.least} nodes, or tell {launcher.name} of {world.nodes}",
+            f"{launcher.name} waits for {awaited.least} nodes, but the srun on line {line} runs on {here}: the "
+            f"rendezvous times out; run the step on {awaited.least} nodes, or set {launcher.name} to {world.nodes}",
             related=[] if option is None else [(option.span, f"makes it {here}")],
         )
 

@@ -1,4 +1,4 @@
-"""A total of GPUs or tasks over several nodes may be split unevenly.
+"""Nodes may get unequal numbers of GPUs or tasks: the job requests only a total.
 
 `--gpus=8` on two nodes does not say how many each node has: Slurm gave seven to one and one to the other. torchrun with
 `--nproc_per_node=4` then finds one GPU on the second node, and fails with `invalid device ordinal`. `--ntasks=16` on
@@ -69,7 +69,7 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
     found = _gpus_needed_per_node(job, nodes, per_node)
     if found is None:
         if per_node is None and any(step.nodes == nodes and _inherits_gpus(step) for step in job.steps):
-            message = f"{total} GPUs do not divide evenly by {nodes} nodes, so that some get more than others"
+            message = f"{total} GPUs do not divide evenly by {nodes} nodes, so some nodes get more than others"
             yield Finding(setting.span, f"{message}; ask for the same number on each with --gpus-per-node", "info")
         return
     place, wanted = found

@@ -44,8 +44,8 @@ def check(job: Job) -> Iterator[Finding]:
     option = f"--gpus-per-node={number or 'N'}"
     yield Finding(
         place.span,
-        f"with --exclusive alone the srun of line {job.line(step.span.start)} gets no GPU ({sign.words}), unless the "
-        f"site does not manage GPUs; write #SBATCH {option} too",
+        f"--exclusive requests no GPU: where Slurm manages GPUs, the srun on line {job.line(step.span.start)} gets "
+        f"none ({sign.words}); write #SBATCH {option} too",
         "warning" if job.site.gpus == "gres" or sign.words.endswith("starts GPU workers") else "info",
         related=[(sign.span, sign.words)],
         fix=Fix("ask for GPUs", [insertion(job.directives, option)]) if number else None,

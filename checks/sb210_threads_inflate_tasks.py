@@ -1,4 +1,4 @@
-"""sbatch creates a task for each socket, core or thread that the job requests.
+"""The job gets more tasks than intended: sbatch makes one for each socket, core or thread it requests.
 
 With `--nodes` (or `-B`) and no number of tasks, it multiplies the nodes by `--sockets-per-node`, `--cores-per-socket`
 and `--threads-per-core`: `--nodes=1 --threads-per-core=2` is a job of two tasks, and a plain `srun ./a.out` starts the

@@ -1,4 +1,4 @@
-"""Tasks do not see the GPUs that their program expects.
+"""Tasks fail or share a GPU: they do not see the GPUs that their program expects.
 
 `--gpus-per-task=1`, `--ntasks-per-gpu` and `--gpu-bind=single:1` show each task one GPU, GPU 0 for its program.
 torchrun with four processes in such a task, and a program that calls `set_device(LOCAL_RANK)`, then use GPUs that do
@@ -100,8 +100,8 @@ def _bound_launchers(job: Job) -> Iterator[Finding]:
         edit = _with_value(job, step, "gpus-per-task", count, None) if step.tasks_per_node == 1 else None
         yield Finding(
             span,
-            f"`{words}` shows each task {gpus}{since}, but {launcher.name} (line {line}) starts {count} processes in "
-            f"it: {count - least} find none (`invalid device ordinal`); give the task {count} GPUs",
+            f"`{words}` shows each task {gpus}{since}, but {launcher.name} (line {line}) starts {count} processes "
+            f"in it: {count - least} find none; give the task {count} GPUs",
             None if most < count else "warning",
             related=[(launcher.span, f"starts {count} processes")],
             fix=None if edit is None else Fix(f"give the task {count} GPUs", [edit]),
@@ -144,7 +144,7 @@ class DeviceUse(NamedTuple):
     place: Span
     how: str
     certain: bool = True
-    consequence: str = "all tasks but the first die of `invalid device ordinal`"
+    consequence: str = "the others fail"
 
 
 def _bound_ranks(job: Job) -> Iterator[Finding]:
@@ -167,8 +167,8 @@ def _bound_ranks(job: Job) -> Iterator[Finding]:
             line = job.line(use.place.start)
             yield Finding(
                 span,
-                f"`{words}` shows each task only one GPU, as GPU 0, but {use.how} (line {line}): "
-                f"{use.consequence}; write {instead}, or let each task take GPU 0",
+                f"`{words}` shows each task only GPU 0, but {use.how} (line {line}), so {use.consequence}; write "
+                f"{instead}",
                 "warning" if use.certain else "info",
                 related=[(use.place, use.how)],
                 fix=None if edit is None else Fix("show each task all GPUs of its node", [edit]),
@@ -185,8 +185,8 @@ def _device_use(job: Job, invocation: Invocation) -> DeviceUse | None:
     for name in DEVICE_VARIABLES:
         value = _set_in_task(invocation, name)
         if value is not None and _is_local_rank(value):
-            hidden = "where the cluster hides other GPUs, all tasks but the first find none"
-            how = f"{name}=$SLURM_LOCALID shows a task the GPU of its number"
+            hidden = "most find none"
+            how = f"{name} is $SLURM_LOCALID"
             return DeviceUse(value[0].span, how, consequence=hidden)
     if not is_python(invocation.argv[0]):
         return None
@@ -200,14 +200,14 @@ def _device_use(job: Job, invocation: Invocation) -> DeviceUse | None:
             return DeviceUse(Span(field[0].start, field[-1].end), f"{name} is $SLURM_LOCALID")
     sign = rank_sign(job, invocation)
     if sign is not None and sign.kind == "lightning" and (sign.devices or 0) > 1:
-        how = f"Lightning looks for {sign.devices} devices in each task"
-        return DeviceUse(sign.span, how, consequence="Lightning finds one and refuses to start")
+        how = f"Lightning expects {sign.devices} GPUs"
+        return DeviceUse(sign.span, how, consequence="it refuses to start")
     if sign is not None and sign.kind == "jax":
         return DeviceUse(sign.span, "JAX takes the GPU of its task's number")
     for field in invocation.argv:
         text = text_of(field)
         if text is not None and DISTRIBUTED.fullmatch(text):
-            how = f"most programs with {text} take the GPU of their local rank"
+            how = f"with {text} it takes the GPU of its local rank"
             return DeviceUse(Span(field[0].start, field[-1].end), how, certain=False)
     return None
 
@@ -256,7 +256,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
     if sign is not None and sign.kind == "jax":
         sign = None
     related = [(step.invocation.name_span, f"starts {tasks} tasks on a node")]
-    suffer = "NCCL ends with `Duplicate GPU detected`, or they share its memory"
+    suffer = "NCCL fails, or they share its memory"
     for name in DEVICE_VARIABLES:
         value = _set_in_task(invocation, name)
         if value is None or value is exported(step.invocation, name):
@@ -267,7 +267,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
         if (sharing.on_node or 1) < 2 or sharing.meant is not None or sign is None:
             return None
         message = f"`{name}={text}` shows all {tasks} tasks of a node the same GPU: {suffer}"
-        advice = f"leave {name} to Slurm, or set it to $SLURM_LOCALID"
+        advice = "remove it, or set it to $SLURM_LOCALID"
         return Finding(value[0].span, f"{message}; {advice}", related=related)
     if not alone:
         return None
@@ -284,8 +284,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
         span, words = setting.span, job.source.slice(setting.span)
     return Finding(
         span,
-        f"`{words}` counts by node, so all {tasks} tasks of a node see the same GPU: {suffer}; ask for {tasks} GPUs a "
-        "node",
+        f"`{words}` counts by node, so all {tasks} tasks of a node see the same GPU: {suffer}; ask for {tasks} GPUs",
         None if sign is not None else "warning",
         related=related,
     )

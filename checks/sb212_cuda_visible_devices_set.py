@@ -1,4 +1,4 @@
-"""The script sets which GPUs its programs see, although Slurm already does so.
+"""Programs see the wrong GPUs, or too few: the script sets what Slurm already sets.
 
 Slurm sets CUDA_VISIBLE_DEVICES to the GPUs of the job. `export CUDA_VISIBLE_DEVICES=2` in a job with one GPU, left over
 from a workstation, names one that does not exist: `No CUDA GPUs are available`; where the cluster does not hide the
@@ -80,21 +80,24 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if _only_steps(job) and set(ids) != set(range(available)):
             option = f"give srun --gpus-per-node={len(ids)}, or " if len(ids) < available else ""
-            message = f"Slurm sets {name} anew for the tasks of srun, so this does not reach them; {option}remove it"
+            message = (
+                f"Slurm sets {name} again for the tasks of srun, so this value does not reach them; {option}remove "
+                "it"
+            )
             severity = "info" if max(ids) >= available or _is_set_in_tasks(job, name) else None
         elif max(ids) >= available:
             first = min(each for each in ids if each >= available)
             gpus = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
             visible = "no GPU" if ids[0] >= available else "fewer GPUs"  # CUDA stops at the first that does not exist
             message = (
-                f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or those of another job; "
-                f"leave {name} to Slurm"
+                f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or those of another "
+                "job; leave it to Slurm"
             )
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":
             continue
         elif ids == tuple(range(available)):
             gpus = "GPU" if available == 1 else f"{available} GPUs"
-            message = f"Slurm itself sets {name} to the job's {gpus}, maybe by other numbers; remove this"
+            message = f"Slurm already sets {name} to the job's {gpus}, maybe with other indices; remove this assignment"
             severity, safe = "info", _only_steps(job)
         elif set(ids) == set(range(available)) or choice.command is not None:
             continue
@@ -131,9 +134,9 @@ def _computed(job: Job) -> Iterator[Finding]:
         sources = [source for field in fields for each in expansions(field) for source in each.all()]
         names = {each.name for each in sources}
         if names & {"SLURM_JOB_GPUS", "SLURM_STEP_GPUS"}:
-            message = "these are numbers of the node, but where Slurm hides the GPUs of others programs count from 0"
+            message = "these indices count all GPUs of the node, but where Slurm hides some, programs count from 0"
         elif any(_looks_for_idle_gpus(each.name) for each in sources) or names & _found_with_nvidia_smi(job):
-            message = "Slurm has chosen the GPUs of this job: those that nvidia-smi finds idle may be another's"
+            message = "Slurm has chosen the GPUs of this job: those that nvidia-smi finds idle may be another job's"
         else:
             continue
         # a daemon that shares GPUs sees all of a node, where numbers of the node are right
@@ -166,7 +169,7 @@ def _all_in_tasks(job: Job, available: int) -> Iterator[Finding]:
         for name, field in command.variables:
             span = span_of(field)
             if name in DEVICE_VARIABLES and _ids(field) == tuple(range(available)):
-                yield Finding(span, f"each task sees all {available} GPUs of its node anyway; leave {name} out", "info")
+                yield Finding(span, f"each task sees all {available} GPUs of its node anyway; remove {name}", "info")
 
 
 @once

@@ -1,4 +1,4 @@
-"""A job with several GPUs on a node requests no CPUs, and gets one.
+"""The processes for several GPUs share one CPU: the job requests no CPUs.
 
 `--gres=gpu:4` requests GPUs and nothing else: without a number of tasks, `--cpus-per-task` or `--cpus-per-gpu` the job
 has one task of one CPU on each node, and the memory that goes with it. Four training processes and all their data
@@ -69,11 +69,11 @@ def _one_cpu(request: Request, steps: list[Step], worlds: Sequence[World]) -> It
     # A job with several nodes, or as many GPUs as most nodes have, often gets whole nodes with all their CPUs.
     nodes = request.effective_nodes()
     whole = gpus >= 8 or nodes is not None and nodes.maximum > 1
-    asks = "component of the job asks" if request.heterogeneous else "job asks"
+    asks = "component asks" if request.heterogeneous else "job asks"
     yield Finding(
         settings[0].span,
-        f"the {asks} for {gpus} GPUs and no CPUs: {most} processes on a node share one, unless the site gives some "
-        "with each GPU; add --cpus-per-task, or --cpus-per-gpu",
+        f"the {asks} for {gpus} GPUs and no CPUs: {most} processes share one CPU, unless the site sets more; add "
+        "--cpus-per-task or --cpus-per-gpu",
         "info" if whole else None,
     )
 

@@ -1,4 +1,4 @@
-"""`--time-min` without `--time`: the job may get no more than that, or the partition's default.
+"""The job may be killed after `--time-min`: without `--time` it may get no more.
 
 `--time-min` is the shortest limit that Slurm may set to start the job earlier than with its full `--time`. Without
 `--time` the full limit is the partition's default. A job that starts at once gets it; one that waits is started by the
@@ -33,8 +33,8 @@ def check(job: Job) -> Iterator[Finding]:
     fix = None
     if setting.written == "--time-min" and job.source.slice(setting.option_span) == setting.written:
         fix = Fix("write --time", [replace(setting.option_span, "--time")])
-    message = "without --time, a job that waits may start with no more than --time-min, and is ended then"
-    yield Finding(setting.span, f"{message}; write --time, with --time-min as the least that will do", fix=fix)
+    message = "without --time, Slurm may give the job only --time-min, and kill it then"
+    yield Finding(setting.span, f"{message}; add --time, with --time-min as the minimum", fix=fix)
 
 
 CASES = [

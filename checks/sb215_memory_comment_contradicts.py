@@ -1,4 +1,4 @@
-"""The comment on a request for memory says whose memory it is, and the option is for something else.
+"""The job requests another amount of memory than its comment says: per node is not per CPU.
 
 `--mem-per-cpu=24G  # 24 GB of RAM` with `--cpus-per-task=8` requests 192 GB: the job waits longer, is charged more, or
 is refused. `--mem=4G  # memory per CPU` with eight CPUs requests 4 GB for all of them, and the job is killed when it

@@ -1,4 +1,4 @@
-"""The job requests GPUs, but none of its programs uses any.
+"""The job's GPUs stay idle: none of its programs uses one.
 
 The GPUs are idle for the whole job, other jobs wait for them, and the work runs on a few CPUs. It happens when a script
 is copied, and in PyTorch when the model is never moved to the GPU.
@@ -51,7 +51,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     copying = _copying(job)
     if copying is not None:
-        message = f"{copying.name} uses no GPU, and nothing else here does: what the job asks for is idle"
+        message = f"{copying.name} uses no GPU, and nothing else here does: the requested ones stay idle"
         work = [(copying.name_span, "the work of this job")]
         yield Finding(settings[0].span, f"{message}; remove the request", "info", work)
         return
@@ -71,7 +71,8 @@ def check(job: Job) -> Iterator[Finding]:
         name = programs[0].path
         yield Finding(
             settings[0].span,
-            f"nothing in {name} uses a GPU: what the job asks for is idle; remove the request, or move the work to it",
+            f"nothing in {name} uses a GPU: the requested ones stay idle; remove the request, or move the work "
+                "to a GPU",
         )
 
 

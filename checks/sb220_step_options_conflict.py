@@ -1,4 +1,4 @@
-"""srun refuses options that exclude each other, also one of the step and one of the job.
+"""srun starts nothing: its options exclude each other, or one of the job.
 
 `srun: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.`, and the step does not start; without
 `set -e` the script goes on as if it had run. Other pairs are `--exclusive` with `--overlap`, `--exact` with `--whole`,
@@ -78,7 +78,7 @@ def _with_job(job: Job, step: Step) -> Finding | None:
         if option is None or setting is None or own_variable(step.invocation, clash.inherited).how:
             continue
         message = f"srun refuses `{_shown(option)}` in a job with {setting.shown} (line {job.line(setting.span.start)})"
-        message = f"{message}: they exclude each other; write `env -u {clash.inherited} srun`, if both are meant"
+        message = f"{message}: they exclude each other; write `env -u {clash.inherited} srun`"
         return Finding(option.span, message, related=[(setting.span, "of the job")])
     return None
 
@@ -92,8 +92,7 @@ def _of_job(job: Job, step: Step) -> Finding | None:
     when, options = job.versions.suffix(versions), f"--{OF_JOB.first} and --{OF_JOB.second}"
     return Finding(
         step.place,
-        f"no srun starts in a job with {options}{when}: it takes {OF_JOB.inherited} for a request for GPUs; write `env "
-        f"-u {OF_JOB.inherited} srun`",
+        f"srun fails in a job with {options}{when}; write `env -u {OF_JOB.inherited} srun`",
         "warning",
         related=[(each.span, "of the job") for each in settings if each is not None],
         versions=versions,

@@ -1,4 +1,4 @@
-"""The job has several nodes, and everything in it runs on the first one.
+"""Nodes stay idle: everything in the job runs on the first one.
 
 The batch script runs on the first node of the job. Other nodes take part only if something starts work there: srun,
 mpirun, a launcher that knows them, ssh. `#SBATCH --nodes=4` above a plain `python train.py` pays for four nodes, waits
@@ -75,15 +75,15 @@ def check(job: Job) -> Iterator[Finding]:
     if setting is not None and nodes is not None:
         yield Finding(
             setting.span,
-            f"nothing in the script starts work on other nodes than the first: `{name}` on line {line} leaves "
-            f"{nodes - 1} of {nodes} nodes idle, unless it starts work there; write --nodes=1, or start it with srun",
+            f"{nodes - 1} of {nodes} nodes stay idle, unless `{name}` on line {line} starts work there; write "
+            "--nodes=1, or start it with srun",
             related=related,
         )
     elif tasks is not None and (number := whole(tasks.value)) is not None and number > 1:
         threads = any(_counts_threads(option) for each in works for option in thread_options(each))
         yield Finding(
             tasks.span,
-            f"these {number} tasks may be on several nodes, and `{name}` on line {line} runs on the first alone; "
+            f"these {number} tasks may be on several nodes, but `{name}` on line {line} runs only on the first; "
             f"write --ntasks=1 --cpus-per-task={number}",
             "warning" if threads else "info",
             related=related,

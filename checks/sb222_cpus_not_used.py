@@ -1,4 +1,4 @@
-"""The job requests more CPUs than its only program is told to use.
+"""CPUs stay idle: the job requests more than its only program is told to use.
 
 `--cpus-per-task=16` and `bwa mem -t 4`: twelve CPUs are idle for as long as the job runs, count against the project's
 hours and the user's priority, and the job waited longer for them. Often one of the two numbers was changed, and the
@@ -65,8 +65,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     yield Finding(
         most.span,
-        f"`{most.shown}` leaves {cpus - most.number} of the {cpus} CPUs idle that `{setting.as_written}` requests; "
-        "write the same number in both",
+        f"`{most.shown}` leaves {cpus - most.number} of the {cpus} CPUs of `{setting.as_written}` idle; write the "
+        "same number in both",
         related=[(setting.span, f"requests {cpus}")],
     )
 

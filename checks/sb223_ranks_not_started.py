@@ -1,4 +1,4 @@
-"""A program for MPI runs as one process, as nothing starts its ranks.
+"""An MPI program runs as one process: nothing starts its other ranks.
 
 `#SBATCH --ntasks=36` only asks for room for 36 processes. It is srun or mpirun that starts them: `lmp -in run.lmp` or
 `python train.py --horovod` alone is one rank, which does all of the work, while the CPUs of the others are idle and
@@ -70,8 +70,8 @@ def check(job: Job) -> Iterator[Finding]:
     plain = job.request.asks_for_gpus is False or _LAUNCHER.match(above) is not None
     yield Finding(
         first.name_span,
-        f"`{name}` is one rank of MPI here, as nothing starts more, and {idle} of the {tasks} tasks "
-        f"{'is' if idle == 1 else 'are'} idle; start it with srun or mpirun",
+        f"`{name}` runs as a single MPI rank, so {idle} of the {tasks} tasks {'stays' if idle == 1 else 'stay'} "
+        "idle; start it with srun or mpirun",
         None if plain else "info",
         related=[(setting.span, f"asks for {tasks}"), *((each.name_span, "one rank, too") for each in found[1:3])],
         fix=fix,

@@ -1,4 +1,4 @@
-"""A launcher that starts the workers of its node itself runs several times on each node.
+"""Processes compete for the GPUs of a node: several launchers each start the workers of the whole node.
 
 `torchrun`, `accelerate launch` and the like start one worker for each GPU of a node. Under an srun with eight tasks per
 node each of the eight tasks starts eight workers: 64 processes compete for eight GPUs. The symptoms depend on the
@@ -76,25 +76,25 @@ def _consequence(step: Step, launch: Launch) -> str:
     launcher, rendezvous = launch.launcher, launch.launcher.rendezvous
     if launcher.kind == "ray":
         if "head" in launcher.flags:
-            return "each is the head of its own cluster, or fails to bind its port"
+            return "each heads its own cluster, or clashes on a port"
         return "each claims all CPUs and GPUs of the node"
     if launcher.standalone:
-        return f"{step.tasks or 'several'} identical trainings share the GPUs, and the job still exits with 0"
+        return f"{step.tasks or 'several'} identical trainings share the GPUs, with exit status 0"
     if launcher.kind == "accelerate" and launcher.nnodes in (None, 1):
         # it takes another port where its own is in use; two that check at the same time clash
-        return "each trains a copy on the same GPUs, or fails to bind its port (EADDRINUSE)"
+        return "they train copies, or clash on a port"
     if launcher.takes_free_port:
-        return "each trains a copy on the same GPUs (torch 2.12 on), or fails to bind port 29500 (older releases)"
+        return "they train copies (before torch 2.12 the port clashes)"
     if rendezvous is None or rendezvous.backend is None:
         return "they compete for the same GPUs and ports"
     if counts_tasks(launch, step):
-        return "several ranks share each GPU, and NCCL fails with `Duplicate GPU detected`"
+        return "ranks share a GPU, and NCCL fails"
     if rendezvous.backend != "static":
         return "ranks share GPUs, or the surplus launchers hang"
     node_rank = [] if launcher.node_rank is None else expansions(launcher.node_rank.value or ())
     if [(each.name, each.phase) for each in node_rank] == [("SLURM_PROCID", Phase.TASK)]:
-        return "those of the first nodes make the whole world, and the others wait until the time-out"
-    return "they clash on the rendezvous port (EADDRINUSE), and the rest may train in a smaller world"
+        return "the first nodes take all ranks, and the others hang"
+    return "they clash on the rendezvous port"
 
 
 def _advice(job: Job, step: Step, reason: Span) -> str:

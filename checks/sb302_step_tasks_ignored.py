@@ -1,4 +1,4 @@
-"""srun ignores `--ntasks-per-node`, because the job's number of tasks counts as its `-n`.
+"""srun starts more tasks than its `--ntasks-per-node` says: the job's number of tasks counts as its `-n`.
 
 A job with `--ntasks-per-node=8` on 8 nodes has SLURM_NTASKS=64 in its environment, and each srun reads that as `-n 64`.
 An srun with `--ntasks-per-node=1`, meant for a launcher, warns "can't honor --ntasks-per-node set to 1 which doesn't
@@ -84,7 +84,7 @@ def _crowded(step: Step, requested: int | None) -> str | None:
     tasks, nodes, in_job = step.request.effective_tasks(), step.nodes, step.request.exact_nodes()
     if not tasks or not nodes or not in_job or nodes >= in_job or requested is None or requested * nodes >= tasks:
         return None
-    return f"all {tasks} tasks of the job on {nodes} node{'' if nodes == 1 else 's'}"
+    return f"all {tasks} tasks of the job"
 
 
 def _totals(step: Step, per_node: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""A launcher is started on several nodes, but expects one: each node trains by itself.
+"""Each node trains by itself: a launcher that runs on several nodes expects one.
 
 srun starts `torchrun` once on each node, but torchrun expects one node unless `--nnodes` says otherwise. Without a
 common address each node then trains a copy of its own, in a world as large as its own GPUs; the copies overwrite each
@@ -89,17 +89,17 @@ def _option(world: LaunchWorld) -> str:
 def _consequence(world: LaunchWorld) -> str:
     rendezvous = world.launcher.rendezvous
     if world.launcher.kind == "accelerate" or lacks_address(world.launch):
-        return "each trains a copy of its own, and the job still exits with 0"
+        return "each trains a copy of its own"
     if rendezvous is not None and rendezvous.backend == "static":
         return "all claim the same ranks, and clash or train a copy each"
-    return "the first node trains alone, and the others fail to join it"
+    return "the first node trains alone, and the others fail to join"
 
 
 def _advice(world: LaunchWorld) -> str:
     launcher, rendezvous = world.launcher, world.launcher.rendezvous
     add = f"{'add' if world.nodes_setting.setting is None else 'write'} `{_option(world)}=$SLURM_JOB_NUM_NODES"
     if launcher.kind == "accelerate":
-        return f"{add}`, `--machine_rank`, `--main_process_ip`, and the `--num_processes` of all nodes"
+        return f"{add}`, and the rank, address and processes"
     if lacks_address(world.launch):
         return f"{add} --rdzv_backend=c10d --rdzv_endpoint=FIRST_NODE:PORT`"
     if rendezvous is not None and rendezvous.backend == "static" and launcher.node_rank is None:

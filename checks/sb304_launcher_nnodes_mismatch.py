@@ -1,6 +1,6 @@
-"""A launcher or program expects a number of nodes that differs from the number on which srun starts it.
+"""Training hangs or loses nodes: a launcher expects another number of nodes than srun gives it.
 
-A launcher that expects more nodes waits for the missing ones until its time-out. One that expects fewer creates a world
+A launcher that expects more nodes waits for the missing ones until its timeout. One that expects fewer creates a world
 of that many, and the other nodes fail. It happens when `--nodes` is changed, and a number further down is forgotten.
 Lightning compares the numbers, and refuses to start.
 
@@ -114,7 +114,7 @@ def _launcher_finding(job: Job, world: LaunchWorld) -> Finding:
     number = expected.most if expected.most < nodes else expected.least
     started = "the job has one" if nodes == 1 else f"srun starts it on {nodes}"
     if number > nodes:
-        consequence = f"it waits for {number - nodes} more until the time-out"
+        consequence = f"it waits for {number - nodes} more until the timeout"
     else:
         consequence = f"{number} of them train, and the others fail or hang"
     ask = f"ask for `--nodes={number}`, or " if nodes == 1 else ""
@@ -178,11 +178,11 @@ def _program_findings(job: Job) -> Iterator[Finding]:
             number, argument, written = expected
             place, edit = _change(job, step, argument, number)
             where = "" if place == argument else f" (line {job.line(argument.start)})"
-            more = "it waits for ranks that nobody starts" if number > nodes else "it gets more ranks than it expects"
+            more = "it waits for missing ranks" if number > nodes else "it gets more ranks than it expects"
             yield Finding(
                 place,
-                f"`{written}`{where}, but srun (line {job.line(step.span.start)}) starts the program on {nodes} "
-                f"node{'s' * (nodes > 1)}: {more}, or refuses to begin; ask for `--nodes={number}`, or tell it {nodes}",
+                f"`{written}`{where}, but srun starts the program on {nodes} node{'s' * (nodes > 1)}: {more}, or "
+                f"stops; ask for `--nodes={number}`, or tell it {nodes}",
                 related=[(argument, "what the program is told")],
                 fix=None if edit is None else Fix(f"ask for {number} nodes", [edit]),
             )

@@ -1,8 +1,8 @@
-"""A launcher for several nodes has no address where they meet.
+"""Nodes cannot find each other: a launcher for several nodes has no address where they meet.
 
 torchrun does not read MASTER_ADDR and MASTER_PORT, although many guides export them: it sets them for its workers.
 `--master_addr`, or `--rdzv_endpoint` for the c10d backend, says where its launchers meet (or PET_MASTER_ADDR,
-PET_RDZV_ENDPOINT). Without it they meet at 127.0.0.1, each node at its own, and wait there until the time-out; with
+PET_RDZV_ENDPOINT). Without it they meet at 127.0.0.1, each node at its own, and wait there until the timeout; with
 c10d and `--nnodes=1:2`, for which one node is enough, each trains a copy by itself, and the job exits with 0.
 
 A warning where not every launch certainly joins other nodes, and for accelerate, which may have a configuration with an
@@ -55,21 +55,21 @@ def _message(world: LaunchWorld, certain: bool) -> str:
     launcher, rendezvous, number = world.launcher, world.launcher.rendezvous, world.nodes_setting.number
     if launcher.kind == "accelerate":
         return (
-            f"{launcher.name} for {number or 'several'} nodes gets no `--main_process_ip`: unless its configuration "
-            "file has one, they cannot find each other; add `--main_process_ip=FIRST_NODE --main_process_port=PORT`"
+            f"{launcher.name} for {number or 'several'} nodes gets no `--main_process_ip`: nodes cannot find each "
+            "other, unless its configuration has one; add `--main_process_ip=FIRST_NODE`"
         )
     nodes = f"each of the {number} nodes" if number else "each node"
-    unread = ", and does not read MASTER_ADDR" if launcher.environment("MASTER_ADDR") is not None else ""
+    unread = ", and ignores MASTER_ADDR" if launcher.environment("MASTER_ADDR") is not None else ""
     if rendezvous is not None and rendezvous.backend == "c10d":
         lacks, option, local = "no `--rdzv_endpoint`", "--rdzv_endpoint=FIRST_NODE:PORT", "localhost"
         if "master_addr" in launcher.options:
             unread = ", and ignores `--master_addr` with c10d"
     else:
         lacks, option, local = "no `--master_addr`", "--master_addr=FIRST_NODE --master_port=PORT", "127.0.0.1"
-    waits = f"{nodes} waits at its own {local} until the time-out"
+    waits = f"{nodes} waits at its own {local} until the timeout"
     if starts_alone(world):
         waits = (
-            f"{nodes} meets only itself at its own {local}, trains a copy of its own, and the job still exits with 0"
+            f"{nodes} trains a copy of its own at its own {local}"
         )
     when = "" if certain else "with more than one node "
     return f"{launcher.name} gets {lacks}{unread}: {when}{waits}; add `{option}`"

@@ -1,7 +1,7 @@
-"""The launchers of several nodes each look for the others at a different address.
+"""Nodes cannot find each other: their launchers get different addresses.
 
 `localhost` is a different machine on every node, and so is the result of `$(hostname)` in a task: each node waits for
-the others at its own address, until the time-out. The same code in the batch shell is right, as that runs on the first
+the others at its own address, until the timeout. The same code in the batch shell is right, as that runs on the first
 node. Inside a container `scontrol` is usually missing, and a fallback to localhost makes each node its own master.
 
 A warning where the addresses may be the same after all; advice for a loopback address, which a single node can use.
@@ -40,20 +40,21 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _message(job: Job, found: UnsharedAddress) -> str:
+    address = f"`{found.words}`" if len(found.words) < 30 else "this address"
     name = f"{found.world.name} (line {job.line(found.world.span.start)})"
     if found.kind == "fallback":
         return (
-            f"most containers have no scontrol, and then every node meets at its own localhost: {name} finds no other; "
-            "compute the address in the batch shell, and export it"
+            f"most containers have no scontrol: {name} then finds no other node; compute the address in the batch "
+            "shell, and export it"
         )
     if found.kind == "loopback":
         return (
-            f"`{found.words}` gives 127.0.1.1 where /etc/hosts says so, and then {name} does not find the first node; "
-            "write the node's name, or `hostname -I`"
+            f"{address} may be 127.0.1.1, as /etc/hosts says, and then {name} does not find the first node; "
+            "write its name, or `hostname -I`"
         )
-    waits = "waits at its own address until the time-out"
+    waits = "waits for itself"
     if starts_alone(found.world):
-        waits = "trains a copy of its own, and the job still exits with 0"
+        waits = "trains a copy of its own"
     if found.kind == "local":
         return f"`{found.words}` is a different machine on each node: every {name} {waits}; write `{HEAD_NODE}`"
     return (

@@ -1,7 +1,7 @@
-"""A launcher for several nodes does not get the rank of its node.
+"""Every node assumes rank 0: a launcher for several nodes does not get the rank of its node.
 
 With the static rendezvous (that of `--master_addr`) torchrun reads the rank of its node from `--node_rank`, and assumes
-0 where that is missing: every node assumes that it is the first, and all wait for the others until the time-out. The
+0 where that is missing: every node assumes that it is the first, and all wait for the others until the timeout. The
 c10d backend numbers the nodes itself. With any backend, `accelerate launch` ends with a TypeError if `--num_machines`
 is set without `--machine_rank`.
 
@@ -41,11 +41,11 @@ def check(job: Job) -> Iterator[Finding]:
         world = place[0]
         accelerate = world.launcher.kind == "accelerate"
         option = "machine_rank" if accelerate else "node_rank"
-        consequence = "every node assumes rank 0, and the rendezvous hangs"
+        consequence = "every node assumes rank 0, and they hang"
         if accelerate:
-            consequence = "it ends with a TypeError on each node, unless its configuration file has one"
+            consequence = "it fails, unless its configuration has one"
         fix = _add_rank(job, world, f"--{option}=$SLURM_NODEID")
-        where = "" if fix is not None and fix.safe else ", expanded in each task"
+        where = "" if fix is not None and fix.safe else " in each task"
         yield Finding(
             world.span,
             f"{world.name} for {world.nodes_setting.number or 'several'} nodes gets no `--{option}`: {consequence}; "

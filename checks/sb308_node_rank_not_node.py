@@ -1,4 +1,4 @@
-"""A launcher gets the rank of a task as the rank of its node.
+"""The rendezvous hangs: a launcher gets a wrong rank for its node.
 
 `--node_rank` counts nodes. SLURM_PROCID counts tasks: with several on a node it exceeds the number of nodes, and two
 launchers of one node count as two nodes, while other nodes are left out. SLURM_LOCALID counts the tasks of one node,
@@ -41,7 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
         kind, span = sources[0]
         yield Finding(
             span,
-            f"{_fault(place[0], kind)}; write `$SLURM_NODEID`, expanded in each task",
+            f"{_fault(place[0], kind)}; write `$SLURM_NODEID` in each task",
             fix=_write_node_id(job, place[0], kind),
         )
 
@@ -75,7 +75,7 @@ def _fault(world: LaunchWorld, kind: str) -> str:
     if kind == "SLURM_LOCALID":
         return f"`{option}=$SLURM_LOCALID` is 0 on every node: all claim one rank, and the rendezvous hangs"
     tasks = step.tasks_per_node if step is not None and step.tasks_per_node else "several"
-    return f"`{option}=$SLURM_PROCID` counts tasks, {tasks} on each node: the first nodes take the places of the others"
+    return f"`{option}=$SLURM_PROCID` counts tasks, {tasks} on each node, so the first nodes take ranks of others"
 
 
 def _write_node_id(job: Job, world: LaunchWorld, kind: str) -> Fix | None:

@@ -1,8 +1,8 @@
-"""`--standalone` on several nodes: each node trains by itself, or waits for others that cannot find it.
+"""Each node trains by itself, or waits for the others: `--standalone` on several nodes.
 
 `--standalone` makes torchrun open a rendezvous of its own on a free port of localhost, and overrides the other options
 of the rendezvous. Started on several nodes it runs that many separate trainings, which overwrite each other's
-checkpoints, and the job exits with 0. With `--nnodes` above one it waits until its time-out for the others, which are
+checkpoints, and the job exits with 0. With `--nnodes` above one it waits until its timeout for the others, which are
 at their own localhost.
 
 A warning where each node then trains by itself; an error where they wait for one another.
@@ -41,15 +41,14 @@ def check(job: Job) -> Iterator[Finding]:
         if expected.several or expected.of_job:
             severity = None
             message = (
-                f"{world.name} expects {expected.number or 'several'} nodes, but `--standalone` makes each meet at its "
-                f"own localhost: all wait until the time-out; write `{instead}` instead"
+                f"with `--standalone` each of {expected.number or 'several'} nodes waits at its own localhost until "
+                f"the timeout; write `{instead}` instead"
             )
         else:
             severity = "warning"
             message = (
-                f"srun starts {world.name} with `--standalone` on {world.nodes or 'several'} nodes: each trains a copy "
-                f"of its own, and the job still exits with 0; write `--nnodes=$SLURM_JOB_NUM_NODES {instead}`, or run "
-                "it with `srun --nodes=1`"
+                f"with `--standalone` each of {world.nodes or 'several'} nodes trains a copy of its own; write "
+                f"`--nnodes=$SLURM_JOB_NUM_NODES {instead}`"
             )
         span = world.launcher.span if flag is None else flag.span
         yield Finding(span, message, severity, fix=_meet_at_first_node(job, world.launch))

@@ -1,4 +1,4 @@
-"""A launcher starts more or fewer processes on a node than it sees GPUs there.
+"""Processes fail, or GPUs stay idle: a launcher starts another number of processes than it sees GPUs.
 
 `--nproc_per_node=8` in a job with `--gpus-per-node=4`: ranks 4 to 7 use GPUs that do not exist and fail with `CUDA
 error: invalid device ordinal`, and the others with them; or, where the program takes its rank modulo the number of
@@ -138,13 +138,13 @@ def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
     if processes > gpus:
         rest = processes - gpus
         last = "the last one fails" if rest == 1 else f"the last {rest} fail"
-        consequence = f"{last} with `invalid device ordinal`, or share{'s' * (rest == 1)} a GPU"
+        consequence = f"{last}, or share{'s' * (rest == 1)} a GPU"
     else:
         rest = gpus - processes
         consequence = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
     starts = "one process" if processes == 1 else f"{processes} processes"
     message = f"{found.world.name} starts {starts} for {seen} on each node{where}: {consequence}"
-    advice = f"start `$SLURM_GPUS_ON_NODE` processes, or ask for {processes} GPU{'s' * (processes > 1)}"
+    advice = f"start `$SLURM_GPUS_ON_NODE`, or ask for {processes} GPU{'s' * (processes > 1)}"
     if found.chosen:
         advice = f"start {gpus}, or show it {processes}"
     return Finding(span, f"{message}; {advice}", severity, related=related, fix=_count_gpus(job, found, directive))

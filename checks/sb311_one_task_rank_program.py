@@ -1,4 +1,4 @@
-"""A program with one rank per task gets one task per node, although the nodes have several GPUs.
+"""GPUs stay idle, or the program refuses to start: it has one rank per task, and one task per node.
 
 Lightning, Megatron without torchrun, programs with `--launcher slurm` and JAX start no processes themselves under srun:
 each task is a rank, and uses one GPU. With one task per node the other GPUs are idle, or the program waits for ranks
@@ -82,7 +82,7 @@ def _message(job: Job, lone: LoneRank) -> str:
     part = "half" if lone.expected == 2 else f"1/{lone.expected}"
     consequence = {
         "lightning": f"it trains on {part} of the data, and ends with 0" if alone else "Lightning refuses to start",
-        "jax": "JAX takes one of them for each task, unless it is told otherwise",
+        "jax": "JAX takes one for each task",
     }.get(lone.sign.kind, "the other GPUs stay idle")
     write = f"--ntasks-per-node={lone.expected}"
     totals = [each.span for each in (lone.step.option("ntasks"), job.request.setting("ntasks")) if each is not None]

@@ -1,7 +1,7 @@
-"""The batch script itself starts a launcher, and runs only on the first node.
+"""Nodes stay idle, or training hangs: the batch script starts a launcher on the first node only.
 
 Slurm starts the batch script once, on the first node of the job, and nothing on the others. `torchrun --nnodes=4` there
-waits until its time-out for three nodes that nothing starts; without `--nnodes` it trains on the first node, and the
+waits until its timeout for three nodes that nothing starts; without `--nnodes` it trains on the first node, and the
 others are idle, but still charged. srun starts a command on every node. Lightning without srun finds only its own
 process, and waits for the rest or continues alone; on one node, too, where the job has a task for each of its devices:
 it takes these for its ranks (`MEMBER: 1/4`), and they never come.
@@ -84,17 +84,17 @@ def _is_in_batch_shell(world: LaunchWorld) -> bool:
 
 def _launcher_finding(job: Job, place: list[LaunchWorld], nodes: int) -> Finding | None:
     world = place[0]
-    only = f"{world.name} runs on the first of {nodes} nodes only"
+    only = f"{world.name} runs only on the first of {nodes} nodes"
     if all(_expects_several_nodes(each) for each in place):
         if _others_may_join(job):
             return None
-        waits = f"waits there for {_other_nodes(nodes)} until the time-out"
+        waits = f"waits for {_other_nodes(nodes)} until the timeout"
         fix = _under_srun(job, world.launch, nodes)
         return Finding(world.span, f"{only}, and {waits}; start it with srun, once on each node", fix=fix)
     if not _is_all_that_runs(job, place):
         return None
     stays = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
-    advice = f"ask for one node, or start it with srun and tell it of all {nodes}"
+    advice = "ask for one node, or start it with srun and tell it of all of them"
     return Finding(world.span, f"{only}, and {stays}; {advice}", "warning")
 
 
@@ -151,7 +151,7 @@ def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
         yield Finding(
             # a word assembled from several places cannot be marked
             command.span if word.start < command.span.start < word.end else word,
-            f"{basename(command.argv[0]) or 'the program'} runs once, on the first of {nodes} nodes only: {reason}; "
+            f"{basename(command.argv[0]) or 'the program'} runs once, only on the first of {nodes} nodes: {reason}; "
             "start it with srun, or ask for one node",
             None if sign is not None and (sign.nodes or 1) > 1 else "warning",
             related=[] if sign is None else [(sign.span, sign.words)],
@@ -211,8 +211,8 @@ def _custom_program_finding(job: Job, nodes: int) -> Iterator[Finding]:
         return
     yield Finding(
         works[0].span,
-        f"nothing in this script runs on {_other_nodes(nodes)}, though the job has {nodes}: the batch script, and "
-        f"{program_name(works[0])} with it, runs on the first; start it with srun, or ask for one node",
+        f"nothing in this script runs on {_other_nodes(nodes)}: {program_name(works[0])} runs on the first; start "
+        "it with srun, or ask for one node",
         "warning",
     )
 

@@ -1,4 +1,4 @@
-"""`--num_processes` of accelerate counts the processes of all machines, and this number does not fit them.
+"""Too few or too many processes start: `--num_processes` of accelerate counts those of all machines.
 
 torchrun's `--nproc_per_node` counts the processes of one node, accelerate's `--num_processes` those of all nodes: each
 machine starts the total divided by `--num_machines`. Eight on four nodes with eight GPUs are two on each node: the job

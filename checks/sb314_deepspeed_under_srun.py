@@ -1,4 +1,4 @@
-"""srun starts the runner of deepspeed several times, although one runner starts all workers.
+"""Workers start several times: srun starts several runners of deepspeed, and one starts all workers.
 
 `deepspeed` launches whole jobs: one runner reads a hostfile and starts the workers of all nodes. Where every task of a
 step starts a runner, the result varies. With a hostfile, every runner starts all workers. Without one, each knows only
@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
         elif several_on_a_node:
             if _has_own_gpus(world, runner):
                 continue
-            effect = f"several {name} runners on a node clash over its GPUs and port (EADDRINUSE)"
+            effect = f"several {name} runners clash over GPUs and port"
             if step.nodes == 1:
                 fix = _one_runner(job, step)
                 instead = "start one: `srun --ntasks=1`"

@@ -1,4 +1,4 @@
-"""deepspeed runs in the batch shell of a job with several nodes without a hostfile, so it uses only the first node.
+"""deepspeed uses only the first of several nodes: it has no hostfile.
 
 The runner of deepspeed learns of other nodes from a hostfile. It does not ask Slurm: without `--hostfile` (and without
 /job/hostfile) it prints one warning, sets the master to 127.0.0.1 and trains on its own node, even with `--launcher
@@ -54,8 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
             effect, severity = "`--num_nodes` above 1 stops it with an error", "error"
         yield Finding(
             runner.span,
-            f"`{runner.name}` has no hostfile, so {effect}; run `srun torchrun` on each node, or write a hostfile "
-            "where ssh is allowed",
+            f"`{runner.name}` has no hostfile, so {effect}; run `srun torchrun` on each node, or write a hostfile",
             severity,
             fix=_with_hostfile(world, runner),
         )

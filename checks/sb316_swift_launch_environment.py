@@ -1,4 +1,4 @@
-"""The launch variables of ms-swift or LLaMA-Factory do not give one training on all nodes and GPUs.
+"""Each node trains by itself, or GPUs stay idle: ms-swift or LLaMA-Factory gets wrong launch variables.
 
 `swift sft`, `megatron sft` and `llamafactory-cli train` pass NNODES, NPROC_PER_NODE, NODE_RANK, MASTER_ADDR and
 MASTER_PORT to torchrun, if they are set; torchrun's defaults are one node, one process, node 0 and 127.0.0.1. Without
@@ -97,7 +97,7 @@ def _node_faults(
         if expected.setting is not None:
             yield "alone", _finding(launcher, expected.setting.span, f"`NNODES` is 1, {effect}")
         elif not _stays_outside(launch, "NNODES"):
-            message = f"`NNODES` is not set, {effect}, and set `NODE_RANK` and `MASTER_ADDR`"
+            message = f"`NNODES` is unset, {effect}, and set `NODE_RANK` and `MASTER_ADDR`"
             yield "alone", _finding(launcher, launcher.span, message, fix=partial(_fix, job, launch, ["NNODES"]))
     elif expected.setting is None or not (expected.several or expected.of_job and world.several_nodes):
         return
@@ -125,7 +125,7 @@ def _rendezvous_faults(job: Job, launch: Launch, launcher: TorchrunByVariables) 
     for name in names:
         setting = rank if name == "NODE_RANK" else address
         if setting is None:
-            states.append(f"`{name}` is not set")
+            states.append(f"`{name}` is unset")
         else:
             states.append(f"`{name}` is {setting.text or 0} on every node")
             wrong.append(setting.span)

@@ -1,4 +1,4 @@
-"""One launcher starts another, and each of them starts processes for the whole job.
+"""Processes start several times: one launcher starts another, and each starts those of the whole job.
 
 `srun mpirun -np 8 ./a.out` with eight tasks starts eight MPI jobs of eight processes: mpirun, horovodrun and torchpack
 start the processes of all nodes from one place. `mpirun -np 8 torchrun --nproc_per_node=8` and `torchrun --no_python
@@ -145,8 +145,8 @@ def _launcher_in_mpi(job: Job, world: World) -> Finding | None:
     workers = "workers for all GPUs" if world.processes is None else f"{world.processes} workers"
     return Finding(
         launcher.span,
-        f"`{outer.name}` starts `{launcher.name}` {_times(number)} with {workers} each, which share the GPUs and fixed "
-        f"ports; start one on each node, `{outer.name} --map-by ppr:1:node`",
+        f"`{outer.name}` starts `{launcher.name}` {_times(number)} with {workers} each, which share GPUs and ports; "
+        "start one on each node (`--map-by ppr:1:node`)",
         severity="warning",
         related=[(outer.span, f"{outer.name} starts it")],
     )

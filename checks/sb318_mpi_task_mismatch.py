@@ -1,4 +1,4 @@
-"""The number of processes of an MPI launcher differs from the number of tasks of the job.
+"""CPUs stay idle, or processes do not start: mpirun gets another number than the job has tasks.
 
 mpirun takes its slots from the tasks of the job, not from its CPUs. With `--cpus-per-task=32` and no tasks there is one
 slot: `mpirun -np 32` of Open MPI reports too few slots and starts nothing, MPICH and Intel MPI put all processes on the
@@ -89,7 +89,7 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     number, setting = found.processes, found.setting
     refused = is_open_mpi(job, launch)
-    effect = "Open MPI starts none of them" if refused else "Open MPI refuses, others share the CPUs"
+    effect = "Open MPI starts none of them" if refused else "Open MPI refuses, others share CPUs"
     severity = None if refused else "warning"
     related = [] if setting is None else [(setting.span, "what the job requests")]
     if found.per_node:
@@ -128,8 +128,8 @@ def _without_process_count(job: Job, launch: Launch, launcher: Mpi, tasks: int) 
         return None
     return Finding(
         launcher.span,
-        f"`{launcher.name}` starts only one process: `{cpus.as_written}` (line {job.line(cpus.span.start)}) makes one "
-        f"slot, not {number}; write `--ntasks={number}` instead, or set `OMP_NUM_THREADS`",
+        f"`{launcher.name}` starts only one process: `{cpus.as_written}` (line {job.line(cpus.span.start)}) makes "
+        f"one slot, not {number}; write `--ntasks={number}`, or set `OMP_NUM_THREADS`",
         "warning",
         related=[(cpus.span, "what the job requests")],
     )

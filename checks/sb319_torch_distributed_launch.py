@@ -1,4 +1,4 @@
-"""torch.distributed.launch is the old name of torchrun, and passes the rank to the program in another way.
+"""torch.distributed.launch is deprecated: torchrun replaces it, and passes the rank in another way.
 
 `python -m torch.distributed.launch` has been deprecated since torch 1.9 and prints a FutureWarning in every run. It is
 the same engine as torchrun, with one difference: without `--use_env` it passes `--local-rank=N` to each worker
@@ -33,7 +33,7 @@ def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     if "use_env" in launcher.flags:
         message += f"; write `{NEW}`, without `--use_env`"
     else:
-        message += f" and gives the program `--local-rank`; write `{NEW}`, and read `LOCAL_RANK` instead"
+        message += f"; write `{NEW}`, and read `LOCAL_RANK`, not `--local-rank`"
     yield Finding(launcher.span, message, fix=partial(_fix, job, launcher))
 
 

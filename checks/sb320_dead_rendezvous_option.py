@@ -1,4 +1,4 @@
-"""An option of the rendezvous has no effect.
+"""A rendezvous option has no effect: the launcher ignores it here.
 
 torchrun reads `--master_addr`, `--master_port` and `--node_rank` only with the static backend. With
 `--rdzv_backend=c10d` the endpoint decides where the nodes meet, and they number themselves, so that rank 0 need not be
@@ -61,7 +61,7 @@ def _removal(job: Job, launch: Launch, name: str) -> Fix | None:
     edit = remove_words(job, Span(option.span.start, place.offset))
     if edit is None or not is_proven(job, launch, [edit], is_gone):
         return None
-    return Fix(f"take --{name} out", [edit], safe=True)
+    return Fix(f"remove --{name}", [edit], safe=True)
 
 
 CASES = [

@@ -1,8 +1,8 @@
-"""Each node chooses its own port, or name, of the rendezvous.
+"""Nodes cannot find each other: each chooses its own port, or name, of the rendezvous.
 
 The nodes meet where host, port and the name of the run are the same: with the static backend too, where the name is the
 prefix of all that a node writes and reads in the store. `$RANDOM`, `$$`, a search for a free port or the rank of the
-task differ in each task: the nodes wait for each other in different places, until the time-out. In the batch shell the
+task differ in each task: the nodes wait for each other in different places, until the timeout. In the batch shell the
 same words are expanded once, and are right.
 
 A warning where not every launch certainly joins other nodes.
@@ -43,17 +43,19 @@ def check(job: Job) -> Iterator[Finding]:
         if differing[0] is None or None in differing:
             continue
         world, (kind, expansion) = place[0], differing[0]
-        consequence = "all wait in different places until the time-out"
+        consequence = "all wait until the timeout"
         if starts_alone(world):
-            consequence = "the first node trains alone, and the others do not find it"
+            consequence = "the others do not find the first"
             if kind == "id":
-                consequence = "each trains a copy of its own, and the job still exits with 0"
+                consequence = "each trains a copy of its own"
         part, instead = "port", "a port that the batch shell computes"
         if kind == "id":
             part, instead = "`--rdzv_id`", "`$SLURM_JOB_ID`"
+        written = written_expansion(expansion)
+        written = written if len(written) < 40 else f"{written[:30]} …"
         yield Finding(
             expansion.span,
-            f"each task expands `{written_expansion(expansion)}` itself, so the {part} of {world.name} "
+            f"each task expands `{written}` itself, so the {part} of {world.name} "
             f"(line {job.line(world.span.start)}) differs on each node: {consequence}; write {instead}",
             None if all(joins_other_nodes(job, each) for each in place) else "warning",
             related=[(world.span, "the launcher that gets it")],

@@ -1,4 +1,4 @@
-"""The port of a rendezvous is the same in every job, on a node that other jobs may share.
+"""A second job on the node fails: every job uses the same port for its rendezvous.
 
 Two jobs that open the same port on one node clash: the second fails with EADDRINUSE, or, worse, joins the first. This
 happens where a job has part of a node, and where the same script is started twice. The check only runs when selected.

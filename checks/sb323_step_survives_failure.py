@@ -1,4 +1,4 @@
-"""When one task of this step fails, srun leaves the others waiting for it.
+"""The job hangs after a failure: when one task fails, srun leaves the others waiting for it.
 
 A distributed program hangs in its next collective operation when a rank is gone. srun waits until the other tasks end
 too, at the timeout of NCCL (ten minutes, or never) or the job's time limit. With `--kill-on-bad-exit=1` the first task

@@ -1,4 +1,4 @@
-"""WORLD_SIZE or RANK is set where it is overwritten, or differs from the number of ranks that are started.
+"""WORLD_SIZE or RANK is wrong: a launcher overwrites it, or it differs from the number of ranks.
 
 torchrun, accelerate, deepspeed and ms-swift set both in every process that they start, so the values that the script
 exports reach none of them: that is advice. `accelerate launch --num_processes 1` sets neither, and its program reads
@@ -105,7 +105,7 @@ def _left_as_it_is(job: Job, launch: Launch, field: Pieces) -> Finding | None:
     if number is None or number < 2 or step is not None and step.tasks != 1:
         return None
     message = f"`{launch.launcher.name}` starts one process and leaves `WORLD_SIZE={number}` as it is, so the program "
-    message += "may wait for ranks that nobody starts; leave it out"
+    message += "may wait for missing ranks; leave it out"
     place = _place(job, "WORLD_SIZE", field)
     return Finding(place, message, "warning", related=[(launch.invocation.name_span, "started here")])
 

@@ -1,4 +1,4 @@
-"""The number of processes cannot be divided by the parallel sizes that the program gets.
+"""Every rank stops at the start: the parallel sizes do not divide the number of processes.
 
 Megatron arranges its processes in a grid: tensor, pipeline and context parallelism take TP times PP times CP of them
 for one replica of the model, and the number of replicas must be whole. Experts have a grid of their own over the same
@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"{processes} of line {line} cannot be divided by {grid}, so every rank stops"
         lowered = fault.rule == "world" and is_megatron and _was_lowered(layout, world)
         if lowered:
-            message += " (before core 0.9 Megatron lowers TP and PP instead)"
+            message += " (from Megatron core 0.9 on)"
         message += f"; write sizes whose product divides {world}"
         if fault.rule != "world" and layout.default("expert_tensor") and is_megatron:
             message += ", such as `--expert-tensor-parallel-size=1`"

@@ -1,4 +1,4 @@
-"""A batch or a size of the model cannot be divided by the parallel sizes that the program gets.
+"""Every rank stops at the start: the parallel sizes do not divide a batch, or a size of the model.
 
 Every data-parallel replica takes `--micro-batch-size` samples at a time, so the global batch must be a multiple of the
 micro-batch size times the number of replicas, which is the number of processes divided by TP times PP times CP. It

@@ -1,4 +1,4 @@
-"""CUDA_DEVICE_MAX_CONNECTIONS does not suit the parallelism of the program.
+"""The program stops, or loses time: CUDA_DEVICE_MAX_CONNECTIONS does not suit its parallelism.
 
 The variable sets from how many queues a GPU takes its work. With one queue, kernels run in the order in which they are
 launched, and tensor and context parallelism of Megatron rely on that on GPUs before Blackwell: with TP or CP above 1
@@ -112,8 +112,8 @@ def _layout_finding(job: Job, layout: Layout) -> tuple[str, Finding | None]:
             fix = _add_export(job, invocation, 1) if value is None else _change_value(job, setting, 1)
             return "missing", Finding(place, message, severity, [(setting_of_size.span, size)], fix)
     if value == "1" and layout.sizes.tensor == layout.sizes.context == 1 and setting is not None:
-        message = f"`{NAME}` is 1, which keeps communication from overlapping with computation; Megatron needs it "
-        message += "only with TP or CP since core 0.12; leave it out"
+        message = f"`{NAME}` is 1, which keeps communication from overlapping with computation; Megatron core "
+        message += "0.12 needs it only with TP or CP; leave it out"
         related = [(layout.command, "TP and CP are 1")]
         return "needless", Finding(place, message, "info", related, _change_value(job, setting, 8))
     return "", None

@@ -1,4 +1,4 @@
-"""An option of srun comes after the command, so the command gets it, not srun.
+"""srun does not read an option: it comes after the command, which gets it instead.
 
 srun reads options up to the first word that is not one; everything after it belongs to the program. `bash -c "…"
 --nodes=2` gives bash the word as `$0` of its string, which nothing reads: the container, the tasks or the GPUs that

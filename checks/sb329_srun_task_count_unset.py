@@ -1,4 +1,4 @@
-"""srun knows how many CPUs a task has, but not how many tasks there are, so it fills the node with tasks.
+"""srun starts a program several times: it gets the CPUs of a task, but no number of tasks.
 
 Without a number of tasks, most scripts expect one task per node. With `--cpus-per-task` srun starts as many as the CPUs
 of the job allow instead: eight copies of one experiment on an exclusive node of 64 CPUs with `--cpus-per-task=8`, which

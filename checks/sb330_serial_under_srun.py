@@ -1,4 +1,4 @@
-"""Every task of a step does the whole work of a program that is unaware of tasks, and writes the same files.
+"""Tasks overwrite each other's files: each does the whole work of a program that is unaware of tasks.
 
 srun starts a program once for each task. A program that asks neither MPI nor Slurm for its rank does all of the work in
 each of them, at the same time: they overwrite each other's files, `git clone`, `tar -x`, `pip install` and `enroot
@@ -99,8 +99,8 @@ def check(job: Job) -> Iterator[Finding]:
             reason = step.geometry.reason
             yield Finding(
                 command.name_span,
-                f"srun (line {job.line(step.span.start)}) starts {program} in each of {tasks} tasks: all of them do "
-                f"the whole work, and {writes}; write `srun --nodes=1 --ntasks=1`",
+                f"each of {tasks} tasks (srun, line {job.line(step.span.start)}) does the whole work of {program}: "
+                f"they {writes}; write `srun --nodes=1 --ntasks=1`",
                 related=[] if reason is None else [(reason[0], f"{tasks} tasks")],
                 fix=None if edits is None else Fix("start it once", edits),
             )
@@ -126,14 +126,14 @@ def _duplicated_work(job: Job, step: Step, command: Invocation) -> tuple[str, st
         call = written_file(program) if is_serial(program) else None
         if call is None:
             return None
-        return program.path, f"write the same files ({program.path}, line {call.node.lineno})"
+        return program.path, f"write the same files (line {call.node.lineno} there)"
     if rule is None or not rule.fullmatch(" ".join(command.words[1:])):
         return None
     if step.tasks_per_node == 1:
         return None  # once for each node
     if step.tasks_per_node is None and (container_of(command) is not None or not _is_shared(job, command)):
         return None
-    return f"`{command.name}`", "they trip over each other's files"
+    return f"`{command.name}`", "trip over each other's files"
 
 
 def _depends_on_task(command: Invocation) -> bool:

@@ -1,4 +1,4 @@
-"""srun inside a job ignores options that only an allocation has: a partition, an account, a dependency.
+"""srun ignores an option: a step in a job has no partition, account or dependency of its own.
 
 Inside a batch job srun starts a step on the nodes of the job. `srun --partition=gpu` does not use another partition,
 `srun --dependency=afterok:7` waits for nothing, and `srun --mail-type=END` sends no mail: srun accepts these options

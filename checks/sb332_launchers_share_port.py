@@ -1,4 +1,4 @@
-"""Launchers that run at the same time on one node have the same port, and all but one of them fail.
+"""All launchers but one fail: they run at the same time on one node, with the same port.
 
 A launcher for one node makes its workers meet at a port of this node: 29500, unless another one is set. The second
 launcher there ends with `EADDRINUSE: address already in use`, or joins the rendezvous of the first and disturbs it. So
@@ -76,9 +76,9 @@ def check(job: Job) -> Iterator[Finding]:
         other = next((each for each in same if _at_once(job, each, world)), None)
         found = ""
         if other is not None:
-            found = f"{world.name} opens port {port.number} while that of line {job.line(other.span.start)} has it"
+            found = f"{world.name} opens port {port.number} while the one on line {job.line(other.span.start)} uses it"
         elif all(_is_repeated(job, each) for each in place):
-            found = f"each iteration starts {world.name} on port {port.number}, while the last one has it"
+            found = f"each iteration starts {world.name} on port {port.number}, while the one before still uses it"
         elif all(_is_in_tasks(job, each) for each in place):
             found = f"srun starts several {world.name} a node, all on port {port.number}"
         if world.invocation.context.background is not None:
@@ -97,10 +97,10 @@ def _finding(job: Job, world: LaunchWorld, port: Port, found: str, other: Launch
     advice = "give each a `--master_port` of its own"
     fix = None
     if world.launcher.is_a("torch"):
-        advice = f"write `--standalone`, or {advice}"
+        advice = "write `--standalone`"
         fix = _standalone(job, world.launch)
     elif kind == "accelerate":
-        advice = "write `--main_process_port 0`, which takes a free one"
+        advice = "write `--main_process_port 0`"
     elif world.launcher.is_a("by-variables"):
         advice = "give each a MASTER_PORT of its own"
     tested = depends_on_test(world.invocation) or other is not None and depends_on_test(other.invocation)

@@ -1,4 +1,4 @@
-"""A program reads its rank from variables that only a launcher sets, and is started without one.
+"""The program fails: it reads its rank from variables that only a launcher sets, and none starts it.
 
 torchrun gives each process RANK, LOCAL_RANK and WORLD_SIZE; srun does not: its tasks have SLURM_PROCID, SLURM_LOCALID
 and SLURM_NTASKS. `os.environ["RANK"]` then ends each task with a KeyError, and `init_process_group` without a rank says

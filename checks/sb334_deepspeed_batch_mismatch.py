@@ -1,4 +1,4 @@
-"""The batch sizes of a DeepSpeed configuration do not fit the number of processes that the job starts.
+"""Each rank stops at the start: the batch sizes of DeepSpeed do not fit the number of processes.
 
 DeepSpeed wants `train_batch_size` to be `train_micro_batch_size_per_gpu` times `gradient_accumulation_steps` times the
 number of processes. A configuration written for 8 GPUs and started on 12 ends each rank with `AssertionError: Check
@@ -95,13 +95,13 @@ def _mismatch(world: World, size: int, place: Span, file: str, sizes: dict[str, 
         product *= number
     if total is None or (total == product if len(parts) > 1 else total % product == 0):
         return
-    is_what = "not" if len(parts) > 1 else "no multiple of"
+    is_what = "not" if len(parts) > 1 else "not a multiple of"
     factors = "".join(f"{name} {number} × " for name, number in parts)
     equals = f" = {product}" if parts else ""
     yield Finding(
         place,
-        f"{_TOTAL} {total} in {file} is {is_what} {factors}{size} processes{equals}: DeepSpeed ends each rank with an "
-        f"AssertionError; leave {_TOTAL} out, and let the others decide",
+        f"{_TOTAL} {total} in {file} is {is_what} {factors}{size} processes{equals}: DeepSpeed ends each rank; "
+        f"leave {_TOTAL} out",
         related=[(world.span, f"starts {size} processes")],
     )
 

@@ -1,4 +1,4 @@
-"""A launcher is told the names of fixed nodes, but Slurm chooses other nodes for each job.
+"""The launcher fails on other nodes: it gets fixed names, but Slurm chooses the nodes of each job.
 
 `mpiexec -hosts n1,n2`, `mpirun -H n1:8`, or a hostfile next to the script: a launcher starts its processes on the nodes
 that it is told. On nodes of another job it refuses (`A hostfile was provided that contains at least one node not
@@ -43,21 +43,21 @@ _MOST_BYTES = 1 << 16
 
 def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     setting = launch.launcher.hostfile or launch.launcher.setting("hostfile", "machinefile")
-    names, where = _of_file(job, launch, setting), "beside the script always names"
+    names, where = _of_file(job, launch, setting), "`{}` always names"
     if not names:
         setting = launch.launcher.setting("hosts", "host")
-        names, where = _of_option(setting), "always names"
+        names, where = _of_option(setting), "the launcher always gets"
     nodelist = job.request.value("nodelist")
     unknown = job.request.has_option("nodelist") and nodelist is None
     if setting is None or not names or unknown or set(names) & {*_OWN, *(hosts(nodelist) or ())}:
         return
     shown = ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
     nodes = job.request.exact_nodes()
-    most = f"the job has {nodes} node{'s' if nodes != 1 else ''}, and " if nodes is not None else ""
+    chosen = "nodes" if nodes is None else "node" if nodes == 1 else f"{nodes} nodes"
     yield Finding(
         setting.span,
-        f"`{setting.text}` {where} {shown}, but {most}Slurm chooses the nodes of each job; take them "
-        'from `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
+        f"{where.format(setting.text)} {shown}, but Slurm chooses the {chosen} of each job; take them from "
+        '`scontrol show hostnames "$SLURM_JOB_NODELIST"`',
         "error" if nodes is not None and len(set(names)) > nodes else "warning",
     )
 

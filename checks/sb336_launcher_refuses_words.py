@@ -1,4 +1,4 @@
-"""A launcher ends with an error before it starts anything: it refuses its command line.
+"""A launcher ends with an error and starts nothing: it refuses its command line.
 
 torchrun, `accelerate launch`, `deepspeed` and `composer` read their options strictly. One that they do not know
 (`--epochs` before the program, `--num-gpus` of deepspeed, which wants `_`), one without its value, a value that is not
@@ -45,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
         refusal, name = refusals[0], place[0].name
         if any(refusal.span.start <= each.span.start <= refusal.span.end + 1 for each in unprepared_reads(job)):
             continue  # a variable that Slurm does not set is the fault
-        message = f"`{name}` ends with an error and starts nothing: {refusal.reason}; {refusal.advice}"
+        message = f"`{name}` starts nothing, with an error: {refusal.reason}; {refusal.advice}"
         slots = [_empty_slot(job, world.launch) for world in place] if refusal.kind == "program" else []
         slot = next((each for each in slots if each is not None), None)
         if slot is None:

@@ -1,4 +1,4 @@
-"""srun, or a program that starts another in a container or with a limit, is not told what to start.
+"""Nothing runs: srun, or another program that starts one, is not told what to start.
 
 `apptainer exec` with an image and nothing after it, `srun` with options only, `timeout 2h` alone: each ends at once
 with an error. Mostly the backslash before the next line is missing, so that the program runs outside the container or
@@ -54,8 +54,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     name = f"{command.name} {verb}" if verb else str(command.name)
     yield Finding(
         command.name_span,
-        f"`{name}` names no program to run, so it ends with an error, and what stands on the lines below runs without "
-        "it; write the program on the same line",
+        f"`{name}` gets no program to run, so it fails, and the lines below run without it; write the program on "
+        "the same line",
     )
 
 

@@ -1,4 +1,4 @@
-"""More tasks run on a node than it has GPUs, and each takes the GPU with its own number.
+"""Tasks find no GPU: more run on a node than it has GPUs, and each takes the one with its number.
 
 A program that is one rank of many uses the GPU with the number of its SLURM_LOCALID (JAX), of its LOCAL_RANK, or the
 one that `CUDA_VISIBLE_DEVICES=$SLURM_LOCALID` shows it. With 8 tasks on 4 GPUs the ranks 4 to 7 ask for devices that do
@@ -59,9 +59,8 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         lost = f"tasks {gpus} to {tasks - 1} find" if tasks - gpus > 1 else f"task {gpus} finds"
         yield Finding(
             place,
-            f"{tasks} tasks run on each node, and each takes the GPU of its own number (line "
-            f"{job.line(command.span.start)}), but there {'are' if gpus > 1 else 'is'} {gpus}: {lost} none; start "
-            f"{gpus} on each node, or ask for more GPUs",
+            f"{tasks} tasks on each node take the GPUs of their own numbers (line {job.line(command.span.start)}), "
+            f"but there {'are' if gpus > 1 else 'is'} {gpus}: {lost} none; start {gpus}, or ask for more GPUs",
             severity,
             related=related,
         )

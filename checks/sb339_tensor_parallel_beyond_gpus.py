@@ -1,4 +1,4 @@
-"""A model is to be split over more GPUs than the job has.
+"""The program ends: a model is split over more GPUs than the job has.
 
 `vllm serve --tensor-parallel-size 8` in a job with four GPUs: vLLM and SGLang start a worker for each part, and there
 is no GPU for some. vLLM since the end of 2025 ends at once (`World size (8) is larger than the number of available GPUs
@@ -101,7 +101,7 @@ def _gpus(job: Job, command: Invocation) -> tuple[int | None, str]:
     if per_node is None and step is not None:
         per_node = step_gpus(job, step).on_node
     if per_node is not None and nodes is not None and nodes > 1 and _is_on_one_node(job, command):
-        return per_node, "it finds no more than its node has without Ray,"
+        return per_node, "without Ray it finds"
     if per_node is not None and nodes is not None:
         return per_node * nodes, "the job has"
     return total, "the job has"

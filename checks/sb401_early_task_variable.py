@@ -1,8 +1,8 @@
-"""The batch shell expands a variable that differs from task to task.
+"""Every task gets the same value: the batch shell expands a variable that differs from task to task.
 
 In the batch script SLURM_PROCID, SLURM_LOCALID and SLURM_NODEID are not empty but 0: the batch shell is itself task 0
 on the first node. Expanded there, in a double-quoted command string, an unquoted heredoc or an argument of srun, they
-give every task the same rank. Nothing fails loudly: all nodes claim rank 0 and wait for each other until a time-out,
+give every task the same rank. Nothing fails loudly: all nodes claim rank 0 and wait for each other until a timeout,
 or all tasks write the same file.
 
 The severity follows what uses the value: an error where it gives a process its rank, is tested, or names a file that
@@ -77,8 +77,8 @@ def check(job: Job) -> Iterator[Finding]:
             severity, fix = "warning", None  # a wait that begins may last for ever
         yield Finding(
             place_of(job, use.expansion),
-            f"the batch shell expands ${name} to {value_in_batch(name)} before the srun on line "
-            f"{job.line(use.step.span.start)} starts, so every task {CONSEQUENCE[use.consumer]}; {advice}",
+            f"the batch shell expands ${name} to {value_in_batch(name)}, so every task of line "
+            f"{job.line(use.step.span.start)} {CONSEQUENCE[use.consumer]}; {advice}",
             severity,
             related=[(use.step.invocation.name_span, "the tasks start here")],
             fix=fix,
@@ -113,13 +113,13 @@ def _right_by_luck(job: Job) -> Iterator[Finding]:
         ranks = () if launcher is None or not launcher.spawns else (launcher.node_rank,)
         if not any(rank is not None and use.expansion in expansions(rank.value or ()) for rank in ranks):
             continue
-        luck = "which is right only " + ("while it has one task" if use.step.tasks == 1 else "if it has just one task")
+        step = f"the srun on line {job.line(use.step.span.start)}"
+        luck = f"which is right only {'while' if use.step.tasks == 1 else 'if'} {step} has one task"
         if use.consumer == "ignored":
-            luck = f"so every task {CONSEQUENCE['ignored']}"
+            luck = f"so every task of {step} {CONSEQUENCE['ignored']}"
         yield Finding(
             place_of(job, use.expansion),
-            f"the batch shell expands ${use.expansion.name} to {value_in_batch(use.expansion.name)} before the srun on "
-            f"line {job.line(use.step.span.start)} starts, {luck}",
+            f"the batch shell expands ${use.expansion.name} to {value_in_batch(use.expansion.name)}, {luck}",
             "info",
             related=[(use.step.invocation.name_span, "the tasks start here")],
             advice=partial(_advice, job, use),
@@ -139,8 +139,8 @@ def _in_log_names(job: Job) -> Iterator[Finding]:
             inside = step.invocation.span.contains(place) and is_plain(expansion, job.source.text)
             yield Finding(
                 place,
-                f"the batch shell expands ${expansion.name} to {value_in_batch(expansion.name)} before srun starts, so "
-                f"the output of all tasks goes to one file; write `{pattern}`, which srun itself replaces",
+                f"the batch shell expands ${expansion.name} to {value_in_batch(expansion.name)}, so the output of "
+                f"all tasks goes to one file; write `{pattern}`, which srun replaces",
                 "warning",
                 fix=Fix(f"write {pattern}", [replace(place, pattern)]) if inside else None,
             )
@@ -157,11 +157,11 @@ def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:
     repair = None if use.shells else started_by_shell(job, use)
     repair = repair or deferred_to_tasks(job, use, frozenset())
     if repair is not None:
-        title = "let the task expand it" if use.shells else "start the command by a shell in the task"
+        title = "let the task expand it" if use.shells else "start the command with a shell in the task"
         return repair.text, Fix(title, repair.edits, repair.safe)
     if use.shells:
         return "let each task's own shell expand it", None
-    return f"start the command by a shell in each task, `srun … bash -c '… ${name} …'`", None
+    return f"start it with `bash -c '… ${name} …'` in each task", None
 
 
 CASES = [

@@ -1,8 +1,8 @@
-"""The batch shell computes a rank, once for all tasks.
+"""Every task gets the same rank: the batch shell computes it once for all.
 
 `export RANK=$SLURM_PROCID` in the batch script sets RANK to 0 for every task: the batch shell is itself task 0 on the
 first node, and what it exports is the same everywhere. All processes claim to be rank 0, and the job hangs until a
-time-out, or every process trains alone. The same holds for `NODE_RANK=$SLURM_NODEID` when its value ends up in an
+timeout, or every process trains alone. The same holds for `NODE_RANK=$SLURM_NODEID` when its value ends up in an
 argument of srun.
 
 An error where the value gives a process its rank; advice where the launcher sets the variable itself, as torchrun does
@@ -87,8 +87,8 @@ def check(job: Job) -> Iterator[Finding]:
         known = f"is {value_in_batch(names[0])}" if len(names) == 1 else "have one value"
         yield Finding(
             place_of(job, first.expansion),
-            f"{_listed(names, '$')} {known} in the batch shell, and every task of the srun on line {line} gets the "
-            f"same {_listed(ranks)}; {advice}",
+            f"{_listed(names, '$')} {known} in the batch shell, so all tasks of line {line} get the same "
+            f"{_listed(ranks)}; {advice}",
             level,
             related=[
                 *((place_of(job, use.expansion), "expanded here, too") for use in uses[1:]),
@@ -140,7 +140,7 @@ def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) ->
     if use.consumer == "ignored":
         launcher = job.launcher_of(use.command)
         if launcher is None or any(each.word is word for each in uses for word in use.command.argv):
-            return f"the rendezvous numbers the nodes itself, so leave {rank} out", None
+            return f"this rendezvous numbers the nodes itself, so remove {rank}", None
         edits = _removals(job, copies)
         fix = Fix(f"remove {rank}", edits) if edits else None
         these = "this assignment" if len(ranks) == 1 else "these assignments"

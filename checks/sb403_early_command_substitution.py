@@ -1,4 +1,4 @@
-"""The batch shell runs a command that was meant for the tasks of a step.
+"""Every task gets the same output: the batch shell runs a command that was meant for the tasks.
 
 In double quotes and in an unquoted heredoc, `$(hostname)` is run once, by the batch shell on the first node, before
 srun starts the tasks. All tasks get the first node's name, address or interface: they claim to be the same node,
@@ -106,8 +106,8 @@ def check(job: Job) -> Iterator[Finding]:
             fix, advice = Fix("let the task expand it", repair.edits, repair.safe), repair.text
         yield Finding(
             use.expansion.span,
-            f"the batch shell {does} on the first node before the srun on line {job.line(use.step.span.start)} starts, "
-            f"so every task {CONSEQUENCE[use.consumer]}; {advice}",
+            f"the batch shell {does} on the first node, so every task of line {job.line(use.step.span.start)} "
+            f"{CONSEQUENCE[use.consumer]}; {advice}",
             "info" if use.consumer == "label" else "warning",
             related=[(use.step.invocation.name_span, "the tasks start here")],
             fix=fix,
@@ -124,8 +124,8 @@ def _work(job: Job) -> Iterator[Finding]:
             if step.invocation.span.contains(inner) and _ONLY_OPTIONS.fullmatch(before):
                 yield Finding(
                     inner,
-                    f"the batch shell runs `{function}` on the first node before srun starts, which gets what it "
-                    f"prints as its command; `export -f {function}` and write `srun bash -c {function}`",
+                    f"the batch shell runs `{function}` on the first node, and srun gets its output as the "
+                    f"command; `export -f {function}` and write `srun bash -c {function}`",
                     "warning",
                     related=[(command.span, "the work that the batch shell does")],
                 )

@@ -1,4 +1,4 @@
-"""A task reads HOSTNAME, which names the first node on every node.
+"""Every task sees the name of the first node: HOSTNAME comes from the batch shell.
 
 Slurm puts HOSTNAME, the name of the first node, into the environment of the batch script, srun passes the environment
 on, and bash keeps a HOSTNAME that it inherits. So `$HOSTNAME` in the tasks of a step names the first node on all nodes:
@@ -45,8 +45,8 @@ def check(job: Job) -> Iterator[Finding]:
         edit = replace(Span(start, start + len("HOSTNAME")), "SLURMD_NODENAME")
         yield Finding(
             read.span,
-            "srun hands on the batch shell's HOSTNAME, so every task sees the first node's name; "
-            "write `$SLURMD_NODENAME`",
+            "srun passes on the batch shell's HOSTNAME, so every task sees the first node's name; write "
+            "`$SLURMD_NODENAME`",
             related=[(step.invocation.name_span, "the tasks start here")],
             fix=Fix("write SLURMD_NODENAME", [edit], safe=True),
         )

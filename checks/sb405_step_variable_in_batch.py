@@ -1,4 +1,4 @@
-"""The batch script reads a variable that only tasks of a step have.
+"""A variable is empty: the batch script reads what only the tasks of a step have.
 
 srun gives its tasks variables that describe the step: SLURM_STEP_NODELIST, SLURM_STEP_NUM_NODES, SLURM_STEP_GPUS,
 SLURM_LAUNCH_NODE_IPADDR and others. The batch script is not part of any step. There these variables are empty

@@ -1,4 +1,4 @@
-r"""A variable is left for a later shell, but none follows: the program gets its name literally.
+r"""A program gets the name of a variable literally: it is left for a later shell, and none follows.
 
 `\$SLURM_NODEID`, or the same in single quotes, is literal text until a shell reads it again. srun does not start a
 shell: with `srun $CMD` torchrun gets the words of CMD unchanged, and `$SLURM_NODEID` for its node rank. A shell in the
@@ -44,11 +44,11 @@ _HARMLESS = Regex(rf"[\w \t./:=,@%+\-${{}}{UNKNOWN_CHARACTER}]+")
 def check(job: Job) -> Iterator[Finding]:
     for dollar in literal_dollars(job):
         step, program, fix = dollar.step, dollar.command.name, None
-        message = f"{program} gets `${dollar.name}` as text"
+        message = f"{program} gets `${dollar.name}` literally"
         if step is not None and dollar.has_no_shell:
             message += f", because the srun on line {job.line(step.span.start)} starts it without a shell; "
             if dollar.of_slurm and dollar.name not in TASK_VARIABLES and not dollar.escaped and _is_written_in(dollar):
-                message += "put it in double quotes, as the batch shell has the same value"
+                message += "put it in double quotes"
             else:
                 fix = _shell_around(job, step)
                 message += 'run it by `bash -c "…"`'
@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue  # a backslash too many is for over-escaped (SB407)
         elif step is not None and not _is_written_in(dollar):
             message += (
-                ", because no shell expands the value of a variable again; write it in the program of the task's "
+                ", as the value of a variable is not expanded again; write it in the task's "
             )
             message += "shell, or use `eval` there"
         elif dollar.of_slurm and not has_trait(program, "prints"):
@@ -108,7 +108,7 @@ def _shell_around(job: Job, step: Step) -> Fix | None:
         return None
     span = job.span(last.start, last.end)
     safe = _HARMLESS.fullmatch(value) is not None
-    return Fix("start the command by a shell in the task", [replace(span, f'bash -c "{job.source.slice(span)}"')], safe)
+    return Fix("start it with a shell in the task", [replace(span, f'bash -c "{job.source.slice(span)}"')], safe)
 
 
 CASES = [

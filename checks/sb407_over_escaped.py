@@ -1,4 +1,4 @@
-r"""One backslash too many: the shell that should expand a variable only removes the backslash.
+r"""A program gets the name of a variable literally: there is one backslash too many.
 
 Each backslash before a `$` keeps one shell that reads the string from expanding the variable. In `srun bash -c 'echo
 \$SLURM_JOB_ID'` the single quotes already keep the batch shell from it, and the task's shell, which should expand the
@@ -45,13 +45,13 @@ def check(job: Job) -> Iterator[Finding]:
             span = Span(start, span.end)
             extra = Span(start, start + (end - start) // 2 + 1)
             if dollar.shell is not None or not printed:
-                fix = Fix("take the backslash away", [remove(extra)], safe=True)
+                fix = Fix("remove the backslash", [remove(extra)], safe=True)
                 advice = f"write `{file[extra.end : span.end]}`"
         shell = "the batch shell" if dollar.step is None else "the shell in the task"
         yield Finding(
             span,
-            f"{dollar.command.name} gets `${dollar.name}` as text, because {shell} only takes the backslash away;"
-            f" {advice}",
+            f"{dollar.command.name} gets `${dollar.name}` literally, because {shell} only removes the backslash; "
+            f"{advice}",
             "warning" if printed and is_only_logged(dollar.command) else None,
             fix=fix,
         )

@@ -1,4 +1,4 @@
-"""A program reads a variable that the script does not export.
+"""A program does not see a variable: the script does not export it.
 
 `NNODES=4` sets a variable in the batch shell only. The tasks that srun starts, and any other program, get exported
 variables only: in `srun bash -c 'echo $NNODES'`, in a quoted heredoc or in a script that a step runs, it is empty. A

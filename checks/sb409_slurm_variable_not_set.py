@@ -1,4 +1,4 @@
-"""The script reads a Slurm variable that is not set.
+"""A Slurm variable is empty: Slurm does not set it here.
 
 Many SLURM_ variables exist only if the option of the same name is set: SLURM_NTASKS is unset with just `--nodes`,
 SLURM_GPUS_PER_NODE with `--gres=gpu:8`, SLURM_CPUS_PER_TASK without `--cpus-per-task`. Other names are misspelled:
@@ -163,7 +163,7 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     wanted_options, advice = " or ".join(options), f"add {options[0]}, or write a default"
     message = f"{read.name} is {_result(read)} here"
     if job.site.submit_options is None:
-        message += f" unless the command line of sbatch gives {wanted_options}"
+        message += f" unless sbatch is called with {wanted_options}"
     if job.request.has_any_option(entry.options[:2]):
         release = min(set(job.versions.majors) - entry.batch)
         message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"

@@ -1,4 +1,4 @@
-"""A variable read as the number of GPUs also contains the GPU type.
+"""A program gets no number of GPUs: the variable also contains the GPU type.
 
 With `--gpus-per-node=h100:8`, SLURM_GPUS_PER_NODE is `h100:8`, just as the option was written, and SLURM_GPUS likewise.
 As `--nproc_per_node` or in arithmetic that is not a number: torchrun stops with a ValueError, bash with a syntax error
@@ -45,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
         plain = job.source.slice(span) in (f"${name}", f"${{{name}}}", name)
         if plain and value.count(":") == 1 and "," not in value:
             number = f"${{{name}##*:}}"
-            fix = Fix("take the number alone", [replace(span, number)], safe=True)
+            fix = Fix("keep only the number", [replace(span, number)], safe=True)
         yield Finding(span, f"{name} is `{value}` here, where {reader} needs a number; write `{number}`", fix=fix)
 
 

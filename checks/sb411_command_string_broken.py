@@ -317,7 +317,7 @@ def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
         if string[end - 1] == "\\":  # the line is continued: a comment would end the command
             words = string[false + 2 : end - 1].split()
             span = text.span(false, false + 2 + len(string[false + 2 : end - 1].rstrip()))
-            message = f"a command that goes on can have no comment inside: `{words[0]}` is an argument; remove it"
+            message = f"a comment cannot stand inside a command: `{words[0]}` becomes an argument; remove it"
             exact = _is_exact(text, false, end, file)
             edit = remove(text.span(false, end - 1))
             yield Finding(span, message, fix=Fix("remove the comment", [edit]) if exact else None)

@@ -1,4 +1,4 @@
-r"""Double quotes inside a double-quoted string end it.
+r"""Inner double quotes are lost: they close the string around them.
 
 `"--rdzv_conf "a=b,c=d" --nnodes 2"` is a string, an unquoted part and another string, joined together. The program
 never sees the inner quotes, which does no harm as long as they enclose one plain word: advice, and a warning for JSON,
@@ -44,10 +44,10 @@ _LATE = Regex(r"\\\$\{?\w+\}?")
 _GLOB = Regex(r"[*?\[]")
 
 HAPPENS = {
-    "lost": "end the string around them, and the program never sees them",
-    "split": "end the string around them, which is split at the blank",
-    "command": "end the string around them, and bash runs the rest of the line as a command",
-    "pattern": "end the string around them, so the shell replaces what is between them by names of files",
+    "lost": "close the outer string, and the program never sees them",
+    "split": "close the outer string, which is split at the space",
+    "command": "close the outer string, and bash runs the rest of the line as a command",
+    "pattern": "close the outer string, so the shell replaces what is between them by file names",
 }
 
 
@@ -78,15 +78,18 @@ def _finding(job: Job, span: Span, effect: str, parts: list[Part]) -> Finding:
     rejected = (
         command is not None and command.name == "sbatch" and effect in ("split", "command") and _has_wrap(command)
     )
-    message = f"these quotes {HAPPENS[effect]}"
+    message = f"these inner quotes {HAPPENS[effect]}"
     if rejected:
-        message = "these quotes end the text of `--wrap` at the blank, and sbatch refuses the rest as script arguments"
+        message = (
+            "these inner quotes close the string of `--wrap` at the space, and sbatch refuses the rest as script "
+            "arguments"
+        )
     fix, advice = None, 'write `\\"` for each'
     json = _is_json(parts)
     if effect == "lost" and _is_plain(parts) and not json:
-        advice = f"leave them out, or {advice}"
+        advice = f"remove them, or {advice}"
         edits = [remove(Span(first, first + 1)), remove(Span(last, last + 1))]
-        fix = Fix("leave the inner quotes out", edits, safe=True)
+        fix = Fix("remove the inner quotes", edits, safe=True)
     elif job.source.text[first - 1] != "\\":
         fix = Fix("escape the inner quotes", [insert(first, "\\"), insert(last, "\\")])
     severity = "error" if effect != "lost" else "warning" if json else "info"

@@ -1,4 +1,4 @@
-"""A dollar sign precedes the name of a variable that is assigned.
+"""A variable is not set: a dollar sign stands before its name in the assignment.
 
 `export $GPUS_PER_NODE=8` does not set GPUS_PER_NODE. The shell expands the variable first: if it is empty, `export =8`
 is "not a valid identifier"; if it is 8, so is `export 8=8`. The script goes on, and every `$GPUS_PER_NODE` is what it
@@ -69,7 +69,7 @@ def _finding(job: Job, place: Span, command: str, name: str, values: list[str]) 
         Span(place.start, place.end + 1),
         f"bash expands `{job.source.slice(place)}` first and runs `{runs}`, which fails and does not set {name}; "
         f"write `{f'{command} {name}=…'.strip()}`",
-        fix=Fix("take the dollar away", [replace(place, name)], safe=True),
+        fix=Fix("remove the dollar", [replace(place, name)], safe=True),
     )
 
 

@@ -1,4 +1,4 @@
-"""The script reads a variable that nothing sets, and a command is lost or changed because it is empty.
+"""A command is lost or changed: the script reads a variable that nothing sets.
 
 `--nnodes $NNODES` without an NNODES loses its value, takes the next option for it, or becomes `--nnodes=`: the launcher
 stops with an error about another option, or starts fewer processes than requested. An array that is never filled leaves
@@ -193,7 +193,7 @@ def _tested_in_other_case(job: Job) -> Iterator[Finding]:
             continue
         if len(re.findall(rf"\b{name}\b", job.source.text)) == len({each.span for each in reads if each.name == name}):
             line, meant = job.line(found[0].span.start), found[0].name
-            always = f"nothing sets {name}, so this test always says the same"
+            always = f"nothing sets {name}, so this test always has the same result"
             message = f"{always}; did you mean {meant}, which is set on line {line}?"
             yield Finding(read.span, message, "warning", related=[(found[0].name_span, "set here")])
 
@@ -244,7 +244,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     elif (
         kind in ("argument", "other") and len(read.name) > 1 and is_lone_lowercase_name(job, read) and _sets_others(job)
     ):
-        yield Finding(read.span, f"{nothing}; set it, or write `${{{read.name}:?}}` if it is to be given", severity)
+        yield Finding(read.span, f"{nothing}; set it, or write `${{{read.name}:?}}` if the caller sets it", severity)
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and the options meant here are lost; set it, or remove it", severity)
 

@@ -1,4 +1,4 @@
-"""The submitting shell expands variables and commands that were meant for the job.
+"""The job gets values of the submitting shell: it expands variables and commands meant for the job.
 
 `sbatch <<EOF` without quotes around EOF, and `sbatch --wrap="…"`, are expanded before sbatch sees them, on the login
 node. `$SLURM_JOB_ID` and all other variables of the job are empty there; a variable that the job's script assigns
@@ -100,7 +100,7 @@ def check(job: Job) -> Iterator[Finding]:
                 edits = [replace(expansion.span, pattern)]
         elif not directive and _is_read_once(submission, outer) and submission.span.contains(expansion.span):
             edits = _escapes(job, expansion)
-        advice = "escape each `$` with a backslash, or quote the text"
+        advice = "escape each `$`, or quote the text"
         if pattern or len(edits) == 1:
             advice = f"write `{pattern}`" if pattern else f"write `\\{_shown(expansion)}`"
         safe = certain and not inside and _is_direct(submission, expansion.span)

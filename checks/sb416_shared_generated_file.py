@@ -1,4 +1,4 @@
-"""The job writes a file with a fixed name, and then runs or reads it.
+"""Jobs overwrite each other's file: its name is the same in all of them, and they run or read it.
 
 `cat > run.sh <<EOF` writes into the folder from which the job was submitted. A second job of the same script, or
 another element of its array, writes the same file while the first still uses it; bash reads a script while it runs it,
@@ -64,19 +64,20 @@ def check(job: Job) -> Iterator[Finding]:
             user = next((other for other in users.get(name, ()) if other.index > command.index), None)
             if user is not None:
                 shown = shown_text(target)
-                happens = f"every job of this script writes {shown}, so two at a time overwrite each other's"
+                shown = shown if len(shown) < 60 else "this file"
+                happens = f"every job of this script writes {shown}, so two at a time overwrite each other's file"
                 if job.request.has_option("array"):
-                    happens = f"every job of the array writes {shown}, so they overwrite each other's"
+                    happens = f"every job of the array writes {shown}, so they overwrite each other's file"
                 if redirect.operator == ">>":
                     happens = f"every run of this script appends the same text to {shown} again"
                 edits = _with_job_id(job, places[name])
                 differ = redirect.operator == ">" and several_elements(job) is not None and works_by_index(job, command)
                 yield Finding(
                     span_of(target),
-                    f"{happens}; put `$SLURM_JOB_ID` into its name",
+                    f"{happens}; add `$SLURM_JOB_ID` to its name",
                     "warning" if differ else "info",
                     related=[(user.span, "it is used here")],
-                    fix=Fix("put the job's number into the name", edits) if edits else None,
+                    fix=Fix("add the job's number to the name", edits) if edits else None,
                 )
 
 

@@ -1,4 +1,4 @@
-"""The batch shell expands a variable of the job inside a program of the tasks.
+"""A program of the tasks gets the value of the batch shell, which expands the variable first.
 
 `srun bash -c "train --nodes $SLURM_JOB_NUM_NODES"` works: the variable is the same for all tasks, so it does not matter
 which shell expands it. Some prefer to have everything in such a string expanded by the tasks, so that readers need not

@@ -1,4 +1,4 @@
-"""An array meant to hold the nodes of the job has one element: the whole list.
+"""All nodes are taken for one: the array of node names has one element, the whole list.
 
 `nodes=("$(scontrol show hostnames)")` keeps the list together because of the quotes: `${nodes[0]}` is all names with
 newlines between them, `${nodes[1]}` is empty, and `${#nodes[@]}` is 1 whatever the job has. An address built from it is

@@ -1,4 +1,4 @@
-"""A variable's name runs on into the text after it, and bash reads a variable that nothing sets.
+"""A variable is empty: its name runs on into the text after it.
 
 Letters, digits and underscores belong to the name: `$SLURM_ARRAY_TASK_ID_restart` is not the task's id followed by a
 word, but a variable with this long name, which is empty. All tasks of an array then write the same file, a resume finds
@@ -58,7 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
         instead = f"${{{glued.prefix}}}{read.name[len(glued.prefix) :]}"
         yield Finding(
             read.span,
-            f"nobody sets {read.name}, so this is empty: the name runs on into the text after it; write `{instead}`",
+            f"bash reads the name as {read.name}, which nothing sets; write `{instead}`",
             severity,
             fix=Fix(f"write {instead}", [replace(read.span, instead)], safe=glued.certain),
         )

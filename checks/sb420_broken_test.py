@@ -214,7 +214,7 @@ def _advice(comparison: str, operator: str, left: str, right: str, at_least: boo
     sign = comparison + ("=" if at_least else "")
     if _DECIMAL.fullmatch(right):
         condition = f"{left} {sign} {right.strip(_QUOTES)}"
-        return f"bash has no decimal numbers, so let awk compare: `awk \"BEGIN {{exit !({condition})}}\"`"
+        return f"bash has no decimals; let awk compare: `awk \"BEGIN {{exit !({condition})}}\"`"
     opposite = "<" if comparison == ">" else ">"
     return f"write `! [[ {left} {opposite} {right} ]]`" if at_least else f"write `[[ {left} {comparison} {right} ]]`"
 
@@ -297,10 +297,10 @@ def _one_word(job: Job, text: Text, words: tuple[Word, ...] | list[Word], openin
         if end == word.end:
             continue
         operator, place = found[0], text.span(word.start, word.end)
-        fix = _fix("put blanks around it", [replace(text.span(start, end), f" {operator} ")], place, text, word)
+        fix = _fix("put spaces around it", [replace(text.span(start, end), f" {operator} ")], place, text, word)
         yield Finding(
             place,
-            f"`{opening}` gets one word, which is true whatever it holds; put blanks around `{operator}`",
+            f"`{opening}` gets one word, which is true whatever it holds; put spaces around `{operator}`",
             "warning" if operator != "!=" and _has_only(job, word.parts[0].name, text.string[end : word.end]) else None,
             fix=fix,
         )

@@ -1,4 +1,4 @@
-"""A wildcard is in quotes, so the command takes it for part of a file name.
+"""A command finds no file: the wildcard is in quotes, so it is part of the name.
 
 The shell expands `*` and `?` only outside quotes: `mv "out/*.txt" results/` looks for one file named `*.txt`, and
 prints "cannot stat". `rm -f` prints nothing, and removes nothing. Under `set -e` the job ends there, often after all of
@@ -106,7 +106,7 @@ def _in_command(job: Job, text: Text, name: str, words: list[Word]) -> Iterator[
         instead = _unquoted(job.source.slice(place))
         yield Finding(
             place,
-            f"in quotes the wildcard is a name, so `{name}` finds nothing"
+            f"in quotes a wildcard is not expanded, so `{name}` finds nothing"
             + (f"; write `{instead}`" if instead else "; take it out of the quotes"),
             "warning" if name == "rm" and (silent or not _ends_at_failure(job, place)) else "error",
             fix=Fix(f"write {instead}", [replace(place, instead)], safe=False) if instead else None,

@@ -1,4 +1,4 @@
-"""A quoted string is in the place of a command, and bash looks for a program with that name.
+"""A command is not found: bash runs a string as a command.
 
 `'''Usage: …'''` is a comment in Python; bash joins the quoted parts and runs all of it as one command, which it does
 not find. The job goes on with status 127 in its log, or ends at once under `set -e`. `"$CMD"` with `CMD="python
@@ -147,7 +147,7 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if literal is None:
             if written[:1] in ("'", '"') and not command.kind:  # `"$OPTIONS --more"`
                 what = "in quotes this is one word, and bash finds no command of this name"
-                advice = "assign it, or take the quotes away"
+                advice = "assign it, or remove the quotes"
                 severity = "warning" if command.context.conditional else "error"
                 yield Finding(command.span, f"{what}; {advice}", severity)
             return
@@ -159,10 +159,10 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
             return
         quoted, start, what = literal[0], literal.start(), "the command line is"
         if job.source.text[:start].rstrip(" ").endswith(('",', "',")):
-            message = "bash runs this as a command, as a space ends the assignment; take out `, ` and its quotes"
+            message = "a space ends the assignment, so bash runs this as a command; remove `, ` and its quotes"
             yield Finding(Span(literal.start(), literal.end()), message)
             return
-    place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "take the quotes away"
+    place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "remove the quotes"
     if _NEEDS_SHELL.search(shown_text(word)):
         instead = f"bash -c {quoted}" if command.kind else f"eval {quoted}"
         advice = f"write `{instead}`" if variable is not None else f"write `{instead.split(quoted)[0]}` before them"

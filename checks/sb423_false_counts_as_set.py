@@ -1,4 +1,4 @@
-"""A flag is always passed: the variable that turns it on holds the word false, which counts as set.
+"""A flag is always passed: its variable holds the word false, which counts as set.
 
 `${DEBUG:+--debug}` tests whether DEBUG is empty, not what it holds: with `DEBUG=false`, or 0 or no, the option is
 passed in every run.
@@ -46,7 +46,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue  # written in some other way than as one word
         yield Finding(
             read.span,
-            f"`{flag}` is given although {read.name} is {word}: any word counts as set; leave it empty for no",
+            f"`{flag}` is passed although {read.name} is {word}: any word counts as set; leave the variable "
+                "empty for no",
             related=[(place, "this counts as set")],
             fix=Fix("leave it empty", [replace(place, "")], safe=False),
         )

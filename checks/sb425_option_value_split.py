@@ -1,4 +1,4 @@
-"""An option gets only the first word of its value, and the rest becomes the command.
+"""srun runs a part of an option's value as the command: the value is split at its spaces.
 
 `srun --container-mounts=$MOUNTS python train.py` with `MOUNTS="/a:/a /b:/b"`: outside quotes the value is split at the
 space, `--container-mounts=/a:/a` is the option, and srun runs a program named `/b:/b`. Where a comment shows a list
@@ -46,14 +46,14 @@ def check(job: Job) -> Iterator[Finding]:
             place, rest = split
             yield Finding(
                 place,
-                f"the value has several words, and outside of quotes srun takes the second, `{rest}`, for the program "
-                "to run; join them as the option wants it, with commas",
+                f"the value is split at its spaces, so srun runs its second word, `{rest}`, as the program; join "
+                "the words with commas",
             )
-    for option, name, read in _lists_with_spaces(job.source.text):
+    for _, name, read in _lists_with_spaces(job.source.text):
         yield Finding(
             read,
-            f"a comment gives {name} several words, but --{option} takes one list with commas: the second "
-            f"word becomes the program that srun runs; write `${{{name}// /,}}`",
+            f"if {name} holds several words, as a comment says, srun runs the second one as the program; write "
+            f"`${{{name}// /,}}`",
             "warning",
             fix=Fix("join the words with commas", [replace(read, f"${{{name}// /,}}")], safe=False),
         )

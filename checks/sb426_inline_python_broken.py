@@ -1,4 +1,4 @@
-"""Quotes inside `python -c "…"` end the string for bash, and Python gets another program.
+"""Python gets another program: quotes inside `python -c "…"` end the string for bash.
 
 In `python -c "print("done")"` the inner quotes close and open the outer ones: Python reads `print(done)`, which is a
 NameError, and if there is a space between them, only the first word is the program, a SyntaxError. The step that should
@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
             single = "'" not in written and _tree(inner) == _tree(written)
             yield Finding(
                 place,
-                "the inner quotes end the text for bash, and Python gets another program; write single quotes inside",
+                "the inner quotes end the string for bash, and Python gets another program; write single quotes inside",
                 fix=Fix("write single quotes inside", [replace(place, inner)], safe=False) if single else None,
             )
 

@@ -1,4 +1,4 @@
-"""Options are spliced into a program of an inner shell without quotes, so only the first is assigned.
+"""A variable of an inner shell gets only the first option: they are spliced in without quotes.
 
 `bash -c '… ARGS='"$ARGS"' …'` closes the quotes of the program, inserts the value, and opens them again. The inner
 shell reads `ARGS=-v /data:/data`: an assignment, and a command `/data:/data` that it does not find. With one word all

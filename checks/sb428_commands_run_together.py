@@ -1,4 +1,4 @@
-"""A command became an argument of the one before it, as the `&&` between them is missing.
+"""A command never runs: it is an argument of the one before it, as the `&&` between them is missing.
 
 A backslash at the end of a line joins it with the next one: `cd $WORKDIR \\` followed by `uv sync && …` is
 `cd $WORKDIR uv sync`, which fails as `cd` takes one folder, so that nothing after its `&&` runs. `mkdir -p logs \\`

@@ -1,4 +1,4 @@
-"""A loop counts further than the list that it walks: its last iterations get an empty entry.
+"""The last iterations get an empty entry: the loop counts further than its list.
 
 `${CKPTS[$i]}` counts from 0. In `for i in {0..5}` over a list of four, the fifth and sixth iterations have an empty
 name, and `cp -r $OUT/$CKPT` means the whole folder; under `set -e` the first failure ends the job. Lists grow and

@@ -1,4 +1,4 @@
-"""`srun --export=ALL,NAME=value` does not change a variable that is exported already.
+"""Tasks keep the old value: `srun --export=ALL,NAME=value` does not change an exported variable.
 
 srun first takes the values of its --export, and then, for the word ALL, puts its whole environment over them. So `srun
 --export=ALL,OMP_NUM_THREADS=8` after `export OMP_NUM_THREADS=1` starts tasks with 1, without a warning, and a PATH
@@ -69,8 +69,7 @@ def _kept(job: Job, step: Step, name: str, value: Pieces) -> Finding | None:
     span = span_of(value)
     return Finding(
         span if span.end > span.start else step.place,
-        f"the tasks keep {has}: with ALL, srun puts its whole environment over what --export adds; "
-        f"set it for srun itself: {instead}",
+        f"the tasks keep {has}, as ALL overrides what --export adds; set it for srun itself: {instead}",
         None if certain else "warning",
         related=related,
     )

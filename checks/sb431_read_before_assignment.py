@@ -1,4 +1,4 @@
-"""A variable is read before the script assigns it: it is empty there.
+"""A variable is empty: it is read before the script assigns it.
 
 In `mkdir -p $OUT; OUT=/scratch/run` the lines are in the wrong order: mkdir gets no operand, and under `set -u`, or
 `set -e`, the job ends at once. It often happens when a block is moved, or copied from another script.
@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
         sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
         yield Finding(
             read.span,
-            f"{name} is empty here, as it is assigned only on line {line}; move the assignment before this line",
+            f"{name} is empty here, as it is assigned only on line {line}; move the assignment above this line",
             "info" if sourced or kind == "print" else "warning",
             related=[(assignment.span, "assigned here")],
         )

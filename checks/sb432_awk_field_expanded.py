@@ -1,4 +1,4 @@
-"""The shell replaces the `$2` of an awk program, and awk gets nothing in its place.
+"""awk gets no field: the shell replaces the `$2` of its program.
 
 awk's fields have the names of the arguments of a shell. In `sh -c "ps aux | awk '{print $2}'"` the outer shell reads
 text in double quotes, in which single quotes protect nothing: it puts its own second argument there, which a batch job
@@ -44,7 +44,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     yield Finding(
         first.span,
-        f"the shell puts its own argument in the place of `${first.name}`, so awk gets none; write `\\${first.name}`",
+        f"the shell expands `${first.name}` itself, so awk does not get it; write `\\${first.name}`",
         fix=Fix("leave the field to awk", edits, safe=True),
     )
 

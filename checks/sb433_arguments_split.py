@@ -1,4 +1,4 @@
-"""Arguments of the script reach a program split at their spaces, as `$@` or `$*` has no quotes.
+"""Arguments reach a program split at their spaces: `$@` or `$*` has no quotes.
 
 `python train.py $@` passes each argument on after bash has split it at spaces and tabs and expanded `*` and `?` in it:
 `sbatch train.sh --name "first run"` becomes `--name first run`, which the program refuses or reads as something else,
@@ -61,8 +61,8 @@ def check(job: Job) -> Iterator[Finding]:
                 plain = plain or _are_plain(job) or any(map(server_name, (command, *command.descendants())))
                 yield Finding(
                     span,
-                    f"an argument of the script with a space in it reaches `{_program(command)}` as two, and an empty "
-                    f"one is lost; write `\"$@\"` for `{written}`",
+                    f"an argument with a space reaches `{_program(command)}` as two, and an empty one is lost; "
+                    f"write `\"$@\"` for `{written}`",
                     "info" if plain else None,
                     fix=Fix('write "$@"', [replace(span, '"$@"')]),
                 )

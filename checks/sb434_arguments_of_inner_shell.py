@@ -1,4 +1,4 @@
-"""The text of `sh -c` reads arguments that this shell does not get, or gets arguments that it does not read.
+"""Arguments are lost: the string of `sh -c` reads some that it does not get, or gets some unread.
 
 In single quotes `$1` and `$@` are left for the inner shell, which has arguments of its own: the words after its text.
 In `srun sh -c 'cd /code && python $@'` there are none, so python starts without a program, reads an empty input and
@@ -41,7 +41,7 @@ _ARGUMENT = Regex(r"[1-9][0-9]?|[@*]")
 
 def check(job: Job) -> Iterator[Finding]:
     if job.is_wrapped and not job.limits.exhausted:
-        yield from _missing(job, job.text, job.program, 0, "a text of --wrap gets no arguments")
+        yield from _missing(job, job.text, job.program, 0, "the string of --wrap gets no arguments")
     for command in job.invocations:
         # what starts it, too: in one of several words of a launcher the arguments may be missing
         if command.text is not None and all(each.alternatives == 1 for each in (command, *command.ancestors())):
@@ -65,7 +65,7 @@ def _passed(command: Invocation) -> tuple[Sequence[Pieces], str] | None:
         return None  # what it runs has no arguments
     passed = words[1:] if how == "-c" else words
     if how == "-c" and len(words) == 1:
-        return passed, f"`{shown_text(words[0])}` after the text is its `$0`"
+        return passed, f"`{shown_text(words[0])}` after the string is its `$0`"
     return passed, f"this {command.name} gets " + (f"{len(passed)} arguments" if passed else "no arguments")
 
 
@@ -101,10 +101,10 @@ def _missing(job: Job, text: Text, program: Program, count: int, why: str) -> It
     if found:
         first_node = min(found, key=lambda each: each.start)
         written = text.string[first_node.start : first_node.end]
-        advice = "" if job.is_wrapped and text is job.text else " pass them after the text (`sh -c '…' _ \"$@\"`), or"
+        advice = "" if job.is_wrapped and text is job.text else " pass it after the string (`sh -c '…' _ \"$@\"`), or"
         yield Finding(
             text.span(first_node.start, first_node.end),
-            f"{why}, so `{written}` is empty in it;{advice} use double quotes where the outer shell's are meant",
+            f"{why}, so `{written}` is empty in it;{advice} use double quotes",
         )
 
 
@@ -128,8 +128,8 @@ def _lost(
         return
     yield Finding(
         first.span,
-        f"an outer shell replaces this by arguments of its own, so what follows the text of this {command.name} "
-        f"(`{shown_text(passed[0])}`) is lost; escape its `$`, or write single quotes around the text",
+        f"an outer shell expands this to its own arguments, so those of this {command.name} "
+        f"(`{shown_text(passed[0])}`) are lost; escape its `$`, or use single quotes",
     )
 
 

@@ -1,4 +1,4 @@
-"""A relative path begins with the folder that the script has entered, and so leads below it.
+"""A path leads too deep: it begins with the folder that the script has entered.
 
 `cd data/raw; align data/raw/a.fasta` looks for `data/raw/data/raw/a.fasta`: the program does not find its input, or
 bash cannot write the file, and the work is not done. The path was right in the folder where the job was submitted.

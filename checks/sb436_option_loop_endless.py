@@ -1,4 +1,4 @@
-"""The loop over the script's options never ends.
+"""The job hangs: the loop over the script's options never ends.
 
 `while [ $# -gt 0 ]; do case $1 in --size) SIZE=$2; shift 2;; esac; done` drops what it knows from the arguments; a word
 that no branch accepts, or whose branch has no `shift`, stays the first one for ever. So does an option whose value was

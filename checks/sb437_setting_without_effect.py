@@ -1,4 +1,4 @@
-"""A variable is set, and nothing reads it, or another value replaces it before anything does.
+"""A setting has no effect: nothing reads the variable, or another value replaces it first.
 
 `EPOCHS=50` in the head of a script looks like a setting. If the command below says `--epochs 10`, or reads `$EPOCH`,
 changing it changes nothing, and nobody notices. The same goes for an option that the script reads from its command
@@ -87,7 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
         first = unread[0]
         yield Finding(
             first.name_span,
-            f"nothing reads {first.name}, so changing it changes nothing; use it in the command, or remove it",
+            f"nothing reads {first.name}, so changing it has no effect; use it in the command, or remove it",
             "info",
             related=[(each.name_span, "not read either") for each in unread[1:4]],
         )
@@ -112,15 +112,15 @@ def check(job: Job) -> Iterator[Finding]:
         if _is_replaced(job, earlier, later):
             line = job.line(later.name_span.start)
             if _ARGUMENT.search(job.source.slice(earlier.span)):
-                message = f"line {line} sets {later.name} anew, so this argument has no effect; write "
+                message = f"line {line} sets {later.name} again, so this argument has no effect; write "
                 yield Finding(earlier.name_span, f"{message}`: ${{{later.name}:=…}}` there")
             elif _ARGUMENT.search(job.source.slice(later.span)):
                 number = job.source.slice(later.span).rpartition("$")[2].strip("\"'{}")
                 default = f"${{{number}:-{job.source.slice(earlier.span).partition('=')[2]}}}"
-                message = f"line {line} sets {later.name} anew, also without an argument; write `{default}` there"
+                message = f"line {line} sets {later.name} again, even without an argument; write `{default}` there"
                 yield Finding(earlier.name_span, message, "info")
             else:
-                message = f"line {line} sets {later.name} anew before anything reads this value; remove one of them"
+                message = f"line {line} sets {later.name} again before anything reads this value; remove one of them"
                 yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "this value counts")])
 
 

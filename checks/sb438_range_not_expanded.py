@@ -1,4 +1,4 @@
-"""`{1..$N}` is no range: bash expands braces before variables, and the loop runs once, with the text `{1..8}`.
+"""The loop runs once, with the text `{1..8}`: bash expands braces before variables.
 
 `for i in {1..$N}` looks like eight iterations and is one, in which `$i` is `{1..8}`: files get that name, a program
 gets it as its number, and most of the work is not done. The job ends COMPLETED. In `sh`, where it is dash, not even

@@ -1,4 +1,4 @@
-"""A pyxis option such as `--no-container-mount-home` for sbatch or salloc is refused, or applied to every step.
+"""sbatch refuses a pyxis option, or applies it to every step: it belongs to srun.
 
 pyxis adds `--container-…` to srun. sbatch accepts these options only where pyxis 0.12 or newer is installed with its
 sbatch support enabled: elsewhere it prints `sbatch: unrecognized option '--no-container-mount-home'`, and nothing is

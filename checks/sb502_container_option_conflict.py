@@ -1,4 +1,4 @@
-"""One srun gets two pyxis options that exclude each other, and fails.
+"""srun fails: it gets two pyxis options that exclude each other.
 
 `--container-mount-home` with `--no-container-mount-home`, `--container-writable` with `--container-readonly` and so on,
 or two different images: pyxis prints `both --container-writable and --container-readonly were specified`, or
@@ -50,7 +50,7 @@ def check(job: Job) -> Iterator[Finding]:
                     what = f"a second `--{first.name}`"
                 else:
                     continue
-                inherited = ", inherited by every srun" if first.inherited and not second.inherited else ""
+                inherited = ", inherited by srun" if first.inherited and not second.inherited else ""
                 effect = "sbatch refuses the script" if second.inherited else "srun starts nothing"
                 edits = _without_first(job, step, first, second)
                 yield Finding(

@@ -1,4 +1,4 @@
-"""An srun has container options, but nothing starts a container: the command runs on the host.
+"""A command runs on the host: its srun has container options, but no image.
 
 pyxis starts a container only for `--container-image` or `--container-name`. Without either it prints `pyxis: ignoring
 --container-mounts because neither --container-image nor --container-name is set` for most options, nothing for
@@ -39,8 +39,8 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     more = f" and {len(own) - 1} more" if len(own) > 1 else ""
     yield Finding(
         own[0].span,
-        f"pyxis ignores `--{own[0].name}`{more} without `--container-image` or `--container-name`: "
-        "the command runs on the host; add `--container-image`",
+        f"without an image pyxis ignores `--{own[0].name}`{more}, and the command runs on the host; add "
+        "`--container-image`",
         related=[(step.invocation.name_span, "starts no container")],
     )
 

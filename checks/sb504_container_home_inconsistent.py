@@ -1,4 +1,4 @@
-"""One step says whether its container mounts the home folder, and another leaves that to the site.
+"""Two steps may see different home folders: only one says whether its container mounts it.
 
 Without `--container-mount-home` or `--no-container-mount-home` the site's enroot.conf decides. A script that sets the
 option for one srun and forgets it for the next may prepare in one home folder and train in another: `~/.cache` is
@@ -53,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
         edits = add_step_option(job, [step], option, PYXIS_OPTIONS)
         yield Finding(
             step.place,
-            f"only the step on line {job.line(other_step.span.start)} says `{option}`: the two may see different "
+            f"only the step on line {job.line(other_step.span.start)} has `{option}`: the two may see different "
             "~/.cache and ~/.local; add the option here too",
             related=[(other.span, "said here")],
             fix=None if edits is None else Fix(f"add {option}", edits),

@@ -1,4 +1,4 @@
-"""The name of a container image does not have the form that the program reading it expects.
+"""The image is not found: its name does not have the form that the program reading it expects.
 
 pyxis knows three forms: a squashfs file, whose name must begin with `/` or `.`; `docker://` or `dockerd://` (from pyxis
 0.15 on); anything else is an image on Docker Hub, unless the registry is written before a `#`. So
@@ -112,7 +112,7 @@ def _of_others(job: Job, image: Image) -> Finding | None:
     if image.reader == "apptainer" and not prefix.startswith("docker://"):
         if (text_of(image.reference) or FILE_ENDINGS[0]).endswith(FILE_ENDINGS):
             return None  # perhaps a file with that name
-        message = f"apptainer takes this for the name of a file; write `docker://{instead}`, or the path of the file"
+        message = f"apptainer reads this as the name of a file; write `docker://{instead}`, or the path of the file"
         return Finding(image.span, message)
     return Finding(image.span, f"{image.reader} refuses the `#` that enroot knows; write `{instead}`", fix=fix)
 
@@ -127,8 +127,8 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
         instead = "$HOME" + prefix[1:] + ("" if text else "…")
         return Finding(
             image.span,
-            "the shell expands no `~` inside of a word, and pyxis looks for an image of that name on Docker Hub; "
-            f"write `{instead}`",
+            "the shell does not expand `~` inside a word, so pyxis looks for such an image on Docker Hub; write "
+            f"`{instead}`",
         )
     scheme = SCHEME.match(prefix)
     if scheme is not None and scheme.group(1) not in ("docker", "dockerd", "podman") and image.reader == "pyxis":
@@ -163,8 +163,8 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
     if text is not None and image.reader == "pyxis" and "/" not in text and _is_built_here(job, text):
         return Finding(
             image.span,
-            "pyxis looks for this on Docker Hub, not among the images that docker built here; write "
-            f"`dockerd://{text}`, or import it into a squashfs file",
+            f"pyxis looks for this on Docker Hub, not among docker's local images; write `dockerd://{text}`, or "
+            "import it into a squashfs file",
         )
     return None
 

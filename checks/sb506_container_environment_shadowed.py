@@ -1,4 +1,4 @@
-"""The script exports a variable, but a value in the container's image overrides it.
+"""A variable of the script has no effect in the container: a value in the image overrides it.
 
 pyxis passes the environment of the job into the container, except for variables that the image defines: `export
 NCCL_SOCKET_IFNAME=eth0` in the batch script has no effect where the image's Dockerfile sets another value. Training
@@ -73,11 +73,11 @@ def check(job: Job) -> Iterator[Finding]:
         if REMOVED.issuperset(names):
             what = f"pyxis does not pass {_listed(names)} into the container"
         else:
-            what = f"values in the image, if any, win over the script's {_listed(names)}"
+            what = f"a value of {_listed(names)} in the image, if any, overrides the script's"
         passable = [name for name in names if name not in FOLDERS]
         option = "--container-env=" + ",".join(passable)
         advice = f"add `{option}`" if passable else f"set {_listed(names)} in the container"
-        if len(passable) > 3:
+        if len(what) + len(advice) > 138:
             advice = "name them in `--container-env`"
         yield Finding(
             step.place,

@@ -1,4 +1,4 @@
-"""A command in a container uses a path of the host that is not mounted in the container.
+"""A path does not exist: it is one of the host, and nothing mounts it in the container.
 
 Docker and Podman mount nothing of the host but what `-v` and `--mount` name; pyxis mounts what `--container-mounts`
 names and what the site mounts for everybody. Inside, a folder has the path of the mount's target: with

@@ -1,4 +1,4 @@
-"""A program in a container reads variables of the job that are not passed to the container.
+"""Variables are empty in the container: nothing passes them into it.
 
 docker and podman start with the image's environment, and add only the variables that `-e` names. In `docker run IMAGE
 bash -c 'torchrun --node_rank=$SLURM_NODEID …'` the variable is empty, torchrun stops with an argument error, and a
@@ -157,12 +157,12 @@ def _lost_variables(job: Job, ways: list[ContainerStart]) -> Finding | None:
     if cleaned is not None:
         cause, advice = f"`{cleaned}` drops the environment", "leave it out, or pass them with `--env`"
     elif by_sudo and any(name in start.container.passed for name in names):
-        cause = f"sudo drops what {start.engine} is to pass on"
+        cause = "sudo drops the environment"
         advice = f"write `sudo --preserve-env={','.join(names)}`"
     else:
-        cause, advice = f"{start.engine} passes no variable of the job on", f"add {_flags(names)}"
+        cause, advice = f"{start.engine} passes none of the job's variables on", f"add {_flags(names)}"
     if unexported and cleaned is None:
-        advice = f'write `-e {unexported[0]}="${unexported[0]}"`, as it is not exported either'
+        advice = f'write `-e {unexported[0]}="${unexported[0]}"`, as it is not exported'
     where = f" (line {job.line(reads[0].start)})" if reads else ""
     effect = f"{_listed(names)}{where} {'is' if len(names) == 1 else 'are'} empty in the container"
     if lost.ranks:
@@ -300,8 +300,9 @@ def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
     added = None if _runs_under_sudo(start) else start.added(" ".join(f"-e {name}" for name in names))
     return Finding(
         start.place,
-        f"{start.engine} passes no variable of the job on, so {_listed(names)} (line {job.line(spans[0].start)}) "
-        f"{'does' if len(names) == 1 else 'do'} not reach the program in the container; add {_flags(names)}",
+        f"{start.engine} passes none of the job's variables on, so {_listed(names)} (line "
+        f"{job.line(spans[0].start)}) {'does' if len(names) == 1 else 'do'} not reach the container; add "
+        f"{_flags(names)}",
         "warning",
         related=[(span, "exported here") for span in spans[:3]],
         fix=None if added is None else Fix("pass them on", [added], safe=True),

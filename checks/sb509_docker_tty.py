@@ -1,4 +1,4 @@
-"""`docker run -it` needs a terminal, and a batch job has none.
+"""docker fails: `docker run -t` needs a terminal, and a batch job has none.
 
 The standard input of a batch script, and of the tasks that srun starts, is not a terminal. With `-i` and `-t` together
 docker refuses before it starts anything: `the input device is not a TTY`, exit status 1. It is a habit from the command
@@ -70,8 +70,8 @@ def check(job: Job) -> Iterator[Finding]:
             severity = "error" if job.request.has_any_option(REQUESTS) and not elsewhere else "warning"
         else:
             message = (
-                f"`{written}` makes a terminal at which nobody types, and ends each line of the log in a carriage "
-                "return; leave `-t` out"
+                f"`{written}` makes docker end each line of the log with a carriage return, as on a terminal; leave "
+                "`-t` out"
             )
             severity = "info"
         edits = _without_terminal(ways)

@@ -1,8 +1,8 @@
-"""Workers on several nodes run in containers with docker's own network, and cannot reach each other.
+"""Workers on several nodes cannot reach each other: docker gives each container a network of its own.
 
 Without `--network host` a container has a private address behind the node's. `-p 29500:29500` lets others reach one
 port: the rendezvous may work, and then NCCL and Gloo connect on ports of their own, which nothing publishes. The job
-waits until its time-out. Without `-p` it waits at the rendezvous.
+waits until its timeout. Without `-p` it waits at the rendezvous.
 
 Reported where a launcher set up for several nodes runs in such a container in a step on several nodes, or a program
 that gets MASTER_ADDR and its rank or the number of nodes (a warning where it is not known to be Python). Named networks
@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
         published = [each for each in start.container.options if each.name in ("publish", "publish-all")]
         if published:
             place = published[0].span
-            effect = f"other nodes reach only the published ports, and NCCL and Gloo use others: {what} times out"
+            effect = f"other nodes reach only published ports, not those of NCCL or Gloo: {what} times out"
         else:
             place = start.place if network is None else network.span
             effect = f"no other node reaches this container's own network: {what} times out"

@@ -1,4 +1,4 @@
-"""Processes share memory in a container whose /dev/shm has only 64 MB.
+"""Processes may fail with `Bus error`: they share memory in a container whose /dev/shm has only 64 MB.
 
 docker and podman give a container its own /dev/shm of 64 MB, however large the node's is. The workers of a PyTorch
 DataLoader pass each batch through it, and NCCL puts its buffers there: the job dies with `Bus error` or `unable to mmap
@@ -49,8 +49,8 @@ def check(job: Job) -> Iterator[Finding]:
         added = ways[0].added("--ipc=host")
         yield Finding(
             ways[0].place,
-            f"{who} (line {job.line(span.start)}) share 64 MB of /dev/shm in this container, and may end in `Bus "
-            "error`; write `--ipc=host` or `--shm-size=32g`",
+            f"{who} (line {job.line(span.start)}) share 64 MB of /dev/shm here, and may fail with `Bus error`; "
+            "write `--ipc=host` or `--shm-size=32g`",
             related=[(span, "shares memory")],
             fix=None if added is None else Fix("share the node's memory", [added]),
         )

@@ -1,4 +1,4 @@
-r"""A program uses GPUs in a container that sees none of them.
+r"""A program finds no GPU: its container sees none.
 
 docker and podman do not give a container any GPU without `--gpus`, `--device` or the like; apptainer and singularity
 mount the driver's libraries only with `--nv` (NVIDIA) or `--rocm` (AMD), or where the site's configuration always does
@@ -173,9 +173,9 @@ def _after_image(ways: list[ContainerStart]) -> Finding | None:
     effect = f"{start.engine} runs it as the command" if start.verb == "exec" else "the program gets it"
     return Finding(
         span_of(argv[option.at]),
-        f"`{word}` stands after the image, so {effect} and the container sees no GPU; put it in front of the image",
+        f"`{word}` stands after the image, so {effect} and the container sees no GPU; put it before the image",
         "error",
-        fix=Fix("put it in front of the image", certain, safe=True) if len(certain) == len(edits) else None,
+        fix=Fix("put it before the image", certain, safe=True) if len(certain) == len(edits) else None,
     )
 
 
@@ -279,7 +279,7 @@ def _srun_inside(job: Job, start: ContainerStart) -> Iterator[Finding]:
     edits = _srun_first(start, inner)
     yield Finding(
         inner.name_span,
-        f"srun is called inside the container, which hardly has it; write `srun {start.engine} {start.verb} …`",
+        f"srun runs inside the container, which is unlikely to have it; write `srun {start.engine} {start.verb} …`",
         "warning",
         related=[(start.place, "the container")],
         fix=Fix("start the container by srun", edits) if edits else None,
@@ -320,8 +320,8 @@ def _masks(job: Job) -> Iterator[Finding]:
             continue
         yield Finding(
             step.place,
-            f"where the site, and not Slurm, sets `{MASKS[0]}`, it numbers the node's GPUs, and this container has "
-            f"{gpus} of them; write `unset {MASKS[0]}` before this srun (Slurm's own is set again)",
+            f"where the site sets `{MASKS[0]}`, it counts GPUs that this container lacks; write `unset {MASKS[0]}` "
+            "before this srun",
             "info",
         )
 

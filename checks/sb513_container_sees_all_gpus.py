@@ -76,8 +76,8 @@ def check(job: Job) -> Iterator[Finding]:
         if option is not None and all(_loses_mask(job, each) for each in ways):
             yield Finding(
                 option.span,
-                f"`{job.source.slice(option.span)}` drops the CUDA_VISIBLE_DEVICES by which Slurm gives each task its "
-                'GPUs: all may take the first; add `--env "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"` in the task',
+                f"`{job.source.slice(option.span)}` drops CUDA_VISIBLE_DEVICES, so all tasks may take the first GPU; "
+                'add `--env "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"` in the task',
             )
 
 

@@ -1,4 +1,4 @@
-"""A container that docker's daemon runs is not part of the job, and may go on after the job ends.
+"""A container goes on after the job has ended: docker's daemon runs it, not Slurm.
 
 `docker run` asks the daemon to start the container: its processes belong to the daemon, in a cgroup of their own. The
 job's limits on memory, CPUs and devices do not apply to them. scancel, or the end of the time limit, signals the docker
@@ -61,19 +61,19 @@ def check(job: Job) -> Iterator[Finding]:
         later = next((each for each in stops if each.index > start.invocation.index), None)
         if start.flag("detach") and later is not None:
             message = (
-                f"docker's daemon runs this container, and after scancel or the time limit line "
-                f"{job.line(later.span.start)} does not stop it; do it in a trap"
+                f"scancel and the time limit do not stop this container, and line {job.line(later.span.start)} is "
+                "not reached then; stop it in a trap"
             )
         elif start.flag("detach"):
             name = "" if start.container.name else "give it a `--name`, and "
             message = (
-                "docker's daemon runs this container, and nothing stops it when the job ends; "
-                f"{name}stop it in a trap"
+                f"nothing stops this container when the job ends, as docker's daemon runs it; {name}stop it in a "
+                "trap"
             )
         else:
             message = (
-                "docker's daemon runs this container, which can keep its GPUs after scancel or the time limit; add "
-                "`--init`, or a `--name` and a trap that stops it"
+                "this container can keep its GPUs after scancel or the time limit; add `--init`, or a `--name` and "
+                "a trap that stops it"
             )
         yield Finding(start.place, message, None if start.flag("detach") and later is None else "info")
 
@@ -86,8 +86,8 @@ def _before_trap(job: Job, start: ContainerStart, traps: list[Invocation]) -> It
     if all(each.index > run.index and not each.context.calls for each in traps) and not run.context.calls:
         yield Finding(
             start.place,
-            f"the trap on line {job.line(traps[0].span.start)} is set only when this container has ended, so after "
-            "scancel or the time limit nothing stops it; set the trap before, and stop it by its `--name`",
+            f"the trap on line {job.line(traps[0].span.start)} is set only after this container has ended, so "
+            "nothing stops it at scancel; set the trap above, with its `--name`",
             related=[(traps[0].span, "set too late")],
         )
 

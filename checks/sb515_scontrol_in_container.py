@@ -1,4 +1,4 @@
-"""The script calls a Slurm command inside a container that is unlikely to have it.
+"""A Slurm command is not found: the script calls it inside a container.
 
 Images seldom contain `scontrol`, `srun` or `squeue`, or the configuration and the key that they need: the command is
 not found. With `MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)` the address is empty, and with

@@ -1,4 +1,4 @@
-"""A directive names a container image, so the batch script itself runs in the container.
+"""The batch script itself runs in the container: a directive names an image.
 
 With `#SBATCH --container-image` pyxis (since 0.12) starts the batch script on the first node inside the image. The
 host's programs are then missing: `srun`, `scontrol` and `module` end in `command not found` unless the image has them,
@@ -57,16 +57,16 @@ def check(job: Job) -> Iterator[Finding]:
         names = " and ".join(list(missing)[:3])
         line = job.line(next(iter(missing.values())).span.start)
         effect = f"the container, which seldom has {names} (line {line})"
-        advice = "give the option to the srun that needs it"
+        advice = "give it to an srun"
     elif nodes > 1 and not uses_others and job.invocations and job.is_shell:
         effect = f"a container on the first of {nodes} nodes, and the others stay idle"
-        advice = "give the option to an srun"
+        advice = "give it to an srun"
     else:
         effect, severity = "the container, without the programs of the host", "info"
-        advice = "give the option to an srun where only one command needs it"
+        advice = "give it to an srun"
     yield Finding(
         named[0].span,
-        f"`--{named[0].name}` in a directive puts the batch script itself into {effect}; {advice}",
+        f"`--{named[0].name}` in a directive puts the batch script into {effect}; {advice}",
         severity,
         related=[(each.name_span, "runs in the container") for each in list(missing.values())[:3]],
     )

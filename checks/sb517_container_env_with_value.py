@@ -1,4 +1,4 @@
-"""`--container-env` of pyxis takes names of variables; with `NAME=VALUE` the container gets another value.
+"""The container gets another value: `--container-env` takes names, not `NAME=VALUE`.
 
 pyxis writes each word of the option unchanged into a shell script, as the name of a variable. There `NAME=VALUE` means:
 give NAME a default. The program then finds `VALUE=VALUE-` in NAME, or, where the job has the variable already, `VALUE=`
@@ -47,10 +47,10 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     edits = _moved(job, step, options)
     yield Finding(
         options[0].span,
-        f"`--container-env` takes names, so the container gets {what} in {name}{more}; "
-        f"export {name} before srun, and write `--container-env={name}`",
+        f"`--container-env` takes names, so {name} gets {what}{more}; export it before srun, and write "
+        f"`--container-env={name}`",
         related=[(each.span, "has a value") for each in options[1:4]],
-        fix=None if edits is None else Fix("set the variables in front of srun", edits),
+        fix=None if edits is None else Fix("set the variables before srun", edits),
     )
 
 

@@ -1,4 +1,4 @@
-"""The arguments of an image pull are the wrong way round: the file comes first, then the address.
+"""The pull finds no image: its arguments are swapped.
 
 `apptainer pull docker://ubuntu ubuntu.sif` takes the address for the file to write, and the file for an address: it
 stops with "no transport type", there is no image, and every command in the container fails. `apptainer build` has the
@@ -46,7 +46,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         fix = Fix("swap them", [replace(place, f"{second} {first}")], safe=True)
     yield Finding(
         place or command.span,
-        f"`{command.name} {verb}` wants the file first and then the address: so it finds no image; swap them",
+        f"`{command.name} {verb}` finds no image, as it expects the file first and then the address; swap them",
         fix=fix,
     )
 

@@ -1,4 +1,4 @@
-"""A docker option is among the options of srun, where its name means something else.
+"""srun reads a docker option as its own, which means something else.
 
 srun and docker share the names of some options, and srun passes none of its own on to a container. `--network=host`
 sets options of the interconnect for srun: without such a plugin it does nothing, and the Slingshot and Cray plugins
@@ -48,7 +48,7 @@ def _meant_for_docker(step: Step, option: StepOption) -> tuple[Span, str, str] |
     """The place, message and severity for an option that makes sense only for docker; None for others."""
     written, text = option.written, option.text
     if option.name == "network" and text is not None and text.startswith(NETWORKS):
-        rest = "a container of pyxis has the host's network anyway" if step.container is not None else "remove it"
+        rest = "pyxis uses the host's network anyway" if step.container is not None else "remove it"
         what = f"srun's `--network` chooses options of the interconnect, not docker's network `{text}`; {rest}"
         return option.span, f"{what}, so remove it" if step.container is not None else what, "warning"
     if written == "-e" and option.value is not None:
@@ -58,7 +58,7 @@ def _meant_for_docker(step: Step, option: StepOption) -> tuple[Span, str, str] |
             what = f"srun's `-e` names the file for errors, so {name} is not set; export {name} before srun"
             return option.span, what, "warning"
     if written == "-w" and option.value is not None and known_prefix(option.value).startswith("/") and step.container:
-        return option.span, "srun's `-w` names nodes, here in a file; write `--container-workdir`", "error"
+        return option.span, "srun reads `-w` as the name of a file with nodes; write `--container-workdir`", "error"
     if written == "-v" and step.command is not None and step.command == option.word + 1:
         program = step.invocation.argv[step.command]
         words = shown_text(program).split(":")

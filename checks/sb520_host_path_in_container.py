@@ -1,4 +1,4 @@
-"""A search path of the host is put into a text for a container, in the place of the container's own.
+"""A container gets a search path of the host instead of its own.
 
 In `bash -c "export PATH=/opt/app/bin:$PATH; app"` the shell outside of the container expands `$PATH`. The container
 gets the folders of the host, most of which it does not have, and loses those of its image: `python` is another one, or
@@ -94,12 +94,11 @@ def _activates(command: Invocation) -> bool:
 def _finding(job: Job, place: Span, name: str, command: Invocation) -> Finding:
     written = job.source.slice(place)
     is_text = command.text is not None and written.startswith("$")
-    advice = f"write `\\{written}`, which the shell in the container expands" if is_text else "leave it out"
+    advice = f"write `\\{written}` for the shell in the container" if is_text else "leave it out"
     fix = Fix("let the container expand it", [insert(place.start, "\\")], safe=False) if is_text else None
     return Finding(
         place,
-        f"the shell outside of the container puts the host's {name} here, and its folders are not the container's; "
-        f"{advice}",
+        f"the container gets the host's {name}, whose folders it may not have; {advice}",
         "info" if _activates(command) and name == "PATH" else None,
         fix=fix,
     )

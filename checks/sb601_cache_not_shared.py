@@ -1,4 +1,4 @@
-"""A cache that all nodes need is in a folder that is separate on each node.
+"""What one node prepares is missing on the others: the folder of a cache is separate on each node.
 
 NeMo and Megatron Bridge pack datasets once, on one node, below NEMO_HOME or NEMO_DATASETS_CACHE, and every node then
 reads the result: in a folder that only one node sees, the others find nothing (`TypeError: 'NoneType' object is not an
@@ -37,9 +37,9 @@ from sbatchlint.triggers import Steps, Variables
 
 # By variable, the severity and the consequence where each node has its own cache.
 CACHES = {
-    "NEMO_HOME": ("error", "what one node prepares there is missing on the others"),
-    "NEMO_DATASETS_CACHE": ("error", "datasets that one node packs there are missing on the others"),
-    "MODELSCOPE_CACHE": ("warning", "each node downloads and packs its own copy"),
+    "NEMO_HOME": ("error", "what one prepares is missing on the others"),
+    "NEMO_DATASETS_CACHE": ("error", "what one packs is missing on the others"),
+    "MODELSCOPE_CACHE": ("warning", "each downloads and packs its own copy"),
     "HF_DATASETS_CACHE": ("warning", "each node prepares the datasets again"),
     "HF_HOME": ("info", "each node downloads the models again"),
     "HF_HUB_CACHE": ("info", "each node downloads the models again"),
@@ -51,8 +51,8 @@ CACHES = {
 }
 # The same by option; others of this kind only cost time.
 OPTIONS = {
-    "data_cache_path": ("error", "the first rank builds the indexes there, and those of other nodes do not find them"),
-    "packing_cache": ("warning", "what one node packs there is missing on the others"),
+    "data_cache_path": ("error", "other nodes do not find the indexes"),
+    "packing_cache": ("warning", "what one packs is missing on the others"),
 }
 _OTHERS = ("info", "each node fills its own")
 CARD = Card(
@@ -82,11 +82,11 @@ def check(job: Job) -> Iterator[Finding]:
             fix = None
             if cache.name in CACHES and neighbour is not None and not cache.default and not set("$ ") & set(path):
                 fix = Fix("keep it beside the other cache", [replace(cache.span, neighbour)])
-            own = "lies in the container of" if in_container else "is private to"
+            own = "is in the container of" if in_container else "is private to"
             yield Finding(
                 cache.span,
-                f"`{cache.name}` {own} each of the {step.nodes} nodes ({cache.location.reason}): {consequence}; use a "
-                "folder that all nodes see",
+                f"`{cache.name}` {own} each of the {step.nodes} nodes ({cache.location.reason}): {consequence}; use "
+                "a shared folder",
                 severity,
                 related=[(step.invocation.name_span, f"runs on {step.nodes} nodes")],
                 fix=fix,

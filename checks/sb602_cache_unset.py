@@ -1,4 +1,4 @@
-"""A cache that all nodes need is not set, so each container keeps its own.
+"""Each container keeps its own cache: the variable for a shared one is not set.
 
 Without NEMO_HOME (or NEMO_DATASETS_CACHE) NeMo and Megatron Bridge prepare datasets below the home folder, which inside
 a container is the container's own on every node: what one node packs is missing on the others. Without MODELSCOPE_CACHE

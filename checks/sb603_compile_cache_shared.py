@@ -1,4 +1,4 @@
-"""A cache of compiled code is on shared storage, and several nodes write to it.
+"""Nodes disturb each other: all of them write to one cache of compiled code on shared storage.
 
 Triton, torch.compile, PyTorch's C++ extensions, Numba and MIOpen compile on every node, and keep the result in a folder
 named by TRITON_CACHE_DIR, TORCHINDUCTOR_CACHE_DIR, TORCH_EXTENSIONS_DIR and the like. On a network file system the
@@ -27,19 +27,19 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.paths import SHARED
 from sbatchlint.triggers import Variables
 
-VANISHING = "files vanish while another reads them"
-LOCKED = "SQLite files are locked and damaged"
+VANISHING = "files vanish under readers"
+LOCKED = "SQLite files are damaged"
 # By variable, the severity and the consequence where several nodes write into one folder.
 COMPILE_CACHES = {
     "TRITON_CACHE_DIR": ("warning", VANISHING),
     "TRITON_HOME": ("warning", VANISHING),
     "TORCHINDUCTOR_CACHE_DIR": ("warning", VANISHING),
-    "TORCH_EXTENSIONS_DIR": ("warning", "all wait for one lock file, which a killed job leaves there for good"),
+    "TORCH_EXTENSIONS_DIR": ("warning", "a killed job leaves its lock"),
     "MIOPEN_USER_DB_PATH": ("warning", LOCKED),
     "MIOPEN_CUSTOM_CACHE_DIR": ("warning", LOCKED),
     "NUMBA_CACHE_DIR": ("warning", VANISHING),
-    "CUDA_CACHE_PATH": ("info", "each kernel is written by all, and waits for network locks"),
-    "XDG_CACHE_HOME": ("info", "compilers that keep their results below it get in each other's way"),
+    "CUDA_CACHE_PATH": ("info", "all wait for network locks"),
+    "XDG_CACHE_HOME": ("info", "compilers disturb each other"),
 }
 CARD = Card(
     "SB603", "compile-cache-shared", severity="warning", fix="sometimes", since="0.1.0",
@@ -69,8 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
             quoted = job.source.text[cache.span.start - 1] == "'" or not re.fullmatch(r"[\w./${}-]+", written)
             yield Finding(
                 cache.span,
-                f"{who} compile into one `{cache.name}` ({cache.location.reason}): {consequence}; use each node's own "
-                f"disk, such as `{local}`",
+                f"{who} compile into one `{cache.name}` ({cache.location.reason}): {consequence}; use `{local}`",
                 severity,
                 related=[
                     (step.invocation.name_span, f"runs on {who}" if step.several_nodes else f"runs {who} on a node")

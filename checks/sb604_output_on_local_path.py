@@ -1,4 +1,4 @@
-"""The job writes output to a node's local disk or into a container, where it is lost.
+"""Output is lost: the job writes it to a node's local disk, or into a container.
 
 /tmp, /dev/shm and the local disks belong to one node each. A log with `#SBATCH --output=/tmp/…` is on the first node of
 the job, to which you cannot log in afterwards and which often clears /tmp when the job ends. When all nodes write a
@@ -94,8 +94,7 @@ def _log(job: Job, name: str, value: Pieces, step: Step | None) -> Iterator[Find
         where = "the job's first node" if step is None else "the node that writes it"
         yield Finding(
             span_of(value),
-            f"`--{name}` leaves the log on {where} ({location.reason}), out of reach after the job; write it to a "
-            "folder that all nodes see",
+            f"`--{name}` leaves the log on {where} ({location.reason}), lost after the job; use a shared folder",
         )
 
 
@@ -173,12 +172,11 @@ def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding 
         return None
     what = "logs" if names_logs(name) else "results"
     if in_container:
-        message = f"`{name}` writes {what} into the container ({location.reason}), and they are gone with it"
-        return Finding(span_of(value), f"{message}; mount a folder of the cluster there")
+        message = f"`{name}` loses its {what} with the container ({location.reason})"
+        return Finding(span_of(value), f"{message}; mount a folder there")
     return Finding(
         span_of(value),
-        f"`{name}` leaves {what} on each node's own disk ({location.reason}); use a folder that all nodes see, or copy "
-        f"the {what} there before the job ends",
+        f"`{name}` leaves {what} on each node's own disk ({location.reason}); use a shared folder",
     )
 
 
@@ -261,7 +259,7 @@ def _made_for_tasks(job: Job) -> Iterator[Finding]:
                     yield Finding(
                         use.span,
                         f"{use.name} makes this on the first node alone ({use.location.reason}), but {step.nodes} "
-                        f"nodes look for it (line {job.line(command.span.start)}); use a folder that all nodes see",
+                        f"nodes look for it (line {job.line(command.span.start)}); use a shared folder",
                         related=[(command.name_span, "looks for it")],
                     )
 
@@ -283,7 +281,7 @@ def _made_for_submitted(job: Job) -> Iterator[Finding]:
             yield Finding(
                 use.span,
                 f"{use.name} makes this on the login node alone ({use.location.reason}), but the submitted job looks "
-                f"for it (line {job.line(command.span.start)}); use a folder that all nodes see",
+                f"for it (line {job.line(command.span.start)}); use a shared folder",
                 related=[(command.name_span, "looks for it")],
             )
 

@@ -1,4 +1,4 @@
-"""A cache variable has an old name, which newer releases no longer read.
+"""A cache variable has no effect: newer releases no longer read its old name.
 
 Transformers 4 warns of TRANSFORMERS_CACHE (FutureWarning, in every rank), and Transformers 5 does not read it: models
 then go to the home folder, where the quota is small, or are not found there on a node without network access. HF_HOME
@@ -47,7 +47,7 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"`{old}` is the old name of `{new}`; write `{new}` for the same folder"
         else:
             other = "leave it out, as `HF_HOME` is set" if "HF_HOME" in names else "`HF_HOME` for all such caches"
-            message = f"`{old}` is an old name, which Transformers 5 does not read; write `{new}` instead, or {other}"
+            message = f"`{old}` is not read by Transformers 5; write `{new}` instead, or {other}"
         # another variable of the script may already have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
         yield Finding(assignment.name_span, message, fix=None if taken else partial(_renamed, job, old, new))

@@ -1,4 +1,4 @@
-"""Every task of a step installs packages, at the same time and into the same environment.
+"""Tasks damage an environment: all of them install packages into it at the same time.
 
 `uv sync`, `pip install` and `uv pip install` in the command of a step run once in each of its tasks, and so does the
 sync with which a plain `uv run` begins. Eight tasks of a node then write one environment: a rank imports a package that
@@ -67,8 +67,8 @@ def _on_host(job: Job, install: Install) -> Finding | None:
             return _finding(
                 install,
                 step,
-                f"`{install.kind}` makes an environment for the host, and the step on line {job.line(step.span.start)} "
-                "runs in a container with a Python of its own; sync in a step with the same container",
+                f"`{install.kind}` makes an environment for the host, but the step on line "
+                f"{job.line(step.span.start)} runs in a container; sync in a step with the same container",
                 "info",
             )
     return None
@@ -86,8 +86,8 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
         return _finding(
             install,
             step,
-            f"one task runs `{kind}`, and the others sleep for a fixed time: they start without the packages where it "
-            "takes longer; run it before, in a step of one task",
+            f"one task runs `{kind}`, and the others sleep for a fixed time, which may be too short; run it before, "
+            "in a step of one task",
             "info",
         )
     if depends_on_test(command, step.invocation):
@@ -107,7 +107,7 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
         return None
     place = _environment_place(job, install)
     if step.geometry.several is True or place.kind == SHARED and not place.per_node:
-        instead = "run it before, in a step of one task (`srun --nodes=1 --ntasks=1`)"
+        instead = "run it before, with `srun --nodes=1 --ntasks=1`"
         if warm is not None:
             instead = f"leave it out, as line {job.line(warm.span.start)} has done it"
         return _finding(
@@ -122,8 +122,8 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
     return _finding(
         install,
         step,
-        f"`{kind}` runs again on each node of the step on line {line}, in a container that is gone afterwards; put the "
-        "packages into the image or a mounted environment",
+        f"`{kind}` runs again on each node of the step on line {line}, in a container that is gone afterwards; put "
+        "the packages into the image",
         "info",
     )
 

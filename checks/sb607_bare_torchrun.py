@@ -1,4 +1,4 @@
-"""The script starts torchrun from PATH, although its packages are in a uv project.
+"""torchrun may be the wrong one: the script takes it from PATH, but its packages are in a uv project.
 
 The environment of a uv project is not on PATH unless it is activated: `uv run` puts it there for its own command only.
 A bare `torchrun` then belongs to another environment (the image's, conda's base, a module), whose Python has another

@@ -1,4 +1,4 @@
-"""A training script of Megatron-LM is started without Megatron's folder on PYTHONPATH.
+"""A training script does not find its modules: Megatron-LM's folder is not on PYTHONPATH.
 
 Python looks for `megatron` in the folder of the script that it runs, which is enough for `python
 3rdparty/Megatron-LM/pretrain_gpt.py` itself; processes that this starts may find another one, and so may an installed
@@ -58,15 +58,15 @@ def check(job: Job) -> Iterator[Finding]:
         if kind == "module" and MODULE.fullmatch(text) and _is_elsewhere(job, command):
             yield Finding(
                 span_of(field),
-                f"the module `{text}` is looked for in the working folder, which is not that of Megatron-LM; put "
+                f"python looks for `{text}` in the working folder, which is not that of Megatron-LM; put "
                 "Megatron-LM's folder on PYTHONPATH",
                 "warning",
             )
         elif kind != "module" and SCRIPT.fullmatch(text):
             yield Finding(
                 span_of(field),
-                f"`{text.rpartition('/')[2]}` runs without Megatron-LM's folder on PYTHONPATH, and what it starts may "
-                "find another `megatron`; set PYTHONPATH to that folder",
+                f"`{text.rpartition('/')[2]}` runs without Megatron-LM's folder on PYTHONPATH, and may find another "
+                "`megatron`; set PYTHONPATH to that folder",
                 "warning" if any(each.name == "uv" for each in command.ancestors()) else "info",
                 fix=_path_set(job, command, field),
             )

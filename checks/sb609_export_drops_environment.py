@@ -1,4 +1,4 @@
-"""`--export` without ALL leaves the tasks without PATH, and without what the script exports.
+"""Tasks lack PATH and what the script exports: `--export` names variables without ALL.
 
 `--export=NAME=value` is the whole list of what is passed on, not an addition to it: apart from that the tasks only get
 Slurm's variables. srun then does not find a program by its name: `execve(): python: No such file or directory`; and a
@@ -169,7 +169,7 @@ def _lacks(loss: Loss) -> str:
     if loss.program:
         return f"`{loss.program}` is not found"
     shown = ", ".join(loss.variables[:3]) + (" …" if len(loss.variables) > 3 else "")
-    return f"the tasks do not get {shown}" if shown else f"the tasks lack what `{loss.environment}` has set"
+    return f"the tasks do not get {shown}" if shown else f"the tasks lack what `{loss.environment}` set"
 
 
 def _of_srun(job: Job, loss: Loss) -> Finding:
@@ -181,7 +181,7 @@ def _of_srun(job: Job, loss: Loss) -> Finding:
     elif export.text.upper() in NOTHING:
         advice, fix = "write the path of the program, or `--export=ALL`", None
     else:
-        advice, fix = "put ALL in front of its list", None
+        advice, fix = "put ALL before its list", None
     return Finding(
         export.place,
         f"{_lacks(loss)}: `--export={export.text}` {why}; {advice}",
@@ -227,7 +227,7 @@ def _of_sbatch(job: Job) -> Iterator[Finding]:
             continue
         yield Finding(
             setting.span,
-            f"`--export={setting.text}` drops the rest of the environment, and leaves the job's sruns without PATH; "
+            "the job's sruns get no PATH, as --export without ALL drops the rest of the environment; "
             f"write `--export=ALL,{setting.text}`",
             "warning" if block is not job.directives and _starts_steps(job, setting) else "info",
         )

@@ -1,4 +1,4 @@
-"""`conda activate` fails in an uninitialised shell, and the script goes on without the environment.
+"""The script goes on without its environment: `conda activate` fails in an uninitialised shell.
 
 `conda activate` is a shell function, which `conda init` puts into `~/.bashrc`. A batch script does not read that file,
 and a program that a script starts (`srun bash -c "…"`) does not inherit functions. conda then prints `CondaError: Run
@@ -71,18 +71,17 @@ def check(job: Job) -> Iterator[Finding]:
         if personal is not None:
             yield Finding(
                 command.span,
-                f"`{name} activate` needs what `{name} init` wrote into the file of line "
-                f"{job.line(personal.span.start)}, which Debian and Ubuntu skip in a batch job; write `{hook}`",
+                f"`{name} activate` needs `{name} init` in the file of line {job.line(personal.span.start)}, which "
+                f"Debian and Ubuntu skip in a job; write `{hook}`",
                 "info",
                 related=[(personal.span, "returns at once where the shell is not interactive")],
             )
             return
         alone = all(weight(job, each) is Weight.NONE for each in job.invocations[command.index + 1 :])
-        ends = "the job ends" if command.state.option("errexit") else "the script goes on without the environment"
+        ends = "the job ends" if command.state.option("errexit") else "the script goes on"
         yield Finding(
             command.span,
-            f"nothing here defines the function that `{name} activate` needs, so it fails, and {ends}; "
-            f"write `{hook}` before it",
+            f"`{name} activate` fails without its shell function, and {ends}; write `{hook}` before it",
             "info" if alone and not command.state.option("errexit") else None,
             fix=_with_hook(job, command, hook),
         )

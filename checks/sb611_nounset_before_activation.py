@@ -1,4 +1,4 @@
-"""conda or a start file of the shell is loaded under `set -u`, where an unset variable ends the job.
+"""The job may end early: `set -u` holds while conda or a start file reads unset variables.
 
 `set -u` applies to every file that the shell sources. Scripts that packages put into a conda environment
 (`etc/conda/activate.d`), older releases of conda itself, and the start files of many systems (`/etc/bashrc` tests
@@ -44,8 +44,7 @@ def check(job: Job) -> Iterator[Finding]:
     what = "conda's activation scripts read" if _is_conda(first) else "start files of shells often read"
     yield Finding(
         first.span,
-        f"`set -u` holds here, and {what} variables that are not set, which may end the job; "
-        "write `set +u` before it, and `set -u` after",
+        f"with `set -u`, unset variables end the job, and {what} some; write `set +u` before it, and `set -u` after",
         "info" if _is_conda(first) else None,
         related=[(each, "here too") for each in places[:3]],
         fix=_without_nounset(job, found),

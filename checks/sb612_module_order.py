@@ -1,4 +1,4 @@
-"""A module is loaded in the wrong place: before `module purge`, after the program, or after an environment.
+"""A module is lost or another program runs: the module is loaded in the wrong place.
 
 `module purge` unloads everything, so what was loaded above it is lost again, and the job runs with the system's
 programs or with none. A program that runs above its `module load` is another one, or is not found. And a module with
@@ -132,7 +132,7 @@ def _undone(job: Job, purge: Invocation, loads: list[Invocation]) -> Finding:
         fix = Fix("purge first", edits)
     return Finding(
         purge.span,
-        f"this unloads again what line {job.line(first.span.start)} loads, and the job runs without it; purge first",
+        f"this unloads what line {job.line(first.span.start)} loads, so the job runs without it; purge first",
         related=[(first.span, "loaded here")],
         fix=fix,
     )
@@ -160,8 +160,8 @@ def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterato
             if before and after and not any(_loads_any(each, before[0]) for each in own):
                 yield Finding(
                     span,
-                    f"line {job.line(before[0].span.start)} runs `{_program(before[0])}` before this module is loaded, "
-                    "so it is another one or is not found; load the module above it",
+                    f"`{_program(before[0])}` on line {job.line(before[0].span.start)} runs before this module is "
+                    "loaded, so it is another one or is not found; load the module above it",
                     related=[(before[0].span, "runs without the module")],
                 )
 
@@ -202,8 +202,8 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                 if PYTHON.fullmatch(module) and _python_follows(own, command):
                     yield Finding(
                         span,
-                        f"this module puts its own python in front of the environment that line "
-                        f"{job.line(active.span.start)} activates; load it above that line",
+                        "this module puts its own python before that of the environment of line "
+                        f"{job.line(active.span.start)}; load it above that line",
                         related=[(active.span, "the environment")],
                     )
                     active = None

@@ -1,4 +1,4 @@
-"""The script reads a variable of another batch system, which Slurm does not set.
+"""A variable is empty: it belongs to another batch system, and Slurm does not set it.
 
 `$PBS_O_WORKDIR`, `$OAR_NODEFILE` and `$NSLOTS` are empty in a job of Slurm. `cd $PBS_O_WORKDIR` goes to the home
 folder, `cat $PBS_NODEFILE` reads an empty standard input, and a loop over the number of tasks does not run at all.
@@ -91,7 +91,7 @@ def _finding(job: Job, read: VariableRead) -> Finding:
         instead += ", as one task has all of them"
     return Finding(
         read.span,
-        f"{read.name} is a variable of {_system(read.name)}, and empty in a job of Slurm; {instead}",
+        f"{read.name} is a variable of {_system(read.name)}, so it is empty in a Slurm job; {instead}",
         "warning" if printed or _is_part_of_name(job, read, counterpart) else None,
         fix=fix,
     )

@@ -1,4 +1,4 @@
-"""A job submits another one, which inherits resource counts of the first job.
+"""The new job fails or gets wrong resources: it inherits the counts of the job that submits it.
 
 sbatch passes on the variables of its environment, and those of Slurm in every case, even with `--export=NONE`. What the
 second job requests replaces them; what it does not request stays as in the first job, and srun takes it for its own
@@ -149,7 +149,7 @@ def _gpus(job: Job, outer: Job) -> Inherited | None:
     step = _step_without(job, *GPU_VARIABLES, "gres", "tres-per-task")
     if not names or step is None or job.request.asks_for_gpus is not False or outer.request.asks_for_gpus is not True:
         return None
-    return Inherited(names, step, "asks for GPUs that the job does not have")
+    return Inherited(names, step, "asks for GPUs that the job lacks")
 
 
 def _memory(job: Job, outer: Job) -> Inherited | None:

@@ -1,4 +1,4 @@
-"""A program is set to use more CPUs than Slurm allocates to it.
+"""A program is slow: it uses more CPUs than Slurm allocates to it.
 
 Most sites bind a job to the CPUs that it requests, and to one if it requests none. `--num_workers 16` or
 `OMP_NUM_THREADS=32` does not add any: the threads compete for the few there are, which is slower than one thread per
@@ -72,8 +72,8 @@ def check(job: Job) -> Iterator[Finding]:
             fewer = step.option("cpus-per-task") if of_job and step is not None else None
             if fewer is not None and fewer.span is not None:  # the value follows the job's number, not the step's
                 message = (
-                    f"`{fewer.as_written}` gives a task {cpus} of the job's {number} CPUs, but `{words}` counts all of "
-                    f"them; write `--cpus-per-task={number}`, or a lower number there"
+                    f"`{fewer.as_written}` gives a task {cpus} of the job's {number} CPUs, but `{words}` counts all "
+                    f"of them; write `--cpus-per-task={number}`, or lower it"
                 )
                 severity = "warning" if number >= 2 * cpus else "info"
                 yield Finding(fewer.span, message, severity, related=[(span, f"{number} here")])

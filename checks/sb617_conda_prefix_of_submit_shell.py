@@ -1,4 +1,4 @@
-"""The script looks for conda in the environment that happened to be active at submission.
+"""conda is not found: the script looks for it in the environment that was active at submission.
 
 CONDA_PREFIX is the prefix of the active environment, not that of conda: only the base environment has
 `etc/profile.d/conda.sh`. A job inherits the variable of the submitting shell. With another environment active there, or
@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             place,
             "CONDA_PREFIX is the environment that was active at submission, and only base has this file; write "
-            "`$(conda info --base)`, or the folder where conda is installed",
+            "`$(conda info --base)`",
             fix=fix,
         )
         return

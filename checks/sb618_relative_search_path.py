@@ -1,4 +1,4 @@
-"""A folder in a search path lacks its leading slash, so it depends on the working folder.
+"""A folder of a search path is not found: it lacks its leading slash.
 
 In `LD_LIBRARY_PATH=/opt/x/lib:usr/local/lib` the second folder is looked up in the folder where the program happens to
 run. Its libraries and programs are not found, or others are used.
@@ -76,8 +76,8 @@ def _unexpanded(text: Text, part: Literal, name: str) -> Iterator[Finding]:
         fix = Fix("write $HOME", [replace(place, "$HOME")], safe=False) if double else None
         yield Finding(
             place,
-            f"within quotes `{found[1]}` stays as it is, so this folder of {name} does not exist; write `$HOME` within "
-            "double quotes",
+            f"in single quotes `{found[1]}` is not expanded, so this folder of {name} does not exist; write `$HOME` "
+            "in double quotes",
             fix=fix,
         )
 

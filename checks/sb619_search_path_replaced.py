@@ -1,4 +1,4 @@
-"""A search path is replaced instead of extended: what was on it before is no longer found.
+"""Programs or libraries are not found: the script replaces a search path instead of extending it.
 
 `export PATH=$HOME/bin` leaves no folder with the commands of the system: every command after it, `srun` included, is
 "command not found". With LD_LIBRARY_PATH or PYTHONPATH, what modules have put there before is lost, which is only
@@ -125,7 +125,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         return
     yield Finding(
         assignment.span,
-        f"{assignment.name} loses what modules may have put there (line {job.line(modules[0].span.start)}); if the "
+        f"{assignment.name} loses what the module on line {job.line(modules[0].span.start)} may have added; if the "
         f"program needs it, append `:${assignment.name}`",
         "info",
         related=[(modules[0].span, "a module")],

@@ -1,4 +1,4 @@
-"""A program may grow beyond the memory of the job: a heap of Java or Spark, or the workers of Dask.
+"""Slurm kills the job once its memory is used: a heap of Java or Spark, or the workers of Dask, may exceed it.
 
 `java -Xmx64g` in a job with `--mem=32G` lets the heap grow until Slurm kills the job: OUT_OF_MEMORY, without a word
 from Java. The heap is not all that Java needs, either: threads, code and buffers come on top, some hundred megabytes to
@@ -63,12 +63,12 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             setting = next(each for name in ("mem", "mem-per-cpu") if (each := job.request.setting(name)) is not None)
             larger = megabytes > memory
-            happens = "more than" if larger else "all of"
+            happens = "more than" if larger else "as large as"
             what, option = _named(command)
             yield Finding(
                 span_of(command.argv[number]),
-                f"{what} {happens} the job's memory (`{setting.as_written}`): Slurm kills the job where it grows so "
-                f"large; ask for more, or lower {option}",
+                f"{what} {happens} the job's memory (`{setting.as_written}`), and Slurm kills the job once it is "
+                f"used; ask for more, or lower {option}",
                 "warning" if larger and not _hangs_on_cpus(job) else "info",
                 related=[(setting.span, "the memory")],
             )

@@ -1,4 +1,4 @@
-"""The program's own argument parser refuses the arguments that the script passes.
+"""The program ends at once: its own argument parser refuses the arguments of the script.
 
 The Python program is a file of the project, and its argparse parser is simple: every option is defined where the parser
 is created, and nothing else reads the command line. An unknown option, a missing value, or one of the wrong type or not

@@ -1,4 +1,4 @@
-"""The folder of a log does not exist yet when the log is opened.
+"""The job fails at once, or leaves no log: the folder of a log does not exist yet.
 
 Slurm opens the files of `--output` and `--error` before the script runs, so a `mkdir -p logs` in the script comes too
 late. From 23.02 on Slurm creates missing folders itself. Before that the job fails at once (JobLaunchFailure, exit code
@@ -151,7 +151,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         if is_made_before_job(job, folder):
             return None
         row = job.line(maker.span.start)
-        message = f"line {row} makes `{folder}` too late for Slurm{when}, which opens the log first"
+        message = f"line {row} makes `{folder}` after Slurm{when} opens the log"
         message = f"{message}: without the folder the job fails at once; run mkdir before sbatch"
         return Finding(span, message, related=[(maker.span, "runs after the log is opened")], versions=old)
     if _SLOT.fullmatch(folder.partition("/")[0]):
@@ -160,7 +160,8 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         return None
     if is_made_before_job(job, folder):
         return None
-    message = f"Slurm{when} does not make `{folder}`, and where it is missing the job fails at once"
+    shown = f"`{folder}`" if len(folder) < 20 else "this folder"
+    message = f"Slurm{when} does not make {shown}, and without it the job fails at once"
     return Finding(span, f"{message}; run `mkdir -p {folder}` before sbatch", "info")
 
 
@@ -225,10 +226,10 @@ def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Ite
     old = _old(job)
     shown = new_part.name if new_part.name.startswith("$(") else f"${new_part.name}"
     message = (
-        f"nothing makes this folder, whose name is new by `{shown}`, and Slurm{job.versions.suffix(old)} does not:"
+        f"nothing makes this folder (`{shown}`), and Slurm{job.versions.suffix(old)} does not:"
     )
     opening = Opening(command, folder, span, command.index, "output")
-    message = f"{message} the job fails at once; run `mkdir -p` before sbatch"
+    message = f"{message} the job fails; run `mkdir -p` before sbatch"
     yield Finding(span, message, fix=_fix(job, opening), versions=old)
 
 
@@ -271,7 +272,7 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
         if not has_makers and opening.is_option and _is_never_made(job, opening):
             seen.add(folder)
             message = (
-                f"srun{job.versions.suffix(_old(job))} makes no folder `{folder}`, and where it is missing the step"
+                f"srun{job.versions.suffix(_old(job))} makes no folder `{folder}`, and without it the step"
             )
             message = f"{message} fails; run `mkdir -p {folder}` before"
             yield Finding(opening.span, message, "warning", versions=_old(job))

@@ -1,4 +1,4 @@
-"""All tasks of a job array write one log.
+"""All tasks of a job array write one log: their lines are mixed, or all but the last are lost.
 
 Each task of an array is a job of its own, and opens its log when it starts. Where the name is the same for all, every
 task truncates the file to which others are writing, and their output ends up anywhere in it: for most tasks nothing is
@@ -78,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
     if numbered:
         instead = [_with_index_for_number(each.text or "") for each in numbered]
         message = (
-            f"`%j` is another number for each task of this array, which squeue shows as `%A_%a`; write `{instead[0]}`"
+            f"`%j` is another number in each task of this array, which squeue shows as `%A_%a`; write `{instead[0]}`"
         )
         yield Finding(numbered[0].value_span or numbered[0].span, message, "info", fix=_fix(job, numbered, instead))
 
@@ -91,13 +91,13 @@ def _clobbered(
     mode = (job.request.value("open-mode") or "").lower()
     severity = "info" if mode.startswith("a") else None
     if severity is not None:
-        happens = f"the lines of all tasks of the array are mixed in `{path}`{when}"
+        happens = f"all tasks of the array mix their lines in `{path}`{when}"
     elif array is None:
-        happens = f"submitted with --array, all tasks write `{path}`{when}, and each empties it at its start"
+        happens = f"submitted with --array, all tasks write `{path}`{when}, and each empties it when it starts"
     elif array.throttle == 1:
-        happens = f"each task of the array empties `{path}`{when}, so only the log of the last one is left"
+        happens = f"each task of the array empties `{path}`{when}, so only the last log is left"
     else:
-        happens = f"all {array.tasks} tasks of the array write `{path}`{when}, and each empties it at its start"
+        happens = f"all {array.tasks} tasks of the array write `{path}`{when}, and each empties it when it starts"
     message = f"{happens}; write `{instead}`"
     span = settings[0].value_span or settings[0].span
     return Finding(span, message, severity, fix=_fix(job, settings, [instead] * len(settings)), versions=shared)

@@ -1,4 +1,4 @@
-"""The name of a log contains the index of an array task, but the job is not an array.
+"""The log has a meaningless number in its name: `%a` is for job arrays, and this job is not one.
 
 `%a` is the index of a task of a job array. In a job that is not an array it is a meaningless number: `run_%A_%a.out`
 becomes `run_4711_4294967294.out`. Whatever looks for the log by its name does not find it.
@@ -55,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None
         if all(job.source.slice(span) == path for span in spans):
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
-        message = f"the job is not an array, so `%a` becomes 4294967294 in the name; write `{instead}`, or give --array"
+        message = f"`%a` becomes 4294967294 in the name, as the job is not an array; write `{instead}`, or give --array"
         # a sweep is often submitted as an array
         yield Finding(spans[0], message, "info" if "wandb agent" in job.source.own.text else None, fix=fix)
 

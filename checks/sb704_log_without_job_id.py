@@ -1,4 +1,4 @@
-"""Every run of the script writes to the same log, and overwrites it.
+"""Every run overwrites the log of the last one: its name is always the same.
 
 With `--output=train.log` the next job truncates the log of the last one, and two jobs that run at the same time
 overwrite each other's lines. `%j` is the id of the job, `%x` its name. The same goes for `| tee train.log > /dev/null`
@@ -80,10 +80,10 @@ def _logs_of_job(job: Job, array: bool = False) -> Iterator[Finding]:
     first = found[0]
     instead = [_with_array_id(each.text or "") if array else _with_job_id(each.text or "") for each in found]
     edits = [replacement(job.directives, each, text) for each, text in zip(found, instead, strict=True)]
+    log = f"`{first.text}`" if len(instead[0]) < 50 else "this log"
     yield Finding(
         first.value_span or first.span,
-        f"every run of this {'array' if array else 'job'} begins `{first.text}` anew, and what the last one wrote is "
-        f"lost; write `{instead[0]}`",
+        f"every run of this {'array' if array else 'job'} overwrites {log}; write `{instead[0]}`",
         fix=Fix(f"write {instead[0]}", edits, safe=False),
     )
 
@@ -144,12 +144,11 @@ def _logs_of_work(job: Job) -> Iterator[Finding]:
                 continue
             fix = None
             if where is not None and file.count(name) == 1:
-                fix = Fix("put the job's number into the name", [insert(where, "-${SLURM_JOB_ID}")], safe=False)
+                fix = Fix("add the job's number to the name", [insert(where, "-${SLURM_JOB_ID}")], safe=False)
             place = field[-1].span
             yield Finding(
                 command.name_span if "\n" in job.source.slice(place) else place,  # a value of a loop above
-                f"every run of this job begins `{name}` anew, and what the last one wrote is lost; put `$SLURM_JOB_ID` "
-                "into its name",
+                f"every run of this job overwrites `{name}`; add `$SLURM_JOB_ID` to its name",
                 fix=fix,
             )
             return

@@ -1,4 +1,4 @@
-"""The name of a log has a pattern that Slurm does not know and therefore keeps unchanged.
+"""A pattern stays in the name of a log: Slurm does not know it.
 
 `--output=run-%Y%m%d.log` creates a file with exactly this name, percent signs included: Slurm has no patterns for
 dates, and silently keeps a letter that it does not know. Where that letter was meant to make the names differ, every
@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
         seen.add(path)
         if not patterns.expands(path):
             if patterns.found(path.replace("\\", "")):
-                yield Finding(span, "a backslash in the name turns all of its patterns off; take it away")
+                yield Finding(span, "a backslash in the name turns all of its patterns off; remove it")
             continue
         for use, absent in patterns.unknown(path, job.versions.majors):
             written = path[use.start : use.end]
@@ -66,13 +66,13 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(span, f"Slurm has no patterns for dates, so `{written}` stays in the name; write `%j`")
             else:
                 instead = f"write `{_MEANT[use.letter]}`" if use.letter in _MEANT else "write `%%` for a percent sign"
-                yield Finding(span, f"`{written}` is no pattern of Slurm and stays in the name; {instead}")
+                yield Finding(span, f"Slurm does not know `{written}`, so it stays in the name; {instead}")
             break
         else:
             word = _WORD.search(path)
             if word is not None:
                 pattern = word.group()[:2]
-                does = f"`{word.group()}` is `{pattern}` and the text `{word.group()[2:]}`"
+                does = f"Slurm reads `{word.group()}` as `{pattern}` and the text `{word.group()[2:]}`"
                 yield Finding(span, f"{does}; write `{_OF_WORD.get(pattern[1], pattern)}`", "info")
 
 

@@ -1,4 +1,4 @@
-"""A job that may be requeued truncates its log when it starts again.
+"""A requeue empties the job's log: what the job wrote before is lost.
 
 Slurm opens the log again for each start of a job, and truncates it by default: nothing is left of a run that was
 preempted or requeued itself, not even the reason why it ended. Sites may set the default to appending
@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
     span = again.span if setting is None and again is not None else setting.span if setting is not None else None
     if span is not None:
         fix = Fix("add --open-mode=append", [insertion(job.directives, "--open-mode=append", 0)], safe=True)
-        message = "when the job is requeued, Slurm empties its log and what it wrote before is lost"
+        message = "a requeue empties the job's log, so what it wrote before is lost"
         # the script chose the moment, when its work was over; the log of a session only tells where it is
         limit = minutes(request.value("time") or "")
         is_short = limit is not None and limit <= _SHORT

@@ -1,4 +1,4 @@
-"""The folder of `--chdir` does not exist when the job starts, so the job runs in /tmp, or does not start.
+"""The job runs in /tmp, or fails at once: the folder of `--chdir` does not exist when it starts.
 
 Slurm does not check the folder when the job is submitted. With an absolute `--output` it says in the log that it cannot
 change to the folder, changes to /tmp and starts the script anyway. What the script reads by a relative path is not
@@ -65,8 +65,8 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
         without = "Slurm has gone to /tmp before the script begins" if old is None else "the job fails at once"
         yield Finding(
             span,
-            f"line {job.line(maker.span.start)} makes `{folder}` too late: without it {without}"
-            f"{job.versions.suffix(old)}; run mkdir before sbatch",
+            f"line {job.line(maker.span.start)} makes `{folder}` too late: without it "
+            f"{without}{job.versions.suffix(old)}; run mkdir before sbatch",
             "warning",
             related=[(maker.span, "runs after that")],
             versions=old,

@@ -1,4 +1,4 @@
-"""The indexes of a job array do not fit the list or file they select from, or there is no array.
+"""Tasks of a job array do no work, or work is left out: the indexes do not fit the list, or are unset.
 
 `${FILES[$SLURM_ARRAY_TASK_ID]}` counts from 0. With `--array=1-10` and a list of ten entries the first one is never
 used, and the last task gets an empty one; with more tasks than entries every further task starts with an empty value,
@@ -257,7 +257,7 @@ def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> 
     row = job.line(choice.read.span.start)
     return Finding(
         span,
-        f"`{choice.name}` {entries}, so {many} of this array would get an empty one on line {row}; "
+        f"`{choice.name}` {entries}, so {many} of this array get an empty one on line {row}; "
         f"write `--array={good}`, or complete the list",
         related=[(choice.read.span, "takes an entry")],
         fix=fix,
@@ -281,7 +281,7 @@ def _beyond_parts(job: Job, setting: Setting, array: Indexes, choice: Choice) ->
     row = job.line(choice.read.span.start)
     return Finding(
         setting.value_span or setting.span,
-        f"`{choice.name}` has {choice.length} entries, so {many} of this array would get an empty one on line {row}; "
+        f"`{choice.name}` has {choice.length} entries, so {many} of this array get an empty one on line {row}; "
         f"write `--array={good}`, or complete the list",
         related=[(choice.read.span, "takes an entry")],
         fix=Fix("fit the range to the list", [replace(setting.value_span or setting.span, good)], safe=False)
@@ -328,8 +328,8 @@ def _by_count(job: Job) -> Iterator[Finding]:
         if not any(each.start <= read.span.start < each.end for each in tests):
             yield Finding(
                 read.span,
-                "submitted again for some tasks (`--array=7,9`), SLURM_ARRAY_TASK_COUNT is another number, and the "
-                "parts of the work are others; write the number itself",
+                "resubmitted for some tasks (`--array=7,9`), SLURM_ARRAY_TASK_COUNT differs, and so do the parts of "
+                "the work; write the number itself",
                 "info",
             )
             return
@@ -412,8 +412,8 @@ def _no_array(job: Job) -> Iterator[Finding]:
             fix = Fix("stop without an array", [replace(read.span, guarded)], safe=False)
         yield Finding(
             read.span,
-            f"{_ID} is empty unless sbatch is given --array on its command line; add the directive, or write "
-            f"`${{{_ID}:?}}`, which stops the job then",
+            f"{_ID} is empty unless sbatch is called with --array; add the directive, or write `${{{_ID}:?}}` to "
+            "stop the job",
             "info",
             fix=fix,
         )

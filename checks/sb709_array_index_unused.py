@@ -1,4 +1,4 @@
-"""All tasks of a job array do the same work, as nothing in the job reads the task's index.
+"""All tasks of a job array do the same work: nothing in the job reads the task's index.
 
 Each task of an array runs the whole script. Where neither the script nor its programs read SLURM_ARRAY_TASK_ID, all
 tasks do the same at the same time, and usually write the same files.
@@ -87,7 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
     elif None in known:
         yield Finding(
             span,
-            f"all {array.tasks} tasks of this array do the same, unless {_name(works[known.index(None)])} asks for "
+            f"all {array.tasks} tasks of this array do the same, unless {_name(works[known.index(None)])} reads "
             "SLURM_ARRAY_TASK_ID itself; pass it on",
             "info",
             related=related,
@@ -95,8 +95,8 @@ def check(job: Job) -> Iterator[Finding]:
     else:
         yield Finding(
             span,
-            f"all {array.tasks} tasks of this array do the same, as nothing asks for SLURM_ARRAY_TASK_ID; use it, or "
-            "take --array away",
+            f"all {array.tasks} tasks of this array do the same, as nothing reads SLURM_ARRAY_TASK_ID; use it, or "
+            "remove --array",
             "warning",
             related,
         )
@@ -116,7 +116,7 @@ def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:
         if len(values) == 1 == len(assignment.alternatives) and values[0] is not None and values[0].isdecimal():
             happens = f"all {tasks} tasks of this array do the work of number {values[0]}"
             yield Finding(
-                assignment.span, f"{happens}, as this replaces the index that Slurm gives to each; remove the line"
+                assignment.span, f"{happens}, as this overwrites the index that Slurm gives to each; remove the line"
             )
 
 

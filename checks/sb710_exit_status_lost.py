@@ -1,4 +1,4 @@
-"""The job ends COMPLETED although its work failed, as the script returns another command's exit status.
+"""The job ends COMPLETED although its work failed: the script returns another command's exit status.
 
 The state of a job follows from the exit status of its script, which is that of the last command. `srun … | tee log`
 ends with the status of `tee`, and `srun …` followed by `echo done` with that of `echo`: Slurm shows COMPLETED 0:0,
@@ -155,7 +155,7 @@ _LABELS = {
     "zero": "the script ends with 0",
     "ignored": "a failure is ignored here",
     "iterations": "only the last iteration's status counts",
-    "overwritten": "the next turn overwrites this",
+    "overwritten": "the next iteration overwrites this",
     "trap": "the script always ends with this status",
 }
 
@@ -297,12 +297,20 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
             yield Finding(end.span, message, "warning" if read else "info")
 
 
+def _shortened(word: str) -> str:
+    """A command as a message names it: its first word, where it was taken whole and is long."""
+    if len(word) > 50 and word.startswith("$("):
+        return "$(…)"
+    first = word.strip("`").split(maxsplit=1)
+    return f"{first[0]} …" if len(word) > 50 and len(first) > 1 else word
+
+
 # --- advice --------------------------------------------------------------------------------------------
 
 
 def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str) -> tuple[str, Fix | None]:
     """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
-    name = f"`{job.source.slice(_word(job, loss))}`"
+    name = f"`{_shortened(job.source.slice(_word(job, loss)))}`"
     many = f" (and {others} more)" if others else ""
     leave = "`set -e` near the top" if not found.risky else "`|| exit` after each" if others else "`|| exit` after it"
     if others and _are_independent(found) or _cleans_up_after(job, loss):
@@ -318,7 +326,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         )
         return message, None
     if loss.how == "iterations":
-        return f"only the last iteration's status counts: an earlier failure of {name} is ignored; write {leave}", None
+        return f"an earlier failure of {name} is ignored: only the last iteration's status counts; write {leave}", None
     if loss.how == "ignored":
         return f"{outcome} even if {name}{many} fails; write `|| exit` where that is not meant", None
     if loss.how == "trap":
@@ -346,11 +354,11 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     later = _decides_later(job, loss)
     if later is not None:
         line = job.line(later.span.start)
-        begin = f"only the work on line {line} decides how the job ends, so a failure of {name}{many} is ignored"
+        begin = f"a failure of {name}{many} is ignored: only line {line} decides how the job ends"
         return f"{begin}; write {leave}", None
     last = found.last if not others and not found.decisive else None
     fix = _keep(job, loss, last) if last is not None else None
-    advice = "keep `status=$?` after it and end with `exit $status`" if fix is not None else f"write {leave}"
+    advice = "keep `status=$?` and end with `exit $status`" if fix is not None else f"write {leave}"
     fails = "fails"
     if found.last is not None and id(loss.command) in needed_producers(job):
         fails = f"fails after writing what `{found.last.name}` needs"
@@ -384,7 +392,7 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> str:
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:
     """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
-    begin = f"the pipeline has the status of `{filter_name}`, so a failure of {name}{many} is ignored; "
+    begin = f"a failure of {name}{many} is ignored: the pipeline has the status of `{filter_name}`; "
     if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
         return begin + "run the script with bash and `set -eo pipefail`", None
     lost = exit_statuses_with_pipefail(job).lost

@@ -1,4 +1,4 @@
-"""A `wait` discards the failure of what it waits for: the job ends COMPLETED.
+"""The job ends COMPLETED although background work failed: `wait` discards its status.
 
 `wait` without an operand returns 0, whether or not the commands in the background failed; `set -e` does not help, as no
 command has failed. `wait $a $b` returns only the status of the last one, and that of `wait $a` is lost where another

@@ -1,4 +1,4 @@
-"""`$?` after a command with `&` is the status of starting it, which is always 0.
+"""`$?` is always 0 after a command with `&`: it is the status of starting the command.
 
 A command in the background has no exit status until it has ended: `launch & rets+=($?)`, or a test of `$?` on the next
 line, gets the status of the start, which always succeeds. A failure is never seen, however carefully the script handles
@@ -30,8 +30,8 @@ def check(job: Job) -> Iterator[Finding]:
     for status in exit_statuses(job).empty:
         yield Finding(
             status.read,
-            f"`$?` is 0 here, as the command on line {job.line(status.started.end - 1)} was only started; "
-            "`wait $!` gives the status that it ends with, and `kill -0 $!` tells whether it still runs",
+            f"`$?` is 0 here: the command on line {job.line(status.started.end - 1)} was only started; `wait $!` "
+            "gives its final status, and `kill -0 $!` tells whether it runs",
             severity="warning" if status.acted_on else "info",
             related=[(status.started, "started in the background")],
         )

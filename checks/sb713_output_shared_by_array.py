@@ -1,4 +1,4 @@
-"""All tasks of a job array write their results to the same file.
+"""Tasks of a job array overwrite each other's results: all of them write the same file.
 
 `./model --case $SLURM_ARRAY_TASK_ID > result.csv` overwrites the file in every task. Tasks that run at the same time
 overwrite each other's lines, and in the end one task's result is left, or pieces of several. The same happens with
@@ -211,14 +211,14 @@ def _finding(job: Job, command: Invocation, written: Written) -> Finding:
     name = shown_text(cut(written.path, word.rfind("/") + 1, len(word)))
     fix = None
     if where is not None and name and file.count(name) == 1:
-        fix = Fix("put the index into the name", [insert(where, f"_${{{INDEX}}}")], safe=False)
+        fix = Fix("add the index to the name", [insert(where, f"_${{{INDEX}}}")], safe=False)
     name = "one file" if UNKNOWN_CHARACTER in name else f"`{name}`"
     what = f"all tasks of the array write {name}"
     if command.name == "sed":
         what = f"all tasks of the array edit {name}"
     return Finding(
         written.place,
-        f"{what}, each with other content, and overwrite each other's; put `$SLURM_ARRAY_TASK_ID` into its name",
+        f"{what}, each with other content, and overwrite each other's; add `$SLURM_ARRAY_TASK_ID` to its name",
         "warning" if _is_log(command, word) else None,
         related=[] if job.line(written.place.start) == row else [(command.span, "writes it")],
         fix=fix,

@@ -1,4 +1,4 @@
-"""The whole output of sbatch is used as a job id.
+"""Slurm refuses a job id: it is the whole output of sbatch, and not the number alone.
 
 sbatch answers with a sentence, `Submitted batch job 4711`. `JOB=$(sbatch a.sh)` holds all four words, and
 `--dependency=afterok:$JOB` then reads `Submitted` as the job, and `batch` as the script. The second job is never
@@ -51,9 +51,9 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix("add --parsable", [insert(at_end, " --parsable")], safe=False) if exact else None
             yield Finding(
                 source.name_span,
-                f"sbatch prints `Submitted batch job NUMBER`, and line {job.line(command.span.start)} takes all of it "
-                "for the number, which Slurm refuses; write `sbatch --parsable`",
-                related=[(command.span, "takes it for a job's number")],
+                f"line {job.line(command.span.start)} uses all of `Submitted batch job NUMBER` as the job id, which "
+                "Slurm refuses; write `sbatch --parsable`",
+                related=[(command.span, "uses it as a job id")],
                 fix=fix,
             )
 

@@ -1,4 +1,4 @@
-"""A task of an array cancels or requeues itself and not the array, or the array and not itself.
+"""The wrong tasks are cancelled or requeued: one task of an array is not the whole array.
 
 Arrays that run one task at a time (`--array=0-31%1`) are chains of restarts, and a `scancel` at the end is meant to
 stop the rest once training is done. SLURM_JOB_ID is the task's own id: `scancel $SLURM_JOB_ID` kills the task that has
@@ -50,7 +50,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     elif name == "SLURM_ARRAY_JOB_ID" and not command.context.conditional and _is_last(job, command):
         yield Finding(
             command.span,
-            "the first task that gets here cancels the whole array, also after a crash; do it only where the work's "
+            "the first task that gets here cancels the whole array, even after a crash; do it only where the work's "
             "exit status is 0",
             "warning",
         )
@@ -67,8 +67,7 @@ def _requeue(job: Job, command: Invocation) -> Iterator[Finding]:
         written = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
         yield Finding(
             piece.span,
-            f"in one task of the array {name} is the id of the array, and this takes all tasks back into the queue, "
-            f"also finished ones; write `{written}`",
+            f"{name} is the id of the array, so this requeues all tasks, even finished ones; write `{written}`",
             fix=Fix("requeue this task alone", [replace(piece.span, written)]),
         )
 

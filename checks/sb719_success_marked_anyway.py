@@ -1,4 +1,4 @@
-"""A trap for EXIT marks the job's work as successful, even if it failed.
+"""Failed work is marked as successful: a trap for EXIT does so however the script ends.
 
 `trap 'touch DONE' EXIT` runs whenever the script ends: also when the work fails and `set -e` ends the script, and when
 Slurm ends the job at its time limit. Whatever checks the file (the next job, a workflow manager, the script itself when
@@ -69,8 +69,8 @@ def check(job: Job) -> Iterator[Finding]:
             row = job.line(invocation.span.start)
             yield Finding(
                 command.span,
-                f"line {row} runs however the script ends, so work that failed or ran out of time counts as done, too; "
-                "begin the handler with `status=$?` and do it only where that is 0",
+                f"line {row} runs however the script ends, so failed work counts as done, too; begin the handler "
+                "with `status=$?`, and do it only if that is 0",
                 related=[(invocation.span, "marks the work as done")],
             )
             return
@@ -91,8 +91,8 @@ def _at_time_limit(job: Job, trap: Invocation, handler: list[Invocation], progra
             row = job.line(command.span.start)
             yield Finding(
                 trap.span,
-                "at the time limit SIGTERM ends bash with the `$?` of the command before, mostly 0, and "
-                f"line {row} marks the work as done; add `trap 'exit 143' TERM`",
+                f"at the time limit SIGTERM ends bash with the last `$?`, mostly 0, so line {row} marks the work as "
+                "done; add `trap 'exit 143' TERM`",
                 "info",
                 related=[(command.span, "marks the work as done")],
             )

@@ -1,4 +1,4 @@
-"""`$?` is read too late, when it is the status of another command that cannot fail.
+"""A failure is ignored: `$?` is read too late, when it is the status of another command.
 
 `$?` is the status of the last command, whatever that was. After `srun ./solver; echo "solver ended"` it is that of
 `echo`, which is always 0, and likewise after `export OMP_NUM_THREADS=4` and other assignments. The test that was meant
@@ -35,8 +35,8 @@ def check(job: Job) -> Iterator[Finding]:
         test = "print" if read.use == "printed" else "test"
         yield Finding(
             read.read,
-            f"`$?` is 0 here even if {name} on line {job.line(read.work.span.start)} fails, as it is the status of "
-            f"line {job.line(read.by.start)}; write `status=$?` right after {name}, and {test} that",
+            f"`$?` is the status of line {job.line(read.by.start)}, 0 even if {name} on line "
+            f"{job.line(read.work.span.start)} fails; write `status=$?` right after {name}, and {test} that",
             _SEVERITY[read.use],
             related=[(read.work.name_span, "whose status is meant"), (read.by, "this one replaces it")],
         )

@@ -1,4 +1,4 @@
-"""The script tests a status that is always 0, as `set -e` has ended it where the command failed.
+"""A test never sees a failure: `set -e` has ended the script before it.
 
 After `set -e`, a failed command ends the script at once. In `srun ./solver; status=$?; if [ $status -ne 0 ]; then …`
 the branch for a failure never runs: results are not copied back, the job is not requeued, nobody is told. A status that
@@ -36,10 +36,10 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         work = f"`{read.work.name}`" if read.work.name else "the command"
         keep = f"{read.name or 'status'}=0; {read.work.name or '…'} … || {read.name or 'status'}=$?"
-        happens = f"`$?` is always 0 here, as `set -e` ends the script where {work} fails"
+        happens = f"`$?` is always 0 here, as `set -e` ends the script if {work} fails"
         skipped = _before_exit(job, read) if read.gives_up else None
         if skipped is not None:
-            message = f"{happens}, and then `{skipped.name}` on line {job.line(skipped.span.start)} does not run"
+            message = f"{happens}, and `{skipped.name}` (line {job.line(skipped.span.start)}) does not run"
             related = [(skipped.name_span, "does not run after a failure")]
             yield Finding(read.read, f"{message}; write `{keep}`", related=related)
         elif read.never is not None:

@@ -1,4 +1,4 @@
-"""A job whose work succeeded ends as FAILED, as a command that found nothing ends the script.
+"""A good job ends as FAILED: a command that found nothing ends the script.
 
 Some commands return 1 although nothing is wrong: `grep` that finds no line (`grep -c` prints 0 then), `((i++))` while i
 is 0, `read -d ''` at the end of its input, a test that is false. Under `set -e` each of them ends the script, in an
@@ -137,7 +137,7 @@ def _last_test(job: Job) -> Iterator[Finding]:
     span = job.span(last.start, last.end)
     tested = _STATUS_TEST.match(written)
     if tested and (tested[1] == "?" or Regex(rf"\b{tested[1]}=\"?\$(?:\?|\{{PIPEST)").search(job.text.string)):
-        happens = f"`{written}` returns 1 if the status is 0, so the job FAILED just when all went well"
+        happens = f"`{written}` returns 1 if the status is 0, so the job is FAILED just when all went well"
         yield Finding(span, f"{happens}; write `if {written}; then …; fi`")
     else:
         happens = f"where `{written}` is false, this ends the script with 1 and the job is FAILED"

@@ -1,4 +1,4 @@
-"""The job removes its own log: what it prints from then on is lost.
+"""The job loses its output: it removes its own log.
 
 Slurm has opened the files of `--output` and `--error` before the script begins. `rm -f *.out *.err`, meant for the logs
 of earlier runs, removes them too: the job goes on writing into a file without a name, and when it fails there is
@@ -62,9 +62,9 @@ def _finding(job: Job, command: Invocation, field: Pieces, log: str) -> Iterator
         return  # to leave no log may be the purpose
     folder = folder_of_shell(job, command)
     removes = f"`{written}` is also the job's own log (`{log}`)"
-    advice = "name the files of earlier runs, or give the log another name"
+    advice = "give the log another name"
     if folder:
-        message = f"{removes} where the job is submitted from this folder, and what it prints is lost then; {advice}"
+        message = f"{removes} when submitted from this folder, and what it prints is lost; {advice}"
         yield Finding(span_of(field), message, "info")
     else:
         severity = "warning" if depends_on_test(command) else "error"

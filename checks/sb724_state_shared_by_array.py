@@ -1,4 +1,4 @@
-"""Tasks of an array that run at the same time share the place where a program keeps its state, and disturb each other.
+"""Tasks of an array damage each other's state, or fail: a program keeps it in one place for all.
 
 MATLAB before R2022a keeps the files of all parallel pools of a user in one folder (`~/.matlab/local_cluster_jobs`):
 pools that start at the same time damage each other's, and some tasks end with "Failed to start pool". snakemake locks
@@ -53,23 +53,23 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if text is not None and not _OWN_PLACE.search(text):
             yield Finding(
                 command.name_span,
-                "before R2022a the pools of all tasks of this array keep their files in one folder, and those that "
-                "start together damage each other's; set JobStorageLocation of the cluster to a folder of the task",
+                "before R2022a the pools of all tasks of this array use one folder, and may damage it; set "
+                "JobStorageLocation to a folder per task",
                 "warning",
             )
     elif not _NO_LOCK & set(command.words) and not _has_own_folder(job, command):
         if _has_own_words(job, command):
             yield Finding(
                 command.name_span,
-                "where two tasks of this array need the same missing file, such as an index, snakemake has locked it "
-                "for one and the other ends with LockException; make what they share before the array",
+                "if two tasks of this array need the same missing file, snakemake locks it, and one fails; make "
+                "what they share before the array",
                 "info",
             )
             return
         yield Finding(
             command.name_span,
-            "all tasks of this array make the same files in one folder: snakemake locks them for the first one, and "
-            "the others end with LockException; give each task its own target or `--directory`",
+            "all tasks of this array make the same files, so all but the first fail; give each its own target or "
+            "`--directory`",
         )
 
 

@@ -1,4 +1,4 @@
-"""A branch says that the script ends, and it goes on.
+"""The script goes on after it has said that it ends: an `exit` is missing.
 
 `if [ ! -f "$INPUT" ]; then echo "no input, exiting"; fi` prints that and starts the work without its input: the message
 stands somewhere above in the log, and what fails later, or computes something else, is looked at first. The same goes
@@ -75,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
             what = "says how the script is used" if usage else "says that the script ends"
             severity = "warning" if usage or ends else "info"
             what = what if usage or ends else "tells of an error"
-            message = f"this {what}, but it goes on with the commands below; write `exit 1` after it"
+            message = f"this {what}, but the script goes on with the commands below; write `exit 1` after it"
             yield Finding(span, message, severity)
     yield from _of_unset(job, inside)
     yield from _of_return(job)
@@ -103,7 +103,7 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
                 continue
             span = job.span(last[-1].start, last[-1].end)
             message = (
-                f"where this is printed, {name} is not set, and the script goes on with the commands below; write "
+                f"where this is printed, {name} is not set, but the script goes on with the commands below; write "
                 "`exit 1` after it"
             )
             yield Finding(span, message, related=[(later[0].span, "empty then")])
@@ -134,7 +134,7 @@ def _of_return(job: Job) -> Iterator[Finding]:
         otherwise = _OTHERWISE_RUN.match(job.text.string, command.span.end)
         decided = otherwise or command.state.option("errexit") is not False
         if command.guards and not decided and _goes_on(job, job.text.string.find("\n", command.span.end)):
-            message = "outside of a function `return` only prints an error, and the script goes on; write `exit`"
+            message = "`return` outside a function only prints an error, and the script goes on; write `exit`"
             yield Finding(command.span, message)
 
 

@@ -1,4 +1,4 @@
-"""The script ends while commands that it started with `&` still run, and Slurm kills them.
+"""Slurm kills commands that still run in the background: the script ends without waiting for them.
 
 A job is over when its batch script ends, and Slurm then kills what still runs in it. A background `srun` has usually
 not even started its tasks. The job's state is the exit status of the script: COMPLETED 0:0 after a second or two, with
@@ -444,8 +444,8 @@ def _message(job: Job, group: list[Abandoned], place: Span) -> str:
     if lost.first.phase is Phase.TASK:
         return f"the task ends {still} in the background, and Slurm kills it; end the task's shell with `wait`"
     if lost.elsewhere is not None:
-        begin = f"`wait` on line {job.line(lost.elsewhere.span.start)} runs in another shell than the one that starts "
-        begin += f"`{name}`, so the job ends and Slurm kills it"
+        begin = f"`wait` on line {job.line(lost.elsewhere.span.start)} runs in another shell than `{name}`, "
+        begin += "so the job ends and Slurm kills it"
     advice = {"subshell": "write `wait` before the `)`", "pipeline": "write `| { …; wait; }`"}
     if kind != "script":
         return f"{begin}; {advice.get(kind, 'write `wait` in the shell that starts it')}"

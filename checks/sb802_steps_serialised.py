@@ -1,4 +1,4 @@
-"""Steps that are meant to run at the same time wait for one another.
+"""Steps run one after another: each claims what the others need, although they start together.
 
 What a step claims is its alone, and another step that needs some of it waits: `step creation temporarily disabled,
 retrying (Requested nodes are busy)`, in the log of the job. By default a step claims all CPUs of the job on each of its
@@ -369,11 +369,11 @@ def _report(
     setting = job.request.setting("mem")
     claimed = []
     if "whole" in reasons or "cpus" in reasons:
-        claimed.append("all CPUs of its node")
+        claimed.append("all CPUs of the node")
     if "memory" in reasons and setting is not None:
         claimed.append(f"the whole `{setting.as_written}` of line {job.line(setting.span.start)}")
     if "gpus" in reasons:
-        claimed.append(f"all {total.gpus} GPUs of its node" if total.gpus > 1 else "the GPU")
+        claimed.append(f"all {total.gpus} GPUs" if total.gpus > 1 else "the GPU")
     when = job.versions.suffix(releases).strip()
     severity = "warning"
     if later.by is not None:
@@ -384,10 +384,10 @@ def _report(
         if total.nodes > 1:
             happens = f"only {total.nodes} of {steps} run at a time"
     elif _never_ends(job, first.step):
-        happens = f"this step never starts, as that of line {job.line(first.place.start)} does not end"
+        happens = f"this step never starts, as the one on line {job.line(first.place.start)} does not end"
         severity = "warning" if depends_on_test(first.step.invocation) else "error"
     else:
-        happens = f"this step waits until that of line {job.line(first.place.start)} has ended"
+        happens = f"this step waits until the one on line {job.line(first.place.start)} has ended"
     looks = _only_looks(later.step)
     beside = first.step is not later.step and _covers_job(later.step, total) and _never_ends(job, first.step)
     options = [] if looks or beside else _advice(job, total, group, first, later, releases[-1], reasons)
@@ -398,13 +398,13 @@ def _report(
         instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
         advice = f"add `--overlap`{instead} to it"
     elif beside:
-        advice = "add `--overlap`, or leave out the node of the other by `--exclude`"
+        advice = "add `--overlap`, or `--exclude` the other's node"
     elif all((each.step.tasks or 0) > 1 for each in (first, later)):
-        advice = "give each fewer tasks, and `--exact`, or add `--overlap` to one that may share them"
+        advice = "give each fewer tasks, and `--exact`"
     else:
         # srun refuses both together, from 21.08 on
         instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
-        advice = f"add `--overlap`{instead} to one that may share them"
+        advice = f"add `--overlap`{instead} to one of them"
     return Finding(
         later.place,
         f"{when + ' ' if when else ''}{happens}, as each claims {' and '.join(claimed)}; {advice}".replace(
@@ -491,10 +491,10 @@ def _of_row(job: Job, row: list[Step], tasks: int) -> Iterator[Finding]:
     if len(row) == tasks:
         yield Finding(
             row[1].place,
-            f"this step starts only when that of line {job.line(row[0].place.start)} has ended, the rest of the job is "
-            "idle; put `&` after each, with `--exact` and its own `--mem`, and `wait` at the end",
+            f"this step starts only after the one on line {job.line(row[0].place.start)}, and the rest is idle; put "
+            "`&` after each, with `--exact` and `--mem`, and `wait` at the end",
             "warning",
-            related=[(each.place, "in its turn") for each in row if each is not row[1]][:3],
+            related=[(each.place, "runs after it") for each in row if each is not row[1]][:3],
         )
 
 

@@ -1,4 +1,4 @@
-"""An srun in a loop over lines reads the remaining lines, and the loop ends after one iteration.
+"""A loop over lines ends after one iteration: an srun in it reads the remaining lines.
 
 srun passes its standard input on to all of its tasks, whether their programs read it or not, and so reads it to the
 end. In `while read x; do srun ./work "$x"; done < list` that is the list: the job works on the first line and ends
@@ -81,7 +81,7 @@ def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:
     if reader.background:
         happens = f"srun may read lines that are meant for the `read` of line {row}, which then skips them"
     else:
-        happens = f"srun reads all that the `read` of line {row} has left, so the loop ends after this turn"
+        happens = f"srun reads all that is left for the `read` of line {row}, so the loop ends after this iteration"
     option = step.option("input")
     return Finding(
         step.place,

@@ -1,4 +1,4 @@
-"""srun of Slurm 22.05 and 23.02 does not inherit the job's `--cpus-per-task`.
+"""Tasks may have one CPU: srun of Slurm 22.05 and 23.02 does not inherit `--cpus-per-task`.
 
 In these releases srun reads SRUN_CPUS_PER_TASK, which sbatch does not set, and no longer SLURM_CPUS_PER_TASK, which it
 does: each task counts as one CPU. Where tasks are bound (with `--exact`, `--cpu-bind=cores`, `--hint` or
@@ -75,16 +75,16 @@ def check(job: Job) -> Iterator[Finding]:
         return
     others = {step.place: step for step in steps if step.place != main.place}
     if reason:
-        consequence = f"with `{reason}` a task has one CPU"
+        consequence = f"with `{reason}` it has one"
     elif binds is None:
-        consequence = "where the site binds tasks (autobind), each has one CPU"
+        consequence = "bound tasks get one CPU"
     else:
-        consequence = "this cluster binds tasks (autobind), so each has one CPU"
+        consequence = "this cluster binds tasks to one CPU"
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another
     yield Finding(
         main.place,
-        f"srun of Slurm {' and '.join(releases)} does not inherit {setting.shown} (line "
-        f"{job.line(setting.span.start)}): {consequence}; add --cpus-per-task={dollar}SLURM_CPUS_PER_TASK to the srun",
+        f"srun of Slurm {' and '.join(releases)} ignores {setting.shown} (line {job.line(setting.span.start)}): "
+        f"{consequence}; add --cpus-per-task={dollar}SLURM_CPUS_PER_TASK to it",
         "error" if reason or binds else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
         fix=partial(_fix, job, steps),

@@ -1,4 +1,4 @@
-"""The trap for a signal cannot run in time, because the work runs in the foreground.
+"""The trap for a signal runs too late: bash waits for the work in the foreground.
 
 Bash runs a trap only after the command for which it waits has ended. With `srun ./a.out` in the foreground the handler
 of `--signal=B:USR1@300` runs only when the work is over: a handler meant to save the state, or to requeue the job,
@@ -56,15 +56,15 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         work = _foreground_work(job, trap.command)
         if work is not None:
-            first = "" if sent is not None else ", if it is sent,"
+            first = "" if sent is not None else ", if sent,"
             row = job.line(trap.command.span.start)
             severity = None if sent is not None else "info" if SWITCHED_OFF.search(job.source.own.text) else "warning"
             yield Finding(
                 work.span,
-                f"bash runs the trap of line {row} only when this command has ended, so {trap.signal}{first} is not "
-                "handled in time; append `&` to it, and put `wait` after it",
+                f"bash runs the trap of line {row} only after this command, so {trap.signal}{first} is not handled "
+                "in time; append `&` to it, and put `wait` after it",
                 severity,
-                related=[(trap.command.span, "has to wait")],
+                related=[(trap.command.span, "runs too late")],
             )
             return
 

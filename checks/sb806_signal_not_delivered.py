@@ -65,13 +65,12 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _kills_shell(job: Job, setting: Setting, signal: EarlySignal) -> Finding:
     dies = f"{signal.name} goes to the batch shell alone, which has no trap for it: it dies "
-    dies += f"{duration(signal.seconds, 60)} before the end, the job FAILED"
+    dies += f"{duration(signal.seconds, 60)} before the end, and the job fails"
     if job.steps and signal.name in _AT_THE_END:
-        message = f"{dies}, and its steps have only KillWait (30 s by default) from then on; drop `B:`"
+        message = f"{dies}; drop `B:`"
         return Finding(setting.span, message, "warning")
-    steps = "; without `B:` it goes to the programs of the steps" if job.steps else ""
     advice = f"add a `trap … {signal.name}`" + (" or drop `B:`" if job.steps else "")
-    return Finding(setting.span, f"{dies}{steps}; {advice}")
+    return Finding(setting.span, f"{dies}; {advice}")
 
 
 def _replaces_shell(job: Job) -> bool:
@@ -125,8 +124,8 @@ def _misses_trap(setting: Setting, signal: EarlySignal, waiting: list[Trap]) -> 
         trap = waiting[0].command
         yield Finding(
             setting.span,
-            f"without `B:` {signal.name} goes to the programs of the steps, and ends those that do not handle it, but "
-            f"not to the batch shell, whose trap never runs; write `B:{signal.name}@{signal.seconds}`",
+            f"without `B:` {signal.name} goes to the steps, and ends programs that do not handle it, but not to the "
+            f"batch shell with its trap; write `B:{signal.name}@{signal.seconds}`",
             "warning",
             related=[(trap.span, "waits for the signal")],
         )

@@ -1,4 +1,4 @@
-"""A job submits or requeues itself regardless of the outcome of its work, and never stops.
+"""The job submits or requeues itself forever: it does not look at the outcome of its work.
 
 `sbatch "$0"` or `scontrol requeue $SLURM_JOB_ID` at the end of a script, without any test, starts the next run even if
 the work is finished, and even if it fails at once: then one job follows another every few seconds until you notice. In
@@ -63,11 +63,11 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _finding(job: Job, command: Invocation, what: str) -> Finding:
     if command.context.handler:
-        happens = f"the trap {what} at every end of the job, also where the work is finished"
+        happens = f"the trap {what} at every end of the job, even when the work is finished"
     elif job.request.has_option("array") and command.name == "sbatch":
         happens = f"every element of the array {what}, all of it, without end"
     else:
-        happens = f"the job {what} in every run, also where the work is finished"
+        happens = f"the job {what} in every run, even when the work is finished"
     return Finding(command.span, f"{happens}; let a test decide, of a file or of a count")
 
 
@@ -130,7 +130,7 @@ def _never_satisfied(job: Job) -> Iterator[Finding]:
         if waits and not any(word.startswith("--kill-on-inv") for word in shown):
             yield Finding(
                 command.span,
-                "where the job before fails, this one stays pending until it is cancelled, unless the site does that; "
+                "if the job before fails, this one stays pending until it is cancelled, unless the site does that; "
                 "add --kill-on-invalid-dep=yes",
                 "info",
             )

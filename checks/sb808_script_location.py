@@ -1,4 +1,4 @@
-"""The script looks for its own folder, but finds Slurm's spool folder.
+"""The script does not find its files: its own folder is Slurm's spool folder.
 
 sbatch sends a copy of the script to the first node, where it runs as `/var/spool/slurmd/job04711/slurm_script` or the
 like. `$0` and `${BASH_SOURCE[0]}` are that copy, so `cd "$(dirname "$0")"` leads to a folder with nothing else in it,
@@ -87,8 +87,8 @@ def check(job: Job) -> Iterator[Finding]:
         what = "the path from `$SLURM_SUBMIT_DIR`" if other else "`$SLURM_SUBMIT_DIR`"
         yield Finding(
             read,
-            f"Slurm runs a copy of the script in its spool folder, so this does not lead to its own, and line "
-            f"{job.line(use.command.span.start)} {use.what}; write {what}, where it was submitted",
+            "Slurm runs a copy in its spool folder, not in the script's folder, and line "
+            f"{job.line(use.command.span.start)} {use.what}; write {what}",
             None if use.certain else "warning",
             related=[(use.command.span, "needs the folder")],
             fix=None if other else _fix(job, read),

@@ -1,4 +1,4 @@
-"""A command needs a terminal, and a batch job has none.
+"""A command ends or waits forever: it needs a terminal, and a batch job has none.
 
 Standard input of a batch script is /dev/null. `srun --pty bash` runs a shell that reads nothing and ends at once, and
 so do `bash`, `python` and `apptainer shell IMAGE` without a program; `read` returns 1 with an empty value; `salloc`
@@ -112,9 +112,9 @@ def _of_pty(job: Job, step: Step) -> Finding | None:
     edit = remove_step_option(job, step, option)
     return Finding(
         option.span,
-        "a batch job has no terminal, so srun disregards --pty; leave it out",
+        "a batch job has no terminal, so srun ignores --pty; leave it out",
         "info",
-        fix=None if edit is None else Fix("take --pty out", [edit], safe=True),
+        fix=None if edit is None else Fix("remove --pty", [edit], safe=True),
     )
 
 

@@ -1,4 +1,4 @@
-"""Slurm commands in a loop: each iteration queries the controller that the whole cluster shares.
+"""The controller of the whole cluster is slowed down: a loop calls a Slurm command in each iteration.
 
 `squeue` or `sacct` every few seconds, in the scripts of many users, makes the controller slow for everybody, and sites
 end such loops. Every half minute is often enough; better, let Slurm wait: `--dependency`, `sbatch --wait`, `srun`.

@@ -1,4 +1,4 @@
-"""The job removes what it should resume from, or what another of its tasks has just created.
+"""Checkpoints or new files are lost: the job removes what it, or another task, still needs.
 
 A job with `--requeue`, an array of one job at a time (`--array=1-10%1`) or `--dependency=singleton` runs its script
 from the first line at each start. `rm -rf checkpoints` before the training then deletes the checkpoints of the previous
@@ -137,11 +137,11 @@ def _before_restart(job: Job, command: Invocation, field: Pieces, restarts: list
         restart = Restart(word, span_of(resumed), True, word.startswith("--load"))
     if restart is None:
         return None
-    first = 'if `[ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]`' if restart.same_job else "in the first of these runs"
+    first = 'if `[ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]`' if restart.same_job else "in the first run"
     return Finding(
         _place(command, field),
-        f"each start of the job (`{restart.words}`, line {job.line(restart.span.start)}) removes the checkpoints of "
-        f"line {job.line(user.span.start)}, so training starts from the beginning; remove them only {first}",
+        f"each start (`{restart.words}`, line {job.line(restart.span.start)}) removes the checkpoints of line "
+        f"{job.line(user.span.start)}, so training begins again; remove them only {first}",
         "info" if restart.habit else "error",
         related=[(restart.span, "starts it again"), (user.name_span, "keeps its checkpoints there")],
     )
@@ -229,10 +229,10 @@ def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | No
         tasks = f"each of the {step.tasks} tasks" if step.tasks else "every task"
         return Finding(
             _place(command, field),
-            f"{tasks} of the step on line {job.line(step.span.start)} runs this, and a late one removes what an early "
-            f"one has made (line {job.line(invocation.span.start)}); remove it once, before the srun",
+            f"{tasks} of the step on line {job.line(step.span.start)} runs this, and a late one removes what line "
+            f"{job.line(invocation.span.start)} has made; remove it once, before the srun",
             "warning" if step.geometry.several or location.kind == SHARED else "info",
-            related=[(step.invocation.name_span, "the step"), (invocation.name_span, "makes it anew")],
+            related=[(step.invocation.name_span, "the step"), (invocation.name_span, "makes it again")],
         )
     return None
 

@@ -1,4 +1,4 @@
-"""A command kills processes of the user's other jobs on the same node, or all of the user's jobs.
+"""Other jobs of yours are killed: the command ends all of your processes of a name, or all of your jobs.
 
 `pkill python`, `killall -9 ray` and `pkill -u $USER` affect every process of the user on the node. Where jobs share
 nodes, another job of the same user loses its processes, and fails without a reason in its own log. `scancel -u $USER`
@@ -109,8 +109,7 @@ def _is_narrow(reading: Reading) -> bool:
 
 def _message(what: str) -> str:
     return (
-        f"this ends {what} on the node, those of your other jobs there too; end what this job started by its number "
-        "(`kill $pid`), or ask for --exclusive"
+        f"this ends {what} on the node, also of other jobs; end the job's own by `kill $pid`, or ask for --exclusive"
     )
 
 
@@ -123,7 +122,7 @@ def _all_jobs(command: Invocation) -> tuple[str, str | None] | None:
     whole = any(each.name in _ME for field in fields for each in expansions(field))
     if rest or words != ["--me"] and not (users and whole):
         return None
-    return "this cancels all of your jobs, this one included; name those that are meant (`scancel $JOB_ID`)", None
+    return "this cancels all of your jobs, including this one; name those that are meant (`scancel $JOB_ID`)", None
 
 
 CASES = [

@@ -1,4 +1,4 @@
-"""The script starts programs on the job's nodes by ssh, where Slurm does not control them.
+"""Programs run outside of the job: the script starts them by ssh, where Slurm does not control them.
 
 What ssh, pdsh or clush starts is a child of the node's sshd: it has neither the job's limits nor its environment and
 GPUs, does not appear in its accounting, and keeps running after the job has ended, unless the site adopts such
@@ -40,8 +40,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if any(map(_is_of_job, _hosts(command))):
         yield Finding(
             command.name_span,
-            f"what {command.name} starts on a node is not part of the job: Slurm neither limits nor counts it, and may "
-            "not end it; write `srun --overlap -N1 -n1 -w NODE`",
+            f"what {command.name} starts on a node is not part of the job: Slurm may neither limit nor end it; "
+            "write `srun --overlap -N1 -n1 -w NODE`",
         )
 
 

@@ -1,4 +1,4 @@
-"""The program's own time limit is not below the job's, so Slurm kills it before it can stop cleanly.
+"""Slurm kills the program before it stops cleanly: its own time limit is not below the job's.
 
 Programs that save their state and end before the job's limit have an option for the time: `--exit-duration-in-mins
 1190`, `--time_limit 47h`, `trainer.max_time=00:23:30:00`, `gmx mdrun -maxh 23`. They count from their own start, some
@@ -99,10 +99,9 @@ def check(job: Job) -> Iterator[Finding]:
         stop = duration(math.floor(limits[0].seconds))
         yield Finding(
             span,
-            f"{_WHO if limits[0].written.startswith('timeout ') else 'the program stops by itself'} "
-            f"after {stop} (`{limits[0].written}`), but the job "
-            f"is killed after {duration(allowed)} (line {job.line(setting.span.start)}): no clean end comes; "
-            "write less than that",
+            f"{_WHO if limits[0].written.startswith('timeout ') else 'it stops by itself'} after {stop} "
+            f"(`{limits[0].written}`), but Slurm kills the job after {duration(allowed)} (line "
+            f"{job.line(setting.span.start)}); write less than that",
             related=[(setting.span, "the job's limit")],
         )
 

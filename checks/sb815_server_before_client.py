@@ -1,4 +1,4 @@
-"""The commands after a server in the foreground run only when the server has ended.
+"""Commands never run in time: a server before them runs in the foreground.
 
 A server runs until it is stopped: the client after it, the loop that monitors it, or the message that explains how to
 connect, comes only then. The job idles until its time limit, and as that ends the job, the rest of the script never
@@ -63,8 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
                 advice = "put it above the server" if command.name in _PRINTING else "put `&` after the server"
                 yield Finding(
                     command.span,
-                    f"{what} only when `{before.name}` on line {where} has ended, which is when it is stopped; "
-                    f"{advice}",
+                    f"{what} only after `{before.name}` on line {where}, a server, has been stopped; {advice}",
                     related=[(before.command.name_span, "serves until it is stopped")],
                 )
                 break

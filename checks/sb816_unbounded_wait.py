@@ -1,4 +1,4 @@
-"""A loop waits for a file or a port without limit, even if what should provide it has failed.
+"""The job may idle until its time limit: a loop waits without limit for a file or a port.
 
 If the server does not start, or the step that writes the file fails, the loop runs until the job's time limit: nodes
 and GPUs idle, perhaps for days, and the error is far up in the log.
@@ -59,8 +59,8 @@ _LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
 _OTHER_SYSTEM = Regex(r"\$\{?(?:AWS_BATCH|AZ_BATCH|COBALT|LSB|OAR|PBS|SGE)_")
 _IS_THERE = Regex(r"(?:\[\[?|test)[ \t]+-[defrs][ \t]")
 _LOCK = (
-    "this loop waits for a lock to go without limit, and a job that was killed leaves it; use flock, or count the "
-    "rounds"
+    "this loop waits for a lock without limit, but a killed job leaves its lock behind; use flock, or count the "
+    "iterations"
 )
 # A file that somebody creates to end a session.
 _STOP = Regex(r"(?i)(?:.*[._-])?(?:stop|quit|shutdown|terminate)(?:[._-](?:here|job|me|now|server|session))?(?:\.\w+)?")
@@ -88,8 +88,8 @@ def check(job: Job) -> Iterator[Finding]:
             elif not _keeps_open(inside):
                 yield Finding(
                     _head(job, wait.span),
-                    f"this loop waits for {wait.what} without limit: if that never comes, the job idles until its "
-                    "time limit; count the rounds, or look whether what is to bring it still runs",
+                    f"this loop waits for {wait.what} without limit; if it never comes, the job idles until its "
+                    "time limit; limit the iterations",
                 )
 
 

@@ -1,4 +1,4 @@
-"""Data is copied to the first node's local disk, and tasks on other nodes look for it on theirs.
+"""Tasks on other nodes do not find their data: it is copied only to the first node's local disk.
 
 Commands of the script run once, on the first node of the job. What `cp -r data $TMPDIR/`, `tar -xf data.tar -C /tmp` or
 `python -m venv $TMPDIR/env` puts on a node's local disk does not exist for the tasks that srun starts on other nodes:
@@ -130,8 +130,8 @@ def _made_on_first_node(job: Job, steps: list[Step]) -> Iterator[Finding]:
             how = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
             yield Finding(
                 command.span,
-                f"this makes the folder on the first node alone, but tasks on {step.nodes or 'several'} nodes get it "
-                f"in {name} (line {job.line(step.span.start)}); write `{how} mkdir …`",
+                f"only the first node gets this folder, but {step.nodes or 'several'} nodes use {name} (line "
+                f"{job.line(step.span.start)}); write `{how} mkdir …`",
                 "warning" if emptied or name in _TEMPORARY else "info",
                 related=[(step.place, "gets the folder")],
             )
@@ -333,8 +333,8 @@ def _finding(job: Job, staged: Staged, use: Use, nodes: int | None) -> Finding:
         fix = Fix("copy on each node", [insert(start, f"{how} ")], safe=False)
     return Finding(
         command.span,
-        f"{name} brings this to the first node alone ({staged.reason}), but {nodes or 'several'} nodes look "
-        f"for it (line {job.line(user.span.start)}); write `{how} {name} …`",
+        f"only the first node gets this ({staged.reason}), but line {job.line(user.span.start)} needs it on "
+        f"{nodes or 'several'} nodes; write `{how} {name} …`",
         "info" if use.likely else None,
         related=[(user.name_span, "looks for it")],
         fix=fix,

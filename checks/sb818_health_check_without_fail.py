@@ -1,4 +1,4 @@
-"""A health check of a server accepts every answer, even an error.
+"""A server that is not ready counts as ready: its health check accepts every answer, even an error.
 
 curl ends with 0 as soon as a server answers, even with 404, 500 or 503. `if curl -s -o /dev/null $URL/health` is
 therefore true for a server that is not ready or has failed: clients start too early, or a job keeps its nodes for days
@@ -46,7 +46,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     written = place.start == command.span.start and job.source.slice(place).endswith("curl")
     yield Finding(
         place,
-        "without `-f` curl takes an error for an answer, also 503 of a server that is not ready; write `curl -f`",
+        "without `-f` curl accepts an error as an answer, even 503 from a server that is not ready; write `curl -f`",
         fix=Fix("add -f", [insert(place.end, " -f")], safe=False) if written else None,
     )
 

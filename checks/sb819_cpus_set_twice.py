@@ -1,4 +1,4 @@
-"""The script changes SLURM_CPUS_PER_TASK, but not SLURM_TRES_PER_TASK, so srun ends with an error.
+"""srun ends with an error: the script changes SLURM_CPUS_PER_TASK, but not SLURM_TRES_PER_TASK.
 
 From 23.11 on sbatch sets both for `--cpus-per-task`, and srun reads both as its own options. Where they differ, it ends
 with `cpus-per-task set by two different environment variables SLURM_CPUS_PER_TASK=8 != SLURM_TRES_PER_TASK=cpu=4`
@@ -38,8 +38,8 @@ def check(job: Job) -> Iterator[Finding]:
         number = variable.text if variable.written == "SLURM_CPUS_PER_TASK" else found[refusing[-1]].number
         yield Finding(
             variable.span,
-            f"srun ends with an error{job.versions.suffix(refusing)}: `{variable.as_written}` and "
-            f"{found[refusing[-1]].conflict} say different numbers; write `srun --cpus-per-task={number}` instead",
+            f"srun fails{job.versions.suffix(refusing)}: `{variable.as_written}` contradicts "
+            f"{found[refusing[-1]].conflict}; write `srun --cpus-per-task={number}` instead",
             related=[(step.invocation.name_span, "this srun reads both")],
             versions=refusing,
         )

@@ -1,4 +1,4 @@
-"""`wait 20` waits for the process with the id 20, and not for 20 seconds.
+"""Nothing waits: `wait 20` is for the process with the id 20, and not for 20 seconds.
 
 `wait` takes process ids and `%job`s. A number written in the script is not one of its children: bash prints `pid 20 is
 not a child of this shell`, goes on at once, and the status is 127. As the last command of the script that makes the job
@@ -36,13 +36,13 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return  # the value of a variable
     ends = None
     if command is job.invocations[-1] and command.parent is None and not command.context.shell.depth:
-        ends = "the job is FAILED with exit code 127"
+        ends = "the job is FAILED"
     elif _ends_script(job, command.span.start):
-        ends = "the script ends here under `set -e`"
+        ends = "`set -e` ends the script"
     yield Finding(
         command.span,
-        f"no process of this shell has the id {number}, so `wait` returns 127 at once"
-        f"{', and ' + ends if ends else ''}; write `sleep {number}` for seconds, or a bare `wait`",
+        f"no process of this shell has the id {number}, so `wait` returns 127 at "
+        f"once{', and ' + ends if ends else ''}; write `sleep {number}`, or a bare `wait`",
         None if ends else "warning",
         fix=Fix("sleep instead", [replace(command.name_span, "sleep")], safe=False),
     )

@@ -1,4 +1,4 @@
-"""A token, key or password is written into the script.
+"""Anyone who reads the script gets a secret: a token, key or password is written into it.
 
 Whoever can read the file has the secret, and so does everybody who ever sees the repository: removing the line later
 does not remove it from the history. Slurm keeps a copy of each batch script as well, which `scontrol write
@@ -41,8 +41,8 @@ def check(job: Job) -> Iterator[Finding]:
         variable = re.sub(r"\W", "_", name).upper() if name else "TOKEN"
         yield Finding(
             secret.span,
-            f"whoever reads this file or its history has this secret; revoke it, and write `{variable}=$(cat FILE)` "
-            "with a file that only you can read",
+            f"anyone who reads this file gets this secret; revoke it, and write `{variable}=$(cat FILE)` with a "
+            "file that only you can read",
         )
 
 

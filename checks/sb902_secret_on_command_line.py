@@ -1,4 +1,4 @@
-"""A token, key or password becomes an argument of a command, a line of the job's log, or a part of another script.
+"""Others can read a token, key or password: it is an argument, in the log, or in another script.
 
 The arguments of a process can be read by everybody on its node: `ps` shows `srun bash -c "export HF_TOKEN=…"` and
 `wandb login …` with the value in full. Slurm also keeps the command lines of srun and sbatch in its accounting, where
@@ -152,8 +152,7 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
             kept = ", and `sacct` keeps it" if starter in ("srun", "sbatch", "salloc") else ""
             yield Finding(
                 span,
-                f"`ps` shows everybody on the node the value of `{name}` among the arguments of {starter}{kept}; "
-                f"{instead}",
+                f"everyone on the node sees `{name}` in `ps`, as an argument of {starter}{kept}; {instead}",
                 "info" if is_short_lived(name) or secrets.are_generated_here(name) else None,
                 related=[(command.name_span, "these arguments")],
                 fix=fix,
@@ -191,9 +190,9 @@ def _written(secrets: Secrets, exposed: list[Span]) -> Iterator[Finding]:
                 kept = any(each.name in ("srun", "sbatch", "salloc") for each in (command, *command.ancestors()))
                 yield Finding(
                     span,
-                    f"`ps` shows everybody on the node the secret that stands here among the arguments of "
-                    f"{command.name or 'a command'}{', and `sacct` keeps it' if kept else ''}; let the program read it "
-                    "from the environment or from a file",
+                    "everyone on the node sees this secret in `ps`, as an argument of "
+                    f"{command.name or 'a command'}{', and `sacct` keeps it' if kept else ''}; pass it by the "
+                    "environment or a file",
                 )
 
 
@@ -245,7 +244,7 @@ def _holder(secrets: Secrets, command: Invocation, word: Pieces) -> VariableRead
 def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
     """The advice, and the fix where the program has the variable anyway."""
     has_it = _is_in_environment(command, name)
-    by_itself = "let the program read it from the environment or from a file"
+    by_itself = "pass it by the environment or a file"
     container = command.spawn.info
     if isinstance(container, Container) and container.kind in ("docker", "podman"):
         if name not in container.passed:
@@ -261,7 +260,7 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
             passes = has_it and _inherits(job, command, export.context)
             edits = _without_export(job, export) if passes else []
             return (
-                "leave this export out, as steps inherit it",
+                "leave it out, as steps inherit it",
                 _fix("leave the export to the step", edits),
             )
     login: Invocation | None = command
@@ -272,8 +271,8 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
         return by_itself, None
     reads_it = login is command or _inherits(job, command, login.context)
     edits = _without_login(job, login) if has_it and reads_it and name == LOGINS[login.name or ""] else []
-    advice = "leave the login out, as wandb reads `WANDB_API_KEY`"
-    return advice, _fix("leave the login out", edits)
+    advice = "remove it, as wandb reads the variable"
+    return advice, _fix("remove the login", edits)
 
 
 def _fix(title: str, edits: list[Edit]) -> Fix | None:
@@ -373,7 +372,7 @@ def _in_scripts(job: Job) -> Iterator[Finding]:
         for piece in command.stdin.field:
             name = piece.expansion.name if piece.expansion is not None else ""
             if is_secret(name) and not is_short_lived(name):
-                message = f"the value of `{name}` goes into {shown_text(target)}, for everybody who may read that file"
+                message = f"the value of `{name}` goes into {shown_text(target)}, for everyone who may read that file"
                 yield Finding(piece.span, f"{message}; write `\\${name}`, which the script finds in its environment")
                 break
 

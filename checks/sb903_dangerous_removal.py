@@ -112,8 +112,8 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if len(found) == 1 and _is_tmpdir(found[0], command) and "TMPDIR" not in _tested(job) and rest.strip("/*.") == "":
         return Finding(
             command.span,
-            "where the site gives the job no TMPDIR of its own, it is /tmp, and this removes what your other jobs have "
-            "on the node; work in `$TMPDIR/$SLURM_JOB_ID`, and remove that",
+            "where TMPDIR is /tmp, this removes files of your other jobs on the node; work in "
+            "`$TMPDIR/$SLURM_JOB_ID`, and remove that",
             "info",
         )
     names = [_unset(job, command, piece.expansion) for piece in found]
@@ -121,7 +121,7 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
         return None
     name = names[0]
     argument = name is not None and name.isdigit()
-    why = f"without an argument ${name}" if argument else f"where {name} is not set in the job"
+    why = f"without an argument ${name}" if argument else f"if {name} is not set in the job"
     edits = [_checked(piece.expansion) for piece in found if piece.expansion is not None]
     return Finding(
         command.span,
@@ -151,7 +151,7 @@ def _of_failed_command(job: Job, command: Invocation, field: Pieces) -> Finding 
         return None
     return Finding(
         command.span,
-        f"where `{risky or programs[0]}` on line {job.line(expansion.span.start)} fails, "
+        f"if `{risky or programs[0]}` on line {job.line(expansion.span.start)} fails, "
         f"{name[1] if name else 'its output'} is empty and this removes the whole folder above; "
         f"{f'write `${{{name[1]}:?}}`' if name else 'keep it in a variable X, and write `${X:?}`'}",
         "warning",
@@ -243,14 +243,14 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if not here and _is_made_before(job, cd, command):
         return None
     entered = job.source.slice(cd.span)
-    what = "what is" if here else "what has these names"
+    what = "what is" if here else "files with these names"
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
     advice = "`|| exit 1` after it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
     return Finding(
         command.span,
-        f"where `{entered}` of line {job.line(cd.span.start)} fails, this removes {what} in the folder in "
-        f"which the job was submitted; write {advice}",
+        f"if `{entered}` on line {job.line(cd.span.start)} fails, this removes {what} in the folder of submission; "
+        f"write {advice}",
         "warning" if (here or _clears(job, cd)) and run.errexit is False else "info",
         related=[(cd.span, "may fail")],
         fix=Fix("end the script where it fails", edits, safe=True) if ends else None,

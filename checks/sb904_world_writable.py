@@ -1,4 +1,4 @@
-"""Files or folders are made writable for every user of the system.
+"""Every user of the system may change files or folders: the script makes them world-writable.
 
 What anybody can write, anybody can replace: a script or an environment there then runs with the rights of whoever uses
 it next, and others can change or remove results. On a cluster's file systems that is every user.
@@ -41,11 +41,11 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if at is None or container_of(command) is not None:
         return
     if command.name == "umask":
-        message = "with this mask everybody may write what the job makes; write `umask 027`"
+        message = "everyone may change what the job writes with this mask; write `umask 027`"
     elif all(word is not None and SHARED.fullmatch(word) for word in words[at + 1 :] or [None]):
         return
     else:
-        message = f"mode `{words[at]}` lets everybody with an account write there; give it to a group, with `g+w`"
+        message = f"mode `{words[at]}` lets everyone with an account write there; give it to a group, with `g+w`"
     yield Finding(span_of(command.argv[at]), message)
 
 

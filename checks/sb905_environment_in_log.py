@@ -1,4 +1,4 @@
-"""The job prints its whole environment, tokens and keys included, to its log.
+"""Tokens and keys are in the log: the job prints its whole environment.
 
 `env` and `printenv` show every variable, including `HF_TOKEN` and `WANDB_API_KEY` that the script exports, or that come
 from the submitting shell, whose environment sbatch passes on. Logs are often readable by others, kept for long, and
@@ -48,7 +48,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     name = _secret(command)
     shown = f"also the value of `{name}`" if name else "with any token in it"
-    message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print what is wanted"
+    message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print only what you need"
     yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", None if name else "info")
 
 

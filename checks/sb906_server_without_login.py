@@ -1,4 +1,4 @@
-"""A server on the network lets everybody in who can reach its node.
+"""Anyone who reaches the node can use your account: a server asks for no login.
 
 Whoever opens the port of a Jupyter server with an empty token can run commands as the owner of the job, and read all of
 their files; on most clusters every user can reach the compute nodes. The same holds for `code-server --auth none`, a
@@ -64,7 +64,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     word = command.argv[found]
     option = shown_text(word).partition("=")[0]
-    message = f"with `{option}` everybody who reaches the node can use this {name}, and so the account that runs it"
+    message = f"with `{option}` anyone who reaches the node can use this {name}, and so your account"
     saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
     severity = "warning" if saved or name in _DATABASES else "error"
     yield Finding(span_of(word), f"{message}; leave it out, or set a password", severity)

@@ -1,4 +1,4 @@
-"""The cluster has no such partition, or takes no jobs in it.
+"""sbatch refuses the job: the cluster has no such partition, or takes no jobs in it.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: invalid partition
 specified: gpux`, and `Invalid partition name specified`: one unknown name among several is enough. A partition that is

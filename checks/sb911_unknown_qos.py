@@ -1,4 +1,4 @@
-"""The cluster has no such QOS, or not for this partition.
+"""The job is refused, or gets another QOS: the cluster has no such QOS, or not for this partition.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md), which has the QOS that `sacctmgr show
 qos` lists. `sbatch: error: Batch job submission failed: Invalid qos specification`. Where Slurm does not enforce QOS

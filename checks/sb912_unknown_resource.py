@@ -1,4 +1,4 @@
-"""No node of the cluster has such a resource: an unknown GRES, or an unknown type of GPU.
+"""The job never starts: no node of the cluster has such a resource, or such a type of GPU.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). An unknown name is refused at once
 (`Invalid generic resource (gres) specification`), an unknown type as `Requested node configuration is not available`.
@@ -44,7 +44,7 @@ def _finding(job: Job, request: Request, unknown: UnknownName, waits: bool) -> F
     fix = correction(job, request, unknown, meant)
     what = "resource" if unknown.kind == "name" else "type of GPU" if "gpu" in unknown.option else "type"
     instead = instead_of(meant, unknown.known, "there are no types")
-    effect = "the job waits for good" if waits else "sbatch refuses the job"
+    effect = "the job waits forever" if waits else "sbatch refuses the job"
     message = f"{effect}: no node of the cluster has a {what} `{unknown.name}`; {instead}"
     return Finding(place(job, request, unknown.option), message, severity(job, waits=waits), fix=fix)
 

@@ -1,4 +1,4 @@
-"""The job asks for more time than its partition or its QOS allows.
+"""The job never starts: it requests more time than its partition or its QOS allows.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). With `EnforcePartLimits` ALL or ANY
 sbatch refuses it (`Requested time limit is invalid (missing or exceeds some limit)`); otherwise it takes it, and the
@@ -38,7 +38,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         name, obstacle = found
         request, waits = stop.target.request, stop.waits
-        effect = "the job waits for good" if waits else "sbatch refuses the job"
+        effect = "the job waits forever" if waits else "sbatch refuses the job"
         most = limit(stop.target.profile.partitions[name].max_time) or 0
         setting = request.setting("time")
         fix = None
@@ -58,7 +58,7 @@ def _of_qos(job: Job, target: Target) -> Iterator[Finding]:
     enforced = {"limits", "safe"} & set(target.profile.accounting_enforce or ())
     if qos is None or most is None or asked is None or asked <= most or not enforced:
         return
-    effect = "sbatch refuses the job" if qos.denies else "the job waits for good"
+    effect = "sbatch refuses the job" if qos.denies else "the job waits forever"
     own = target.request.value("qos")
     message = f"{effect}: it asks for {whole_minutes(asked)}, and the QOS `{own}` allows {whole_minutes(most)}"
     yield Finding(place(job, target.request, "time"), message, severity(job, target, not qos.denies))

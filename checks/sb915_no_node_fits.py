@@ -1,4 +1,4 @@
-"""No node of the partition has what the job asks of one, or it has too few of them.
+"""The job never starts: no node of the partition, or too few, have what it requests.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). What no node has is refused at once
 (`Requested node configuration is not available`): CPUs, memory, GPUs, features, each or together. More nodes or CPUs
@@ -53,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
         if found is None:
             continue
         name, obstacle = found
-        effect = "the job waits for good" if stop.waits else "sbatch refuses the job"
+        effect = "the job waits forever" if stop.waits else "sbatch refuses the job"
         asks = f"asks for {obstacle.asks}" if obstacle.kind != "features" else f"needs nodes with {obstacle.asks}"
         yield Finding(
             place(job, stop.target.request, *PLACES[obstacle.kind]),

@@ -1,4 +1,4 @@
-"""An index of the array is larger than the cluster allows.
+"""sbatch refuses the job: an index of its array is larger than the cluster allows.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). The largest index is one less than
 `MaxArraySize`, which is 1001 unless the site says otherwise: `sbatch: error: Batch job submission failed: Invalid job

@@ -1,4 +1,4 @@
-"""The partition is for GPUs and the job asks for none, or gives whole nodes and a part of the GPUs is asked for.
+"""GPUs stay idle: each node of the partition has them, and the job requests none or only some.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). All nodes of the partition have GPUs,
 and other nodes have none: what the job holds of their CPUs and memory keeps others from the GPUs, and it waits longer

@@ -1,4 +1,4 @@
-"""The script says nothing of time or memory, and the cluster's default is small.
+"""The job gets little time or memory: it requests none, and the cluster's default is small.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). Without `--time` a job gets the
 partition's `DefaultTime`, and is ended after it (`DUE TO TIME LIMIT`); without any memory option it gets `DefMemPerCPU`

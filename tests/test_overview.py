@@ -8,6 +8,7 @@ import pytest
 
 from conftest import HEAD, Command
 from sbatchlint.cli.arguments import lint_options
+from sbatchlint.report import overview
 from sbatchlint.report.terminal import Terminal
 
 SIZES = [(80, 24), (100, 50), (140, 50)]
@@ -40,6 +41,15 @@ def test_many_findings_fit_on_two_screens(
     assert ["30", "30", "error", "SB110"] in table and ["20", "20", "warning", "SB120"] in table
     assert shown.out.count("--> ") >= 3 and "error[SB110]" in lines[0]
     assert "60 findings (30 errors, 30 warnings) in 30 of 30 scripts" in " ".join(shown.out.split())
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_each_check_without_room_has_a_line(many: Command, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr(overview, "LEAST_IN_FULL", 1)
+    on_terminal(monkeypatch, width, 22)
+    lines = many("jobs").out.splitlines()
+    (brief,) = [line for line in lines if line.startswith("warning[SB120]")]
+    assert brief.startswith("warning[SB120] jobs/01.sbatch:3: ") and len(brief) <= width
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)

@@ -20,6 +20,16 @@ WORDS = {
     r"\bthe blank (?:behind|after)\b|\bput a blank\b|\bremove the blank\b": "space",
     r"\bmend\b": "correct, or write",
     r"takes itself for node": "assumes that it is",
+    r"\banew\b": "again, or overwrites",
+    r"\btime-out\b": "timeout",
+    r"\bas it stands\b": "literally",
+    r"(?<!there )(?<!that )\b(?:is|are) no (?:mail|pattern|multiple)\b": "is not a",
+    r"\beverybody\b": "everyone, or anyone",
+    r"\bwins? over\b": "overrides",
+    r"\b(?:is|are) gone with it\b": "is lost",
+    r"\bput a blank\b|\bblanks (?:around|before|after)\b|\ba blank (?:after|before)\b": "space",
+    r"\bin front of\b": "before",
+    r"\btakes? (?:this|it|them|all of it) for\b": "reads it as",
 }
 SAID = re.compile("|".join(f"(?:{word})" for word in WORDS))
 FOLDERS = ("checks", "sbatchlint/cli", "sbatchlint/analysis", "sbatchlint/slurm", "sbatchlint/job")

@@ -77,17 +77,6 @@ def replaced(text: str, name: str, content: str) -> str:
     return f"{head}{begin}\n\n{content.strip()}\n\n{end}{tail}"
 
 
-def example() -> str:
-    """What the command says of the script that the README shows."""
-    source = read(str(ROOT / EXAMPLE))
-    source.path = EXAMPLE
-    settings = Settings.of_table()
-    found = lint_source(source, settings)
-    shown = [each for each in found if settings.shows(each.code, each.severity)]
-    text = renderer("full")(Report(shown, 1, hidden=len(found) - len(shown)), Terminal(100))
-    return f"```console\n$ sbatchlint {EXAMPLE}\n{text}```"
-
-
 def picture_of_home() -> str:
     """The end of a log, and what the command says of its script, which is that of docs/diagnose.md."""
     columns = 87
@@ -140,7 +129,6 @@ def generated() -> dict[Path, str]:
     files[ROOT / "docs" / "pictures" / "plan.svg"] = picture_of_plan()
     files[ROOT / "docs" / "pictures" / "home.svg"] = picture_of_home()
     parts = {
-        "README.md": {"example": example()},
         "CONTRIBUTING.md": {"groups": groups_table(), "check": shown_check()},
         "docs/settings.md": {"settings": settings_table()},
     }

@@ -1,4 +1,4 @@
-"""What a terminal shows of many findings: one of each check, how many there are of each and where, what to do next."""
+"""What a terminal shows of many findings: the first of each check, their numbers and files, and what to do next."""
 
 import shlex
 from collections.abc import Sequence
@@ -27,13 +27,31 @@ def render(report: Report, terminal: Terminal, paths: Sequence[str], is_release_
     ending = [*counted, "", *_next_steps(report, rows, terminal, paths, is_release_named)]
     room = SCREENS * terminal.height - len(table) - len(ending)
     shown: list[str] = []
+    brief: list[str] = []
     for number, row in enumerate(rows):
         lines = render_diagnostic(row.worst, terminal).split("\n")
-        if number >= LEAST_IN_FULL and len(lines) > room:
-            break
+        if number < LEAST_IN_FULL or not brief and len(lines) <= room - (len(rows) - number - 1):
+            shown += lines
+        elif room > 0:
+            lines = [_in_one_line(row, terminal)]
+            brief += lines
         room -= len(lines)
-        shown += lines
+    shown += [*brief, ""] if brief else []
     return "\n".join([*shown, *table, *ending]) + "\n"
+
+
+def _in_one_line(row: Row, terminal: Terminal) -> str:
+    """The first finding of a check, as much of it as fits on a line."""
+    worst = row.worst
+    place = f"{escape(shown_path(worst.source.path))}:{worst.source.row(worst.span.start)}"
+    code = f"{worst.severity}[{worst.code}]"
+    told = f" {place}: {escape(worst.message)}"
+    room = terminal.width - len(code)
+    if width(told) > room:
+        while width(told) > room - 3:
+            told = told[:-1]
+        told += "..."
+    return terminal.style(worst.severity, code) + told
 
 
 def _checks(rows: list[Row], terminal: Terminal) -> list[str]:

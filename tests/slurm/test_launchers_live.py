@@ -10,7 +10,7 @@ comes of it:
 
 `plan`: the processes of all steps that the plan foresees. `starts`: how often the launcher really started (a program
 without one: itself); `processes`: how many programs; `worlds`: how many of them found each other, world by world; then
-the job's state. `2|4` is one or the other. What `hangs` does so for a few seconds, as its time-out is set here; a test
+the job's state. `2|4` is one or the other. What `hangs` does so for a few seconds, as its timeout is set here; a test
 that failed runs again with more patience, as on a busy machine processes need longer to find each other.
 
 The launchers are those of the environment that SBATCHLINT_LAUNCHERS names, or that runs this; scripts whose launcher

@@ -146,7 +146,7 @@ class PositionalWords:
         token = words.tokens[0]
         value = quote(token.text)
         edits = (self._edit(start, token.end, value),)
-        fault = "a backslash joins no blank to a word"
+        fault = "a backslash joins no space to a word"
         return Meant(f"write `{value}`", edits, safe=self.problem.versions is not None, fault=fault, end=token.end)
 
     def _colon(self, word: str) -> Meant | None:
@@ -163,13 +163,13 @@ class PositionalWords:
             rest = self.start + len(word) - len(word.lstrip(":"))
             space = "" if rest == self.end else " "
             return Meant("write `#SBATCH`", (self._edit(self.start, rest, space),), fault=fault)
-        return Meant("remove it, or quote the value that holds it", fault=fault)
+        return Meant("remove it, or quote the value with it", fault=fault)
 
     def _glued(self, word: str) -> Meant | None:
         if self.start != self.line.words_start:
             return None
         fault = f"`{word}` is glued to `#SBATCH`"
-        advice = "write `#SBATCH ` and an option, or `##SBATCH` in front of what is switched off"
+        advice = "write `#SBATCH ` and an option, or `##SBATCH` before what is switched off"
         rest = word.lstrip("_=;,.")
         if rest != word and rest.startswith("-"):
             edits = (self._edit(self.start, self.start + len(word) - len(rest), " "),)
@@ -188,7 +188,7 @@ class PositionalWords:
         if self.after and self.after[0].text[:1] != "-":
             return None
         start = self.before[-1].end if self.before else self.start
-        return Meant("remove it: options need only a blank between them", (self._edit(start, self.end, ""),))
+        return Meant("remove it: options need only a space between them", (self._edit(start, self.end, ""),))
 
     def _no_dashes(self, word: str) -> Meant | None:
         """An option without its dashes (`nodes=2`, `- nodes=2`, `-- nodes=2`), or after a lone `--`."""
@@ -323,7 +323,7 @@ class PositionalWords:
 
 _COMMENT = Meant("write `#` before a comment", title="write # before the comment")
 _BACKSLASH = Meant("remove the backslash: nothing continues a directive")
-_ANYTHING = Meant("quote a value that holds blanks, and write `#` before a comment")
+_ANYTHING = Meant("quote a value with spaces, and write `#` before a comment")
 
 
 def _with_unit(kind: str, value: str, word: str) -> str | None:

@@ -112,7 +112,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
         if module is not None and _MODULES.match(module):
             signs.append(Sign(STRONG, f"{module} works on GPUs", span_of(argv[python.at])))
         elif python.target is not None and re.search(r"torch|cuda|gpu|jax|tensorflow", shown_text(python.target)):
-            signs.append(Sign(WEAK, "the program's name speaks of GPUs", span_of(argv[python.at])))
+            signs.append(Sign(WEAK, "the program's name mentions GPUs", span_of(argv[python.at])))
     if python is not None or launcher is not None:
         words = argv[python.after :] if python is not None else launcher.program_words if launcher is not None else ()
         signs.extend(_of_arguments(words))
@@ -242,9 +242,9 @@ def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None
             return Sign(PROCESSORS, f"{name} hides all GPUs", span)
         return Sign(STRONG, f"{name} names GPUs", span, "nvidia" if name[0] == "C" else "amd")
     if name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "ROCM_PATH", "ROCM_HOME", "HIP_PATH"):
-        return Sign(WEAK, f"{name} says where the GPU software lies", span, "nvidia" if name[0] == "C" else "amd")
+        return Sign(WEAK, f"{name} says where the GPU software is", span, "nvidia" if name[0] == "C" else "amd")
     if name.startswith(("NCCL_", "TORCH_NCCL_")):
-        return Sign(STRONG, f"{name} is for communication of GPUs", span)
+        return Sign(STRONG, f"{name} configures the communication of GPUs", span)
     if name.startswith(("CUDA_", "NVIDIA_", "NVTE_", "CUDNN_", "CUBLAS_")):
         return Sign(STRONG, f"{name} is for NVIDIA GPUs", span, "nvidia")
     if name.startswith(("RCCL_", "HSA_", "MIOPEN_", "HIP_", "AMD_")):

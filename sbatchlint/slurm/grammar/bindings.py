@@ -75,7 +75,7 @@ def _cpu_freq(value: str, version: str) -> Refusal | None:
         if colon:
             return wrong("a governor is named twice")
         if dash:
-            return wrong("a governor stands behind a range, low-high:governor")
+            return wrong("a governor comes after a range, low-high:governor")
     else:
         low = frequency(first, version)
         if low is None:

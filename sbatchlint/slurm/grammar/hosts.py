@@ -60,7 +60,7 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
 
 
 def _refused(option: str, part: str, value: str, version: str) -> Refusal:
-    reason = _REASONS.get(part) or f"`{part}` is no range of hosts"
+    reason = _REASONS.get(part) or f"`{part}` is not a range of hosts"
     if option == "exclude" or (part == _OPEN and is_before(version, "23.02")):
         # Before 23.02 sbatch reads the bracket as a part of the name.
         message = "Batch job submission failed: Invalid node name specified"

@@ -128,7 +128,7 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
     if not mail.unknown:
         reason = "no event is named"
     elif len(mail.unknown) == 1:
-        reason = f"`{mail.unknown[0]}` is no event"
+        reason = f"`{mail.unknown[0]}` is not an event"
     else:
         reason = "none of the words is an event"
     return Refusal("mail-type", "Invalid --mail-type specification", reason, corrected(value))

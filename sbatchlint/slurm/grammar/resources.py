@@ -108,7 +108,7 @@ def gres_item(string: str, version: str) -> Item | ResourceFault | None:
     number = count(last)
     if not sign:
         if number is None and "/" in last and last != "gres/":
-            return ResourceFault(string, "the type stands behind a colon, NAME:TYPE", _GRES)
+            return ResourceFault(string, "the type comes after a colon, NAME:TYPE", _GRES)
         if number is None:
             return Item(last, "", 1, string)
         # sbatch skips a bare number; slurmctld finds no name in it.
@@ -125,7 +125,7 @@ def gres_item(string: str, version: str) -> Item | ResourceFault | None:
     if name == "gres":
         return ResourceFault(string, "the prefix is `gres/`, from 23.11 on", _GRES)
     if "/" in name and number:
-        return ResourceFault(string, "the type stands behind a colon, NAME:TYPE", _GRES)
+        return ResourceFault(string, "the type comes after a colon, NAME:TYPE", _GRES)
     return Item(name, kind, number, string)
 
 
@@ -139,7 +139,7 @@ def _old_item(string: str, message: str) -> Item | ResourceFault:
         reason = "the name is missing"
         if "=" in name or "/" in name:
             reason = (
-                "before 23.11 the number stands behind a colon"
+                "before 23.11 the number comes after a colon"
                 if "=" in name
                 else "the prefix `gres/` is known from 23.11 on"
             )
@@ -265,7 +265,7 @@ def licences(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
                 return ResourceFault(item, f"`{sign}` is known from {since} on", message, "controller")
         parts = re.split(r"[:=]", item, maxsplit=1)
         if re.search(r"\s", parts[0]):
-            return ResourceFault(item, "a blank cannot be part of a name", message, "controller")
+            return ResourceFault(item, "a space cannot be part of a name", message, "controller")
         number = 1
         if len(parts) > 1:
             digits = re.match(r"\s*([+-]?[0-9]+)", parts[1], re.ASCII)
@@ -331,7 +331,7 @@ def _first_by_task(value: str, version: str) -> tuple[Item, ...] | ResourceFault
     first, *others = value.split(",")
     for name in FORBIDDEN:
         if f",{name}" in value.lower():
-            return ResourceFault(value, f"`{name}` is taken for a TRES", f"Invalid TRES for --tres-per-task: {name}")
+            return ResourceFault(value, f"`{name}` is read as a TRES", f"Invalid TRES for --tres-per-task: {name}")
     if not first:
         return ResourceFault(value, "the number is missing", _TRES)
     read = gpu_list(first, version)

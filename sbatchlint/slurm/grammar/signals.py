@@ -122,7 +122,7 @@ def _cause(value: str, version: str) -> tuple[str, str | None]:
     if seconds is None:
         return form, None
     if reason == form and found["sign"] != "@":
-        reason = "the seconds stand behind an `@`"
+        reason = "the seconds come after an `@`"
     elif reason == form and (found["unit"] or ":" in found["delay"]):
         reason = "the time before the end is in seconds, without a unit"
     elif reason == form and seconds > 65535:

@@ -101,11 +101,11 @@ def _limit_reason(value: str) -> str:
     if re.search(r"[0-9]\s*[a-z]", value, re.ASCII | re.IGNORECASE):
         return "a time has no unit"
     if value.count(":") > 2:
-        return "days stand before a `-`"
+        return "days come before a `-`"
     if re.search(r"[0-9]\.[0-9]", value):
         return "a time has no decimals"
     if re.search(r"\s", value):
-        return "a time has no blanks"
+        return "a time has no spaces"
     return "a time is minutes, H:MM:SS or D-HH:MM:SS"
 
 
@@ -355,7 +355,7 @@ def _moment(value: str, version: str) -> tuple[str, str | None]:
             return "a date is YYYY-MM-DD, with T before the time", meant
     american = re.fullmatch(r"([0-9]{1,2}/[0-9]{1,2}/)20([0-9]{2})(.*)", text, re.ASCII)
     if american is not None and timestamp_fault(meant := "".join(american.groups()), version) is None:
-        return "a year behind month and day has two digits", meant
+        return "a year after month and day has two digits", meant
     hour = re.fullmatch(r"([0-9]{1,2})\s*([ap]m)", lowered)
     if hour is not None and timestamp_fault(meant := f"{hour.group(1)}:00{hour.group(2)}", version) is None:
         return "a time of the day has minutes", meant
