@@ -74,7 +74,7 @@ def _homes(job: Job) -> Iterator[Finding]:
     for assigned in nodes_of(job.program, Assignment):
         if isinstance(assigned.value, Word) and _is_home(assigned.value) and assigned.name in read_names(job):
             if not any(each.name in ("eval", "envsubst") for each in job.invocations):
-                yield _home(job, assigned.value, "programs get it as it stands", "warning")
+                yield _home(job, assigned.value, "programs get it literally", "warning")
 
 
 def _is_home(word: Word) -> bool:

@@ -67,8 +67,8 @@ def check(job: Job) -> Iterator[Finding]:
             what, option = _named(command)
             yield Finding(
                 span_of(command.argv[number]),
-                f"{what} {happens} the job's memory (`{setting.as_written}`), and Slurm kills the job once it is "
-                f"used; ask for more, or lower {option}",
+                f"{what} {happens} the job's memory (`{setting.as_written}`): Slurm kills the job once it is used; "
+                f"lower {option}",
                 "warning" if larger and not _hangs_on_cpus(job) else "info",
                 related=[(setting.span, "the memory")],
             )
@@ -92,7 +92,7 @@ def _is_dask(command: Invocation) -> bool:
 def _named(command: Invocation) -> tuple[str, str]:
     """What may grow, with its verb, and the option that limits it."""
     if _is_dask(command):
-        return "the limits of the workers are together", _LIMIT
+        return "the limits of all workers are", _LIMIT
     if any(each.startswith(_DRIVER) for each in command.words):
         return "the heap of the driver is", _DRIVER
     return "the heap is", "-Xmx"
