@@ -116,7 +116,7 @@ def _kinds(job: Job) -> dict[str, _Kind]:
             kind = _Kind(octal, "write `10#${}`", certain=False)
         elif _OF_LINES.fullmatch(written):
             kind = _Kind(
-                f"on line {line} `wc` prints the file's name, too, so this is no number",
+                f"on line {line} `wc` prints the file's name, too, so this is not a number",
                 "write `wc -l <`",
                 certain=True,
             )
