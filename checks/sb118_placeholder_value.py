@@ -479,7 +479,7 @@ def _redirected(job: Job) -> Iterator[Finding]:
             written = job.source.slice(span)
             owner = _ASSIGNED.search(job.source.text[job.source.line_of(span.start).start : span.start])
             advice = _how_to_write(owner[1] if owner is not None else "", written)
-            yield Finding(span, f"bash reads the placeholder `{written}` as redirections; {advice}", "warning")
+            yield Finding(span, f"bash reads the placeholder `{written}` as a redirection; {advice}", "warning")
 
 
 def _read_as_redirections(text: Text, program: Program) -> Iterator[Span]:

@@ -311,7 +311,7 @@ def _shortened(word: str) -> str:
 def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str) -> tuple[str, Fix | None]:
     """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
     name = f"`{_shortened(job.source.slice(_word(job, loss)))}`"
-    many = f" (and {others} more)" if others else ""
+    many, fail = (f" (and {others} more)", "fail") if others else ("", "fails")
     leave = "`set -e` near the top" if not found.risky else "`|| exit` after each" if others else "`|| exit` after it"
     if others and _are_independent(found) or _cleans_up_after(job, loss):
         leave = f"`|| status=1` after {'each' if others else 'it'}, and `exit ${{status:-0}}` at the end"
@@ -328,13 +328,13 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     if loss.how == "iterations":
         return f"an earlier failure of {name} is ignored: only the last iteration's status counts; write {leave}", None
     if loss.how == "ignored":
-        return f"{outcome} even if {name}{many} fails; write `|| exit` where that is not meant", None
+        return f"{outcome} even if {name}{many} {fail}; write `|| exit` where that is not meant", None
     if loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
         ends = "the trap ends the script with 0" if before is None else f"`exit $?` gives the status of `{before.name}`"
         message = (
-            f"{ends}, so {outcome} even if {name}{many} fails; begin the trap with "
+            f"{ends}, so {outcome} even if {name}{many} {fail}; begin the trap with "
             "`status=$?` and end it with `exit $status`"
         )
         return message, None
@@ -346,10 +346,10 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         return message, None
     if loss.command.context.parent is not None:
         after = "each" if others else "it"
-        begin = f"another command of this shell follows, so {outcome} even if {name}{many} fails"
+        begin = f"another command of this shell follows, so {outcome} even if {name}{many} {fail}"
         return f"{begin}; write `|| exit` after {after}", None
     if _cancels_itself(found):
-        begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails"
+        begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} {fail}"
         return f"{begin}; write {leave}", None
     later = _decides_later(job, loss)
     if later is not None:
@@ -359,10 +359,9 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     last = found.last if not others and not found.decisive else None
     fix = _keep(job, loss, last) if last is not None else None
     advice = "keep `status=$?` and end with `exit $status`" if fix is not None else f"write {leave}"
-    fails = "fails"
     if found.last is not None and id(loss.command) in needed_producers(job):
-        fails = f"fails after writing what `{found.last.name}` needs"
-    return f"{_last_line(job, found, loss)}, so {outcome} even if {name}{many} {fails}; {advice}", fix
+        fail += f" after writing what `{found.last.name}` needs"
+    return f"{_last_line(job, found, loss)}, so {outcome} even if {name}{many} {fail}; {advice}", fix
 
 
 def _are_independent(found: ExitStatuses) -> bool:

@@ -77,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
     if reason:
         consequence = f"with `{reason}` it has one"
     elif binds is None:
-        consequence = "bound tasks get one CPU"
+        consequence = "tasks bound to cores get one CPU"
     else:
         consequence = "this cluster binds tasks to one CPU"
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another

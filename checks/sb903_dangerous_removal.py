@@ -249,7 +249,7 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     advice = "`|| exit 1` after it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
     return Finding(
         command.span,
-        f"if `{entered}` on line {job.line(cd.span.start)} fails, this removes {what} in the folder of submission; "
+        f"if `{entered}` on line {job.line(cd.span.start)} fails, this removes {what} in the submission folder; "
         f"write {advice}",
         "warning" if (here or _clears(job, cd)) and run.errexit is False else "info",
         related=[(cd.span, "may fail")],
