@@ -1,25 +1,29 @@
-"""The job never starts: no node of the cluster has such a resource, or such a type of GPU.
+"""The job never starts: the cluster has no such resource, type of GPU or licence.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). An unknown name is refused at once
-(`Invalid generic resource (gres) specification`), an unknown type as `Requested node configuration is not available`.
-Names and types are compared letter by letter.
+(`Invalid generic resource (gres) specification`), an unknown type as `Requested node configuration is not available`,
+an unknown licence as `Invalid license specification`. Names and types are compared letter by letter; a licence of a
+server has it in its name, `ansys@server`.
 
 ## Fix
 
-Writes the name that is most like it. Unsafe: another one may be meant.
+Writes the name that is most like it. Unsafe: another one may be meant. None where a number differs, or a letter beside
+one: a100, h100 and a10 are different GPUs.
 
 ## References
 
-`gres_job_state_validate()` in src/common/gres.c (src/interfaces/gres.c since 23.02); live runs of Slurm 22.05
+`gres_job_state_validate()` in src/common/gres.c (src/interfaces/gres.c since 23.02); `license_validate()` in
+src/slurmctld/licenses.c; live runs of Slurm 22.05
 """
 
 from collections.abc import Iterator
 
 from sbatchlint.analysis.site.fit import stops
-from sbatchlint.analysis.site.names import UnknownName, correction, instead_of, nearest, unknown_resources
-from sbatchlint.analysis.site.targets import place, requests, severity
+from sbatchlint.analysis.site.names import UnknownName, correction, instead_of, listing, nearest, unknown_resources
+from sbatchlint.analysis.site.targets import named_partitions, place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.request import Request
+from sbatchlint.site.profile import gpu_types, nodes_of
 from sbatchlint.triggers import KnownCluster
 
 CARD = Card(
@@ -42,20 +46,48 @@ def check(job: Job) -> Iterator[Finding]:
 def _finding(job: Job, request: Request, unknown: UnknownName, waits: bool) -> Finding:
     meant = nearest(unknown.name, unknown.known)
     fix = correction(job, request, unknown, meant)
-    what = "resource" if unknown.kind == "name" else "type of GPU" if "gpu" in unknown.option else "type"
-    instead = instead_of(meant, unknown.known, "there are no types")
     effect = "the job waits forever" if waits else "sbatch refuses the job"
-    message = f"{effect}: no node of the cluster has a {what} `{unknown.name}`; {instead}"
+    message = f"{effect}: {_missing(unknown)} `{unknown.name}`; {_instead(job, request, unknown, meant)}"
     return Finding(place(job, request, unknown.option), message, severity(job, waits=waits), fix=fix)
+
+
+def _missing(unknown: UnknownName) -> str:
+    if unknown.kind == "licence":
+        return "the cluster has no licence"
+    what = "resource" if unknown.kind == "name" else "type of GPU" if "gpu" in unknown.option else "type"
+    return f"no node of the cluster has a {what}"
+
+
+def _instead(job: Job, request: Request, unknown: UnknownName, meant: str | None) -> str:
+    """What to write: of types of GPU, those of the partition."""
+    profile = job.site.profile
+    names = named_partitions(request) if meant is None and unknown.kind == "type" else None
+    if profile is not None and names and "gpu" in unknown.option:
+        types = gpu_types(each for name in names for each in nodes_of(profile, name))
+        if types:
+            return f"partition `{','.join(names)}` has {listing(types)}"
+    return instead_of(meant, unknown.known, "there are no types" if unknown.kind == "type" else "there are none")
 
 
 CASES = [
     Bad(
-        "#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gres=gpu:a10:2»\nsrun ./train\n",
+        "#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gres=gpu:A100:2»\nsrun ./train\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH -p gpu\n#SBATCH --gres=gpu:a100:2\nsrun ./train\n",
         settings=SETTINGS,
     ),
-    Bad("#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gpus-per-node=h200:2»\nsrun ./train\n", settings=SETTINGS),
+    Bad("#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gpus-per-node=h100:2»\nsrun ./train\n", settings=SETTINGS),
+    Bad("#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--gres=gpu:a10:2»\nsrun ./train\n", settings=SETTINGS,
+        title="a GPU with a name much like it"),
+    Bad(
+        "#!/bin/bash\n#SBATCH «--licenses=matlba:2»\nmatlab -batch main\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --licenses=matlab:2\nmatlab -batch main\n", settings=SETTINGS,
+    ),
+    Bad("#!/bin/bash\n#SBATCH -n 4 «-L matlab,ansys»\nsrun ./a.out\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -L matlab:2,ansys@flex\nsrun ./a.out\n", settings=SETTINGS),
+    Good(
+        "#!/bin/bash\n#SBATCH -p standard -L scratch\nsrun ./a.out\n",
+        settings={"site": {"profile": "lumi"}}, title="no licences known",
+    ),
     Bad("#!/bin/bash\n#SBATCH «--gres=nvme:1»\nsrun ./a.out\n", settings=SETTINGS, title="not a GPU"),
     Good("#!/bin/bash\n#SBATCH -p gpu --gpus-per-node=a100:2\nsrun ./train\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p gpu --gres=gpu:2 --cpus-per-task=8\nsrun ./train\n", settings=SETTINGS),

@@ -1,7 +1,8 @@
 """The job never starts: no node of the partition, or too few, have what it requests.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). What no node has is refused at once
-(`Requested node configuration is not available`): CPUs, memory, GPUs, features, each or together. More nodes or CPUs
+(`Requested node configuration is not available`): CPUs, memory, temporary disk (`--tmp`; TmpDisk, 0 by default), GPUs,
+features, each or together; more licences than the cluster has as `Invalid license specification`. More nodes or CPUs
 than the whole partition has or allows are refused with `EnforcePartLimits` ALL or ANY (`Node count specification
 invalid`), and otherwise taken: the job waits for good (`PartitionNodeLimit`), which is a warning. Of several
 partitions, one that takes the job is enough.
@@ -22,8 +23,8 @@ None: the job may ask for less, or belong in another partition.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.site.fit import Stop, stops
-from sbatchlint.analysis.site.names import unknown_features, unknown_resources
-from sbatchlint.analysis.site.targets import place, severity, shown
+from sbatchlint.analysis.site.names import licences_of, unknown_features, unknown_resources
+from sbatchlint.analysis.site.targets import place, requests, severity, shown
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.triggers import KnownCluster
 
@@ -43,7 +44,8 @@ PLACES = {
     "nodes": ("nodes", "ntasks"),
     "cpus": ("cpus-per-task", "ntasks-per-node", "ntasks", "cpus-per-gpu"),
     "memory": ("mem", "mem-per-cpu", "mem-per-gpu"),
-    "together": ("mem", "mem-per-cpu", "cpus-per-task", *_GPUS),
+    "tmp": ("tmp",),
+    "together": ("mem", "mem-per-cpu", "cpus-per-task", "tmp", *_GPUS),
 }
 
 
@@ -60,6 +62,12 @@ def check(job: Job) -> Iterator[Finding]:
             f"{effect}: it {asks}, and {shown(stop.target, name)} {_has(obstacle.says)}",
             severity(job, stop.target, stop.waits),
         )
+    known = job.site.profile.licenses or {} if job.site.profile is not None else {}
+    for request in requests(job) if known else ():
+        for name, number in licences_of(request).items():
+            if number > (most := known.get(name, number)):
+                message = f"sbatch refuses the job: it asks for {number} licences `{name}`, and the cluster has {most}"
+                yield Finding(place(job, request, "licenses"), message, severity(job))
 
 
 def _has(says: str) -> str:
@@ -70,7 +78,8 @@ def _has(says: str) -> str:
 def _told(stop: Stop) -> list[str]:
     """The kinds of obstacles that no other check reports."""
     profile, request = stop.target.profile, stop.target.request
-    without = {"gpus", "gres"} if unknown_resources(profile, request) else set()
+    unknown = any(each.kind != "licence" for each in unknown_resources(profile, request))
+    without = {"gpus", "gres"} if unknown else set()
     without |= {"features"} if unknown_features(profile, request) else set()
     return [kind for kind in PLACES if kind not in without]
 
@@ -86,6 +95,17 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--nodes=16» --gpus-per-node=4\nsrun ./train\n", settings=SETTINGS),
     Bad("#!/bin/bash\n#SBATCH «--gres=gpu:1»\nsrun ./train\n", settings=SETTINGS, severity="warning",
         title="in the default partition, which has none"),
+    Bad("#!/bin/bash\n#SBATCH -p batch\n#SBATCH «--tmp=900G»\nsrun ./a.out\n", settings=SETTINGS),
+    Bad(
+        "#!/bin/bash\n#SBATCH -p batch -N 50\n#SBATCH «--tmp=400G»\nsrun ./a.out\n",
+        settings=SETTINGS, title="so many nodes with such a disk",
+    ),
+    Bad("#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--tmp=1G»\nsrun ./train\n", settings=SETTINGS,
+        title="nodes whose disk is not told to Slurm"),
+    Bad("#!/bin/bash\n#SBATCH -n 8\n#SBATCH «--licenses=matlab:3,matlab:3»\nsrun ./a.out\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -p batch -N 2 --tmp=400G -L matlab:4\nsrun ./a.out\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -p standard --tmp=1G -N 2\nsrun ./a.out\n",
+         settings={"site": {"profile": "lumi"}}, title="disks not known"),
     Good("#!/bin/bash\n#SBATCH -p gpu,batch --gpus-per-node=4 -N 2\nsrun ./train\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p gpu --gpus-per-node=8\nsrun ./train\n", title="no profile"),
 ]  # fmt: skip

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from conftest import ROOT
 from sbatchlint import api
+from sbatchlint.analysis.site.names import nearest
 from sbatchlint.linting import inspect_file
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.site.collecting import Output, carried_over, profile_of
@@ -104,6 +106,14 @@ def test_one_line_records_and_several_files_come_to_the_same() -> None:
     assert (made.nodes, made.partitions, made.release) == (whole.nodes, whole.partitions, whole.release)
 
 
+def test_licences_and_temporary_disks() -> None:
+    assert saved("22.05").licenses == {"matlab": 4, "ansys@flex": 2} and saved("24.11").licenses is None
+    assert [each.tmp_disk for each in saved("22.05").nodes] == [0]
+    assert profile_of([Output("a", "No licenses configured in Slurm.\n")]).licenses == {}
+    rows = "PARTITION|NODES|CPUS|TMP_DISK|NODELIST\na|2|8|900|n[1-2]\nb|2|8|0+|m[1-2]\n"
+    assert [each.tmp_disk for each in profile_of([Output("b", rows)]).nodes] == [900, None]
+
+
 WRONG = {
     "": "is empty",
     "hello\n": "is not what one of these commands prints",
@@ -116,6 +126,8 @@ WRONG = {
     "PartitionName=a State=UP\n": "the record of partition a has no OverSubscribe=",
     "PartitionName=a State=UP OverSubscribe=NO TRES= TotalNodes=1 MaxTime=soon\n": "'soon' for a time",
     "Configuration data as of 2026-01-01T00:00:00\nGresTypes = gpu\n": "the configuration has no SLURM_VERSION",
+    "LicenseName=x\n    Total=1 Used=0\n": "the record of licence x has no Remote=",
+    "LicenseName=x\n    Total=all Used=0 Remote=no\n": "the record of licence x has 'all'",
     "Name|Flags|MaxWall\nnormal|\n": "has 2 columns, and its header 3",
     "Name|Flags|MaxWall\nnormal||soon\n": "'soon' for a time",
     "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch* up\n": "fewer columns than its header",
@@ -146,7 +158,7 @@ def test_any_damage_gives_a_profile_or_an_error(name: str, at: int, noise: str) 
 
 @pytest.mark.parametrize("name", ["22.05", "24.11", "26.05", "sinfo"])
 def test_what_is_written_is_read_again(name: str) -> None:
-    profile = saved(name, private=True)
+    profile = replace(saved(name, private=True), licenses={"a b@c": 2} if name == "sinfo" else {})
     assert parsed(as_toml(profile).encode(), name) == profile
 
 
@@ -193,6 +205,19 @@ def test_prices_written_by_hand_are_kept() -> None:
 @given(st.sets(st.from_regex(r"[a-c]{1,2}-?0?[0-9]{0,3}", fullmatch=True).filter(lambda name: name[-1] != "-")))
 def test_names_of_hosts_are_folded(names: set[str]) -> None:
     assert set(hosts(folded(names)) or ()) == names
+
+
+@pytest.mark.parametrize(
+    "written", ["v100", "h100", "a10", "p100", "a1000", "l40", "a40", "gh200", "rtx8000", "mi250", "a100_40gb", "a100l"]
+)
+def test_another_number_is_another_thing(written: str) -> None:
+    assert nearest(written, ["a100", "l40s", "a4000", "h200", "rtx6000", "mi210", "a100_80gb", "mi250x"]) is None
+    assert nearest(f"nvidia_{written}", ["nvidia_a100", "nvidia_l40s", "nvidia_h200"]) is None
+
+
+def test_what_is_plainly_meant_is_told() -> None:
+    for written, meant in {"A100": "a100", "nvida_a100": "nvidia_a100", "node-12": "node12", "bacth": "batch"}.items():
+        assert nearest(written, [meant, "other"]) == meant
 
 
 def test_small_things() -> None:

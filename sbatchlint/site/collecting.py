@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from sbatchlint.site.model import Nodes, Partition, Profile
-from sbatchlint.site.outputs import config, nodes, partitions, sacctmgr, sinfo
+from sbatchlint.site.outputs import config, licenses, nodes, partitions, sacctmgr, sinfo
 from sbatchlint.site.outputs.records import Damaged
 from sbatchlint.site.outputs.sections import Foreign, Section, sections
 from sbatchlint.site.profile import GPU, gpus_of, total
@@ -16,11 +16,12 @@ from sbatchlint.site.reading import FORMAT
 from sbatchlint.slurm.plugin_help import options_of_help
 from sbatchlint.source.files import InputError
 
-SINFO = "sinfo --all --format=%P|%a|%l|%D|%c|%m|%G|%f|%N"
+SINFO = "sinfo --all --format=%P|%a|%l|%D|%c|%m|%d|%G|%f|%N"
 COMMANDS = (
     "scontrol show config",
     "scontrol --all show partition",
     "scontrol --all show node",
+    "scontrol show licenses",
     SINFO,
     "sacctmgr --parsable2 show qos",
     "sbatch --help",
@@ -99,6 +100,8 @@ class _Parts:
             self.members |= partitions.members(lines)
         elif command == "scontrol show node":
             self.nodes |= dict(nodes.read_nodes(lines))
+        elif command == "scontrol show licenses":
+            self.fields["licenses"] = licenses.read_licenses(lines)
         elif command == "sinfo":
             self.rows += sinfo.read_sinfo(lines)
         elif command == "sacctmgr show qos":

@@ -12,8 +12,9 @@ class Nodes(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_
     """The nodes of one kind: of the same size, with the same features, in the same partitions.
 
     `names`: a list of hosts, `gpu[01-16]`; "" if not known. `count`: how many there are, None if that is not known.
-    `cpus`: those that jobs may have, hardware threads counted. `memory`: what jobs may have. `gres`: in the words of
-    Slurm, `gpu:a100:4`. `gpus`: how many there are where GPUs are not a GRES, or the name of the GRES is not known.
+    `cpus`: those that jobs may have, hardware threads counted. `memory`: what jobs may have. `tmp_disk`: MB that
+    `--tmp` may ask for; 0, as where slurm.conf does not say, takes no job with it. `gres`: in the words of Slurm,
+    `gpu:a100:4`. `gpus`: how many there are where GPUs are not a GRES, or the name of the GRES is not known.
     `gres`, `features`: None if they are not known. `watts`, `price`: of a node for an hour, in the `currency` of the
     profile; by hand.
     """
@@ -23,6 +24,7 @@ class Nodes(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_
     cpus: int | None = None
     threads_per_core: int = 1
     memory: int | None = None
+    tmp_disk: int | None = None
     gres: tuple[str, ...] | None = None
     gpus: int | None = None
     features: tuple[str, ...] | None = None
@@ -91,7 +93,8 @@ class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, k
     None: there is none. `task_parameters`: `autobind=cores`, where tasks are bound without asking; None: not known.
     `submit_plugins`: programs of the site that may change or refuse a job first.
     `gpus`: "gres", or "whole-node" where nodes have GPUs that no GRES names. `gpus_bound`: a job sees no GPU that it
-    did not ask for. `plugin_options`: what plugins add to sbatch; None: not known. `x11`: whether `--x11` works.
+    did not ask for. `licenses`: those of the cluster, and how many of each; None: not known. `plugin_options`: what
+    plugins add to sbatch; None: not known. `x11`: whether `--x11` works.
     """
 
     format: int
@@ -117,6 +120,7 @@ class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, k
     gres_types: tuple[str, ...] | None = None
     gpus: str | None = None
     gpus_bound: bool | None = None
+    licenses: dict[str, int] | None = None
     plugin_options: tuple[str, ...] | None = None
     x11: bool | None = None
     currency: str | None = None

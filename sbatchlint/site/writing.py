@@ -56,7 +56,7 @@ def _assigned(table: Struct, without: tuple[str, ...] = ()) -> Iterator[str]:
         value = getattr(table, field.name)
         name = field.encode_name
         if name in without or value == field.default or value is None or value in ((), {}):
-            if not (value == () and field.default is None):  # an empty list says that there are none
+            if value not in ((), {}) or field.default is not None:  # what is empty says that there are none
                 continue
         comment = _COMMENTS.get(name, "")
         said = comment.get(value, "") if isinstance(comment, dict) else comment

@@ -9,7 +9,12 @@ from sbatchlint.site.model import Profile
 
 from .local_slurm import ANCHOR, CONFIGURATION, CONTROLLER, START_SECONDS, LocalSlurm, Unavailable, _wait_until
 
-COMMANDS = ("scontrol show config", "scontrol --all show partition", "scontrol --all show node")
+COMMANDS = (
+    "scontrol show config",
+    "scontrol --all show partition",
+    "scontrol --all show node",
+    "scontrol show licenses",
+)
 NODES = [f"{letter}{number}" for letter in "csgb" for number in range(1, 5)]
 
 

@@ -23,7 +23,8 @@ from .sites import SiteSlurm
 SMALL = "Boards=1 SocketsPerBoard=2 CoresPerSocket=8"
 NODES = f"""\
 DefMemPerCPU=1000
-NodeName=c[1-4] CPUs=16 {SMALL} ThreadsPerCore=1 RealMemory=64000 Feature=rome,ib
+Licenses=matlab:4,ansys@flex:2
+NodeName=c[1-4] CPUs=16 {SMALL} ThreadsPerCore=1 RealMemory=64000 TmpDisk=100000 Feature=rome,ib
 NodeName=s[1-2] CPUs=64 Boards=1 SocketsPerBoard=2 CoresPerSocket=16 ThreadsPerCore=2 RealMemory=256000 Feature=icelake
 """
 GPUS = f"""\
@@ -65,7 +66,8 @@ RESOURCES = (
 )  # fmt: skip
 OTHERS = (
     "", "", "", "", "-C rome", "-C nope", "-C 'icelake|a100'", "-w c1", "-w zz", "-x q1", "--array=0-50",
-    "--array=0-100", "--array=1-1001", "--time=0",
+    "--array=0-100", "--array=1-1001", "--time=0", "--tmp=90G", "--tmp=1T", "--tmp=0", "-L matlab:4", "-L matlab:5",
+    "-L ansys@flex,matlab", "-L ansys", "-L matlab:2,matlab:3",
 )  # fmt: skip
 TIMES = ("-t 30", "-t 4:00:00", "-t 10:00:00", "-t 1-0", "-t 9-0", "")
 

@@ -13,6 +13,7 @@ from sbatchlint.job.request import Request, resource_items
 from sbatchlint.site.profile import GPU, gpus_of, gres_of
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ _COUNTED = Regex(r"\*[ \t]*[0-9]+")
 class Demand(NamedTuple):
     """What is asked for. `cpus`, `memory` (MB), `gpus`: of each node. `one_thread`: of each core, one thread counts.
 
-    `whole`: a job has all CPUs of its nodes, and `memory_per_cpu` (MB) for each of them.
+    `tmp`: MB of the temporary file system of each node. `whole`: a job has all CPUs of its nodes, and `memory_per_cpu`
+    (MB) for each of them.
     `kind`: the type of the GPUs; '' for any. `gres`: further resources of each node, (name, type, number).
     `features`: those that each node must have; `any_feature`: or one of these. `total_cpus`, `total_gpus`: of all
     nodes. `nodes`: how many at least, `most_nodes`: at most; None for no bound.
@@ -37,6 +39,7 @@ class Demand(NamedTuple):
     one_thread: bool
     memory: int
     memory_per_cpu: int
+    tmp: int
     whole: bool
     gpus: int
     kind: str
@@ -69,7 +72,7 @@ def demand_of(target: Target, partition: Partition) -> Demand:
     features, others = _features(request.value("constraint"))
     return Demand(
         nodes, most, cpus, threads == 1, *_memory(request, profile, partition, cpus, gpus),
-        partition.whole_nodes or request.exclusive == "", gpus,
+        _tmp(request), partition.whole_nodes or request.exclusive == "", gpus,
         request.gpus.kind or "", _gres(request), features, others, total, _all_gpus(request, nodes, tasks, gpus),
     )  # fmt: skip
 
@@ -110,6 +113,11 @@ def _memory(request: Request, profile: Profile, partition: Partition, cpus: int,
     return memory.megabytes * (gpus if memory.per == "gpu" else 1), 0
 
 
+def _tmp(request: Request) -> int:
+    size = megabytes(request.value("tmp") or "")
+    return 0 if size is None else size
+
+
 def _gres(request: Request) -> tuple[tuple[str, str, int], ...]:
     text = request.value("gres")
     items = None if text is None else resource_items("gres", text, request.version)
@@ -148,7 +156,7 @@ def memory_on(nodes: Nodes, demand: Demand) -> int:
 
 
 def lacks(nodes: Nodes, demand: Demand, partition: Partition) -> list[str]:
-    """What nodes of a kind have too little of: cpus, memory, gpus, gres, features. What is not known is enough."""
+    """What nodes of a kind have too little of: cpus, memory, tmp, gpus, gres, features. What is not known is enough."""
     found = []
     cpus = usable_cpus(nodes, demand)
     most = partition.max_cpus_per_node or cpus
@@ -156,6 +164,8 @@ def lacks(nodes: Nodes, demand: Demand, partition: Partition) -> list[str]:
         found.append("cpus")
     if nodes.memory is not None and memory_on(nodes, demand) > nodes.memory:
         found.append("memory")
+    if nodes.tmp_disk is not None and demand.tmp > nodes.tmp_disk:
+        found.append("tmp")
     gpus = gpus_of(nodes, demand.kind)
     if gpus is not None and demand.gpus > gpus:
         found.append("gpus")

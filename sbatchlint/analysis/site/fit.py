@@ -26,7 +26,7 @@ CLOSED = ("DRAIN", "INACTIVE")
 class Obstacle(NamedTuple):
     """Why a partition does not take a job. `waits`: the job is accepted all the same, and waits for good.
 
-    `kind`: state, time, nodes, cpus, memory, gpus, gres, features, together, nodelist. `asks`: what is asked for;
+    `kind`: state, time, nodes, cpus, memory, tmp, gpus, gres, features, together, nodelist. `asks`: what is asked for;
     `says`: what the partition has instead.
     """
 
@@ -154,7 +154,7 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     return []
 
 
-_ORDER = ("features", "gpus", "gres", "cpus", "memory")
+_ORDER = ("features", "gpus", "gres", "cpus", "memory", "tmp")
 
 
 def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition) -> list[Obstacle]:
@@ -195,6 +195,9 @@ def _most(what: str, kinds: list[Nodes], demand: Demand, most_cpus: int | None) 
         return says + (" cores" if demand.one_thread else "")
     if what == "memory":
         return f"nodes have {max(each.memory or 0 for each in kinds)}M"
+    if what == "tmp":
+        most = max(each.tmp_disk or 0 for each in kinds)
+        return f"nodes have {most}M" if most else "has none (TmpDisk=0)"
     if what == "gpus":
         number = max(gpus_of(each) or 0 for each in kinds)
         if not number:
@@ -212,13 +215,20 @@ def _asked(what: str, demand: Demand) -> str:
     said = {
         "cpus": f"{demand.cpus} CPU{'s' if demand.cpus != 1 else ''} on a node",
         "memory": f"{demand.memory}M of memory on a node",
+        "tmp": f"{demand.tmp}M of temporary disk on a node",
         "gpus": f"{demand.gpus} GPU{'s' if demand.gpus != 1 else ''}{kind} on a node",
         "gres": " and ".join(f"{name}{f':{kind}' if kind else ''}:{number}" for name, kind, number in demand.gres),
         "features": " and ".join(demand.features) or " or ".join(demand.any_feature),
     }
     if what != "together":
         return said[what]
-    asked = {"cpus": demand.cpus > 1, "memory": demand.memory, "gpus": demand.gpus, "gres": demand.gres}
+    asked = {
+        "cpus": demand.cpus > 1,
+        "memory": demand.memory,
+        "tmp": demand.tmp,
+        "gpus": demand.gpus,
+        "gres": demand.gres,
+    }
     parts = [said[each].removesuffix(" on a node") for each, value in asked.items() if value]
     parts += [said["features"]] if said["features"] else []
     return ", ".join(parts)

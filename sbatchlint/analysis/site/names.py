@@ -1,4 +1,4 @@
-"""Names that the cluster does not have: resources, their types, features."""
+"""Names that the cluster does not have: resources, their types, features, licences."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from sbatchlint.job import Job
 from sbatchlint.job.request import GPU_OPTIONS, Request, resource_items
 from sbatchlint.site.profile import GPU, gres_of, lists
 from sbatchlint.slurm.edit_distance import FAR, edit_distance
+from sbatchlint.slurm.grammar.resources import ResourceFault, licences
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:
     from sbatchlint.site.model import Profile
 
+# A number, with the letters of a model beside it; of a longer word (`node12`) only the number.
+_NUMBER = Regex(r"(?<![a-z])[a-z]{0,3}[0-9]+[a-z]{0,2}(?![a-z])|[0-9]+")
 # What a request may name beside GRES: --tres-per-task=cpu=4,license/x=1
 _NO_GRES = ("cpu", "mem", "node", "energy", "billing", "license", "bb", "fs")
 
 
 class UnknownName(NamedTuple):
-    """A name that an option has. `kind`: "name" or "type" of a resource, "feature"; `known`: those that there are."""
+    """A name that an option has. `kind`: "name" or "type" of a resource, "feature", "licence". `known`: all."""
 
     option: str
     name: str
@@ -29,8 +33,12 @@ class UnknownName(NamedTuple):
 
 
 def unknown_resources(profile: Profile, request: Request) -> list[UnknownName]:
-    """The resources that no node has, by name or type."""
-    found = []
+    """The resources that no node has, by name or type, and the licences that the cluster does not have."""
+    every = profile.licenses
+    asked = {} if every is None else licences_of(request)
+    found = [
+        UnknownName("licenses", name, "licence", tuple(every or ())) for name in asked if name not in (every or {})
+    ]
     for option in GPU_OPTIONS:
         text = request.value(option)
         for item in (None if text is None else resource_items(option, text, request.version)) or ():
@@ -41,6 +49,17 @@ def unknown_resources(profile: Profile, request: Request) -> list[UnknownName]:
                 found.append(UnknownName(option, item.name, "name", profile.gres_types))
             elif item.type and _names_types(profile, item.name) and item.type not in types:
                 found.append(UnknownName(option, item.type, "type", types))
+    return found
+
+
+def licences_of(request: Request) -> dict[str, int]:
+    """The licences that a job needs, and how many of each; none where it takes one of several (`|`)."""
+    text = request.value("licenses")
+    items = None if text is None or "|" in text else licences(text, request.version)
+    found: dict[str, int] = {}
+    for item in () if items is None or isinstance(items, ResourceFault) else items:
+        if item.count:
+            found[item.name] = found.get(item.name, 0) + item.count
     return found
 
 
@@ -90,6 +109,15 @@ def correction(job: Job, request: Request, unknown: UnknownName, meant: str | No
 
 
 def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
-    """The name that is plainly meant; None without one."""
+    """The name that is plainly meant; None without one.
+
+    Another number is another thing, and so is another letter beside one: nobody who writes a100 means h100 or a10.
+    """
+    known = [each for each in known if _numbers(each) == _numbers(name)]
     distance, found = min(((edit_distance(name.lower(), each.lower()), each) for each in known), default=(9, ""))
     return found if distance < FAR and 2 * distance < len(name) else None
+
+
+def _numbers(name: str) -> list[str]:
+    """The numbers and models in a name: `a100` and `80gb` of `nvidia_A100-80GB`."""
+    return _NUMBER.findall(name.lower())

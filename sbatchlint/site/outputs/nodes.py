@@ -37,6 +37,7 @@ def _node(record: Record, of: str) -> Nodes:
         cpus=cpus,
         threads_per_core=leading_number(record.get("ThreadsPerCore")) or 1,
         memory=max(memory - (leading_number(record.get("MemSpecLimit")) or 0), 0),
+        tmp_disk=leading_number(record.get("TmpDisk")),
         gres=resources(record.get("Gres")),
         features=tuple(sorted(listed(record.get("AvailableFeatures")) or ())),
         partitions=tuple(sorted(listed(record.get("Partitions")) or ())),
@@ -58,8 +59,8 @@ def kinds(nodes: Iterable[tuple[str, Nodes]]) -> tuple[Nodes, ...]:
     found = [
         Nodes(
             names=folded(name for name in each if name), count=len(each), cpus=node.cpus,
-            threads_per_core=node.threads_per_core, memory=node.memory, gres=node.gres, features=node.features,
-            partitions=node.partitions,
+            threads_per_core=node.threads_per_core, memory=node.memory, tmp_disk=node.tmp_disk, gres=node.gres,
+            features=node.features, partitions=node.partitions,
         )
         for node, each in names.items()
     ]  # fmt: skip

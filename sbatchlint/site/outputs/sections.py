@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sbatchlint.site.outputs import config, nodes, partitions, sacctmgr, sinfo
+from sbatchlint.site.outputs import config, licenses, nodes, partitions, sacctmgr, sinfo
 from sbatchlint.source.regex import Regex
 
 _USAGE = Regex(r"Usage: sbatch\b")
@@ -14,6 +14,7 @@ _KINDS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("scontrol show config", lambda line: line.startswith(config.BEGINS)),
     ("scontrol show partition", lambda line: line.startswith(f"{partitions.FIRST}=")),
     ("scontrol show node", lambda line: line.startswith(f"{nodes.FIRST}=")),
+    ("scontrol show licenses", licenses.is_licenses),
     ("sinfo", sinfo.is_header),
     ("sacctmgr show qos", sacctmgr.is_qos),
     ("sacctmgr show assoc", sacctmgr.is_association),
@@ -21,7 +22,7 @@ _KINDS: tuple[tuple[str, Callable[[str], object]], ...] = (
 )
 READ = ", ".join(name for name, _ in _KINDS)
 # What each of these lines begins may hold blank lines and lines of its own kind.
-_REPEATED = frozenset({"scontrol show partition", "scontrol show node", "sinfo"})
+_REPEATED = frozenset({"scontrol show partition", "scontrol show node", "scontrol show licenses", "sinfo"})
 
 
 class Section(NamedTuple):

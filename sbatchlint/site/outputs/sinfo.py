@@ -13,7 +13,8 @@ from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.times import minutes
 
 _COLUMNS = (
-    "PARTITION", "AVAIL", "TIMELIMIT", "NODES", "STATE", "NODELIST", "CPUS", "MEMORY", "GRES", "AVAIL_FEATURES",
+    "PARTITION", "AVAIL", "TIMELIMIT", "NODES", "STATE", "NODELIST", "CPUS", "MEMORY", "TMP_DISK", "GRES",
+    "AVAIL_FEATURES",
 )  # fmt: skip
 _WITHOUT_LIMIT = ("infinite", "n/a")
 _UP = {"up": "UP", "down": "DOWN", "drain": "DRAIN", "inact": "INACTIVE"}
@@ -67,6 +68,7 @@ def _row(values: dict[str, str]) -> Row:
         count=leading_number(values.get("NODES")) or 0,
         cpus=leading_number(values.get("CPUS")),
         memory=leading_number(values.get("MEMORY")),
+        tmp_disk=_of_all(values.get("TMP_DISK")),
         gres=resources(values.get("GRES")),
         features=tuple(
             sorted(each for each in values.get("AVAIL_FEATURES", "").split(",") if each not in ("", "(null)"))
@@ -75,3 +77,8 @@ def _row(values: dict[str, str]) -> Row:
     )
     listed = hosts(values.get("NODELIST")) or ()
     return Row(name.rstrip("*"), name.endswith("*"), _UP.get(values.get("AVAIL", "")), time, listed, nodes)
+
+
+def _of_all(value: str | None) -> int | None:
+    """The number that all nodes of a line have; None of `64+`, which some exceed."""
+    return None if value is None or value.endswith("+") else leading_number(value)
