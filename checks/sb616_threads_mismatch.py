@@ -5,7 +5,8 @@ Most sites bind a job to the CPUs that it requests, and to one if it requests no
 CPU. Where nothing is bound (TaskPlugin without task/cgroup and ConstrainCores), they take the CPUs of other jobs.
 
 A warning from twice as many on; advice below that, and where the job does not request CPUs at all, as partitions may
-add some for each GPU (DefCpuPerGPU) or allocate whole nodes. Only numbers for one process are compared; the number of
+add some for each GPU (DefCpuPerGPU) or allocate whole nodes; with a profile of the cluster (docs/site.md) it is known
+which do, and how many. Only numbers for one process are compared; the number of
 tasks may be meant for all of them.
 
 ## Fix
@@ -23,6 +24,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.script.threads import commands_with_threads, counts_elsewhere, thread_options
+from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_nodes
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -37,6 +39,7 @@ CARD = Card(
 )  # fmt: skip
 
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS")
+SETTINGS = {"site": {"profile": "example"}}
 # Options that affect the CPUs of a job in ways that are not modelled here.
 UNCLEAR = (
     "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core", "extra-node-info",
@@ -78,17 +81,24 @@ def check(job: Job) -> Iterator[Finding]:
                 severity = "warning" if number >= 2 * cpus else "info"
                 yield Finding(fewer.span, message, severity, related=[(span, f"{number} here")])
                 continue
+            given = None if requested else cpus_without_asking(job)
             available = f"a task has {cpus} here" if requested else "a job that asks for no CPUs gets one"
-            remedy = f"ask for {number} with `--cpus-per-task`, or lower it"
-            severity = "warning" if requested and number >= 2 * cpus else "info"
+            if given is not None:
+                available = f"the job gets {given} of a node"
+            remedy = f"ask for {number} with `--cpus-per-task`, or lower it" if not in_whole_nodes(job) else "lower it"
+            severity = "warning" if (requested or given is not None) and number >= 2 * cpus else "info"
             yield Finding(span, f"`{words}` is more than there are CPUs: {available}; {remedy}", severity)
 
 
 def _cpus(job: Job, step: Step | None) -> int | None:
     """The maximum number of CPUs that one process may use; None where it is unknown."""
     request = job.request
-    if not request.has_option("cpus-per-task") and gets_whole_nodes(job):
-        return None
+    if not request.has_option("cpus-per-task"):
+        given = cpus_without_asking(job)
+        if given is not None and (step is None or step.option("cpus-per-task") is None):
+            return given
+        if gets_whole_nodes(job):
+            return None
     if step is not None:
         option = step.option("cpus-per-task")
         if not step.certain or any(step.option(name) is not None for name in UNCLEAR):
@@ -177,5 +187,37 @@ CASES = [
         ./solver --threads 64
         """,
         title="a whole node",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -p gpu --gpus=1
+        python train.py «--workers=64»
+        """,
+        settings=SETTINGS, title="the partition gives 16 CPUs for a GPU",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -p whole --nodes=1
+        ./solver «--threads 256»
+        """,
+        settings=SETTINGS, title="more than a whole node has",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH -p gpu --gpus=1
+        python train.py --workers=16
+        """,
+        settings=SETTINGS, title="as many as the partition gives for a GPU",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH -p whole --nodes=1
+        srun ./solver --threads 128
+        """,
+        settings=SETTINGS, title="a partition of whole nodes",
     ),
 ]

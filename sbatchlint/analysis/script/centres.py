@@ -7,6 +7,7 @@ Haswell and KNL nodes of NERSC's Cori gave whole nodes too.
 
 from functools import lru_cache
 
+from sbatchlint.analysis.site.defaults import in_whole_nodes
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
@@ -42,7 +43,9 @@ def _names_a_centre(text: str) -> bool:
 
 @once
 def gets_whole_nodes(job: Job) -> bool:
-    """Whether the script is for a centre whose jobs get all CPUs of their nodes."""
+    """Whether the script is for a centre, or a partition of the profile, whose jobs get all CPUs of their nodes."""
+    if in_whole_nodes(job):
+        return True
     constraint = job.request.value("constraint") or ""
     if constraint.lower() in _OF_CORI and "shared" not in (job.request.value("qos") or job.request.partition or ""):
         return True

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sbatchlint.analysis.site.targets import Target
+from sbatchlint.analysis.site.targets import Target, targets
+from sbatchlint.job import Job
+from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.site.profile import nodes_of
 
 
@@ -40,3 +42,29 @@ def default_share(target: Target, name: str) -> Share | None:
         else:
             return None
     return min(shares, key=lambda share: share.part / max(share.whole, 1), default=None)
+
+
+def in_whole_nodes(job: Job) -> bool:
+    """Whether a partition that may run the job gives it whole nodes."""
+    return any(each.profile.partitions[name].whole_nodes for each in targets(job) for name in each.partitions)
+
+
+def cpus_without_asking(job: Job) -> int | None:
+    """The CPUs of a node that a job gets at most if it asks for none; None where the profile gives it no more than one.
+
+    All of the largest node where it gets whole ones, or those of its GPUs (`DefCpuPerGPU`).
+    """
+    found: list[int] = []
+    for target in targets(job):
+        gpus = target.request.gpus
+        for name in target.partitions:
+            partition, cpus = target.profile.partitions[name], []
+            if partition.whole_nodes:
+                cpus = [each.cpus or _MANY for each in nodes_of(target.profile, name)] or [_MANY]
+            elif partition.default_cpus_per_gpu and target.request.has_any_option(GPU_OPTIONS):
+                cpus = [partition.default_cpus_per_gpu * (gpus.per_node or gpus.total or _MANY)]
+            found += cpus if target.named else [_MANY for _ in cpus]
+    return max(found, default=None)
+
+
+_MANY = 2**20  # as many as are not known
