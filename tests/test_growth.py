@@ -13,6 +13,7 @@ import pytest
 from counting import executed_lines
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.limits import CHARACTERS_OF_A_STATEMENT, MOST_WORK, WORDS_OF_A_STATEMENT
+from sbatchlint.cli import audit, submit
 from sbatchlint.convert.conversion import convert
 from sbatchlint.convert.goal import Goal
 from sbatchlint.diagnose import as_json
@@ -317,3 +318,64 @@ def test_the_diagnosis_of_a_log_that_grows(shape: str, tmp_path: Path) -> None:
         as_json.render(run)
 
     assert ratio(diagnose) < MOST
+
+
+# --- for a cluster, at submission, in an audit ----------------------------------------------------------
+
+
+def cluster(size: int) -> bytes:
+    """A profile of so many partitions, kinds of nodes, QOS and licences."""
+    head = "format = 1\nrelease = '23.11'\ncomplete = ['partitions', 'nodes', 'qos']\nenforce-part-limits = 'ALL'\n"
+    head += "submit-plugins = []\ngres-types = ['gpu']\n"
+    head += f"licenses = {{ {', '.join(f'l{number} = {number}' for number in range(size))} }}\n"
+    partitions = repeated("[partitions.p@]\nnodes = 4\nmax-time = '1:00:00'\n")(size)
+    kind = "[[nodes]]\nnames = 'n@'\ncount = 1\ncpus = 8\ngres = ['gpu:a@:4']\nfeatures = ['f@']\npartitions = ['p@']\n"
+    return (head + partitions + repeated(kind)(size) + repeated("[qos.q@]\n")(size)).encode()
+
+
+WORDS: dict[str, Callable[[int], list[str]]] = {
+    "partitions": lambda size: [f"-p{','.join(f'p{number}' for number in range(size))}"],
+    "nodes": lambda size: ["-pp0", f"-w{','.join(f'n{number}' for number in range(size))}"],
+    "resources": lambda size: ["-pp0", f"--gres={','.join(f'gpu:b{number}:1' for number in range(size))}"],
+    "licences": lambda size: ["-pp0", f"-L{','.join(f'l{number}:9' for number in range(size))}"],
+    "features": lambda size: ["-pp0", f"-C{'&'.join(f'g{number}' for number in range(size))}"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "large"), [*((each, False) for each in WORDS), ("features", True)])
+def test_a_submission_whose_words_or_cluster_grow(shape: str, large: bool, tmp_path: Path) -> None:
+    script, site = tmp_path / "job.sh", tmp_path / "site.toml"
+    script.write_text("#!/bin/bash\nsrun hostname\n")
+
+    def submitted(size: int) -> None:
+        site.write_bytes(cluster(size if large else 3))
+        options = submit.parser().parse_args(["--lint-only", f"--lint-site={site}"])
+        made = submit._script([*WORDS[shape](3 if large else size), str(script)], options)
+        assert made is not None
+        submit._lint(made, options)
+
+    assert ratio(submitted) < MOST
+
+
+def test_the_report_of_an_audit_that_grows(tmp_path: Path) -> None:
+    state = tmp_path / "state.jsonl"
+    row = '{"path": "@", "user": "u@", "partition": "p", "gpu_hours": 1.0, "findings": {"SB1@": ["x", "error", 1]}}\n'
+
+    def merged(size: int) -> None:
+        state.write_text(repeated(row)(10 * size))
+        audit.merge([str(state)])
+
+    assert ratio(merged) < MOST
+
+
+@pytest.mark.slow
+def test_an_audit_of_files_that_grows(tmp_path: Path) -> None:
+    def examined(size: int) -> None:
+        folder = tmp_path / str(size)
+        folder.mkdir(exist_ok=True)
+        for number in range(size // 3):
+            (folder / f"{number}.sh").write_text(f"#!/bin/bash\n#SBATCH -N 2\nsrun a{number}\n")
+        audit.audit(["--jobs", "1", "--isolated", str(folder)])
+
+    assert ratio(examined) < MOST
