@@ -5,7 +5,6 @@ from typing import NamedTuple
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.analysis.planning.programs import batch_programs
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.convert.misfits import misfits
 from sbatchlint.diagnostics import Diagnostic, Fault
 from sbatchlint.engine import Inspection, inspect_job
 from sbatchlint.job import Job, has_directives
@@ -49,6 +48,8 @@ def planned(
     job = _job(source, settings, as_job)
     plan = plan_without_secrets(job)
     if nodes is not None and own is not None:
+        from sbatchlint.convert.misfits import misfits  # slow to import
+
         written = _job(source, own, as_job)
         found = misfits(written, job, plan_of(written), plan, nodes)
         plan["misfits"] = redacted_plan(found, values_in(job.source.text))

@@ -123,7 +123,7 @@ def test_the_difference_of_a_plain_script_is_short(command: Command) -> None:
         ("#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n2\ntorchrun --nproc-per-node=8 a.py\n", "", "heterogeneous"),
         ("torchrun --nproc-per-node=8 --max-restarts 3 a.py\n", "--to accelerate", "of torchrun: leave it out"),
         ("accelerate launch --num_processes 8 --mixed_precision bf16 a.py\n", "--to torchrun", "of --mixed_precision"),
-        ("mpirun -np 8 -mca pml ob1 ./a\n", "", "OMPI_MCA_NAME=VALUE in the environment"),
+        ("mpirun -np 8 --am tuned.conf ./a\n", "", "told by -am is not converted"),
         ("mpirun -np 8 -H other ./a\n", "", "told by -host is not converted"),
         ("mpirun -np 1 ./a\nmpirun -np 1 ./b\n", "", "lines 2, 3 start one process each"),
         ("mpirun -np 8 --map-by ppr:4:socket ./a\n", "", "line 2: what mpirun is told by -map-by is"),

@@ -22,7 +22,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "SBATCHLINT_NO_CACHE": "1"
 ODD = """\
 import os, sys
 from sbatchlint.cli import command, process
-def odd(script, resolver, mode, recording=False, usual=process.process):
+def odd(script, *others, usual=process.process, **named):
     name = os.path.basename(script[0])
     if name.startswith("killed"):
         os.kill(os.getpid(), 9)
@@ -31,12 +31,12 @@ def odd(script, resolver, mode, recording=False, usual=process.process):
     if name.startswith("slow"):
         while True:
             pass
-    return usual(script, resolver, mode, recording)
+    return usual(script, *others, **named)
 process.process = odd
-def lacking(script, resolver, mode, recording, usual=process._process):
+def lacking(script, *others, usual=process._process):
     if script[0].startswith("large"):
         raise MemoryError
-    return usual(script, resolver, mode, recording)
+    return usual(script, *others)
 process._process = lacking
 sys.exit(command())
 """
