@@ -37,8 +37,8 @@ SETTINGS = {"site": {"profile": "example"}}
 def check(job: Job) -> Iterator[Finding]:
     if job.site.profile is not None:
         for request in requests(job):
-            # what waits for another limit, or for nodes that it names, is not compared with the nodes
-            waits = request.has_option("nodelist") or any(each.waits for each in stops(job))
+            # what waits for another limit, for nodes that it names, or to be released, is not compared with the nodes
+            waits = request.has_any_option(("nodelist", "hold")) or any(each.waits for each in stops(job))
             for each in unknown_resources(job.site.profile, request):
                 yield _finding(job, request, each, waits and each.kind == "type")
 

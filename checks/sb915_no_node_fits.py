@@ -106,6 +106,8 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH -p batch -N 2 --tmp=400G -L matlab:4\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p standard --tmp=1G -N 2\nsrun ./a.out\n",
          settings={"site": {"profile": "lumi"}}, title="disks not known"),
+    Bad("#!/bin/bash\n#SBATCH -p batch --hold\n#SBATCH «--mem=1T»\nsrun ./a.out\n", settings=SETTINGS,
+        severity="warning", title="a held job is not compared with the nodes before it is released"),
     Good("#!/bin/bash\n#SBATCH -p gpu,batch --gpus-per-node=4 -N 2\nsrun ./train\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p gpu --gpus-per-node=8\nsrun ./train\n", title="no profile"),
 ]  # fmt: skip

@@ -160,6 +160,27 @@ def test_submit_that_is_killed_submits_nothing(user: User, long_script: Path) ->
         assert (killed.stdout, user.jobs()) == ("", set())
 
 
+@pytest.mark.slow
+def test_submit_judges_a_job_by_the_profile_of_the_cluster(user: User) -> None:
+    """Accepted, refused, forced to what sbatch itself says, and killed in the middle."""
+    made = user.run("sbatchlint", "site", "-o", "cluster.toml")
+    assert made.returncode == 0, made.stderr
+    submit = ("sbatchlint", "submit", "--lint-time=100", "--lint-site=cluster.toml")
+    accepted = user.run(*submit, "--parsable", "good.sh")
+    assert (accepted.returncode, accepted.stderr, {accepted.stdout.strip()}) == (0, "", user.jobs())
+    user.cancel()
+    for words, code in ((["-p", "nowhere"], "SB910"), (["-w", "zz"], "SB919"), (["-L", "matlab"], "SB912")):
+        refused = user.run(*submit, *words, "good.sh")
+        assert (refused.returncode, refused.stdout, user.jobs()) == (1, "", set())
+        assert f"error[{code}" in refused.stderr and "not submitted for 1 finding" in refused.stderr, refused.stderr
+        forced = user.run(*submit, "--force", *words, "good.sh")
+        by_sbatch = user.run("sbatch", *words, "good.sh")
+        assert (forced.returncode, forced.stdout) == (by_sbatch.returncode, by_sbatch.stdout) == (1, "")
+        assert forced.stderr.endswith(by_sbatch.stderr)
+    killed = user.run("timeout", "-s", "KILL", "0.3", *submit, "good.sh")
+    assert (killed.stdout, user.jobs()) == ("", set())
+
+
 # --- the filter --------------------------------------------------------------------------------------
 
 

@@ -66,7 +66,8 @@ RESOURCES = (
 )  # fmt: skip
 OTHERS = (
     "", "", "", "", "-C rome", "-C nope", "-C 'icelake|a100'", "-w c1", "-w zz", "-x q1", "--array=0-50",
-    "--array=0-100", "--array=1-1001", "--time=0", "--tmp=90G", "--tmp=1T", "--tmp=0", "-L matlab:4", "-L matlab:5",
+    "--array=0-100", "--array=1-1001", "--time=0", "--hold", "--tmp=90G",
+    "--tmp=1T", "--tmp=0", "-L matlab:4", "-L matlab:5",
     "-L ansys@flex,matlab", "-L ansys", "-L matlab:2,matlab:3",
 )  # fmt: skip
 TIMES = ("-t 30", "-t 4:00:00", "-t 10:00:00", "-t 1-0", "-t 9-0", "")

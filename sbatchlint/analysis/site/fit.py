@@ -111,9 +111,10 @@ def _of_partition(target: Target, name: str) -> "list[Obstacle]":
         found.append(Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus}", waits))
     if kinds and lists(profile, "nodes"):
         every = _of_nodes(demand, kinds, target, name, _most_nodes(number, partition.max_nodes))
-        # of nodes that are named it does not look at the resources before it starts the job
+        # of nodes that are named, and for a held job, it does not look at what they have before it starts the job
+        held, listed = target.request.has_option("hold"), target.request.has_option("nodelist")
         found += [
-            each._replace(waits=target.request.has_option("nodelist") and each.kind in ("gpus", "gres"))
+            each._replace(waits=held and each.kind != "nodelist" or listed and each.kind in ("gpus", "gres"))
             for each in every
         ]
     return found
