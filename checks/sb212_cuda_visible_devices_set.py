@@ -101,7 +101,7 @@ def check(job: Job) -> Iterator[Finding]:
             severity, safe = "info", _only_steps(job)
         elif set(ids) == set(range(available)) or choice.command is not None:
             continue
-        elif _works_in_batch_shell(job):
+        elif _works_in_batch_shell(job) and not _works_in_steps(job):
             message = (
                 f"{name} shows programs {number} of the job's {available} GPUs, and the others stay idle; leave it to "
                 f"Slurm, or ask for only {number}"
@@ -244,6 +244,14 @@ def _works_in_batch_shell(job: Job) -> bool:
     return False
 
 
+def _works_in_steps(job: Job) -> bool:
+    """Whether a step starts a program that is more than preparation: Slurm gives it GPUs of its own."""
+    return any(
+        not each.children and each.name is not None and each.name not in QUIET and each.phase is Phase.TASK
+        for each in job.invocations
+    )
+
+
 def _line_of(job: Job, choice: Choice) -> Span | None:
     """The line of an assignment, where it is alone on it."""
     if choice.command is not None:
@@ -307,6 +315,16 @@ CASES = [
         «CUDA_VISIBLE_DEVICES=4,5,6,7» torchrun --nproc_per_node=4 train.py
         """,
         title="numbers of another machine: no fix",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --gpus-per-node=8
+        export CUDA_VISIBLE_DEVICES=0,1,2,3
+        srun ray start --head --block &
+        python tune.py
+        """,
+        title="what the steps start sees all of them",
     ),
     Good(
         """\

@@ -84,10 +84,12 @@ def check(job: Job) -> Iterator[Finding]:
 def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
     """Findings on a last branch that only prints, and leaves a variable unset that all others set for what follows."""
     string = job.text.string
-    for arms, last in _choices(job):
+    for begin, arms, last in _choices(job):
         if not last or not all(_is_message(string, each) for each in last) or len(arms) < _LEAST_ARMS - 1:
             continue
         start, end = arms[0][0].start, last[-1].end
+        whole = job.span(begin, end)
+        bodies = [job.span(body[0].start, body[-1].end) for body in arms]
         if any(_IN_ORDER.search(string[each.start : each.end]) for each in last):
             continue
         if any(a <= start < b for a, b in inside) or not _goes_on(job, end):
@@ -96,6 +98,9 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
         place = job.span(start, start).start
         for name in (each for each in sets[0] if all(each in other for other in sets[1:])):
             before = any(each.name == name and each.span.start < place for each in job.assignments)
+            read = [each.span for each in job.trace.reads if each.name == name and whole.contains(each.span)]
+            if any(not any(body.contains(each) for body in bodies) for each in read):
+                continue  # a test asks whether it is set, or the message shows it
             later = [
                 each for each in job.trace.reads if each.name == name and each.span.start >= job.span(end, end).start
             ]
@@ -110,14 +115,14 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             break
 
 
-def _choices(job: Job) -> Iterator[tuple[list[Sequence[Statement]], Sequence[Statement]]]:
-    """The bodies of statements with branches: all but the last, and the one that runs where no test succeeds."""
+def _choices(job: Job) -> Iterator[tuple[int, list[Sequence[Statement]], Sequence[Statement]]]:
+    """Statements with branches: where each begins, all bodies but the last, and the one where no test succeeds."""
     for node in nodes_of(job.program, If):
         if node.otherwise:
-            yield [body for _, body in node.branches if body], node.otherwise
+            yield node.start, [body for _, body in node.branches if body], node.otherwise
     for case in nodes_of(job.program, Case):
         if len(case.items) > 1 and any(job.text.string[each.start : each.end] == "*" for each in case.items[-1][0]):
-            yield [body for _, body, _ in case.items[:-1] if body], case.items[-1][1]
+            yield case.start, [body for _, body, _ in case.items[:-1] if body], case.items[-1][1]
 
 
 def _assignments(job: Job, body: Sequence[Statement]) -> Iterator[VariableAssignment]:
@@ -229,6 +234,15 @@ CASES = [
         srun ./solver input.dat
         """,
         title="return outside of a function",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ -z ${LIST+x} ]; then LIST=in_list; else echo "LIST is set"; fi
+        srun ./solver "$LIST"
+        """,
+        title="the test asks whether it is set",
     ),
     Good(
         """\

@@ -424,6 +424,7 @@ def _traced(secrets: Secrets) -> Iterator[Finding]:
                 span,
                 f"`{written}` writes the value of `{name}` (line {job.line(use.start)}) into the job's log; write "
                 "`set +x` before that line, and `set -x` after it",
+                "info" if secrets.are_generated_here(name) else None,
                 related=[(use, "traced")],
             )
 
@@ -463,6 +464,18 @@ def _tracing(command: Invocation) -> bool | None:
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        «set -x»
+        PASSWORD=$(uuidgen)
+        export PASSWORD
+        srun ./serve
+        """,
+        title="traced, but for this run alone",
+        severity="info",
+    ),
     Bad(
         """\
         #!/bin/bash
