@@ -176,7 +176,7 @@ def test_the_scripts_of_a_document_share_a_budget() -> None:
     inspection = inspect_document(source, ALL)
     *wrong, cut = [each for each in inspection.diagnostics if each.code in ("SB012", "SB107")]
     assert {each.code for each in wrong} == {"SB107"} and len(wrong) in (1, 2)
-    assert (cut.code, cut.severity) == ("SB012", "warning") and "as the file is too large" in cut.message
+    assert (cut.code, cut.severity) == ("SB012", "warning") and "the file is too large" in cut.message
     # what is left out is not repaired either
     assert fix_document(source, ALL, first=inspection).source.text == source.text.replace("-N=2", "-N 2", len(wrong))
 

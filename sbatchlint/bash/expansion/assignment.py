@@ -75,12 +75,12 @@ def _array(
             additions = list(choices[0][0])
         else:
             values = expander.assignment_value(word, inner)
-            # by then the array is empty, and this one's elements are in it: what reads or sets it is unknown
-            kept, emptied = scope.state.variables.get(node.name), Variable((Alternative((unknown,)),), array=True)
+            # by then it is empty, but for `+=`, and has the elements above: what reads or sets it is unknown
+            kept = during = scope.state.variables.get(node.name)
             if not node.append:
-                scope.state.variables[node.name] = emptied
+                during = scope.state.variables[node.name] = Variable((Alternative((unknown,)),), array=True)
             index = subscript(expander, key, flags, inner)
-            is_changed = not node.append and scope.state.variables.get(node.name) is not emptied
+            is_changed = scope.state.variables.get(node.name) is not during
             if not node.append:
                 _put_back(scope.state, node.name, kept)
             if len(values) != 1 or index is None or is_changed:
