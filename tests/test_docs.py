@@ -84,6 +84,8 @@ def test_workflows_name_what_there_is(fence: Fence) -> None:
         _, _, path = included["remote"].partition(f"sbatchlint/sbatchlint/v{__version__}/")
         assert (ROOT / path).is_file()
         return
+    if "jobs" in value:
+        (value,) = value["jobs"].values()
     if "steps" in value:
         value = [each for each in value["steps"] if "sbatchlint/" in each["uses"]]
     if isinstance(value, list):
