@@ -141,6 +141,15 @@ def test_a_comment_that_is_there_gets_the_new_name(command: Command) -> None:
     assert path.read_text() == f"{HEAD}# sbatchlint: ignore[toy-wrong, toy-guess] because\necho WRONG GUESS\n"
 
 
+def test_a_line_that_is_named_leaves_the_baseline(command: Command) -> None:
+    path = command.write("a.sbatch", f"{HEAD}echo WRONG\n")
+    row = HEAD.count("\n") + 1
+    assert command("--write-baseline", "old.json").code == 0
+    result = command("--baseline", "old.json", "--add-ignore=meant", f"a.sbatch:{row}")
+    assert (result.code, result.out, result.err) == (0, "1 finding ignored by comments in 1 file\n", "")
+    assert path.read_text() == f"{HEAD}# sbatchlint: ignore[toy-wrong] meant\necho WRONG\n"
+
+
 def test_nothing_stands_above_the_first_line(command: Command) -> None:
     source = Source("#!/bin/WRONG\n#SBATCH -n 1\n", "a.sbatch")
     found = inspect(Source("#!/bin/WRONG\n#SBATCH -n 1\n", "a.sbatch"), Settings.of_table(select=["toy-wrong"]))

@@ -251,6 +251,7 @@ class Run:
         if options.write_baseline is not None:
             return self._write_baseline(found)
         failing = any(outcome.failing for outcome in outcomes)
+        everything = found
         found, known = self._without_known(found, scripts)
         if self._baselines:
             failing = any(self.resolver.settings(each.source.path).fails(each.severity) for each in found)
@@ -270,7 +271,7 @@ class Run:
         if options.add_ignore is not None:
             if self.is_meant_otherwise:
                 return 2
-            added = self._add_ignores(outcomes, self._in_rows(found))
+            added = self._add_ignores(outcomes, self._in_rows(everything, found))
             return 2 if self.errors else 0 if added else 1
         if options.diff:
             self._write_diff(outcomes, report)
@@ -320,7 +321,8 @@ class Run:
                 print(f"{escape(shown_path(file))}: {before - left} taken out, {left} left", file=sys.stderr)
         if self.options.update_baseline and not parts:
             raise InputError("--update-baseline: neither --baseline nor the settings name one")
-        if gone and not (self.options.update_baseline or self.options.quiet or self._narrowed()):
+        options = self.options
+        if gone and not (options.update_baseline or options.quiet or options.diff or self._narrowed()):
             held = count(gone, "finding")
             print(f"note: the baseline holds {held} too many; shrink it with --update-baseline", file=sys.stderr)
         chosen = set(map(id, new))
@@ -358,14 +360,16 @@ class Run:
         print(f'{path}: {held}; name it in the settings (baseline = "{path}"), or by --baseline')
         return 2 if self.errors else 0
 
-    def _in_rows(self, found: list[Diagnostic]) -> list[Diagnostic]:
-        """The findings in the lines that were named; says of which lines there is none."""
+    def _in_rows(self, everything: list[Diagnostic], found: list[Diagnostic]) -> list[Diagnostic]:
+        """The findings in the lines that were named, also those that a baseline holds, and all found in other files;
+        says of which lines there is none."""
         left = set(self.rows)
         named = {path for path, _ in left}
+        chosen = set(map(id, found))
         kept = []
-        for each in found:
+        for each in everything:
             place = os.path.realpath(each.source.path), each.source.row(each.span.start)
-            if place[0] not in named or place in self.rows:
+            if place in self.rows or place[0] not in named and id(each) in chosen:
                 kept.append(each)
                 left.discard(place)
         for path, row in sorted(left):
