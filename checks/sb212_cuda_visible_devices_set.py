@@ -244,6 +244,7 @@ def _works_in_batch_shell(job: Job) -> bool:
     return False
 
 
+@once
 def _works_in_steps(job: Job) -> bool:
     """Whether a step starts a program that is more than preparation: Slurm gives it GPUs of its own."""
     return any(

@@ -32,7 +32,7 @@ from sbatchlint.analysis.expansion.nobody_sets import is_common_name
 from sbatchlint.analysis.expansion.reads import assigned_names, read_names
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import CommandSubstitution, Literal, Parameter, Redirect, Simple, TestCommand, Word
-from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.source.regex import Regex
@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
             if not command.words or command.assignments or text.string[command.words[0].start] != "[":
                 continue
             words = [each for each in command.words if isinstance(each, Word)]
-            if _plain(words[0]) == "[":
+            if unquoted_text(words[0]) == "[":
                 yield from _bracket(job, text, command, words)
             else:
                 yield from _glued(text, words)
@@ -77,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:
     last = words[-1]
-    if _plain(last) == "]":
+    if unquoted_text(last) == "]":
         yield from _redirected(text, command, last)
         yield from _of_texts(job, text, words[1:-1], "[")
         yield from _one_word(job, text, words[1:-1], "[")
@@ -88,7 +88,7 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
     if glued and _ends_plain(last):
         fix = _fix("put a space before the bracket", [insert(place.end - 1, " ")], place, text, last)
         yield Finding(place, f"{_MISSING}; put a space before the bracket", fix=fix)
-    elif isinstance(last.parts[-1], Literal) or len(words) > 1 and _plain(words[-2]) in _TESTING:
+    elif isinstance(last.parts[-1], Literal) or len(words) > 1 and unquoted_text(words[-2]) in _TESTING:
         fix = _fix("close the bracket", [insert(place.end, " ]")], place, text, last)
         yield Finding(text.span(command.start, last.end), f"{_MISSING}; close it", fix=fix)
 
@@ -100,7 +100,7 @@ _TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge",
 def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator[Finding]:
     """`[[ $mode -eq fast ]]`: numbers are compared, and a text is none."""
     for left, operator, right in zip(words, words[1:], words[2:], strict=False):
-        name = _plain(operator) or ""
+        name = unquoted_text(operator) or ""
         if not _NUMERIC.fullmatch(name):
             continue
         for word in (right, left):
@@ -154,7 +154,7 @@ def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
 
 def _always_true(text: Text, words: list[Word]) -> Iterator[Finding]:
     """`[ -n $x ]`: without the variable, the operator is the only word."""
-    if len(words) != 2 or _plain(words[0]) != "-n" or len(words[1].parts) != 1:
+    if len(words) != 2 or unquoted_text(words[0]) != "-n" or len(words[1].parts) != 1:
         return
     part = words[1].parts[0]
     if not isinstance(part, (Parameter, CommandSubstitution)) or part.quoted:
@@ -231,7 +231,7 @@ def _compare(text: Text, redirect: Redirect, operator: str) -> Fix | None:
 
 def _unreadable(text: Text, words: tuple[Word, ...]) -> Iterator[Finding]:
     """`[[ $x >= 4 ]]`, `[[ -f a -a -f b ]]`: bash ends the script where it reads a word that the test cannot have."""
-    plain = [_plain(word) for word in words]
+    plain = [unquoted_text(word) for word in words]
     at = _end_of_test(plain, 0) if words else None
     if at is None or at >= len(words) or UNKNOWN_CHARACTER in text.string[words[0].start : words[-1].end]:
         return
@@ -321,13 +321,6 @@ def _has_only(job: Job, name: str, value: str) -> bool:
 def _fix(title: str, edits: list[Edit], place: Span, text: Text, word: Word) -> Fix | None:
     """A fix, where the word is written in the file just as it was parsed."""
     return Fix(title, edits, safe=False) if place.end - place.start == word.end - word.start and text.is_plain else None
-
-
-def _plain(word: Word) -> str | None:
-    """The text of a word that is one unquoted literal; None for other words."""
-    if len(word.parts) != 1 or not isinstance(word.parts[0], Literal) or word.parts[0].quoted:
-        return None
-    return word.parts[0].text
 
 
 def _ends_plain(word: Word) -> bool:

@@ -27,9 +27,11 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Literal, Simple, Word
-from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.programs import by_program
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Variables
 
@@ -40,16 +42,16 @@ _TAKE_NAMES = {
     "sha256sum": "", "dos2unix": "", "rmdir": "", "shred": "",
 }  # fmt: skip
 
-_TAKE_FOLDERS = ("cd", "pushd", "mkdir", "source", ".")
-
 CARD = Card(
     "SB421", "quoted-glob", severity="error", fix="sometimes", since="0.1.0",
-    when=Commands(*_TAKE_NAMES, *_TAKE_FOLDERS) | Variables("*"),
+    when=Commands(*_TAKE_NAMES, *programs_with("names")) | Variables("*"),
     seen="a public script whose last step lost its results",
 )  # fmt: skip
 
 _SILENT = Regex(r"-\w*f\w*|--force|--ignore-missing")
 _PATTERN = Regex(r"[*?]")
+# What expands a text again.
+_EXPANDING = frozenset({"eval", "envsubst"})
 _AS_A_PATH = Regex(r"[\w./*?${}\"+:@%=~-]+")
 
 
@@ -59,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         for command in nodes_of(program, Simple):
             words = [each for each in command.words if isinstance(each, Word)]
-            name = _plain(words[0]) if words else None
+            name = unquoted_text(words[0]) if words else None
             if name in _TAKE_NAMES:
                 yield from _in_command(job, text, name, words[1:])
 
@@ -68,13 +70,14 @@ def _homes(job: Job) -> Iterator[Finding]:
     """The findings on `"~/…"`, as the name of a file or the value of a variable."""
     for command in nodes_of(job.program, Simple):
         words = [each for each in command.words if isinstance(each, Word)]
-        name = _plain(words[0]) if words else None
-        if name in _TAKE_NAMES or name in _TAKE_FOLDERS:
+        name = unquoted_text(words[0]) if words else None
+        if name in _TAKE_NAMES or has_trait(name, "names"):
             yield from (_home(job, each, f"`{name}` finds nothing", None) for each in words[1:] if _is_home(each))
+    if not _EXPANDING.isdisjoint(by_program(job)):
+        return
     for assigned in nodes_of(job.program, Assignment):
         if isinstance(assigned.value, Word) and _is_home(assigned.value) and assigned.name in read_names(job):
-            if not any(each.name in ("eval", "envsubst") for each in job.invocations):
-                yield _home(job, assigned.value, "programs get it literally", "warning")
+            yield _home(job, assigned.value, "programs get it literally", "warning")
 
 
 def _is_home(word: Word) -> bool:
@@ -131,11 +134,6 @@ def _unquoted(written: str) -> str | None:
     if "$" not in inner[:slash] and "$" in inner or not slash and "$" in inner:
         return None
     return (f'"{inner[:slash]}"' if "$" in inner[:slash] else inner[:slash]) + inner[slash:]
-
-
-def _plain(word: Word) -> str | None:
-    part = word.parts[0] if len(word.parts) == 1 else None
-    return part.text if isinstance(part, Literal) and not part.quoted else None
 
 
 CASES = [

@@ -53,7 +53,6 @@ _ACCEPT_COMMAND_LINES = frozenset({"docker", "podman", "nsys profile", "nsys lau
 # Signs of comments in other languages, and of prompts, with which no command begins.
 _SIGNS = frozenset({"//", "%", "%%", "--", "-", "$", "/*", "*", ";;", "==", "===", "----", "====", "<!--"})
 _PROMPT = Regex(r"\[?[\w.-]+@[\w.-]+(?:[: ]\S*)?\]?[$%#]|\([\w.-]+\)\$")
-_TAKE_FOLDERS = frozenset({"cd", "pushd", "mkdir", "source", "."})
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
 # Variables that every shell has.
 _USUAL = frozenset({"HOME", "USER", "PWD", "HOSTNAME", "PATH", "TMPDIR", "SCRATCH", "WORK"})
@@ -68,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
             for finding in _variable_as_command(job, command):
                 seen.add(command.span)
                 yield finding
-        if command.name in _TAKE_FOLDERS and command.span not in seen:
+        if has_trait(command.name, "names") and command.span not in seen:
             for finding in _pasted(job, command):
                 seen.add(command.span)
                 yield finding

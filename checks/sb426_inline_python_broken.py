@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Literal, Simple, Word
-from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.syntax.walk import literal_text, nodes_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.source.regex import Regex
@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _code(words: list[Word]) -> int | None:
     """The index of the word after `python … -c`."""
-    plain = [_plain(each) for each in words]
+    plain = [literal_text(each) for each in words]
     name = next((at for at, word in enumerate(plain) if word is not None and _PYTHON.fullmatch(word)), None)
     if name is None or "-c" not in plain[name:-1]:
         return None
@@ -102,11 +102,6 @@ def _tree(program: str) -> str | None:
             return ast.dump(ast.parse(program))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
-
-def _plain(word: Word) -> str | None:
-    part = word.parts[0] if len(word.parts) == 1 else None
-    return part.text if isinstance(part, Literal) else None
 
 
 CASES = [

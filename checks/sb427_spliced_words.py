@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Literal, Parameter, Simple, Word
-from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.syntax.walk import literal_text, nodes_of
 from sbatchlint.bash.values import Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.source.regex import Regex
@@ -39,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
         if "'\"$" not in text.string:
             continue
         for command in nodes_of(program, Simple):
-            plain = [_plain(each) if isinstance(each, Word) else None for each in command.words]
+            plain = [literal_text(each) for each in command.words]
             for shell, option, word in zip(plain, plain[1:], command.words[2:], strict=False):
                 if shell in _SHELLS and option in ("-c", "-lc") and isinstance(word, Word):
                     yield from _in_program(job, text, word)
@@ -63,11 +63,6 @@ def _in_program(job: Job, text: Text, word: Word) -> Iterator[Finding]:
             f"write `{name}={instead}`",
             fix=Fix("quote it for the inner shell", [replace(place, instead)], safe=False),
         )
-
-
-def _plain(word: Word) -> str | None:
-    part = word.parts[0] if len(word.parts) == 1 else None
-    return part.text if isinstance(part, Literal) else None
 
 
 CASES = [

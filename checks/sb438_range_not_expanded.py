@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, For, Parameter, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.job.programs import by_program
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -26,6 +27,8 @@ CARD = Card(
 )  # fmt: skip
 
 # A range with a variable as one of its ends, as a whole word.
+# What reads a variable by its name.
+_NAMING = frozenset({"eval", "declare", "typeset", "local"})
 _RANGE = Regex(r"\{([\w-]+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\))\.\.([\w-]+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\))\}")
 
 
@@ -33,8 +36,11 @@ def check(job: Job) -> Iterator[Finding]:
     if job.interpreter_line[0] not in ("bash", "sh"):
         return  # zsh and ksh expand variables in braces
     string = job.text.string
+    assigned: dict[str, list[Assignment]] = {}
+    for each in nodes_of(job.program, Assignment):
+        assigned.setdefault(each.name, []).append(each)
     for loop in nodes_of(job.program, For):
-        yield from _name_of_list(job, loop)
+        yield from _name_of_list(job, loop, assigned)
         for word in loop.words or ():
             match = _RANGE.fullmatch(string, word.start, word.end) if isinstance(word, Word) else None
             if match is None or "$" not in match[0]:
@@ -48,16 +54,16 @@ def check(job: Job) -> Iterator[Finding]:
             )
 
 
-def _name_of_list(job: Job, loop: For) -> Iterator[Finding]:
-    """`for x in xs`, where `xs` is a variable."""
+def _name_of_list(job: Job, loop: For, assigned: dict[str, list[Assignment]]) -> Iterator[Finding]:
+    """`for x in xs`, where `xs` is a variable. `assigned`: the assignments by name."""
     name = job.text.string[loop.words[0].start : loop.words[0].end] if loop.words and len(loop.words) == 1 else ""
     if not name.isidentifier() or name == loop.name:
         return
-    lists = [each for each in nodes_of(job.program, Assignment) if each.name == name and each.start < loop.start]
+    lists = [each for each in assigned.get(name, ()) if each.start < loop.start]
     uses = [each for each in nodes_of(loop.body, Parameter) if each.name == loop.name]
     if not lists or not uses or any(each.operator in ("indirect", "prefix") for each in uses):
         return
-    if any(each.name in ("eval", "declare", "typeset", "local") for each in job.invocations):
+    if not _NAMING.isdisjoint(by_program(job)):
         return  # the name may be meant
     array = any(isinstance(each.value, ArrayLiteral) for each in lists)
     instead = f'"${{{name}[@]}}"' if array else f"${name}"

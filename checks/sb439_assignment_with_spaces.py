@@ -22,9 +22,10 @@ from sbatchlint.analysis.expansion.nobody_sets import is_set_by_site
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Function, Literal, Parameter, Simple, Word
-from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
 
@@ -82,7 +83,7 @@ def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, 
 def _set(command: Simple) -> tuple[str, str, str | None] | None:
     """`set NAME=value`."""
     word = command.words[1] if len(command.words) == 2 else None
-    if _plain(command.words[0]) != "set" or not isinstance(word, Word) or not word.parts:
+    if unquoted_text(command.words[0]) != "set" or not isinstance(word, Word) or not word.parts:
         return None
     first = word.parts[0]
     match = _SET.match(first.text) if isinstance(first, Literal) and not first.quoted else None
@@ -100,8 +101,7 @@ def _run(job: Job, text: Text, command: Simple) -> tuple[str, str, str | None] |
     number = written.split()[0].isdigit()
     if variable.value is not None and not (number and _first(variable)[:1] == "-"):
         return None
-    reads = [each for each in nodes_of(job.program, Parameter) if each.name == variable.name]
-    if is_set_by_site(variable.name) or not any(each.start > command.end for each in reads):
+    if is_set_by_site(variable.name) or _last_reads(job).get(variable.name, 0) <= command.end:
         return None
     if isinstance(word.parts[0], Parameter) and len(word.parts) == 1:
         return None  # a command in a variable, with another one empty
@@ -109,6 +109,15 @@ def _run(job: Job, text: Text, command: Simple) -> tuple[str, str, str | None] |
     value = f"{given.partition('=')[2]} {written}".strip()
     instead = f'{variable.name}="{value}"' if " " in value else f"{variable.name}={value}"
     return variable.name, f"bash runs `{written}` as a command here", instead if '"' not in value[1:-1] else None
+
+
+@once
+def _last_reads(job: Job) -> dict[str, int]:
+    """Where each variable is read last."""
+    found: dict[str, int] = {}
+    for each in nodes_of(job.program, Parameter):
+        found[each.name] = max(each.start, found.get(each.name, 0))
+    return found
 
 
 def _is_value(text: Text, command: Simple) -> bool:
@@ -121,11 +130,6 @@ def _is_value(text: Text, command: Simple) -> bool:
 def _first(assigned: Assignment) -> str:
     part = assigned.value.parts[0] if isinstance(assigned.value, Word) and assigned.value.parts else None
     return part.text if isinstance(part, Literal) else ""
-
-
-def _plain(word: Word | Assignment) -> str | None:
-    part = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
-    return part.text if isinstance(part, Literal) and not part.quoted else None
 
 
 CASES = [

@@ -17,11 +17,13 @@ None: more memory, or a smaller heap. `-Xmx` at about 80 to 90 percent of `--mem
 java(1), -Xmx; sbatch(1), --mem; spark-submit of 3.5; distributed/cli/dask_worker.py (2024.5)
 """
 
+import re
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import span_of
+from sbatchlint.bash.values import Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.argv import program_options
 from sbatchlint.job.programs import commands_with_option
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
@@ -57,8 +59,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         heap = _heap(command)
         if heap is not None and heap[1] >= memory:
-            number, megabytes = heap
-            seen.append(span_of(command.argv[number]))
+            field, megabytes = heap
+            seen.append(span_of(field))
             if len(seen) > 1:
                 continue
             setting = next(each for name in ("mem", "mem-per-cpu") if (each := job.request.setting(name)) is not None)
@@ -66,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
             happens = "more than" if larger else "as large as"
             what, option = _named(command)
             yield Finding(
-                span_of(command.argv[number]),
+                seen[0],
                 f"{what} {happens} the job's memory (`{setting.as_written}`): Slurm kills the job once it is used; "
                 f"lower {option}",
                 "warning" if larger and not _hangs_on_cpus(job) else "info",
@@ -98,35 +100,34 @@ def _named(command: Invocation) -> tuple[str, str]:
     return "the heap is", "-Xmx"
 
 
-def _heap(command: Invocation) -> tuple[int, float] | None:
+def _heap(command: Invocation) -> tuple[Pieces, float] | None:
     """The word that sets the size of the heap, or of all workers, and its megabytes; None without one."""
     if _is_dask(command):
-        return _of_options(command, _LIMIT, _workers(command))
+        return _of_option(command, _LIMIT, _workers(command))
     if command.name in ("spark-submit", "pyspark", "spark-shell", "spark-sql"):
-        return None if "cluster" in command.words else _of_options(command, _DRIVER, 1)
-    for number, word in enumerate(command.words):
+        return None if "cluster" in command.words else _of_option(command, _DRIVER, 1)
+    for field, word in zip(command.argv, command.words, strict=True):
         match = _HEAP.fullmatch(word) if "-Xmx" in word else None
         if match is not None:
-            return number, parse_integer(match[1]) * _MEGABYTES[match[2].lower()]
+            return field, _megabytes(match)
     return None
 
 
-def _of_options(command: Invocation, option: str, times: int | None) -> tuple[int, float] | None:
-    for number, word in enumerate(command.words):
-        name, equals, value = word.partition("=")
-        if name == option and times:
-            following = "".join(command.words[number + 1 : number + 2])
-            match = _SIZE.fullmatch(value if equals else following)
-            return None if match is None else (number, times * parse_integer(match[1]) * _MEGABYTES[match[2].lower()])
+def _of_option(command: Invocation, option: str, times: int | None) -> tuple[Pieces, float] | None:
+    for _, value, field in program_options(command.argv, option.__eq__):
+        match = _SIZE.fullmatch(text_of(value or ()) or "")
+        return None if match is None or not times else (field, times * _megabytes(match))
     return None
+
+
+def _megabytes(size: re.Match[str]) -> float:
+    return parse_integer(size[1]) * _MEGABYTES[size[2].lower()]
 
 
 def _workers(command: Invocation) -> int | None:
     """The workers that one dask-worker starts; None where the number is not known."""
-    for number, word in enumerate(command.words):
-        name, equals, value = word.partition("=")
-        if name in ("--nworkers", "--nprocs"):
-            return whole(value if equals else "".join(command.words[number + 1 : number + 2]))
+    for _, value, _ in program_options(command.argv, ("--nworkers", "--nprocs").__contains__):
+        return whole(text_of(value or ()) or "")
     return 1
 
 

@@ -28,7 +28,6 @@ from sbatchlint.bash.syntax.tree import (
     ArithmeticCommand,
     Assignment,
     If,
-    Literal,
     Parameter,
     Program,
     Simple,
@@ -36,7 +35,7 @@ from sbatchlint.bash.syntax.tree import (
     While,
     Word,
 )
-from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.syntax.walk import literal_text, nodes_of
 from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, Text, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -178,13 +177,13 @@ def _wait(text: Text, loop: While) -> Wait | None:
 def _polled(condition: tuple[object, ...], text: Text) -> str | None:
     """What a condition tests outside the shell, in words; None where it is neither file nor network."""
     for test in nodes_of(condition, TestCommand):
-        if any(_plain(word) in _FILE_TESTS for word in test.words):
+        if any(literal_text(word) in _FILE_TESTS for word in test.words):
             return "a file"
     for command in _simple(condition):
         name = _name(command)
         if has_trait(name, "connects") or "/dev/tcp/" in text.string[command.start : command.end]:
             return "an answer from the network"
-        words = [_plain(each) for each in command.words if isinstance(each, Word)]
+        words = [literal_text(each) for each in command.words if isinstance(each, Word)]
         if name == "ls" or name in ("[", "test") and not _FILE_TESTS.isdisjoint(words):
             return "a file"
     return None
@@ -193,7 +192,7 @@ def _polled(condition: tuple[object, ...], text: Text) -> str | None:
 def _read_variable(loop: While) -> str | None:
     """What `while [ -z "$X" ]` waits for where X is read from a file, in words; None for other loops."""
     tested = {each.name for each in nodes_of(loop.condition, Parameter)}
-    empty = any(_plain(each) == "-z" for each in nodes_of(loop.condition, Word))
+    empty = any(literal_text(each) == "-z" for each in nodes_of(loop.condition, Word))
     for node in nodes_of(loop.body, Assignment):
         if empty and not loop.negated and node.name in tested:
             names = {_name(command) for command in _simple(node.value)}
@@ -207,13 +206,7 @@ def _simple(tree: object) -> list[Simple]:
 
 
 def _name(command: Simple) -> str | None:
-    first = command.words[0]
-    return _plain(first) if isinstance(first, Word) else None
-
-
-def _plain(word: Word) -> str | None:
-    part = word.parts[0] if len(word.parts) == 1 else None
-    return part.text if isinstance(part, Literal) else None
+    return literal_text(command.words[0])
 
 
 CASES = [

@@ -23,6 +23,13 @@ class AsJob(NamedTuple):
     cpus_per_node: int | None = None
 
 
+class Resized(NamedTuple):
+    """A job whose settings ask for `nodes` nodes in the place of its own number. `own`: the settings without that."""
+
+    nodes: int
+    own: Settings
+
+
 class Planned(NamedTuple):
     """A plan without secrets; `findings`: the errors and warnings; `marks`: those of them at each step."""
 
@@ -37,21 +44,19 @@ def planned(
     settings: Settings,
     as_job: AsJob | None = None,
     judged: bool = True,
-    nodes: int | None = None,
-    own: Settings | None = None,
+    resized: Resized | None = None,
 ) -> Planned:
     """The plan of a script. `judged`: with its findings. Raises `InputError` for an `as_job` that has directives.
 
-    `nodes`: the number of nodes that its settings ask for in the place of its own, if they do; the plan then says what
-    does not follow. `own`: the settings without that.
+    `resized`: the plan says what does not follow the number of nodes.
     """
     job = _job(source, settings, as_job)
     plan = plan_without_secrets(job)
-    if nodes is not None and own is not None:
+    if resized is not None:
         from sbatchlint.convert.misfits import misfits  # slow to import
 
-        written = _job(source, own, as_job)
-        found = misfits(written, job, plan_of(written), plan, nodes)
+        written = _job(source, resized.own, as_job)
+        found = misfits(written, job, plan_of(written), plan, resized.nodes)
         plan["misfits"] = redacted_plan(found, values_in(job.source.text))
         written.release()
     result = Planned(plan, [], {}, [])

@@ -19,7 +19,7 @@ from sbatchlint.cli.arguments import (
     overrides,
     script_of,
 )
-from sbatchlint.planning import AsJob, planned
+from sbatchlint.planning import AsJob, Resized, planned
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.plan import as_text
 from sbatchlint.report.terminal import Terminal
@@ -34,8 +34,9 @@ def plan(arguments: list[str]) -> int:
     """`sbatchlint plan [OPTIONS] PATH...`: one object for one path, a list for several."""
     arguments, command = command_after_dashes(arguments)
     options = _options(arguments, command)
-    own = Resolver(overrides(options))
+    own = None
     if options.nodes is not None:
+        own = Resolver(overrides(options))
         options.sbatch_options = f"{options.sbatch_options or ''} --nodes={options.nodes}".strip()
     resolver = Resolver(overrides(options))
     drawn = options.output_format != "json"
@@ -43,9 +44,12 @@ def plan(arguments: list[str]) -> int:
     if options.as_job is not None:
         as_job = AsJob(options.as_job, options.gpus_per_node, options.cpus_per_node)
     found = [
-        planned(source, resolver.settings(source.path), as_job, drawn, options.nodes, own.settings(source.path))
+        planned(
+            source, resolver.settings(source.path), as_job, drawn,
+            None if own is None else Resized(options.nodes, own.settings(source.path)),
+        )
         for source in ([script_of(command)] if command else map(partial(_read, options), options.paths))
-    ]
+    ]  # fmt: skip
     if options.output_format == "json":
         plans = [each.plan for each in found]
         print(json.dumps(plans[0] if len(plans) == 1 else plans, indent=2))

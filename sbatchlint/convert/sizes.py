@@ -89,11 +89,8 @@ def without_devices(job: Job, command: Invocation) -> Iterator[Edit]:
 def without_loopback(job: Job, command: Invocation) -> tuple[list[str], list[Edit]]:
     """The variables by which processes would meet on the loopback interface, and the edits that remove them."""
     text, names, edits = job.source.own.text, list[str](), list[Edit]()
-    for name in _INTERFACES:
-        value = exported(command, name)
-        if value is None or text_of(value) not in ("lo", "=lo", "lo0"):
-            continue
-        edit = _without_assignment(text, job, name, span_of(value))
+    for name, place in _loopbacks(command):
+        edit = _without_assignment(text, job, name, place)
         if edit is not None:
             names.append(name)
             edits.append(edit)
@@ -126,11 +123,16 @@ def without_meeting(job: Job, command: Invocation, edits: list[Edit]) -> tuple[l
 def stale_interfaces(job: Job) -> Iterator[str]:
     """To-dos for such variables that are still set."""
     for command in [each.invocation for each in job.launches] + [p for each in job.steps for p in each.program]:
-        for name in _INTERFACES:
-            value = exported(command, name)
-            if value is not None and text_of(value) in ("lo", "=lo", "lo0"):
-                line = job.line(span_of(value).start)
-                yield f"line {line}: {name} is the loopback interface, by which nodes do not meet"
+        for name, place in _loopbacks(command):
+            yield f"line {job.line(place.start)}: {name} is the loopback interface, by which nodes do not meet"
+
+
+def _loopbacks(command: Invocation) -> Iterator[tuple[str, Span]]:
+    """The variables of a command that name the loopback interface, with the places of their values."""
+    for name in _INTERFACES:
+        value = exported(command, name)
+        if value is not None and text_of(value) in ("lo", "=lo", "lo0"):
+            yield name, span_of(value)
 
 
 def _without_assignment(text: str, job: Job, name: str, value: Span) -> Edit | None:

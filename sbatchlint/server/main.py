@@ -136,6 +136,11 @@ class Server(LanguageServer):
         """What a function returns that only reads a text, and waits for no evaluation."""
         return await asyncio.get_running_loop().run_in_executor(self._reader, work, *arguments)
 
+    def end(self) -> None:
+        """Ends the threads, without what they have not begun."""
+        for executor in (self._worker, self._reader):
+            executor.shutdown(wait=False, cancel_futures=True)
+
     def evaluate(self, document: Document, pause: float) -> None:
         """Has a file evaluated, instead of what was due, and its findings published after a pause at the earliest."""
         document.stop()
@@ -419,5 +424,9 @@ def serve(reading: BinaryIO, writing: BinaryIO) -> int:
     # through all that it has made so far.
     gc.set_threshold(100_000, 10, 10)
     gc.freeze()  # what was imported stays
-    made().start_io(reading, writing)
+    server = made()
+    try:
+        server.start_io(reading, writing)
+    finally:
+        server.end()
     return 0

@@ -4,7 +4,7 @@ from collections import defaultdict
 from itertools import chain
 from typing import Any, TypeVar
 
-from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Program, Word
+from sbatchlint.bash.syntax.tree import Assignment, Heredoc, Literal, Node, Program, Word
 
 Kind = TypeVar("Kind", bound=Node)
 
@@ -60,6 +60,18 @@ def _collected(tree: object) -> dict[type[Node], list[Any]]:
             found[kind].append(item)
             pending += item.__dict__.values()
     return found
+
+
+def literal_text(word: Word | Assignment) -> str | None:
+    """The text of a word that is one literal, quoted or not; None for other words."""
+    part = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
+    return part.text if isinstance(part, Literal) else None
+
+
+def unquoted_text(word: Word | Assignment) -> str | None:
+    """The text of a word that is one unquoted literal; None for other words."""
+    part = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
+    return part.text if isinstance(part, Literal) and not part.quoted else None
 
 
 def quoted_ranges(program: Program) -> list[tuple[int, int]]:
