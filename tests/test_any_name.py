@@ -203,7 +203,7 @@ def run(folder: Path, environment: str, pairs: Sequence[tuple[str, str]]) -> lis
     output = (done.stdout + done.stderr).decode("utf-8", "backslashreplace")
     if done.returncode or not found.exists():
         return [f"ended with {done.returncode}: {output[-2000:]}"]
-    problems = [line for line in output.splitlines() if line.startswith(("Traceback", "fault:", "sbatchlint: fault"))]
+    problems = re.findall(r"^(?:Traceback|fault:|sbatchlint: fault)(?:.*\n){,40}", output, re.M)
     for (name, verb), (run_in, *_), code in zip(pairs, wanted, json.loads(found.read_text()), strict=True):
         if code not in (0, 1, 2, 4, None):
             problems.append(f"{verb} of {name}: {code}")

@@ -156,7 +156,7 @@ class Server(LanguageServer):
             Snapshot, document.uri, document.path, version, document.text, settings, encoding, superseded.is_set
         )
         try:
-            snapshot = await asyncio.shield(asyncio.wrap_future(pending))
+            snapshot = await asyncio.wrap_future(pending)
         except asyncio.CancelledError:
             superseded.set()
             if not pending.cancel():  # it runs, and nobody waits for it
