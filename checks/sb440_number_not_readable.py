@@ -1,9 +1,10 @@
 """Arithmetic gets a text that bash cannot read as a whole number: `08`, `12 list.txt`, `0.5`.
 
 A number that begins with 0 is octal, and 08 and 09 are none: `$(( $(date +%m) + 1 ))` fails in August and September,
-`$(($(date +%N) % 1000))` in one run of ten or so, `for i in {01..12}` with `$((i + 1))` from the eighth iteration on;
-010 counts as 8. `N=$(wc -l list.txt)` is a number and the name of the file. bash has no decimal numbers. In each case
-bash prints an error, the command with the arithmetic is not run, and the script goes on.
+`$(($(date +%N) % 1000))` in one run of ten or so, `for i in {01..12}` with `$((i + 1))` from the eighth iteration on,
+a port made of the last digits of the job's id (`tail -c 4`) in one job of twenty, and what `printf %03d` made in tasks
+8 and 9 of an array; 010 counts as 8. `N=$(wc -l list.txt)` is a number and the name of the file. bash has no decimal
+numbers. In each case bash prints an error, the command with the arithmetic is not run, and the script goes on.
 
 A warning where only some runs or values meet it.
 
@@ -31,8 +32,17 @@ from sbatchlint.source.regex import Regex
 CARD = Card("SB440", "number-not-readable", severity="error", fix="never", since="0.1.0", seen="a run of bash 5.2")
 
 _DATE = r"date[ \t]+[\"']?\+[\"']?%(?:[NdmHMSjUyI])[\"']?"
-_OF_DATE = Regex(rf"[\"']?(?:\$\({_DATE}\)|`{_DATE}`)[\"']?")
-_IN_EXPRESSION = Regex(rf"(?<!#)(?:\$\({_DATE}\)|`{_DATE}`)")
+_PADDED_NUMBER = r"printf[ \t]+(?:--[ \t]+)?[\"']?%0\d+[di][\"']?[ \t]+[\"']?\$[\w{}]+[\"']?"
+_ID = r"[\"']?\$\{?SLURM_JOB_?ID\}?[\"']?"
+_LAST_DIGITS = (
+    rf"(?:echo[ \t]+(?:-n[ \t]+)?{_ID}[ \t]*\|[ \t]*|printf[ \t]+[\"']?%s[\"']?[ \t]+{_ID}[ \t]*\|[ \t]*)"
+    r"(?:tail[ \t]+-c[ \t]*-?[2-9]|cut[ \t]+-c[ \t]*-?[2-9][0-9-]*)|tail[ \t]+-c[ \t]*-?[2-9][ \t]*<<<[ \t]*" + _ID
+)
+_PRINTED = rf"(?:{_DATE}|{_PADDED_NUMBER}|{_LAST_DIGITS})"
+_PART_OF_ID = r"\$\{SLURM_JOB_?ID:(?:[ \t]*\([ \t]*)?[ \t]*-?[1-9][^}]*\}"
+_WITH_ZEROS = rf"(?:\$\([ \t]*{_PRINTED}[ \t]*\)|`[ \t]*{_PRINTED}[ \t]*`|{_PART_OF_ID})"
+_OF_ZEROS = Regex(rf"[\"']?{_WITH_ZEROS}[\"']?")
+_IN_EXPRESSION = Regex(rf"(?<!#){_WITH_ZEROS}")
 _OF_LINES = Regex(r"[\"']?(?:\$\([ \t]*wc[ \t]+-l[ \t]+[^|<>()`\n]+\)|`[ \t]*wc[ \t]+-l[ \t]+[^|<>()`\n]+`)[\"']?")
 _DECIMAL = Regex(r"[\"']?-?\d*\.\d+[\"']?")
 _PADDED = Regex(r"\{(0\d+)\.\.(\d+)\}|\$\([ \t]*seq[ \t]+-w[ \t]+(\d+)[ \t]+(\d+)\)")
@@ -69,8 +79,7 @@ def check(job: Job) -> Iterator[Finding]:
         if _IN_EXPRESSION.search(expression):
             yield Finding(
                 span,
-                "bash takes a number with a zero before it for octal, and 08 and 09 are none, so this fails in some "
-                "runs; write `10#` before `$(`",
+                "bash reads a number that begins with 0 as octal, so 08 and 09 fail in some runs; put `10#` before it",
                 "warning",
             )
         elif _POINT.search(expression) and not re.search(r"[`\"']|\$\(", expression):
@@ -111,7 +120,7 @@ def _kinds(job: Job) -> dict[str, _Kind]:
         written = string[value.start : value.end] if value is not None else ""
         line = job.line(job.span(assigned.start, assigned.end).start)
         kind = None
-        if _OF_DATE.fullmatch(written):
+        if _OF_ZEROS.fullmatch(written):
             octal = f"the value of line {line} may be 08 or 09, which is no octal number, so this fails in some runs"
             kind = _Kind(octal, "write `10#${}`", certain=False)
         elif _OF_LINES.fullmatch(written):
@@ -181,6 +190,46 @@ CASES = [
         srun ./solver
         """,
         title="a decimal number",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        export MASTER_PORT=«$((10000 + $(echo -n $SLURM_JOB_ID | tail -c 4)))»
+        srun python train.py
+        """,
+        severity="warning",
+        title="the last digits of the job's id",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        digits=${SLURM_JOB_ID: -3}
+        srun ./server --port «$((20000 + digits))»
+        """,
+        severity="warning",
+        title="a part of the job's id",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-20
+        part=$(printf '%03d' "$SLURM_ARRAY_TASK_ID")
+        ./model "part$part.nc" «$((part + 1))»
+        """,
+        severity="warning",
+        title="a number with zeros from printf",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-20
+        part=$(printf '%03d' "$SLURM_ARRAY_TASK_ID")
+        PORT=$(expr 10000 + $(echo -n $SLURM_JOB_ID | tail -c 4))
+        ./model "part$part.nc" $((10#$part + 1)) $((SLURM_JOB_ID % 1000)) "$PORT" $((${SLURM_JOB_ID%_*} + 1))
+        """,
+        title="decimal by `10#`, expr, or no zeros",
     ),
     Good(
         """\

@@ -1,13 +1,14 @@
-"""Slurm refuses a job id: it is the whole output of sbatch, and not the number alone.
+"""Slurm refuses a job id: it is the whole output of sbatch, or another word of it, and not the number.
 
 sbatch answers with a sentence, `Submitted batch job 4711`. `JOB=$(sbatch a.sh)` holds all four words, and
 `--dependency=afterok:$JOB` then reads `Submitted` as the job, and `batch` as the script. The second job is never
-submitted; scancel and squeue refuse the sentence as well.
+submitted; scancel and squeue refuse the sentence as well. The number is the fourth word: `awk '{print $3}'` gives
+`job`, and `cut -f4` without `-d ' '` all of it, as it looks for tabs. After `--parsable` there is no fourth word.
 
 ## Fix
 
 Adds `--parsable`, with which sbatch prints only the id. Unsafe: where the sentence is also shown to users, they would
-see only the id.
+see only the id. None for a filter.
 
 ## References
 
@@ -20,18 +21,27 @@ from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Pieces, shown_text, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.once import once
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB714", "job-id-not-parsed", severity="error", fix="always", since="0.1.0",
+    "SB714", "job-id-not-parsed", severity="error", fix="sometimes", since="0.1.0",
     when=Commands("sbatch"), seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
 _DEPENDENCY = Regex(r"(?:--dependency|-d)(?:=.*)?|(?:after\w*|singleton)[:,?].*")
 _CHANGES_OUTPUT = Regex(r"-\w*[Q]\w*|--quiet|--test-only|--par\w*|--wrap|--help|--version|-V|-h")
+_CHANGES_WORDS = Regex(r"-\w*[Q]\w*|--quiet|--test-only|--help|--version|-V|-h|-M.*|--clusters?.*|-\w*W\w*")
+_SENTENCE = ("Submitted", "batch", "job", "NUMBER")
+_AWK = Regex(r"[gm]?awk[ \t]+'[ \t]*\{[ \t]*print[ \t]*\(?\$([1-9])\)?[ \t]*;?[ \t]*\}[ \t]*'")
+_CUT = Regex(
+    r"cut(?:[ \t]+(?:-d[ \t]*|--delimiter[= ])(?P<before>' '|\" \"|\\ |\S+))?"
+    r"[ \t]+(?:-f[ \t]*|--fields[= ])(?P<field>[1-9])"
+    r"(?:[ \t]+(?:-d[ \t]*|--delimiter[= ])(?P<after>' '|\" \"|\\ |\S+))?"
+)
 _TAKING_IDS = frozenset({"scancel", "squeue", "sacct", "scontrol", "seff", "sattach", "sstat"})
 
 
@@ -42,6 +52,10 @@ def check(job: Job) -> Iterator[Finding]:
         for at, field in enumerate(command.argv):
             output = _sentence(field)
             if output is None or not _is_job_id(command, at):
+                continue
+            cut = _cut(output.name)
+            if cut is not None:
+                yield from _of_other_word(job, command, output, cut)
                 continue
             source = _submission(job, output)
             if source is None:
@@ -64,6 +78,56 @@ def _sentence(field: Pieces) -> Expansion | None:
         if piece.text is None and piece.expansion is not None and piece.expansion.name.startswith("$(sbatch "):
             return piece.expansion
     return None
+
+
+def _cut(substitution: str) -> tuple[str, int] | None:
+    """The filter after an sbatch in a substitution, and which word of the sentence it prints, 0 for all of it."""
+    _, bar, last = map(str.strip, substitution.removesuffix(")").partition("|"))
+    awk = _AWK.fullmatch(last)
+    if awk is not None:
+        return last, parse_integer(awk[1])
+    cut = _CUT.fullmatch(last)
+    if not bar or cut is None:
+        return None
+    delimiter = cut["before"] or cut["after"]
+    if delimiter is None:
+        return last, 0
+    return (last, parse_integer(cut["field"])) if delimiter.strip("\"'\\") == " " else None
+
+
+def _of_other_word(job: Job, command: Invocation, output: Expansion, cut: tuple[str, int]) -> Iterator[Finding]:
+    """The finding on an id that a filter takes from the wrong place in what sbatch prints."""
+    words = _written_submission(output.name)
+    if words is None:
+        return
+    parsable = any(each.startswith("--pars") for each in words)
+    filter_, number = cut
+    if number == (1 if parsable else 4) or not number and parsable:
+        return
+    if parsable:
+        gives, advice = "prints nothing, as `sbatch --parsable` prints the number alone", "remove the filter"
+    else:
+        what = (
+            f"`{_SENTENCE[number - 1]}`" if 0 < number <= len(_SENTENCE) else "all of it" if not number else "nothing"
+        )
+        gives, advice = f"takes {what} from `Submitted batch job NUMBER`", "use `sbatch --parsable` without it"
+    at = job.source.text.find(filter_, output.span.start, output.span.end)
+    place = Span(at, at + len(filter_)) if at >= 0 else output.span
+    yield Finding(
+        place,
+        f"`{filter_}` {gives}, so the job id of line {job.line(command.span.start)} is wrong; {advice}",
+        related=[(command.span, "uses it as a job id")],
+    )
+
+
+def _written_submission(substitution: str) -> list[str] | None:
+    """The words of the sbatch before the filter; None where another command is there, or words are not known."""
+    first = substitution.removeprefix("$(").partition("|")[0]
+    if any(each in first for each in ";&`\n") or "$(" in first:
+        return None
+    words = first.split()
+    options = [each for each in words[1:] if each.startswith("-")]
+    return None if not words or words[0] != "sbatch" or any(map(_CHANGES_WORDS.fullmatch, options)) else words
 
 
 def _is_job_id(command: Invocation, at: int) -> bool:
@@ -124,8 +188,43 @@ CASES = [
         squeue -j "$job"
         """,
     ),
+    Bad(
+        """\
+        #!/bin/bash
+        first=$(sbatch prepare.sh | «cut -d ' ' -f 3»)
+        sbatch --dependency=afterok:$first train.sh
+        """,
+        title="another word",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        first=$(sbatch --parsable prepare.sh | «awk '{print $4}'»)
+        sbatch -d afterok:$first train.sh
+        """,
+        title="no such word",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        first=$(sbatch prepare.sh | «cut -f4»)
+        scancel $first
+        """,
+        title="words between tabs",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        a=$(sbatch a.sh | cut -d ' ' -f 4)
+        b=$(sbatch --parsable b.sh | cut -d ';' -f 1)
+        c=$(sbatch c.sh | cut -f 4 -d" ")
+        d=$(sbatch d.sh | awk '{print $NF}')
+        sbatch -d afterok:$a:$b:$c:$d e.sh
+        """,
+        title="the right word",
+    ),
     Good("#!/bin/bash\nFIRST=$(sbatch --parsable a.sh)\nsbatch --dependency=afterok:$FIRST b.sh\n"),
     Good("#!/bin/bash\nFIRST=$(sbatch a.sh | awk '{print $4}')\nsbatch -d afterok:$FIRST b.sh\n", title="cut out"),
-    Good('#!/bin/bash\nFIRST=$(sbatch a.sh)\nsbatch -d afterok:${FIRST##* } b.sh\n', title="its last word"),
+    Good("#!/bin/bash\nFIRST=$(sbatch a.sh)\nsbatch -d afterok:${FIRST##* } b.sh\n", title="its last word"),
     Good('#!/bin/bash\nFIRST=$(sbatch a.sh)\necho "$FIRST"\n', title="only shown"),
 ]

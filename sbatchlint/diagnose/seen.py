@@ -28,6 +28,7 @@ UNSEEN = {
     "SB438": "One file or one result where many are expected, with `{1..8}` in its name.",
     "SB439": "`NAME: command not found` in the log; the variable is empty where it is read.",
     "SB440": "`value too great for base` or `invalid arithmetic operator` in the log; the command is not run.",
+    "SB442": "`NAME: No such file or directory` or `NAME: command not found`, where NAME is a function of the script.",
     "SB702": "A log with the lines of several tasks, or with those of the last one only.",
     "SB704": "A log that holds the latest run only: what killed an earlier one is overwritten.",
     "SB705": "A log with an unexpected name.",
