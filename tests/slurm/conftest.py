@@ -23,8 +23,8 @@ from .local_slurm import LocalSlurm, Unavailable
 HERE = Path(__file__).parent
 
 
-# What a plain run asks a Slurm, and what needs none.
-QUICK = ("test_comparison.py", "test_first_lines_live.py")
+# What needs no Slurm.
+QUICK = "test_comparison.py"
 WITHOUT_SLURM = "test_checks_say_what_the_launcher_does"
 
 
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
-            if item.path.name not in QUICK and not item.name.startswith(WITHOUT_SLURM):
+            if item.path.name != QUICK and not item.name.startswith(WITHOUT_SLURM):
                 item.add_marker(pytest.mark.slow)
 
 

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import IO, NamedTuple
 
 from .networks import Networks
@@ -34,10 +35,14 @@ NODES, CPUS, GPUS = 2, 64, 8
 FEATURES = ("blue", "green", "rack1")
 CONTROLLER = "controller"
 PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel", "sinfo", "unshare", "mount")
+PROGRAMS = (
+    "munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel", "sinfo", "squeue", "unshare", "mount",
+)  # fmt: skip
 FINISHED = re.compile("BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|TIMEOUT")
 GIVEN_UP = re.compile("aborted before step completely launched|Job credential revoked")
 START_SECONDS, COMMAND_SECONDS, JOB_SECONDS = 40.0, 20.0, 240.0
+# How old the states of jobs may be that are looked at to see whether one has ended.
+STATES_SECONDS = 0.5
 # Jobs at a time: the controller starts jobs once a second, however many wait.
 AHEAD = 12
 # The number of the first job: too long to be met by chance in another text.
@@ -168,6 +173,9 @@ class LocalSlurm:
         self._ahead: dict[str, Future[Outcome]] = {}
         self._pool = ThreadPoolExecutor(AHEAD)
         self._stopped = False
+        self._asking = Lock()
+        self._asked = 0.0
+        self._states: dict[str, list[str]] = {}
 
     # --- daemons -----------------------------------------------------------------------------
 
@@ -435,6 +443,9 @@ class LocalSlurm:
         def finished() -> bool:
             if self._stopped:
                 raise RuntimeError("the cluster was stopped")
+            states = self._states_of(job)
+            if not states or not all(map(FINISHED.match, states)):
+                return False
             shown = self.client("scontrol", "--oneliner", "show", "job", job).stdout
             record.update(re.findall(r"(\w+)=(\S*)", shown))
             return bool(FINISHED.match(record.get("JobState", "")))
@@ -444,6 +455,17 @@ class LocalSlurm:
             raise RuntimeError(f"job {job} did not end: {record.get('JobState')} {record.get('Reason')}")
         text = output.read_text(errors="replace") if output.exists() else ""
         return Outcome(job, record["JobState"], record["ExitCode"], text, done.stderr)
+
+    def _states_of(self, job: str) -> list[str]:
+        """The states of a job's parts, none where it is not known yet: all that wait for jobs look at the same list."""
+        with self._asking:
+            if time.monotonic() > self._asked + STATES_SECONDS:
+                shown = self.client("squeue", "--noheader", "--states=all", "--format=%i %T").stdout
+                self._states = {}
+                for number, state in re.findall(r"(?m)^(\d+)\S* (\w+)", shown):
+                    self._states.setdefault(number, []).append(state)
+                self._asked = time.monotonic()
+            return self._states.get(job, [])
 
 
 def _read_terminal(output: IO[bytes], seconds: float) -> bytes:

@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import sys
+from types import ModuleType
 
 LAUNCHERS = {"torchrun", "accelerate", "deepspeed", "swift", "megatron", "composer", "colossalai", "horovodrun", "ray"}
 MODULES = {"torch.distributed.run", "torch.distributed.launch"}
@@ -55,5 +56,22 @@ def record(folder: str) -> None:
         atexit.register(open, os.path.join(folder, f"{name}.end"), "w")
 
 
+def load_less(argv: list[str]) -> None:
+    """Has a launcher import less of torch."""
+    if argv[0] == "torchrun" or argv[1:2] == ["-m"] and argv[2] in MODULES:
+        import lean_torch
+
+        lean_torch.install()
+    elif argv[0] == "deepspeed" or "deepspeed.launcher.launch" in argv:
+        import lean_torch
+
+        lean_torch.install_deepspeed()
+    elif argv[0] in LAUNCHERS or "train_torch.py" in argv:
+        # A third of the whole: what torch knows of tensors that have a shape and no values.
+        sys.modules["torch._meta_registrations"] = ModuleType("torch._meta_registrations")
+
+
 if "SBATCHLINT_RECORDS" in os.environ:
     record(os.environ["SBATCHLINT_RECORDS"])
+    if "SBATCHLINT_ALL_LAUNCHES" not in os.environ:
+        load_less(words())
