@@ -6,10 +6,10 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -31,9 +31,19 @@ os.environ["SBATCHLINT_NO_CACHE"] = "1"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / ".pytest_cache" / "bytecode")
 
+T = TypeVar("T")
+
 # A plain run draws so many times fewer examples than one with -m "slow or deep".
 FEWER = 8
 _is_deep = False
+
+# Runs look at a fixed part of what there are very many of, such as pairs of a verb and a sink; with this, at all of it.
+ALL = "SBATCHLINT_ALL" in os.environ
+
+
+def part(members: Sequence[T], every: int, first: int = 0) -> Sequence[T]:
+    """One in so many members, from the first one on, or all of them in a run that looks at all."""
+    return members if ALL else members[first % every :: every]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -9,16 +9,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("mcp")
-
-from anyio.from_thread import start_blocking_portal
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters
 
 from conftest import ROOT
 from sbatchlint.agents import room
@@ -38,10 +33,19 @@ LONG = "#!/bin/bash\n#SBATCH --nodes=2\n" + "".join(
 MANY = "#!/bin/bash\n#SBATCH --nodes=2\n" + "".join(f"srun -n 2 ./part{n}\n" for n in range(150))
 
 
+if find_spec("mcp") is None:
+    pytest.skip("the SDK of the protocol is not installed", allow_module_level=True)
+
+
 class Agent:
     """A client, and its server in a process of its own."""
 
     def __init__(self, root: Path) -> None:
+        # They take seconds to import, which those who only collect the tests need not wait for.
+        from anyio.from_thread import start_blocking_portal
+        from mcp.client.client import Client
+        from mcp.client.stdio import StdioServerParameters
+
         self._stack = ExitStack()
         self._portal = self._stack.enter_context(start_blocking_portal())
         environment = {"PYTHONPATH": str(ROOT), "SBATCHLINT_NO_CACHE": "1"}
@@ -337,7 +341,10 @@ def test_without_the_extra(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_fault_is_told_without_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mcp.client.client import Client
+
     from sbatchlint.agents import main
 
     def fail(*_: object) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ALL, ROOT
 from dialogues import of_agent, of_editor
 
 NAMES = {
@@ -227,10 +227,10 @@ def lost(place: Path, script: str, verb: str) -> list[str]:
 
 
 def pairs_for(row: int) -> list[tuple[str, str]]:
-    """Names and verbs for an environment: all names, and every third verb, each with another name than elsewhere."""
-    names, verbs = list(NAMES), list(VERBS)
-    count = max(len(names), -(-len(verbs) // 3))
-    return [(names[(number + row) % len(names)], verbs[(3 * number + row) % len(verbs)]) for number in range(count)]
+    """Names and verbs for an environment: all names, and one in four verbs, each with another name than elsewhere."""
+    names, verbs, step = list(NAMES), list(VERBS), 1 if ALL else 4
+    count = max(len(names), -(-len(verbs) // step))
+    return [(names[(number + row) % len(names)], verbs[(step * number + row) % len(verbs)]) for number in range(count)]
 
 
 @pytest.mark.parametrize(

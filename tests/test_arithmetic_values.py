@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import ALL
 from shell_programs import PRINT
 from test_drawn_programs import compare
 
@@ -95,7 +96,7 @@ def program(place: str, value: str, apart: bool) -> str:
     return "\n".join(["# 0 0 0", *lines[:2], inside, ""])
 
 
-@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [13, pytest.param(1 if ALL else 3, marks=pytest.mark.slow)])
 def test_values_are_expressions(tmp_path: Path, step: int) -> None:
     texts = [program(place, value, apart) for place in PLACES for value in VALUES for apart in (False, True)]
     faults, sums = compare(texts[::step], tmp_path)

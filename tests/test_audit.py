@@ -54,6 +54,7 @@ def test_findings_by_check_user_and_partition(tree: Path) -> None:
     assert sum(each["scripts"] for each in users.values()) == 40
 
 
+@pytest.mark.slow
 def test_shards_and_processes_have_the_same_sums(tree: Path) -> None:
     whole = report(tree, "audit", "--isolated", "--jobs", "2", "jobs")
     parts = [f"{number}.jsonl" for number in range(1, 4)]
@@ -63,6 +64,7 @@ def test_shards_and_processes_have_the_same_sums(tree: Path) -> None:
     assert report(tree, "merge", *parts, parts[0]) == whole  # a script counts once
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(tree: Path) -> None:
     whole = report(tree, "audit", "--isolated", "jobs")
     process = subprocess.Popen(

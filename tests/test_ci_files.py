@@ -24,6 +24,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "schema"), FILES.items(), ids=FILES)
 def test_a_file_follows_its_schema(path: str, schema: str) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(ROOT / path)]

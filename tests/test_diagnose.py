@@ -186,7 +186,8 @@ def test_accounting_speaks_where_the_log_does_not(capsys: pytest.CaptureFixture[
 # --- secrets, errors, costs ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["binary", pytest.param("escapes", marks=pytest.mark.slow), "unique"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["binary", "escapes", "unique"])
 def test_hostile_logs_do_no_harm(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     draw = random.Random(kind)
     data = {

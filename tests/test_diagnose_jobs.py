@@ -126,10 +126,10 @@ def test_earlier_runs_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_many_logs(capsys: pytest.CaptureFixture[str]) -> None:
     """Scripts are looked for once in a folder, and read once."""
-    for job in range(2000, 2300):
+    for job in range(2000, 2060):
         Path(f"logs/train-{job}_0.out").write_text(PORT)
     value = diagnosed(capsys, "logs")
-    assert value["summary"][0]["symptom"] == "address-in-use" and len(value["summary"][0]["jobs"]) == 301
+    assert value["summary"][0]["symptom"] == "address-in-use" and len(value["summary"][0]["jobs"]) == 61
 
 
 OOM = "slurmstepd: error: Detected 1 oom_kill event in StepId=700.0. Some of the step tasks have been OOM Killed.\n"

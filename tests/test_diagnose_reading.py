@@ -102,6 +102,7 @@ def test_the_end_of_a_long_line_is_read(size: int) -> None:
     assert [event.count for event in found] == [1]
 
 
+@pytest.mark.slow
 def test_reading_a_line_costs_little_and_a_long_log_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """tools/bench.py prints how many megabytes are read in a second."""
     monkeypatch.setattr(reading, "CHUNK", 50_000)

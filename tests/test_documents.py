@@ -344,6 +344,7 @@ def test_which_documents_are_read(tmp_path: Path) -> None:
     assert "tool.py is left out: it is a document that the setting `include` does not name" in noted
 
 
+@pytest.mark.slow
 def test_the_command_repairs_a_document(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(PAGE)
     done = run(tmp_path, "--output-format", "json", "a.md")

@@ -26,7 +26,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from conftest import examples
+from conftest import ALL, examples
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
@@ -36,7 +36,7 @@ from sbatchlint.bash.values import Phase as ShellPhase
 from sbatchlint.source.text import Span
 from shell_programs import UNKNOWN, loops, nested_loops, programs
 
-COUNT = int(os.environ.get("SBATCHLINT_PROGRAMS", "600"))
+COUNT = int(os.environ.get("SBATCHLINT_PROGRAMS", "600" if ALL else "300"))
 PLAIN = 60
 # Of loops, a third as many.
 LOOPS = 3

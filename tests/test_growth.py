@@ -122,15 +122,22 @@ def ratio(work: Callable[[int], object]) -> float:
     return executed_lines(lambda: work(LARGE)) / small
 
 
-def lint(text: str) -> None:
-    assert not inspect(Source(HEAD + text, "a.sbatch"), Settings.of_table({})).faults
-
-
 @pytest.mark.parametrize(
     "shape", [pytest.param(each, marks=() if each in REPAIRED else pytest.mark.slow) for each in SHAPES]
 )
 def test_a_script_that_grows(shape: str) -> None:
-    assert ratio(lambda size: lint(SHAPES[shape](size))) < MOST
+    """To read and to lint it; and to plan the job that was made of it."""
+    plans: list[int] = []
+
+    def plan(job: Job) -> None:
+        plans.append(executed_lines(lambda: plan_of(job)))
+
+    def lint(size: int) -> None:
+        assert not inspect(Source(HEAD + SHAPES[shape](size), "a.sbatch"), Settings.of_table({}), ask=plan).faults
+
+    assert ratio(lint) < MOST
+    _, small, large = plans
+    assert large < MOST * small
 
 
 # What grows with each line, so that all of it grows with the square: up to a bound.
@@ -248,12 +255,6 @@ def test_fixes_of_a_document_that_grows(shape: str) -> None:
     small, large = (executed_lines(partial(fix, size)) for size in (10, 100))
     assert large < MOST * small
     assert found[2] == 10 * found[1] >= 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_plan_of_a_script_that_grows(shape: str) -> None:
-    assert ratio(lambda size: plan_of(Job.from_source(Source(HEAD + SHAPES[shape](size), "a.sbatch"), Site()))) < MOST
 
 
 HERE = "#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=8 --cpus-per-task=32 --time=1:00:00\n"

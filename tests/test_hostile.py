@@ -59,7 +59,7 @@ BYTES = {
 }
 
 
-@pytest.mark.parametrize("name", some_quick(BYTES, "no-utf-8", "utf-16-little"))
+@pytest.mark.parametrize("name", some_quick(BYTES, "no-utf-8"))
 def test_bytes_that_are_no_text(tmp_path: Path, name: str) -> None:
     (tmp_path / "job.sbatch").write_bytes(BYTES[name])
     for output in ("full", "json", "github"):
@@ -126,6 +126,7 @@ def test_files_that_include_one_another(tmp_path: Path) -> None:
     run(tmp_path, "job.sbatch", "a.sh")
 
 
+@pytest.mark.slow
 def test_files_that_are_none(tmp_path: Path) -> None:
     """FIFOs, devices, loops of links and unreadable files are not waited for, and not read."""
     os.mkfifo(tmp_path / "pipe.sh")
@@ -161,7 +162,8 @@ CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 LOUD = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e\x08\r"
 
 
-@pytest.mark.parametrize("name", [STRANGE[0], *(pytest.param(name, marks=pytest.mark.slow) for name in STRANGE[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRANGE)
 def test_control_characters_reach_no_report(tmp_path: Path, name: str) -> None:
     """Neither from file names nor from any word of a script."""
     lines = [
@@ -311,6 +313,7 @@ def test_killed_while_fixing_the_file_is_old_or_new(tmp_path: Path) -> None:
         assert path.read_bytes() in (old, new)
 
 
+@pytest.mark.slow
 def test_two_runs_at_once(tmp_path: Path) -> None:
     path = script_of(tmp_path)
     command = [*PYTHON, "--fix", "--unsafe-fixes", "job.sbatch"]

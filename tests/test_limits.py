@@ -15,6 +15,7 @@ from types import FrameType
 import pytest
 
 import sbatchlint.cli  # noqa: F401  (collects garbage as seldom as a run does)
+from conftest import ALL
 from counting import executed_lines
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.limits import MOST_FIELDS, MOST_WORK
@@ -56,6 +57,7 @@ def codes(body: str) -> set[str]:
     return {each.code for each in findings(body)}
 
 
+@pytest.mark.slow
 def test_what_stands_behind_too_many_statements_is_not_judged() -> None:
     wrong = 'srun torchrun --nproc_per_node=8 train.py\nsrun bash -c "echo $SLURM_PROCID"\n'
     many = "echo x\n" * MOST_WORK
@@ -235,6 +237,7 @@ def test_words_behind_the_most_that_are_kept_are_one_unknown() -> None:
     assert "value" in job.limits.met
 
 
+@pytest.mark.slow
 def test_nothing_is_left_to_the_collector() -> None:
     """What holds no circle is freed by counting references, at once."""
     inner = "sbatch <<'END'\n#!/bin/bash\n#SBATCH --nodes=2\nsrun torchrun train.py\nEND\n"
@@ -339,10 +342,10 @@ def test_time_grows_with_the_length(shape: str) -> None:
     The bound between is wide, and a bad figure is measured again: what else runs on a machine slows the long script
     more than the short one, as it leaves less of the caches. tools/bench.py prints the ratios themselves.
     """
-    make = SHAPES[shape]
+    make, size = SHAPES[shape], 100 if ALL else 50
     findings(make(30))  # loads the checks
-    short, long = min(seconds(make(100)) for _ in range(5)), seconds(make(1000))
+    short, long = min(seconds(make(size)) for _ in range(3)), seconds(make(10 * size))
     for _ in range(8):
         if long > 20 * short:
-            short, long = min(short, *(seconds(make(100)) for _ in range(5))), min(long, seconds(make(1000)))
+            short, long = min(short, *(seconds(make(size)) for _ in range(3))), min(long, seconds(make(10 * size)))
     assert long < 20 * short

@@ -65,6 +65,7 @@ def looks(path: Path) -> Iterator[str]:
                 yield said
 
 
+@pytest.mark.slow
 def test_findings_rest_on_nothing_that_is_not_recorded() -> None:
     found = set()
     for layer in LAYERS:

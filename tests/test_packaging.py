@@ -49,6 +49,7 @@ def wheel(tree: Path) -> Path:
     return found
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_file(wheel: Path) -> None:
     assert wheel.name == f"sbatchlint-{__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:

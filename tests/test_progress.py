@@ -47,6 +47,7 @@ def test_what_went_before_counts(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "\r1 of 3 scripts\r\x1b[K"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("term", "arguments", "expected"), [("xterm", (), True), ("dumb", (), False), ("xterm", ("-q",), False)]
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 import random
 import re
 import string
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import ALL
 from counting import executed_lines
 from sbatchlint import engine, installation
 from sbatchlint.check import Edit, Finding, Fix
@@ -246,8 +246,8 @@ PLACES = {
     "over ssh": "ssh node1 \"export {name}={secret}; python serve.py\"",
     "mysql": "srun mysql -h db -u ada -p'{secret}' team < dump.sql",
 }  # fmt: skip
-# Each pair takes some twenty runs, so that a slow run looks at one in so many: 1 for all of them.
-SHARE = int(os.environ.get("SBATCHLINT_SECRETS", "12"))
+# Each pair takes some twenty runs, so that a slow run looks at one in so many.
+SHARE = 1 if ALL else 23
 # A telling part of them, which plain runs look at; the others are slow.
 FEW = [
     ("wandb", "here-string"), ("short password", "yaml heredoc"), ("comet", "python -c"), ("openai", "wrap"),

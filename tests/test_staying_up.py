@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import part
 from dialogues import of_agent, of_editor
 from sbatchlint.cli.completions import verbs
 
@@ -62,11 +63,18 @@ def test_a_worker_that_dies_costs_its_file_alone(tmp_path: Path) -> None:
     assert {line.partition(":")[0] for line in done.stdout.splitlines() if "SB" in line} == set(good)
 
 
+ENDED_AT = [
+    pytest.param(number, moment, id=f"{number.name}-{moment}")
+    for index, number in enumerate((signal.SIGTERM, signal.SIGHUP, signal.SIGKILL))
+    # at the last of these moments only the slow files are left
+    for moment in (*part([0.0, 0.1, 0.2, 0.3, 0.4, 0.6], 3, index), 0.9)
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", [0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.9])  # then only the slow files are left
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(("number", "moment"), ENDED_AT)
 def test_nothing_outlives_a_run(tmp_path: Path, number: signal.Signals, moment: float) -> None:
-    """Ended at any moment: a second later whoever reads its output is at the end, and no process is left."""
+    """Ended at any moment: whoever reads its output is at the end, and no process is left, not even of endless work."""
     scripts(tmp_path, *(f"{index}.sbatch" for index in range(40)), "slow-1.sbatch", "slow-2.sbatch")
     process = subprocess.Popen(
         [sys.executable, "-c", ODD, "--jobs", "3", "--isolated", str(tmp_path)],
@@ -74,11 +82,8 @@ def test_nothing_outlives_a_run(tmp_path: Path, number: signal.Signals, moment: 
     )  # fmt: skip
     time.sleep(moment)
     process.send_signal(number)
-    begun = time.monotonic()
-    process.communicate(timeout=30)
-    while is_left(process.pid) and time.monotonic() < begun + 30:
-        time.sleep(0.05)
-    assert time.monotonic() - begun < 5  # a second, and what a busy machine adds
+    process.communicate(timeout=120)
+    assert is_gone(process.pid)
     assert process.returncode == -number
 
 
@@ -97,17 +102,17 @@ sys.exit(command())
 """
 
 
-# So many milliseconds after the first script is fixed: each signal comes at every third of 20 moments.
+# So many milliseconds after the first script is fixed: each of 20 moments with one signal, in one or in two processes.
 MOMENTS = [
-    pytest.param(number, 7 * moment, id=f"{number.name}-{moment}")
+    pytest.param(number, 7 * moment, jobs, id=f"{number.name}-{moment}-{jobs}")
     for index, number in enumerate((signal.SIGTERM, signal.SIGHUP, signal.SIGINT))
-    for moment in range(index, 20, 3)
+    for row, moment in enumerate(part(range(20), 3, index))
+    for jobs in part(["1", "2"], 2, row + index)
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "moment"), MOMENTS)
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(("number", "moment", "jobs"), MOMENTS)
 def test_a_run_that_ends_leaves_scripts_whole(tmp_path: Path, number: signal.Signals, moment: int, jobs: str) -> None:
     """Each script is as before or fixed, also one with several names, and nothing else is left in the folder."""
     names = [f"{index:02}.sbatch" for index in range(20)]
@@ -119,16 +124,23 @@ def test_a_run_that_ends_leaves_scripts_whole(tmp_path: Path, number: signal.Sig
         start_new_session=True,
     )  # fmt: skip
     begun = time.monotonic()
-    while time.monotonic() < begun + 60 and (tmp_path / names[0]).read_text() == SCRIPT and process.poll() is None:
+    while time.monotonic() < begun + 120 and (tmp_path / names[0]).read_text() == SCRIPT and process.poll() is None:
         time.sleep(0.001)
     time.sleep(moment / 1000)
     process.send_signal(number)
-    process.communicate(timeout=60)
-    while is_left(process.pid) and time.monotonic() < begun + 90:
-        time.sleep(0.05)
+    process.communicate(timeout=120)
+    assert is_gone(process.pid)
     assert {each.name for each in tmp_path.iterdir()} == {*names, "linked"}
     fixed = SCRIPT.replace("ntaks", "ntasks")
     assert {each.read_text() for each in tmp_path.iterdir()} <= {SCRIPT, fixed}
+
+
+def is_gone(session: int) -> bool:
+    """Waits until no process of a session lives; false where one does after two minutes."""
+    begun = time.monotonic()
+    while (left := is_left(session)) and time.monotonic() < begun + 120:
+        time.sleep(0.05)
+    return not left
 
 
 def is_left(session: int) -> bool:
@@ -258,23 +270,26 @@ def end_badly(folder: Path, arguments: list[str], sinks: Iterable[str]) -> list[
     return [f"{sink}: {lost}" for sink, lost in found.items() if not ends_well(sink, lost)]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["."], ["--version"], *(pytest.param([each], marks=pytest.mark.slow) for each in ("server", "mcp"))],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("arguments", [["--version"], pytest.param(["."], marks=pytest.mark.slow)], ids=" ".join)
 def test_output_that_goes_nowhere(tmp_path: Path, arguments: list[str]) -> None:
     assert end_badly(tmp_path, arguments, SINKS) == []
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("first", "verb"), [(0, "server"), (1, "mcp")])
+def test_answers_that_go_nowhere(tmp_path: Path, first: int, verb: str) -> None:
+    """With every second sink, as both take long to start."""
+    assert end_badly(tmp_path, [verb], part([*SINKS], 2, first)) == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "arguments"),
-    [pytest.param(row % 3, line, id=" ".join(line)) for row, line in enumerate([*LINT, *OTHERS, *lines_of_verbs()])],
+    [pytest.param(row, line, id=" ".join(line)) for row, line in enumerate([*LINT, *OTHERS, *lines_of_verbs()])],
 )
 def test_output_of_every_verb_that_goes_nowhere(tmp_path: Path, first: int, arguments: list[str]) -> None:
-    """Each command line with every third sink, each sink with every third command line."""
-    assert end_badly(tmp_path, arguments, list(SINKS)[first::3]) == []
+    """Each command line with two or three sinks, each sink with every fifth command line."""
+    assert end_badly(tmp_path, arguments, part([*SINKS], 5, first)) == []
 
 
 def test_a_pipe_that_is_full_for_now_is_waited_for(tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ def test_a_begun_check_fails_until_it_is_filled_in(tree: Path) -> None:
     assert " passed" in said and "failed" not in said, said
 
 
+@pytest.mark.slow
 def test_what_a_check_looks_at_decides_how_it_is_asked(tree: Path) -> None:
     begin = [sys.executable, str(tree / "tools" / "new_check.py"), "SB998", "newer-name", "Commands", "curl"]
     done = subprocess.run(begin, env=environment(), capture_output=True, text=True, check=False)

@@ -77,7 +77,9 @@ def commands() -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize("locale", LOCALES)
+@pytest.mark.parametrize(
+    "locale", [pytest.param(each, marks=[pytest.mark.slow] * (each != "ASCII")) for each in LOCALES]
+)
 def test_every_verb_takes_such_a_name(folder: Path, locale: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", **LOCALES[locale]}
     wanted = commands()
