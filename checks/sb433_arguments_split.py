@@ -5,9 +5,9 @@
 and `--pattern 'data/*.h5'` becomes the names of files. An empty argument disappears. `"$@"` passes on what was given.
 
 Nothing is reported where the arguments are the command itself (`srun $@`), which may be given as one string, where they
-are only printed, and in `eval`, `set`, `getopt` and `[[ … ]]`, which splits nothing. Advice where comments show how the
-script is called, and no argument there needs quotes, and where they go to a sourced file, or to a function of the
-script that looks for one of them.
+are only printed, and in `eval`, `set`, `getopt` and `[[ … ]]`, which splits nothing. A warning where a comment, or a
+file beside the script, calls it with an argument in quotes; otherwise advice, as most arguments are plain options,
+numbers and paths without a space.
 
 ## Fix
 
@@ -18,11 +18,9 @@ Writes `"$@"`. Unsafe: somebody may give several options as one argument, and co
 bash(1), "Special Parameters".
 """
 
-import os.path
-import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.servers import server_name
+from sbatchlint.analysis.script.submit_lines import takes_quoted_arguments
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
@@ -57,22 +55,13 @@ def check(job: Job) -> Iterator[Finding]:
             if span is not None and span not in seen:
                 seen.add(span)
                 written = job.source.slice(span)
-                plain = command.name in ("source", ".") or command.calls_function and command.context.captured
-                plain = plain or _are_plain(job) or any(map(server_name, (command, *command.descendants())))
                 yield Finding(
                     span,
                     f"an argument with a space reaches `{_program(command)}` as two, and an empty one is lost; "
                     f"write `\"$@\"` for `{written}`",
-                    "info" if plain else None,
+                    None if takes_quoted_arguments(job) else "info",
                     fix=Fix('write "$@"', [replace(span, '"$@"')]),
                 )
-
-
-def _are_plain(job: Job) -> bool:
-    """Whether comments show how the script is called, and never with a quoted argument."""
-    name = re.escape(os.path.basename(job.source.path))
-    shown = re.findall(rf"(?m)^[ \t]*#[^\n]*(?:\bsbatch\b[^\n]*[\s/]|\./){name}[ \t]+([^\n]+)", job.source.own.text)
-    return bool(shown) and not any(set("\"'\\") & set(words) for words in shown)
 
 
 def _split(job: Job, command: Invocation, field: Pieces) -> Span | None:
@@ -97,11 +86,13 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
+        # sbatch job.sh --name "first run"
         #SBATCH --gpus=1
         python train.py --epochs 3 «$@»
         """,
         unsafe_fixed="""\
         #!/bin/bash
+        # sbatch job.sh --name "first run"
         #SBATCH --gpus=1
         python train.py --epochs 3 "$@"
         """,
@@ -117,6 +108,7 @@ CASES = [
         #SBATCH --nodes=2
         srun --ntasks=2 ./solver "$@"
         """,
+        severity="info",
     ),
     Good('#!/bin/bash\n#SBATCH --gpus=1\npython train.py --epochs 3 "$@"\n'),
     Good("#!/bin/bash\n#SBATCH --gpus=1\nsrun $@\n", title="the arguments are the command"),

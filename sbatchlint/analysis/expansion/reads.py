@@ -27,6 +27,8 @@ DEFAULTS = frozenset({":-", "-", ":=", "=", ":?", "?", ":+", "+"})
 _NAME_OF_SLURM = Regex(r"S[A-Z]{2,6}_[A-Z]")
 # How many commands after a read are searched for the one that it belongs to.
 _AHEAD = 12
+# How many variables a value is followed through.
+_MOST_HANDED_ON = 4
 # How many assignments may begin after the one that encloses a place, in substitutions of its value.
 _NESTED = 4
 
@@ -50,7 +52,49 @@ class Use(NamedTuple):
 
 
 def use_of(job: Job, read: VariableRead) -> Use:
-    """The purpose of a read."""
+    """The purpose of a read; of one whose value only reaches variables that are printed, it is that they are."""
+    use = _direct_use(job, read)
+    if use.kind != "assignment" and (use.kind != "argument" or not _is_looked_up(use)):
+        return use
+    return use._replace(kind="print") if _is_only_shown(job, read) else use
+
+
+def _is_looked_up(use: Use) -> bool:
+    """Whether the read is in a command inside `$(…)` that changes nothing."""
+    command = use.command
+    return command is not None and bool(command.context.captured) and has_trait(command.name, "looks")
+
+
+def _is_only_shown(job: Job, read: VariableRead) -> bool:
+    """Whether a read is in the value of a variable that is read, and only to be printed, or to set such another."""
+    reads, seen = [read], set[str]()
+    for each in reads:
+        use = _direct_use(job, each)
+        if use.kind == "print":
+            continue
+        assigned = enclosing_assignment(job, each.span)
+        if assigned is None or assigned.exported or use.kind != "assignment" and not _is_looked_up(use):
+            return False
+        if assigned.name not in seen:
+            seen.add(assigned.name)
+            uses = _reads_of(job).get(assigned.name, ())
+            if not uses or len(seen) > _MOST_HANDED_ON:
+                return False
+            reads += [other for other in uses if other.span != each.span]
+    return len(reads) > 1
+
+
+@once
+def _reads_of(job: Job) -> dict[str, list[VariableRead]]:
+    """The reads of each variable, once per place."""
+    found: dict[str, dict[Span, VariableRead]] = {}
+    for read in job.trace.reads:
+        found.setdefault(read.name, {}).setdefault(read.span, read)
+    return {name: list(reads.values()) for name, reads in found.items()}
+
+
+def _direct_use(job: Job, read: VariableRead) -> Use:
+    """The purpose of a read where it stands."""
     if read.operator == "arithmetic":
         return Use(read, "arithmetic")
     command = _reading_command(job, read)

@@ -77,10 +77,11 @@ def _is_own_name(setting: Setting) -> bool:
 
 
 def _has_capital_slots(settings: Sequence[Setting]) -> bool:
-    """Whether a number and another value are words in capitals: `-J WHAT.TO.RUN --ntasks=NTASKS`."""
+    """Whether a number or an address, and a name, are words in capitals: `-J WHAT.TO.RUN --ntasks=NTASKS`."""
     words = [each for each in settings if each.text is not None and _CAPITALS.fullmatch(each.text)]
-    numbers = any(each.option is not None and each.option.kind in _NUMERIC for each in words)
-    return numbers and any(each.name in ("job-name", "output", "error") for each in words)
+    certain = any(each.option is not None and each.option.kind in _NUMERIC for each in words)
+    certain = certain or any(each.name == "mail-user" for each in words)
+    return certain and any(each.name in ("job-name", "output", "error") for each in words)
 
 
 def may_be_edited(job: Job) -> bool:

@@ -115,6 +115,15 @@ def is_completed_beside(job: Job) -> bool:
     return _is_submitted_beside(job, r"(?s)\b(?:echo|printf)\b[^\n]*#!/.*\bcat\b[^\n]*%s")
 
 
+@once
+def takes_quoted_arguments(job: Job) -> bool:
+    """Whether a comment, or a file beside the script, calls it with an argument that quotes keep in one piece."""
+    name, own = os.path.basename(job.source.path), job.source.own.text
+    called = rf"(?m)^[ \t]*#[^\n]*(?:\bsbatch\b[^\n]*[\s/]|\./){re.escape(name)}[ \t]+[^\n]*[\"'\\]"
+    shown = name in own and re.search(called, own) is not None
+    return shown or _is_submitted_beside(job, rf"{_SBATCH}%s[ \t]+[^\n]*([\"'])[^\"'\n]*[ *?][^\"'\n]*\1")
+
+
 def _is_submitted_beside(job: Job, pattern: str) -> bool:
     """Whether a file beside the script matches a pattern, in which `%s` stands for the script's name.
 
