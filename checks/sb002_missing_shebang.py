@@ -31,7 +31,7 @@ CARD = Card("SB002", "missing-shebang", severity="error", fix="always", since="0
 
 SHEBANG = re.compile(r"#![ \t]*/\S")
 MISTYPED = re.compile(
-    r"(?:!#|!|#{2,}!|#[ \t]+!|#1|#|\\#!|\"#!|#\\!|)[ \t]*"
+    r"(?:!#|!|#{2,}!|#[ \t]+!|#1|#|\\#!|\"#!|#\\!|\w{1,3}#!|)[ \t]*"
     r"(/(?:\S+/)?(?:env(?:[ \t]+-\S+)*[ \t]+\S+"
     r"|(?:ba|z|k|da|c|tc)?sh|python[\d.]*|Rscript|perl|julia)(?:[ \t]+-\S+)*)[ \t\"]*\r?$",
     re.MULTILINE,

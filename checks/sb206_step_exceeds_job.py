@@ -171,6 +171,10 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     wants = f"{tasks} of {found.per_task} CPUs" if found.per_task > 1 else f"{found.requested} CPUs"
     line = job.line(found.setting.span.start)
     refuses = f"srun refuses `{words}`{job.versions.suffix(found.versions)}"
+    written = (step.request.effective_tasks() or 0) * (whole(step.request.value("cpus-per-task")) or 1)
+    has = f"has {found.available} (line {line})"
+    if written < found.available:
+        has = f"asks for {written} (line {line}), which are {found.available} in whole cores"
     if found.inherited:
         wants += " by --cpus-per-task"
         advice = f"write srun --cpus-per-task={max(1, found.available // found.tasks)}"
@@ -182,8 +186,7 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     is_of_nodes = step.request.has_option("nodes") and not step.request.has_any_option(("ntasks", "ntasks-per-node"))
     return Finding(
         step.place if option is None else option.span,
-        f"{refuses} for {wants}, as the job has {found.available} (line {line}), unless the site gives whole nodes; "
-        f"{advice}",
+        f"{refuses} for {wants}, as the job {has}, unless the site gives whole nodes; {advice}",
         "info" if is_of_nodes or gets_whole_nodes(job) else "warning",
         related=[(found.setting.span, "what the job has")],
         versions=found.versions,

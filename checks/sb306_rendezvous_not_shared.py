@@ -50,7 +50,7 @@ def _message(job: Job, found: UnsharedAddress) -> str:
     if found.kind == "loopback":
         return (
             f"{address} may be 127.0.1.1, as /etc/hosts says, and then {name} does not find the first node; "
-            "write its name, or `hostname -I`"
+            "write its name"
         )
     waits = "waits for itself"
     if starts_alone(found.world):

@@ -14,7 +14,8 @@ reported. The option may still come from the command line of sbatch. SLURM_GPUS_
 ## Fix
 
 The correct name for a misspelled one; `${SLURM_CPUS_PER_TASK:-1}` and `${SLURM_NTASKS_PER_NODE:-1}`, which is what
-Slurm does without the option; SLURM_GPUS_ON_NODE in place of SLURM_GPUS_PER_NODE. These are safe. The fixes for
+Slurm does without the option; SLURM_GPUS_ON_NODE in place of SLURM_GPUS_PER_NODE; the number of the job's option as
+the default where a release no longer sets the variable. These are safe. The fixes for
 SLURM_NTASKS and for the number of a launcher's workers are unsafe: one task per node is only what srun without options
 would start. There is none for SLURM_CPUS_PER_TASK with `--cpus-per-gpu` or `--exclusive`: each task then has more CPUs
 (live jobs had 8 and 64), and programs take an empty OMP_NUM_THREADS for all of them.
@@ -35,6 +36,7 @@ from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import CURRENT_NAMES, Entry, find, glued_to, is_plain_misspelling, misspelling_of
 from sbatchlint.slurm.versions import are_old
+from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -197,6 +199,9 @@ def _instead(job: Job, read: VariableRead, entry: Entry) -> tuple[str | None, bo
     request, name = job.request, entry.name
     if job.source.slice(read.span) not in (f"${name}", f"${{{name}}}", name):
         return None, False
+    given = request.value(entry.options[0]) if entry.options else None
+    if given is not None and is_number(given):
+        return f"${{{name}:-{given}}}", True  # a release that no longer sets it
     if name == "SLURM_CPUS_PER_TASK":
         return (None, False) if request.has_any_option(("cpus-per-gpu", "exclusive")) else (f"${{{name}:-1}}", True)
     if name == "SLURM_NTASKS_PER_NODE" and _is_in_launcher(job, read.span) and request.gpus_per_node() is not None:

@@ -6,7 +6,8 @@ folder, `cat $PBS_NODEFILE` reads an empty standard input, and a loop over the n
 Nothing is reported for a batch system whose variables the script tests somewhere, or sets itself: such a script is
 meant for several systems.
 
-A warning where the variable, or what is looked up with it, is only printed, and where only a part of a name is missing: `run_$PBS_JOBID.log`.
+A warning where the variable, or what is looked up with it, is only printed, and where only a part of a name is missing:
+`run_$PBS_JOBID.log`.
 
 ## Fix
 

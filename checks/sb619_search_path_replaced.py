@@ -123,12 +123,13 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     modules = [each for each in before if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])]
     if not folders or not modules or not assignment.exported or may_set_variables(job):
         return
+    lines = sorted({job.line(each.span.start) for each in modules})[-3:]
     yield Finding(
         assignment.span,
-        f"{assignment.name} loses what the module on line {job.line(modules[0].span.start)} may have added; if the "
-        f"program needs it, append `:${assignment.name}`",
+        f"{assignment.name} loses what the modules above may have added (line{'s' if len(lines) > 1 else ''} "
+        f"{', '.join(map(str, lines))}); if the program needs it, append `:${assignment.name}`",
         "info",
-        related=[(modules[0].span, "a module")],
+        related=[(each.span, "a module") for each in modules[-3:]],
     )
 
 

@@ -83,7 +83,8 @@ def check(job: Job) -> Iterator[Finding]:
     first = losses[0]
     place = first.by
     name = f"`{first.command.name}`" if first.command.name else "a command"
-    advice = "keep the ids (`pids+=($!)`) and write `wait \"$pid\" || status=1` for each"
+    keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
+    advice = f"keep the ids (`{keep}`) and write `wait \"$pid\" || status=1` for each"
     if first.how == "wait":
         happens = f"`wait` returns 0 even if {name} fails"
         if server is not None:

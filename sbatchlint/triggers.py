@@ -326,7 +326,7 @@ class Shebang(Trigger):
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         interpreter, line = job.interpreter_line
-        return [interpreter if line else ""]
+        return [interpreter if line and job.text.string[:2] == "#!" else ""]
 
 
 class IgnoreComments(Trigger):

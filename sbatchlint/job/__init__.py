@@ -27,6 +27,7 @@ from sbatchlint.site import Site
 from sbatchlint.slurm.directives import Directives, read_directives
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.discover import is_batch_name
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import SBATCH_OPTIONS, Workspace
 
@@ -37,6 +38,10 @@ __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
 DEEPEST = 3  # how deep jobs that jobs submit are followed
 MOST_LAUNCHES = 500  # a launcher takes as long to check as ten other commands
+# A line for bash below comments, or with a wrong character before it, and its options.
+_MEANT_FOR_BASH = Regex(
+    r"(?:[ \t\r]*(?:#(?!!)[^\n]*)?\n)*[ \t]*(?:\w{0,3}#?!|#[ \t]+!)[ \t]*/[^ \t\n]*[/ ]bash(?:[ \t]([^\n]*)|[\r\n])"
+)
 EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh", ZSH})
 
 
@@ -288,9 +293,14 @@ def _attached(source: Workspace, options: str) -> Text:
 
 
 def _interpreter(string: str) -> tuple[str, str]:
-    """The interpreter of the shebang (bash without one), and its words."""
+    """The interpreter of the shebang (bash without one), and its words.
+
+    sbatch refuses a file that does not begin with `#!`; where only the place or a character of a line for bash is
+    wrong, its options are those of the script once it is corrected.
+    """
     if not string.startswith("#!"):
-        return "bash", ""
+        meant = _MEANT_FOR_BASH.match(string)
+        return "bash", "" if meant is None else " ".join(("bash", *(meant[1] or "").split()))
     words = string[2:].partition("\n")[0].split()
     while words and (words[0].rpartition("/")[2] == "env" or words[0][0] == "-" or "=" in words[0]):
         words = words[1:]  # env, its options, and what it sets
