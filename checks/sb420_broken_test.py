@@ -13,12 +13,14 @@ are at least as great, and none for numbers with a decimal point.
 `[[ $mode -eq fast ]]` takes both texts for 0 and is true whatever `$mode` holds, and a decimal point ends either.
 
 `[ -n $x ]` is true even where `$x` is empty: without quotes no word is left of it, and `[ -n ]` asks whether the word
-`-n` is empty. A warning, and so is `[ $x==y ]` where `$x` is y in this script.
+`-n` is empty. A warning, and so is `[ $x==y ]` where `$x` is y in this script. Advice where what follows gets the
+variable too, and fails without it (`[ -n $pid ] && ps -p $pid`).
 
 ## Fix
 
 Adds spaces around the bracket or the operator; `>` becomes `-gt` before a number, `>=` becomes `-ge`, and `-a` in
-`[[ … ]]` becomes `&&`; the variable is quoted. Unsafe: until now the branch was run never, or always.
+`[[ … ]]` becomes `&&`; the variable is quoted. Unsafe: until now the branch was run never, or always. None where the
+test decides whether the job ends or files are removed (`then exit 1`), which would happen for the first time.
 
 ## References
 
@@ -26,12 +28,26 @@ bash(1), "CONDITIONAL EXPRESSIONS" and `test`; seen with bash 5.2: "[: missing `
 error in conditional expression" ends a script with the status of the command before.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from sbatchlint.analysis.expansion.nobody_sets import is_common_name
 from sbatchlint.analysis.expansion.reads import assigned_names, read_names
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.syntax.tree import CommandSubstitution, Literal, Parameter, Redirect, Simple, TestCommand, Word
+from sbatchlint.bash.syntax.tree import (
+    AndOr,
+    CommandSubstitution,
+    If,
+    Literal,
+    Node,
+    Parameter,
+    Program,
+    Redirect,
+    Simple,
+    TestCommand,
+    Word,
+)
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
@@ -43,6 +59,7 @@ CARD = Card(
 
 _GLUED = Regex(r"\[{1,2}(?=[\"'$!-])")
 _LONGEST = 40
+_ENDING = frozenset({"exit", "kill", "rm", "scancel", "scontrol"})
 _OPERATOR = Regex(r"==?|!=")
 _COMPARISONS = {">": "-gt", "<": "-lt"}
 _AT_LEAST = {">": "-ge", "<": "-le"}
@@ -60,19 +77,40 @@ def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         if "[" not in text.string:
             continue
-        for command in nodes_of(program, Simple):
-            if not command.words or command.assignments or text.string[command.words[0].start] != "[":
-                continue
-            words = [each for each in command.words if isinstance(each, Word)]
-            if unquoted_text(words[0]) == "[":
-                yield from _bracket(job, text, command, words)
-            else:
-                yield from _glued(text, words)
-        for test in nodes_of(program, TestCommand):
-            yield from _of_texts(job, text, list(test.words), "[[")
-            yield from _one_word(job, text, test.words, "[[")
-            if job.ended is None or text is not job.text or test.start < job.ended:
-                yield from _unreadable(text, test.words)
+        for finding in _in_program(job, text, program):
+            kept = finding.fix is None or not _guards_an_end(text, program, finding.span)
+            yield finding if kept else finding._replace(fix=None)
+
+
+def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:
+    for command in nodes_of(program, Simple):
+        if not command.words or command.assignments or text.string[command.words[0].start] != "[":
+            continue
+        words = [each for each in command.words if isinstance(each, Word)]
+        if unquoted_text(words[0]) == "[":
+            yield from _bracket(job, text, command, words)
+        else:
+            yield from _glued(text, words)
+    for test in nodes_of(program, TestCommand):
+        yield from _of_texts(job, text, list(test.words), "[[")
+        yield from _one_word(job, text, test.words, "[[")
+        if job.ended is None or text is not job.text or test.start < job.ended:
+            yield from _unreadable(text, test.words)
+
+
+def _guards_an_end(text: Text, program: Program, place: Span) -> bool:
+    """Whether a test decides if the job ends, or loses files: once corrected, it may do so for the first time."""
+    decided: list[object] = []
+    for choice in nodes_of(program, If):
+        if any(_holds(text, condition, place) for condition, _ in choice.branches):
+            decided += [body for _, body in choice.branches] + [choice.otherwise or ()]
+    decided += [each.right for each in nodes_of(program, AndOr) if _holds(text, (each.left,), place)]
+    commands = chain.from_iterable(nodes_of(each, Simple) for each in decided)
+    return any(unquoted_text(each.words[0]) in _ENDING for each in commands if each.words)
+
+
+def _holds(text: Text, nodes: Sequence[Node], place: Span) -> bool:
+    return bool(nodes) and text.span(nodes[0].start, nodes[-1].end).contains(place)
 
 
 def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:
@@ -81,7 +119,7 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
         yield from _redirected(text, command, last)
         yield from _of_texts(job, text, words[1:-1], "[")
         yield from _one_word(job, text, words[1:-1], "[")
-        yield from _always_true(text, words[1:-1])
+        yield from _always_true(text, command, words[1:-1])
         return
     place = text.span(last.start, last.end)
     glued = len(words) > 1 and text.string[last.end - 1] == "]" and "[" not in text.string[last.start : last.end]
@@ -152,8 +190,11 @@ def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
     )
 
 
-def _always_true(text: Text, words: list[Word]) -> Iterator[Finding]:
-    """`[ -n $x ]`: without the variable, the operator is the only word."""
+def _always_true(text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:
+    """`[ -n $x ]`: without the variable, the operator is the only word.
+
+    Where a program gets the same variable next (`[ -n $pid ] && ps -p $pid`), that mostly fails without it.
+    """
     if len(words) != 2 or unquoted_text(words[0]) != "-n" or len(words[1].parts) != 1:
         return
     part = words[1].parts[0]
@@ -168,7 +209,10 @@ def _always_true(text: Text, words: list[Word]) -> Iterator[Finding]:
     edits = [insert(place.start, '"'), insert(place.end, '"')]
     fix = Fix("quote it", edits, safe=False) if text.is_plain else None
     message = f"`[ -n {written} ]` is true even where this is empty, as nothing is left of it then; put it in quotes"
-    yield Finding(place, message, "warning", fix=fix)
+    end_of_line = text.string.find("\n", command.end)
+    rest = text.string[command.end : end_of_line if end_of_line >= 0 else None]
+    again = isinstance(part, Parameter) and re.match(rf"[ \t]*&&.*\$\{{?{re.escape(part.name)}\b", rest) is not None
+    yield Finding(place, message, "info" if again else "warning", fix=fix)
 
 
 def _redirected(text: Text, command: Simple, last: Word) -> Iterator[Finding]:
