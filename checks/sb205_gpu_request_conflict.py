@@ -9,7 +9,8 @@ with `--gpus-per-node=3` is refused, and so are fewer GPUs than nodes.
 srun in a job with `--gpus-per-node` inherits that, so its own `--gres=gpu:1` is the second of the two.
 
 A finding names the releases that refuse the request. It is a warning where most releases still accept it as intended
-and `slurm-version` is not set, and where the command line of sbatch may well add what is missing.
+and `slurm-version` is not set, and where the command line of sbatch may well add what is missing; advice where the
+script reads the number of tasks or nodes that only the command line can have set.
 
 ## Fix
 
@@ -25,6 +26,7 @@ src/common/slurm_opt.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
+from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.gpus.gpu_use import gpu_need
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
@@ -71,6 +73,8 @@ MISSING = {
     "memory-without-gpus": ("ntasks-per-gpu",),
     "cpus-without-gpus": ("ntasks-per-gpu",),
 }
+# Variables with a number of tasks or nodes.
+_COUNTS = frozenset({"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"})
 WITHOUT_GPUS = ("tasks-without-gpus", "memory-without-gpus", "cpus-without-gpus")
 
 
@@ -140,6 +144,8 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         missing = MISSING.get(conflict.kind)
         if missing is not None and not any(job.directives.last(name, at.line.component) for name in missing):
             severity, message = "warning", f"{message}, unless the command line adds it"
+            if conflict.kind == "gpus-per-task" and not read_names(job).isdisjoint(_COUNTS):
+                severity = "info"  # what counts on the number gets it from there
     versions = None if equal is False else conflict.refused or None
     return Finding(at.span, f"{message}; {advice}", severity, related, fix, versions=versions)
 

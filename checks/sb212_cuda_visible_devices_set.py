@@ -11,12 +11,14 @@ Not reported: a GPU for each process (in a loop, in the background, by several v
 with `--exclusive`, GPUs beyond those requested.
 
 A warning where it changes which GPUs a program sees, or shows that fewer are meant than a step gets; advice where it
-repeats what Slurm sets, where only some runs are concerned, or names GPUs that a step, which gets others, never sees.
+repeats what Slurm sets, where only some runs are concerned, or names GPUs that a step, which gets others, never sees;
+and where a comment says that fewer are meant.
 
 ## Fix
 
 Removes the line. Safe where the value is all of the job's GPUs and only steps follow, as it changes nothing there;
-otherwise unsafe, as a program may be meant to see fewer, or the script runs outside Slurm as well.
+otherwise unsafe, as the script may run outside Slurm as well. None where the value names fewer of the job's GPUs: to
+ask for fewer may be what is meant.
 
 ## References
 
@@ -40,6 +42,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -47,6 +50,8 @@ CARD = Card(
     when=Variables(*DEVICE_VARIABLES),
 )  # fmt: skip
 
+# A comment about the number of GPUs: `# only use one GPU`.
+_MEANT = Regex(r"(?i)\b(?:only|just|single|one|first|second|limit|restrict|subset|use[sd]?|using|choose|select)\b")
 IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
 # So many commands before an assignment are looked at: those in substitutions before it, and the one that it is for.
 MOST_NESTED = 8
@@ -75,7 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
         name, ids, context = choice.name, choice.ids, choice.context
         number = "one" if len(ids) == 1 else f"{len(ids)}"
         background = context.background or choice.command is not None and choice.command.context.background
-        severity, safe = None, False
+        severity, safe, meant = None, False, False
         if context.conditional or job.request.has_option("exclusive") and not set(ids) < set(range(available)):
             continue
         if _only_steps(job) and set(ids) != set(range(available)):
@@ -106,12 +111,21 @@ def check(job: Job) -> Iterator[Finding]:
                 f"{name} shows programs {number} of the job's {available} GPUs, and the others stay idle; leave it to "
                 f"Slurm, or ask for only {number}"
             )
+            severity, meant = "info" if _is_meant(job, choice.span, len(ids)) else None, True
         else:
             continue
         span = _line_of(job, choice)
         safe = safe and len(re.findall(rf"(?<![A-Z_]){name}", job.source.text)) == 1  # nothing reads it
-        fix = None if span is None else Fix(f"leave {name} to Slurm", [remove(span)], safe)
+        fix = None if span is None or meant else Fix(f"leave {name} to Slurm", [remove(span)], safe)
         yield Finding(choice.span, message, severity, fix=fix)
+
+
+def _is_meant(job: Job, span: Span, number: int) -> bool:
+    """Whether a comment on the line of an assignment or above it says how many GPUs are to be used, or which."""
+    line = job.source.line_of(span.start)
+    above = job.source.line_of(line.start - 1) if line.start else line
+    comments = [each.partition("#")[2] for each in map(job.source.slice, (line, above)) if "#" in each]
+    return any(_MEANT.search(each) is not None or str(number) in each.split() for each in comments)
 
 
 def _computed(job: Job) -> Iterator[Finding]:

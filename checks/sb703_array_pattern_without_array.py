@@ -5,12 +5,13 @@ becomes `run_4711_4294967294.out`. Whatever looks for the log by its name does n
 
 Nothing is reported where the script reads SLURM_ARRAY_TASK_ID, or a file of the project shows that it is submitted with
 --array; but it is where the script only prints its index, and shows in a comment how it is submitted, as no array.
-`%A` alone is then the job's id, and does no harm.
+`%A` alone is then the job's id, and does no harm. Advice where a directive for an array is commented out, and in a
+sweep: it is an array now and then.
 
 ## Fix
 
 Writes `%j`, the job's id, or drops `%a` where the name already has an id. Unsafe: the array may come from the command
-line.
+line. None where a directive for an array is commented out.
 
 ## References
 
@@ -35,6 +36,9 @@ _BOTH = Regex(r"%[0-9]*A[-_.]?%[0-9]*a")
 _ELEMENT = Regex(r"SLURM_ARRAY_")
 _MESSAGE = Regex(r"(?m)^[ \t]*(?:echo|printf|#)[ \t][^\n;&|>]*$")
 _ALONE = Regex(r"[-_.]?%[0-9]*a")
+_AFTER_ID = Regex(r"(?:[-_.]?%[0-9]*A)?[-_.]?%[0-9]*a")
+# An array that is off for now: `##SBATCH --array=1-9`.
+_SWITCHED_OFF = Regex(r"(?m)^[ \t]*#(?!SBATCH\b)[# \t]*SBATCH[ \t]+(?:[^\n]*[ \t])?(?:--array\b|-a[ =\d])")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -57,7 +61,9 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
         message = f"`%a` becomes 4294967294 in the name, as the job is not an array; write `{instead}`, or give --array"
         # a sweep is often submitted as an array
-        yield Finding(spans[0], message, "info" if "wandb agent" in job.source.own.text else None, fix=fix)
+        switched = _SWITCHED_OFF.search(job.source.own.text) is not None
+        severity = "info" if switched or "wandb agent" in job.source.own.text else None
+        yield Finding(spans[0], message, severity, fix=None if switched else fix)
 
 
 def _only_prints_index(job: Job) -> bool:
@@ -66,8 +72,9 @@ def _only_prints_index(job: Job) -> bool:
 
 
 def _without_index(path: str) -> str:
-    path = _ALONE.sub("", path) if patterns.uses(path, "j") else _BOTH.sub("%j", path)
-    named = patterns.uses(path, "j") or patterns.uses(path, "A")
+    named = any(patterns.uses(path, letter) for letter in "jJ")
+    path = _AFTER_ID.sub("", path) if named else _BOTH.sub("%j", path)
+    named = named or patterns.uses(path, "j") or patterns.uses(path, "A")
     return _ALONE.sub("" if named else lambda found: found.group().partition("%")[0] + "%j", path)
 
 

@@ -139,7 +139,8 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
     name = command.name or ""
     happens, severity = "", "warning"
     if name == "salloc":
-        happens = "salloc asks for a second allocation, while that of the job is idle; start the program with srun"
+        advice = "start the program with srun" if command.children else "remove this line"
+        happens = f"salloc asks for a second allocation, while that of the job is idle; {advice}"
     elif name in ("clear", "reset") and len(words) == 1:
         severity = "info"
         happens = f"`{name}` writes control characters into the log, and fails where TERM is not set; leave it out"
