@@ -26,7 +26,7 @@ matter of [SB711](wait-discards-failure.md).
 For a pipeline: `set -o pipefail` before the first command. Safe where no other pipeline's status matters and the filter
 reads to its end (a `grep` that finds nothing, or a `head` that stops early, would fail it too), unsafe otherwise. None
 where that alone changes nothing. For the end of the script: keeps the status and ends with it. Unsafe, as a failed job
-may trigger other things.
+may trigger other things. None where an `rm` follows, which `&&` would keep from removing what failed work needed.
 
 ## References
 
@@ -73,6 +73,8 @@ _REPEATERS = programs_with("repeats")
 _PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
 _CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e")
 _VARIABLE = Regex(r"\$\{?(\w+)")
+_TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
+_RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
 
@@ -357,11 +359,22 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         begin = f"a failure of {name}{many} is ignored: only line {line} decides how the job ends"
         return f"{begin}; write {leave}", None
     last = found.last if not others and not found.decisive else None
+    if last is not None and _removes_data_after(loss, last):
+        line, rest = job.line(last.span.start), " …" if len(loss.command.argv) > 1 else ""
+        return f"`rm` on line {line} runs and {outcome} even if {name} fails; write `{name[1:-1]}{rest} && rm …`", None
     fix = _keep(job, loss, last) if last is not None else None
     advice = "keep `status=$?` and end with `exit $status`" if fix is not None else f"write {leave}"
     if found.last is not None and id(loss.command) in needed_producers(job):
         fail += f" after writing what `{found.last.name}` needs"
     return f"{_last_line(job, found, loss)}, so {outcome} even if {name}{many} {fail}; {advice}", fix
+
+
+def _removes_data_after(loss: Loss, last: Invocation) -> bool:
+    """Whether the script ends by removing folders, or files by a pattern, right after work that may have read them."""
+    between = last.index - loss.command.index - len(list(loss.command.descendants()))
+    words = [shown_text(each) for each in last.argv[1:]]
+    many = any("*" in each or _RECURSIVE.fullmatch(each) is not None for each in words)
+    return last.name == "rm" and between == 1 and many and not any(map(_TEMPORARY.search, words))
 
 
 def _are_independent(found: ExitStatuses) -> bool:
@@ -492,16 +505,9 @@ def _read_next(job: Job, run: PipelineRun) -> list[Span] | None:
 def _is_alone(job: Job, run: PipelineRun, work: Invocation, last: Invocation) -> bool:
     """Whether the work has its own lines and runs exactly once, so that its status can be kept after it."""
     context, source = run.context, job.source
-    if (
-        context.conditional
-        or context.may_repeat
-        or context.calls
-        or context.shell.depth
-        or job.is_embedded
-        or run.tested
-    ):
+    if context.conditional or context.may_repeat or context.calls or context.shell.depth:
         return False
-    if context.guards or any(each.stdin is not None for each in run.elements[0]):
+    if job.is_embedded or run.tested or context.guards or any(each.stdin is not None for each in run.elements[0]):
         return False  # the body of a heredoc follows the line
     program = job.program
     loops: list[For | ArithmeticFor | While] = [
