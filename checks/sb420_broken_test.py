@@ -40,11 +40,11 @@ from sbatchlint.bash.syntax.tree import (
     CommandSubstitution,
     If,
     Literal,
-    Node,
     Parameter,
     Program,
     Redirect,
     Simple,
+    Statement,
     TestCommand,
     Word,
 )
@@ -109,7 +109,7 @@ def _guards_an_end(text: Text, program: Program, place: Span) -> bool:
     return any(unquoted_text(each.words[0]) in _ENDING for each in commands if each.words)
 
 
-def _holds(text: Text, nodes: Sequence[Node], place: Span) -> bool:
+def _holds(text: Text, nodes: Sequence[Statement], place: Span) -> bool:
     return bool(nodes) and text.span(nodes[0].start, nodes[-1].end).contains(place)
 
 
@@ -258,7 +258,7 @@ def _advice(comparison: str, operator: str, left: str, right: str, at_least: boo
     sign = comparison + ("=" if at_least else "")
     if _DECIMAL.fullmatch(right):
         condition = f"{left} {sign} {right.strip(_QUOTES)}"
-        return f"bash has no decimals; let awk compare: `awk \"BEGIN {{exit !({condition})}}\"`"
+        return f'bash has no decimals; let awk compare: `awk "BEGIN {{exit !({condition})}}"`'
     opposite = "<" if comparison == ">" else ">"
     return f"write `! [[ {left} {opposite} {right} ]]`" if at_least else f"write `[[ {left} {comparison} {right} ]]`"
 
