@@ -134,7 +134,7 @@ def test_a_script_that_is_right_is_not_blamed(capsys: pytest.CaptureFixture[str]
     best = answer(capsys, "--script", "job.sh", "job.log")["diagnoses"][0]
     assert best["where"] == "cluster" and not best["script_rows"]
     _, out = run(capsys, "--script", "job.sh", "job.log")
-    assert "nothing in job.sh explains it" in " ".join(out.split())
+    assert "no line of job.sh speaks of it" in " ".join(out.split())
 
 
 # --- accounting ----------------------------------------------------------------------------------

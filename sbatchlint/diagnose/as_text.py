@@ -104,7 +104,7 @@ def _where(answer: Answer, run: Run) -> str:
         return where if answer.where != "script" else f"{where}, which was not given (--script SCRIPT)"
     name = escape(shown_path(run.source.path))
     if answer.where != "script":
-        return f"{where}; nothing in {name} explains it"
+        return where if answer.spans or answer.related else f"{where}; no line of {name} speaks of it"
     if not answer.proven:
         return f"{where}, {name}, though nothing that is seen in it shows that"
     return f"{where}, {name}" + (f" ({', '.join(codes_of(answer.findings))})" if answer.findings else "")

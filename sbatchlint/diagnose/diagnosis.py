@@ -1,18 +1,25 @@
 """The diagnosis of a failure from logs and a script."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from sbatchlint.diagnose.answers import Answer, Picture, answers, blaming
 from sbatchlint.diagnose.bearing import speaking_of
 from sbatchlint.diagnose.findings import Findings
+from sbatchlint.diagnose.nodes import node_of, only_node
 from sbatchlint.diagnose.ranking import FOLLOWS, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
 from sbatchlint.diagnose.related import related_places
 from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
+from sbatchlint.diagnose.signs import signed
 from sbatchlint.diagnose.symptom import Account, Cause, Event
 from sbatchlint.diagnose.unread import unread
 
 # The most alternatives that are named if the cause is not certain.
 MOST_ALTERNATIVES = 2
+
+
+# Of advice that is about one node.
+_THAT_NODE = "--exclude of that node"
 
 
 class Diagnosis(NamedTuple):
@@ -51,6 +58,7 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
         best = _first(events, picture, needs_proof, least == "possible")
         if best:
             break
+    best = [_naming_node(each, findings.events.values()) for each in best]
     root = best[0].event if best else None
     noise = (
         [Noise(each, EARLIER) for each in earlier]
@@ -58,6 +66,14 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
         + _follow(ranked.causes + ranked.warnings + ranked.consequences + ranked.outlived, ranked.teardown, root)
     )
     return Diagnosis(best, sorted(noise, key=lambda each: (each.event.file, each.event.offset)))
+
+
+def _naming_node(answer: Answer, others: Iterable[Event]) -> Answer:
+    """The answer with the name of the node that is to be left out, where the log says it."""
+    if _THAT_NODE not in answer.advice:
+        return answer
+    node = node_of(answer.event, others) or only_node(answer.event)
+    return answer._replace(advice=answer.advice.replace(_THAT_NODE, f"--exclude={node}")) if node else answer
 
 
 def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vague: bool) -> list[Answer]:
@@ -81,6 +97,9 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
         after = unread(first.event, picture) or spoken_of(first, picture)
         if after is not None:
             return [after, first]
+    sign = signed(first, picture)
+    if sign is not None:
+        chosen, first = [sign, *chosen], sign
     if picture is not None and not first.spans:
         first = first._replace(related=related_places(picture.jobs, first.event, first.where))
     others = [] if first.confidence == "certain" else [each for each in chosen[1:] if each.cause is not first.cause]

@@ -20,6 +20,8 @@ END = 8 << 20
 LONGEST_SHAPE = 16
 # The context of an event.
 CONTEXT_BYTES, CONTEXT_LINES = 32 << 10, 12
+# The beginning of a log, where jobs say what they run with.
+EARLY_BYTES, EARLY_LINES = 16 << 10, 120
 
 # Control sequences of ECMA-48 that do not move the cursor.
 _COLOURS = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -90,8 +92,10 @@ def _read_wrapped(buffer: bytes, path: str, file: int, findings: Findings) -> No
 
 
 def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
-    """Sets the lines around the events of one log, only those of the same task if lines have labels."""
+    """Sets the lines around the events of one log, only those of the same task if lines have labels; and the first."""
+    early = _early(stream) if events else ()
     for event in events:
+        event.early = early[: event.row - 1]
         first = max(event.offset - CONTEXT_BYTES, 0)
         stream.seek(first)
         data = stream.read(event.offset - first + CONTEXT_BYTES)
@@ -125,6 +129,13 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
                 _announced(event, line.text, row, match, wanted.instead)
                 wanted = None
         event.below = tuple(below)
+
+
+def _early(stream: BinaryIO) -> tuple[str, ...]:
+    """The first lines of a log, of whatever task; a line that is cut is left out."""
+    stream.seek(0)
+    lines = stream.read(EARLY_BYTES).split(b"\n")[:-1]
+    return tuple(read_line(segments(raw)[-1] if raw.strip(b"\r") else b"").text for raw in lines[:EARLY_LINES])
 
 
 def _goes_on(before: bytes, event: Event) -> bool:

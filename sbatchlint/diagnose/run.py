@@ -9,6 +9,7 @@ from sbatchlint.diagnose.diagnosis import Diagnosis, diagnose
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.logs import STANDARD_INPUT, log_paths, read_logs
 from sbatchlint.diagnose.places import Place, places
+from sbatchlint.diagnose.printed import release_of
 from sbatchlint.diagnose.scripts import Candidate, script_of
 from sbatchlint.diagnose.symptom import Account, Event
 from sbatchlint.diagnose.symptoms import symptoms
@@ -37,10 +38,11 @@ class Run(NamedTuple):
         return places(found, self.source, [each.event for each in self.diagnosis.noise]) if found else []
 
 
-def picture_at(script: str, options: Overrides | None) -> Picture:
-    """The picture of the script of this path. Raises `InputError`."""
+def picture_at(script: str, options: Overrides | None, release: str | None = None) -> Picture:
+    """The picture of the script of this path. `release`: that of Slurm, as a log says it. Raises `InputError`."""
     source = read(script)
-    resolver = Resolver(overrides_for(options or Overrides()))
+    options = options or Overrides()
+    resolver = Resolver(overrides_for(options._replace(slurm_version=options.slurm_version or release)))
     return picture_of(source, resolver.settings(source.path))
 
 
@@ -55,10 +57,12 @@ def script_for(
 
 
 class Near(NamedTuple):
-    """What was read for other jobs: the scripts near their logs, by folder, and the pictures of scripts, by path."""
+    """What was read for other jobs: the scripts near their logs, by folder, and the pictures of scripts, by path and
+    release of Slurm.
+    """
 
     candidates: dict[str, list[Candidate]]
-    pictures: dict[str, Picture]
+    pictures: dict[tuple[str, str | None], Picture]
 
 
 def judged(
@@ -83,7 +87,9 @@ def of_logs(
         script, notes = script_for(paths, account, near.candidates)
     picture = None
     if script is not None:
-        picture = near.pictures.get(script) or near.pictures.setdefault(script, picture_at(script, options))
+        release = release_of(findings.events.values())
+        key = (script, release)
+        picture = near.pictures.get(key) or near.pictures.setdefault(key, picture_at(script, options, release))
     shown = [STANDARD_INPUT if each == "-" else each for each in paths]
     return judge(findings, shown, picture, account, account_path, notes)
 

@@ -20,7 +20,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 Subject = Literal[
-    "slurm", "submitting", "built", "memory", "system", "geometry", "words", "network", "peer", "rights", "command", "file", "data", "program"
+    "unlike", "exists", "port", "slurm", "submitting", "built", "memory", "system", "geometry", "words", "network", "peer", "rights", "command", "file", "data", "program"
 ]  # fmt: skip
 
 # The first match is the subject.
@@ -37,6 +37,10 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                          r"|not (?:compiled|supported) (?:in|by) this (?:build|version|binary|release|installation)|(?:requires?|needs?) (?:\w+ ){1,4}(?:support|to be (?:compiled|built))\b|support (?:is )?not (?:compiled|built|enabled|available)")),
     ("memory", re.compile(r"(?i)out[- ]of[- ]memory|memory ?error|(?:cannot|can ?not|can't|could not|failed to|unable to) allocate"
                           r"|bad_?alloc|\boom\b|(?:not enough|insufficient) memory|memory limit|allocation (?:of .{1,40} )?failed")),
+    ("port", re.compile(r"(?i)\bport\b.{0,40}\b(?:(?:already )?in use|taken|occupied|busy|not available)|\bno (?:free |available )+ports?\b")),
+    # Two files that are not of the same thing.
+    ("unlike", re.compile(r"(?i)(?=.*\b(?:files?|reads?|references?|contigs?|samples?|sequences?|chromosomes?|genomes?|headers?|index|vcf|bam|grids?|restart)\b)"
+                          r"(?=.*(?:incompatible|do(?:es)? ?n[o']t (?:match|agree|correspond)|mismatch|not (?:the )?same|inconsistent|different (?:number|length|order|reference|contig|sample|grid)))(?!.*\b(?:versions?|releases?|librar\w+)\b)")),
     # What users cannot repair: accounts, daemons, hardware, file systems, and files of the operating system.
     ("system", re.compile(r"(?i)\bmunge\b|\bldap\b|licen[cs]e (?:server|checkout)|\b(?:netmod|dapl|ofi|hfi\w*|psm2?|libfabric|ibv_\w+|openib|fabric|device handle|device driver|drivers?)\b|\bno such device\b|resource temporarily unavailable|stale file handle|read-only file system|/(?:dapl|ofi|ucx|psm2?)/|(?<![\w/-])(?:lustre|gpfs|nfs|autofs|infiniband)\b(?![/-])"
                           r"|user ?id\b|user account|user information|unknown user|\bpasswd (?:entry|database|file)|should never happen|\b127\.0\.1\.1\b|modulecmd"
@@ -44,13 +48,13 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                           r"|(?:^|[\s'\"=(])/(?:etc|run|sys|proc|var/(?:run|lib|log)|dev/(?!null|shm|std|fd|tty))/?|[\s'\"=(:]/usr/(?:share|libexec)/|\bcgroup|(?:user|mount|pid|network) name ?spaces?\b|\b(?:setns|unshare)\b|\bfuse\b|\b(?:pyxis|enroot|spank)\b")),
     # The number of processes, and the distribution of the work.
     ("geometry", re.compile(r"(?i)(?:number of|num(?:ber)?[_ ]|too (?:many|few)|not enough|wrong number of|more than|at least|multiple of|divisible by|world[_ ]?size|domain decomposition|grid of|per)\W+"
-                            r"(?:\w+\W+){0,3}?(?:mpi|ranks?|process(?:es|ors?)|procs?|mpi tasks|openmp threads|threads per|pes|cores|cpus|gpus|world[_ ]?size)\b"
+                            r"(?:\w+\W+){0,3}?(?:mpi|ranks?|process(?:es|ors?)|procs?|mpi tasks|(?:openmp |omp )?threads|threads per|pes|cores|cpus|gpus|world[_ ]?size)\b"
                             r"|\b(?:more|fewer|less|larger|smaller|greater|divisible|exceeds?|equal)\b.{0,40}\b(?:than|by|to|the)\b.{0,20}\b(?:mpi|ranks|process(?:es|ors)|procs|threads|pes|cores|cpus|gpus|nodes)\b"
                             r"|\b\d+ (?:\w+ )?(?:mpi |openmp )?(?:ranks|processes|processors|threads|pes|cores|cpus|gpus)\b|domain decomposition|world[_ ]?size .*(?:divisible|match|equal|expect)|processor grid|\bnp(?:roc)?s?\b.{0,20}(?:must|should|divi)")),
     ("words", re.compile(r"(?i)(?:unknown|unrecogni[sz]ed|unexpected|unsupported|invalid|illegal|missing|ambiguous|conflicting|no such|undefined)\W+(?:[\w'\"`./-]+\W+){0,2}?"
                          r"(?:option|argument|flag|parameter|keyword|command|sub-?command|switch|setting|config\w*|choice|style|profile|queue|partition|account)s?\b"
                          r"|\b(?:option|argument|flag|parameter|keyword|command|switch|profile|config\w*)\b.{0,60}\b(?:not (?:recogni[sz]ed|known|valid|allowed|supported|set)|unknown|invalid|required|missing)"
-                         r"|^usage:|mutually exclusive|only one of|(?:cannot|can not|can't) (?:enable|use|specify|combine)|must (?:be )?(?:specif|set\b|given|provid)|(?:please|make sure to|be sure to|need to) (?:specify|set|provide|choose|select|pass|give)\b"
+                         r"|(?:^|[\s'\"`])--?[a-z][\w-]+['\"`]? (?:must|needs|has to|expects|requires|should|can ?not)\b|^usage:|mutually exclusive|only one of|(?:cannot|can not|can't) (?:enable|use|specify|combine)|must (?:be )?(?:specif|set\b|given|provid)|(?:please|make sure to|be sure to|need to) (?:specify|set|provide|choose|select|pass|give)\b"
                          r"|\b(?:not|neither|nor|never|isn't|wasn't)\W+(?:\w+\W+){0,4}?(?:specified|defined|provided|given|supplied)\b")),
     ("rights", re.compile(r"(?i)permission ?(?:denied|error)|access (?:is )?denied|not permitted|\beacces|not writ(?:e)?able|unauthori[sz]ed|forbidden")),
     # The other end, usually another process of the job, is gone.
@@ -59,6 +63,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     ("program", re.compile(r"(?i)no such variable|undefined (?:variable|symbol|function|name)|is not defined|has no attribute|\b(?:unlink|rename|rmdir|remov\w+|delet\w+)\b.*(?:no such|not exist|not found)")),
     ("network", re.compile(r"(?i)connection (?:refused|timed out|error)|(?:can ?not|can't|could not|couldn't|unable to|failed to) (?:re)?connect\b|\beconnrefused|\betimedout|unreachable|no route to|name resolution|name or service|unknown host|could not resolve|(?:timed out|timeout) .*(?:connect|waiting|socket|reach|respon)|(?:connect\w*|socket|host|reach\w*|respon\w*) .*(?:timed out|timeout)|handshake|certificate")),
     ("command", re.compile(r"(?i)command ['\"]\S+['\"] failed: no such file|\bexecv?[pe]*\b[^:]{0,40}(?:failed|error)|\b(?:exec|spawn|launch|start)\w* .{0,80}(?:no such file|not found)|command not found|^(?:/\S*/)?which: no |not (?:found )?in (?:your |the |\$)?path\b|executable .{0,60}not (?:be )?found")),
+    ("exists", re.compile(r"FileExistsError|(?i:(?:file|folder|directory|output|path|dataset)\b.{0,120}\balready exists?\b|\balready exists?\b.{0,60}\b(?:overwrite|remove|delete|force)|: file exists\b|will not overwrite)")),
     ("file", re.compile(r"(?i)no such (?:file|directory|path|dataset)|FileNotFound|NotADirectory|\benoent\b|does ?(?:n['o]t| not) exist|file not found|not a directory|is a directory"
                         r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|fail to|error|problem)(?: in| while| when| on)? (?:opening|reading|loading|finding|locating|accessing|open|read|find|locate|access|stat)\b"
                         r"|\.\w{1,6}['\"]?\)? (?:was |is |could )?not (?:be )?found|missing (?:input )?file|input file|\b(?:nf(?:90)?|nc|h5f)_open")),
@@ -130,6 +135,25 @@ def named(job: Job, event: Event) -> Verdict:
         found = _within(job.invocations, inside, text) or _within(job.assignments, inside, text)
         if found:
             return Shown(tuple(found[:2]), None, "likely")
+    return None
+
+
+_PATH = re.compile(r"(?<![\w.])/[\w.+-]+(?:/[\w.+-]+)+")
+
+
+def sent_to(job: Job, event: Event) -> Verdict:
+    """The assignment or the option of the script whose value is a folder above the path of the message, the nearest one."""
+    path = _PATH.search(event.text)
+    if path is None:
+        return None
+    text = job.source.text
+    parts = path[0].split("/")
+    for end in range(len(parts), 2, -1):
+        folder = re.escape("/".join(parts[:end]))
+        found = re.search(rf"(?m)^[^#\n]*?(?:\b\w+=|--?[\w-]+[= ])['\"]?({folder})/?(?=['\"\s;]|$)", text)
+        if found:
+            says = f"the script sends the program to {'/'.join(parts[:end])}, where the user may not do what the message names"
+            return Shown((Span(*found.span(1)),), says, "likely")
     return None
 
 
@@ -279,6 +303,9 @@ _NO_DATA = Regex(
 GENERAL_CAUSES = (
     Cause("copies-of-script", "script", "several tasks of a step run the same program, and disturb each other in the same files", "start the program once (--ntasks=1), or give each task files of its own (SLURM_PROCID)", codes=("SB330", "SB416", "SB724", "SB713"), log=_of_copies),
     Cause("copies", "code", "several tasks do the same to the same file, and all but one fail at it", "let one rank do it while the others wait (a barrier), or give each its own file", log=_of_several),
+    Cause("there-already", "code", "the program wants to make what is there already: from an earlier run, or from this job before it was requeued", "remove it (delete) or move it before the job starts again, name it after the job (SLURM_JOB_ID), or tell the program to overwrite or to resume", script=named, log=about("exists")),
+    Cause("port", "submission", "the port that the program wants is taken by another program on the node", "take one from the number of the job: PORT=$((20000 + SLURM_JOB_ID % 20000))", script=named, log=about("port")),
+    Cause("unlike", "data", "files that the program reads together are not of the same reference, release or size", "compare their headers and indexes, and make or fetch them from the same reference", log=about("unlike")),
     Cause("data-of-one-node", "script", "what one node prepared is not there on the others: its folder is one that each node, or each container, has for itself", "see the finding: keep it in a folder that all nodes see", codes=("SB602", "SB817"), log=_of_missing_data, told="datasets|^(?!.*UV_CACHE)(?!.*MODELSCOPE)"),
     Cause("in-network", "cluster", "the program ended within the library of the network", "look at the fabric of the nodes, or set its library to another provider", log=_in_network),
     Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=about("slurm")),
@@ -298,6 +325,7 @@ GENERAL_CAUSES = (
     Cause("file-of-script", "script", "a file that the script names cannot be used on the node", "correct the path; a relative one is looked for where sbatch was called", script=named, log=about("file", "rights"), unproven="possible"),
     Cause("housekeeping", "script", "a command of the script cannot do what its words say", "look at these words, and at what an earlier run left behind", script=runs, log=_by_file_command, unproven="possible"),
     Cause("command", "submission", "a program that is to be started is not there", "load or install in the job what brings it, or give its path", log=about("command")),
+    Cause("rights-of-script", "script", "the script sends the program to a folder where the user may not do what the message names", "set it to a folder of the user's own", script=sent_to, log=about("rights"), unproven="possible"),
     Cause("rights", "submission", "the user may not do on the node what the message names", "look at the rights of it and of all folders above", log=about("rights")),
     Cause("input", "data", "a file that the program wants to read is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=_inputs),
     Cause("file", "submission", "a file that belongs to the job is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=about("file")),

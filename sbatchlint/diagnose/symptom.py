@@ -49,12 +49,13 @@ class Event:
     lines of the same stream before and after it; `symptoms`: how often each symptom occurs in all logs, by its id.
     `path`, `row` and `offset`: where it was printed first; `files`: the numbers of all logs that have it; `last`: the
     row where it was last; `rows`: all rows of the message where it was printed first; `time`: what the line or one
-    near it says, as it sorts, and `before` what a line before it says; '' without.
+    near it says, as it sorts, and `before` what a line before it says; '' without. `early`: the first lines of the log
+    that stand before it.
     """
 
     __slots__ = (
-        "above", "account", "before", "below", "count", "file", "files", "groups", "label", "last", "offset", "path",
-        "row", "rows", "symptom", "symptoms", "tasks", "text", "time",
+        "above", "account", "before", "below", "count", "early", "file", "files", "groups", "label", "last", "offset",
+        "path", "row", "rows", "symptom", "symptoms", "tasks", "text", "time",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +76,7 @@ class Event:
         self.tasks: set[str] = {label} if label else set()
         self.above: tuple[str, ...] = ()
         self.below: tuple[str, ...] = ()
+        self.early: tuple[str, ...] = ()
         self.symptoms: Mapping[str, int] = {}
         self.account: Account | None = None
         self.time = self.before = ""

@@ -5,6 +5,7 @@ import re
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.evidence import assigned, possible, says, shown, spans_of, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.symptoms.files import unpacks
 from sbatchlint.job import Job
 
 _ENGINES = ("apptainer", "singularity")
@@ -110,6 +111,7 @@ FATAL:   container creation failed: mount /data->/data error: while mounting /da
         causes=(
             Cause("no-image", "submission", "the command is taken for the image, {image}: the word with the image is empty or missing", "look at the variable or the setting that holds the image", log=_no_image),
             Cause("exists", "submission", "the file to which the image is pulled is there already: {image}", "leave the pull out where it is there, or give it --force", log=lambda event: possible("already exists" in event.text), unproven="certain"),
+            Cause("no-room", "script", "the image is unpacked or converted in /tmp of the node, which is too small for it", "export APPTAINER_TMPDIR (SINGULARITY_TMPDIR) and APPTAINER_CACHEDIR to folders that the script makes where there is room; or pull the image into a .sif file before the job", script=unpacks, log=lambda event: possible(re.search(r"(?i)no space left|disk quota", " ".join((event.text, *event.below[:3]))))),
             Cause("image-of-script", "script", "the image that the script names cannot be opened: {image}", "correct the path; pull it before the job", codes=("SB505", "SB518", "SB409", "SB414"), script=_image),
             Cause("image", "submission", "the image cannot be opened or fetched: {image}", "pull it before the job, with APPTAINER_TMPDIR and APPTAINER_CACHEDIR where there is room"),
         ),

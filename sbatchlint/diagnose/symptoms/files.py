@@ -2,11 +2,22 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import options, possible, says, shown, spans_of, worded
+from sbatchlint.diagnose.evidence import (
+    assigned,
+    commands,
+    options,
+    possible,
+    says,
+    shown,
+    spans_of,
+    step_options,
+    worded,
+)
 from sbatchlint.diagnose.subjects import WRITTEN
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
+from sbatchlint.programs import has_trait
 
 _CACHES = (
     "HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "TRANSFORMERS_CACHE", "XDG_CACHE_HOME", "TRITON_CACHE_DIR", "TORCH_HOME", "UV_CACHE_DIR",
@@ -84,13 +95,49 @@ def _temporary_path(event: Event) -> bool | None:
 def _named(job: Job, event: Event) -> Verdict:
     """A command, or a variable, with the path of the message."""
     path = re.sub("^//+", "", event.groups.get("path", "").strip("'\"`‘’"))  # `//a` is `a`, looked for from the root
-    if len(path) < 4:
+    if len(path) < 4 or _is_relative(job, path):
         return None
     text = job.source.text
     found = worded(job, path) or tuple(
         command.span for command in job.invocations if path in text[command.span.start : command.span.end]
     )
     return shown(found[:3])
+
+
+def _is_relative(job: Job, path: str) -> bool:
+    """Whether a path is looked for where sbatch was called: the script changes no folder, and names it as it is."""
+    moves = ("cd", "pushd", "git", "wget", "curl", "tar", "unzip")
+    return re.match(r"[\w.+-]+(?:/|\.\w)", path) is not None and not (
+        commands(job, *moves) or options(job, "chdir") or step_options(job, "chdir")
+    )
+
+
+def _from_submission(job: Job, event: Event) -> Verdict:
+    """The commands that name a relative path, in a script that stays in the folder where sbatch was called."""
+    path = event.groups.get("path", "").strip("'\"`‘’")
+    if not _is_relative(job, path):
+        return RULED_OUT
+    if not re.search(rf"(?<![\w/]){re.escape(path)}(?![\w/])", job.source.text):
+        return RULED_OUT
+    return shown(
+        spans_of(each for each in job.invocations if path in job.source.text[each.span.start : each.span.end])[:3]
+    )
+
+
+def _named_in_container(job: Job, event: Event) -> Verdict:
+    """The containers whose command names the path, and whose options do not mount a folder of it."""
+    path = event.groups.get("path", "").strip("'\"`‘’")
+    text = job.source.text
+    found = [each for each in job.invocations if has_trait(each.name, "container") and not each.kind]
+    named = [text[each.span.start : each.span.end] for each in found]
+    top = "/".join(path.split("/")[:3])
+    hidden = [
+        each
+        for each, words in zip(found, named, strict=True)
+        if path.startswith("/") and path in words
+        if not re.search(rf"(?:-B|--bind|-v|--volume|--mount|--container-mounts)[= ]\S*{re.escape(top)}", words)
+    ]
+    return shown(spans_of(hidden)[:3])
 
 
 def _read_by_program(event: Event) -> bool | None:
@@ -117,6 +164,19 @@ def _of_image(event: Event) -> bool | None:
     return possible(re.search(r"pyxis|enroot|squashfs", " ".join((event.text, *event.above[-3:]))))
 
 
+def of_unpacking(event: Event) -> bool | None:
+    """Apptainer makes a folder of an image, or an image of layers."""
+    near = " ".join((event.text, *event.above[-3:]))
+    return possible(re.search(r"rootfs|temporary sandbox|bundle-temp|build-temp|packer failed|/sbuild-", near))
+
+
+def unpacks(job: Job, event: Event) -> Verdict:
+    """The commands that run or pull an image, in a script that names no folder for it."""
+    if assigned(job, "APPTAINER_TMPDIR", "SINGULARITY_TMPDIR"):
+        return None
+    return shown(commands(job, "apptainer", "singularity") or commands(job, "nextflow", "snakemake"))
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -129,9 +189,10 @@ SYMPTOMS = (
         literals=("No space left on device", "Disk quota exceeded", "disk quota exceeded", "ENOSPC", "Quota exceeded", "no space left on device", "not enough space for ", "File too large"),
         patterns=(r"[Nn]o space left on device|ENOSPC", r"(?:[Dd]isk )?[Qq]uota exceeded", r"there is not enough space for /\S+"),
         causes=(
+            Cause("image-unpacked", "script", "Apptainer (Singularity) unpacks the image in /tmp of the node, which is too small for it", "export APPTAINER_TMPDIR (SINGULARITY_TMPDIR) to a folder that the script makes where there is room, and APPTAINER_CACHEDIR too; or pull the image into a .sif file before the job", script=unpacks, log=of_unpacking),
             Cause("temporary", "script", "/tmp of the node, where the script works, is full", "use the scratch folder that the site gives for jobs", codes=("SB604", "SB817"), script=_temporary, log=_temporary_path),
             Cause("cache-unset", "script", "a cache fills the home folder, or the container's own disk: no variable of the script sends it elsewhere", "export its variable (UV_CACHE_DIR, HF_HOME, …) with a folder that has room and that all nodes see", codes=("SB602", "SB605"), log=_of_cache),
-            Cause("caches", "script", "the disk is full on which the script puts its caches or temporary files", "name a folder with room", script=_caches),
+            Cause("caches", "script", "the disk, or the quota, is full where the script puts its caches or temporary files", "clear that folder, or name one with room", script=_caches),
             Cause("image-folder", "cluster", "the folder of the node in which images of containers are unpacked is full", "import the image beforehand (`enroot import`), or ask the site for more room there", log=_of_image),
             Cause("shared-memory-file", "cluster", "the node has no room in /tmp or /dev/shm for what processes share", "submit again with --exclude of that node, or name another folder with TMPDIR", log=says("not enough space for ")),
             Cause("node-disk", "cluster", "a disk of the node, or the container's own, is full", "let the program write elsewhere (TMPDIR, XDG_CACHE_HOME), or submit again with --exclude of that node and tell the site", log=_of_node),
@@ -174,12 +235,13 @@ tmp.pid_471_2: No such file or directory
         printed_by="filelock, huggingface_hub, uv, HDF5, SQLite",
         releases="all releases",
         role="cause",
-        literals=("Lock acquisition failed", "(os error ", "ould not acquire lock", "unable to lock file", "No locks available", "database is locked", "could not be acquired", "Waiting to acquire lock", "failed to lock", "Resource busy"),
-        patterns=(r"[Ll]ock acquisition failed|[Cc]ould not acquire lock|unable to lock file|No locks available|database is locked|The file lock '[^']*' could not be acquired|failed to lock |os error 524\)",),
+        literals=("Lock acquisition failed", "(os error ", "ould not acquire lock", "unable to lock file", "No locks available", "database is locked", "could not be acquired", "Waiting to acquire lock", "failed to lock", "Resource busy", "LockError", "nother instance", "nother process", "lock file", "lockfile", ".lock", "left behind by"),
+        patterns=(r"(?i)(?:\block ?file\b|\.lock\b)\S* .{0,60}\b(?:exists|stale|is held|left|in use)\b|\b(?:stale|left-?over) lock|LockError: |another (?:instance|process) (?:is|seems|may be|might be|has|holds|of \S+ is)\b", r"[Ll]ock acquisition failed|[Cc]ould not acquire lock|unable to lock file|No locks available|database is locked|The file lock '[^']*' could not be acquired|failed to lock |os error 524\)",),
         causes=(
             Cause("shared-cache", "script", "several processes want one lock of a cache that the script names", "give each node its own, or download before the job", codes=("SB601", "SB606", "SB416", "SB603"), script=_caches),
             Cause("several-copies", "script", "several tasks of a step open one file for writing, and only one of them gets its lock", "start the program once (--ntasks=1), or give each task a file of its own (SLURM_PROCID)", codes=("SB330", "SB724", "SB713"), script=_copies, log=says("unable to lock file", "database is locked")),
-            Cause("stale-lock", "cluster", "the lock belongs to a process that is gone, or the file system has no locks", "remove the .lock file when nothing uses it; HDF5_USE_FILE_LOCKING=FALSE, UV_CACHE_DIR on the node"),
+            Cause("elements", "script", "elements of the array that run at the same time want one lock", "do once, before the array, what takes the lock; or give each element a folder of its own (SLURM_ARRAY_TASK_ID)", script=lambda job, event: shown(options(job, "array")), log=lambda event: possible("LockError" in event.text)),
+            Cause("stale-lock", "cluster", "the lock belongs to a process that is gone, or the file system has no locks", "remove (delete) the lock file that the message names when no other job uses it; HDF5_USE_FILE_LOCKING=FALSE, UV_CACHE_DIR on the node"),
         ),
         matches="""\
 Lock acquisition failed
@@ -188,6 +250,8 @@ BlockingIOError: [Errno 11] Unable to open file (unable to lock file, errno = 11
 sqlite3.OperationalError: database is locked
 filelock._error.Timeout: The file lock '/home/ada/x.lock' could not be acquired.
   Caused by: failed to lock `~/.cache/uv/.lock`: Unknown error 524 (os error 524)
+ERROR: the folder /data/asm/.lock exists, another instance is running
+LockError: Failed to acquire lock.
 """,
         others="Waiting to acquire lock for /home/ada/.cache/uv\n",
     ),
@@ -240,17 +304,17 @@ ls: cannot access '/data': Transport endpoint is not connected
         literals=(
             "unexpected end of file", "not in gzip format", "invalid compressed data", "Unexpected EOF in archive", "End-of-central-directory",
             "end-of-stream marker", "zlib.error", "BadZipFile", "BadGzipFile", "ZipException", "end of ZLIB", "EOF marker is absent", "truncated file",
-            "file is truncated", "crc error", "Compressed data is corrupt", "Bad magic number",
+            "file is truncated", "fewer sequences", "runcated quality", "crc error", "Compressed data is corrupt", "Bad magic number",
         ),
         patterns=(
             r"^(?:\S*/)?(?:gzip|gunzip|zcat|pigz|unpigz|tar|bzip2|bunzip2|bzcat|xz|unxz|xzcat|unzip|zstd|7z\w?): (?P<path>.+?): (?:unexpected end of file|not in gzip format|invalid compressed data.*|.*truncated.*|Compressed data is corrupt)",
             r"^(?:\S*/)?tar: Unexpected EOF in archive|End-of-central-directory signature not found",
             r"^EOFError: Compressed file ended before|^zlib\.error: Error -\d|BadZipFile: |BadGzipFile: |java\.util\.zip\.ZipException: |Unexpected end of ZLIB input stream",
-            r"EOF marker is absent|(?:[Tt]runcated file|file is truncated)\b",
+            r"EOF marker is absent|(?:[Tt]runcated (?:file|quality)|file is truncated|has fewer (?:sequences|reads))\b",
         ),
         causes=(
             Cause("shared-write", "script", "several tasks write the file at the same time, or it is removed while it is read", "see the finding", codes=("SB416", "SB811", "SB713", "SB724")),
-            Cause("damaged", "data", "a file is cut short, damaged, or not of the form that its name says", "compare its size and checksum with the original, and copy it again"),
+            Cause("damaged", "data", "a file is cut short, damaged, or not of the form that its name says", "compare its size and checksum with the original, and copy it again; one that an earlier run wrote, or a download left, delete, so that it is made anew"),
         ),
         matches="""\
 gzip: reads_1.fq.gz: unexpected end of file
@@ -279,9 +343,11 @@ EOFError: Compressed file ended before the end-of-stream marker was reached
         causes=(
             Cause("local-path", "script", "{path} is not there for the task: its folder is another one on each node, or in the container", "keep it on a file system that all nodes share, and mount it", codes=("SB507", "SB604", "SB601", "SB808", "SB701", "SB416", "SB618", "SB811", "SB817", "SB520", "SB724")),
             Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708", "SB431", "SB429", "SB435", "SB415", "SB132", "SB432", "SB434")),
+            Cause("not-mounted", "script", "{path} is not in the container, which sees only the folders that are mounted into it", "mount its folder (apptainer -B, docker -v, --container-mounts)", script=_named_in_container),
             Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
             Cause("program", "submission", "{path}, which a program starts, is not found", "load or install in the job what brings it", log=_started),
             Cause("input", "data", "{path}, which the program wants to read, is not there on the node", "look for it from a node, and at the folder in which the job runs", log=_read_by_program),
+            Cause("folder-of-submission", "submission", "{path} is looked for in the folder where sbatch was called, and is not there", "submit from the folder in which it lies (cd there, or sbatch --chdir=…), or write its full path in the script", script=_from_submission, log=lambda event: possible(re.match(r"['\"`‘]?[\w.+-]", event.groups.get("path", "")))),
             Cause("submit-folder", "submission", "{path} is not there on the node: another folder of submission, or a folder that only the login node has (/tmp)", "submit from the project's folder on a shared file system, or give full paths"),
         ),
         matches="""\

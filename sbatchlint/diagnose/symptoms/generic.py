@@ -93,13 +93,13 @@ file, an option, or a number of processes, says where to look first.
         role="teardown",
         literals=(
             "error:", "Error:", "ERROR", "FATAL", "fatal:", "Fatal", "fatal error", "panic:", "SEVERE", "CRITICAL", "ABORT", "Error in routine",
-            "ABNORMAL", "terminated abnormally", "Error :", "error :", "error when ", "error while ", "Exception: ", "ailed to initialize and", "likely abort", "(error)", "[error]", "rror occurred", "[ERR]", "[E::hts", "[E::bgzf", "[E::sam", "[E::vcf", "[E::bcf", "[E::cram", "[E::fai", "[E::bwa", "[E::main",
+            "ABNORMAL", "terminated abnormally", "Error :", "error :", "error when ", "error while ", "Exception: ", "ailed to initialize and", "likely abort", "(error)", "[error]", "rror occurred", "[ERR]", "[E::hts", "[E::bgzf", "[E::sam", "[E::vcf", "[E::bcf", "[E::cram", "[E::fai", "[E::bwa", "[E::main", "[E::bseq", "[E::mem",
         ),
         patterns=(
             _DRAWN + r"(?:[\w./+~-]+(?:\[\d+\])? ?: ?(?:line \d+: )?){0,3}\[?(?:fatal|FATAL|Fatal|ERROR|[Ee]rror|CRITICAL|panic|SEVERE|ABORT(?:ING)?)\b(?! SUMMARY|[_ ]?(?:rate|count|log|bars?|margin|corr))[ \]:!~*]",
             r"^(?!.{0,60}\[INFO\]).{0,90}?(?<![\w./-])(?:FATAL|CRITICAL|SEVERE|ERROR|ABORTING|ABNORMAL)(?: ERROR)?\]?(?=[\s:|)~!*-])(?!\s*(?:=|SUMMARY|RATE|COUNT|LOG|BARS?)|S?: ?[0]\b)",
             _DRAWN + r"(?:[\w .()/-]{1,60}: |\w+ +\d+ +)?(?:[Aa]n? )?(?:[Ff]atal |[Ii]nternal |[Rr]untime |[Uu]nrecoverable |[Ss]erious )?[Ee]rror(?:\(s\))? (?:in routine|in|at|on|when|while|reading|opening|occurred|code|termination|launching)\b",
-            _DRAWN + r"(?:[A-Z]\w* )(?:\w+ ){0,2}[Ee]rror: \S",
+            _DRAWN + r"(?:[A-Za-z]\w* )(?:\w+ ){0,2}[Ee]rror: (?![\d.+-])\S",
             r"[Ff]atal [Ee]rror\b|terminated abnormally|will\s+likely abort|[\[(]error[\])]|\[ERR\]|^\[E::",
         ),
         causes=(
@@ -135,11 +135,12 @@ error. Many programs go on after such a line.
         printed_by="any program",
         releases="all",
         role="teardown",
-        literals=("which: no ", "annot ", "nable to ", "ailed to ", "not found", "nvalid ", "refused", "denied", "No such file", "Abort", "could not ", "Could not ", "couldn't ", "Couldn't ", "failed: ", "Failed: ", "can't ", "an't ", "does not exist", "not recognized", "not exist", "exceeded", "Terminated", "Aborting", "aborting", "FAILED", "giving up", " FAIL ", "has failed", "have failed", "non-zero exit status", ": not in ", ": not a", ": unexpected ", ": corrupt", ": truncated", "ermission denied", "not permitted", "nput/output error", "temporarily unavailable", "resource busy", "No such device", "tale file handle", "oo many open files", "timed out", "reset by peer", "ead-only file system", "ust be ", "ust have ", "ust match ", "ust divide ", "ust contain ", "ust specify ", "unable to ", " is not available", " error", "exited unexpectedly", "umber of "),
+        literals=("which: no ", "annot ", "nable to ", "ailed to ", "not found", "nvalid ", "refused", "denied", "No such file", "Abort", "could not ", "Could not ", "couldn't ", "Couldn't ", "failed: ", "Failed: ", "can't ", "an't ", "does not exist", "not recognized", "not exist", "exceeded", "Terminated", "Aborting", "aborting", "FAILED", "giving up", " FAIL ", "has failed", "have failed", "non-zero exit status", ": not in ", ": not a", ": unexpected ", ": corrupt", ": truncated", "ermission denied", "not permitted", "nput/output error", "temporarily unavailable", "resource busy", "No such device", "tale file handle", "oo many open files", "timed out", "reset by peer", "ead-only file system", "ust be ", "ust have ", "ust match ", "ust divide ", "ust contain ", "ust specify ", "can not ", "unable to ", " is not available", " error", "exited unexpectedly", "umber of "),
         patterns=(
             _DRAWN + r"(?:[\w./+-]+(?:\[\d+\])? ?: ){1,3}.{0,200}\b(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed(?: to|:)|not found|[Ii]nvalid|refused|denied|No such file|[Cc]ould not|[Cc]ouldn't|do(?:es)? not exist)",
             _DRAWN + r"(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed to|[Cc]ould(?: not|n't)|[Ii]nvalid|Abort(?:ed|ing)?|Terminated)\b",
             r"^[\w.+-]+: .{1,200}: (?:not (?:in|an?) |unexpected |corrupt|truncated)",
+            r"^[\w.+-]{2,40}: (?:the |option )?\S+ (?:must|can ?not|needs to|has to) (?:be|have|match|divide|contain)\b|^[\w.+-]{2,40}: can not \w",
             r"(?<![\w=-])FAIL(?:ED|URE)?(?![\w-])(?!\W{0,3}[0]\b)|\bgiving up\b|\b(?:jobs?|tasks?|steps?|process(?:es)?|run|simulation|calculation|command|script|program) ha(?:s|ve) failed\b|returned non-zero exit status",
             r"^(?:[\w'\"./()-]+:? ){1,9}(?:cannot be|could not be|does not exist|was not found|not recognized|is not available|exceeded|died)\b",
             r"^.{1,200}: (?:No such file or directory|No such device|Permission denied|Operation not permitted|Invalid argument|Input/output error|Cannot allocate memory|Resource temporarily unavailable|Device or resource busy|Stale file handle|Too many open files|Connection (?:refused|timed out|reset by peer)|Read-only file system)\W*$",
@@ -164,6 +165,7 @@ There must be more cells than processes
 [mpiexec@n1] main (mpiexec.c:212): unable to get the size
 Some subprocesses exited unexpectedly:
 which: no Rscript in (/usr/bin)
+mesher: --grid must be a multiple of eight
 init_grid(): Number of processes exceeds number of cells
 """,
         others="INFO trainer: samples are skipped\n",
@@ -207,7 +209,7 @@ missing, not given, too much, or does not fit. A program that goes on after such
 Mesh folder was not specified!
 Neither --work nor $WORK are set, so there is no place for results
 You gave no mesh: make sure to pass one
-Master process (id 1) could not connect within 60 seconds.
+The farm of the solver could not start within 60 seconds.
 Missing files after 5 seconds:
 the world has 32 ranks but have 4 devices
 No initial positions read in

@@ -49,6 +49,7 @@ SYMPTOMS = (
         literals=("java.lang.OutOfMemoryError", "reserve enough space for object heap", "insufficient memory for the Java Runtime", "Could not reserve enough"),
         patterns=(r"java\.lang\.OutOfMemoryError: (?P<what>.+)", r"Could not reserve enough space for|insufficient memory for the Java Runtime"),
         causes=(
+            Cause("threads-of-java", "code", "Java could start no further thread: it starts them by the cores of the node, or the limit of processes (`ulimit -u`) is reached", "tell it how many CPUs the job has: export JAVA_TOOL_OPTIONS=\"-XX:ActiveProcessorCount=$SLURM_CPUS_PER_TASK -XX:ParallelGCThreads=$SLURM_CPUS_PER_TASK\"; look at `ulimit -u`", log=lambda event: possible("native thread" in event.text)),
             Cause("heap-of-script", "script", "Java may take more, or less, memory than the work and the job allow", "set -Xmx somewhat below --mem", script=_java),
             Cause("heap", "code", "Java has too little memory for the work", "give it more with -Xmx (JAVA_TOOL_OPTIONS), and the job with --mem"),
         ),
@@ -70,6 +71,36 @@ SYMPTOMS = (
             Cause("program", "code", "the Fortran program stopped", "see the message; `ulimit -s unlimited` cures a stack that is too small"),
         ),
         matches="forrtl: severe (174): SIGSEGV, segmentation fault occurred\nFortran runtime error: End of file\nProgram received signal SIGSEGV: Segmentation fault - invalid memory reference.\n",
+    ),
+    Symptom(
+        id="language-workers",
+        title="worker processes of R or Julia did not come up",
+        docs="""\
+R has room for some 125 connections, and detectCores() counts the cores of the node, not those of the job: a hundred workers share
+a few cores then, or do not fit at all. Julia's workers have JULIA_WORKER_TIMEOUT seconds (60) to say where they listen, which
+precompiling on a shared file system easily takes.
+""",
+        printed_by="R (parallel, parallelly, BiocParallel), Julia (Distributed)",
+        releases="R 3.0 on; Julia 1.0 on",
+        role="cause",
+        literals=("all connections are in use", "workers failed to connect", "connections available", "cannot be opened", "host:port string", "could not connect within", "Failed to launch and connect to R worker"),
+        patterns=(
+            r"all connections are in use|cannot create \d+ workers?\b.*connections",
+            r"\d+ of \d+ workers failed to connect|Failed to launch and connect to R worker",
+            r"^\s*port \d+ cannot be opened",
+            r"Timed out waiting to read host:port string|Master process \(id 1\) could not connect within",
+        ),
+        causes=(
+            Cause("all-cores-of-node", "code", "the program starts a worker for each core of the node (detectCores), not for each CPU of the job: more than R has connections for, or than the job's CPUs can start in time", "take the number from the job: parallelly::availableCores(), or as.integer(Sys.getenv(\"SLURM_CPUS_PER_TASK\")); where a package counts them itself, look for its argument, or ask for a node with fewer cores", log=lambda event: possible(not re.search(r"port \d+ cannot be opened|host:port|Master process", event.text))),
+            Cause("port-taken", "code", "another R on the same node listens at the port for the workers: another element of the array, or another job", "let each take a port of its own: R_PARALLEL_PORT=$((11000 + SLURM_JOB_ID % 1000)) in the script, or parallelly::makeClusterPSOCK(), which chooses one", log=lambda event: possible("cannot be opened" in event.text)),
+            Cause("slow-workers", "code", "the workers of Julia did not say within 60 seconds where they listen: they load or precompile packages from a shared file system, all at once, or the node is overloaded", "precompile first (julia --project -e 'using Pkg; Pkg.instantiate(); Pkg.precompile()'), and export JULIA_WORKER_TIMEOUT=300"),
+        ),
+        matches="""\
+  all connections are in use
+  Cluster setup failed. 96 of 96 workers failed to connect.
+  port 11043 cannot be opened
+    nested task error: Timed out waiting to read host:port string from worker.
+""",
     ),
     Symptom(
         id="r-error",
@@ -184,6 +215,18 @@ Exiting because a job execution failed. Look below for error messages
 """,
     ),
     Symptom(
+        id="workflow-incomplete",
+        title="files of an earlier run of a workflow are not complete",
+        docs="A run that was killed left files that Snakemake had not yet marked as whole, and it does not take them for done.\n",
+        printed_by="Snakemake",
+        releases="all releases",
+        role="cause",
+        literals=("IncompleteFilesException", "seem to be incomplete"),
+        patterns=(r"^IncompleteFilesException|files below seem to be incomplete",),
+        causes=(Cause("incomplete", "data", "an earlier run that was killed left files unfinished", "snakemake --rerun-incomplete makes them anew (or delete them); --cleanup-metadata only where they are known to be whole"),),
+        matches="IncompleteFilesException:\nThe files below seem to be incomplete. If you are sure\n",
+    ),
+    Symptom(
         id="workflow-locked",
         title="the folder of a workflow is locked",
         docs="Another run works in it, or one that was killed left its lock behind.\n",
@@ -217,9 +260,11 @@ Exiting because a job execution failed. Look below for error messages
         literals=("Error using parpool", "Parallel pool failed to start", "Error using parallel.", "Failed to start a parallel pool", "storage metadata file"),
         patterns=(r"Error using (?:parpool|parallel\.\S*[Pp]ool)|[Pp]arallel pool failed to start|Failed to start (?:a|the) parallel pool|storage metadata file (?:is corrupt|does not exist)",),
         causes=(
+            Cause("more-than-cpus", "code", "more workers are asked for than the pool may have: MATLAB counts the CPUs of the job", "parpool(str2double(getenv('SLURM_CPUS_PER_TASK'))), or ask for as many CPUs with --cpus-per-task", script=lambda job, event: shown(options(job, "cpus-per-task", "ntasks")), log=lambda event: possible("workers requested" in event.text)),
             Cause("array", "script", "elements of the array that start at the same time share the folder in which MATLAB describes its workers", "c = parcluster('local'); c.JobStorageLocation = getenv('TMPDIR'); parpool(c, …), with a folder of its own for each element", script=lambda job, event: shown(options(job, "array"))),
             Cause("storage", "code", "MATLAB could not start its workers: another job uses the same folder for them, or there are more than CPUs", "c = parcluster('local'); c.JobStorageLocation = getenv('TMPDIR'); parpool(c, N), with N from SLURM_CPUS_PER_TASK"),
         ),
+        below=Below(r"storage metadata file|Too many workers requested.*", after=r"^Error using parpool|Parallel pool failed", instead=True),
         matches="Error using parpool (line 113)\nParallel pool failed to start with the following error.\n    The storage metadata file is corrupt.\n",
     ),
     Symptom(

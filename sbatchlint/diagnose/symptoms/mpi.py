@@ -3,7 +3,17 @@
 import re
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import assigned, commands, possible, says, shown, spans_of, step_options
+from sbatchlint.diagnose.evidence import (
+    TASKS,
+    assigned,
+    commands,
+    options,
+    possible,
+    says,
+    shown,
+    spans_of,
+    step_options,
+)
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import enclosing_step
@@ -75,6 +85,14 @@ def _not_listed(event: Event) -> bool | None:
     )
 
 
+def _one_task(job: Job, event: Event) -> Verdict:
+    """The directives for few tasks of several CPUs, in a script that starts no MPI itself."""
+    if _mpiruns(job, event) is not None or job.steps:
+        return None
+    cpus = [each for each in job.directives.settings if each.name == "cpus-per-task" and each.value not in ("1", None)]
+    return shown(spans_of(cpus) + options(job, *TASKS)) if cpus else None
+
+
 def _under_srun(job: Job, event: Event) -> Verdict:
     """An mpirun in the tasks of a step."""
     found = [(each, enclosing_step(each.context)) for each in job.invocations if has_trait(each.name, "mpi")]
@@ -120,6 +138,7 @@ SYMPTOMS = (
         causes=(
             Cause("other-mpirun", "script", "the program is one of Open MPI, and mpirun is that of another MPI, which starts its processes by srun", "load the Open MPI that the program was built with before it, or build the program with the MPI that is loaded", script=_other_mpirun, log=says("SLURM's PMI")),
             Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmix (MPICH and Intel MPI want pmi2), or start it with mpirun", script=_mpi_option),
+            Cause("library-not-named", "script", "Intel MPI started by srun does not find Slurm's PMI, so each task is a world of its own", "export I_MPI_PMI_LIBRARY=/…/libpmi2.so (the site says where) with srun --mpi=pmi2, or start it with mpirun", script=lambda job, event: None if assigned(job, "I_MPI_PMI_LIBRARY") else shown(spans_of(job.steps)), log=says("I_MPI_PMI_LIBRARY")),
             Cause("slurm-without-pmix", "cluster", "Slurm, or the MPI library, was built without the PMI that the other one wants", "look at `srun --mpi=list`: pmix for Open MPI, --mpi=pmi2 for MPICH and Intel MPI; else start it with its own mpirun, or ask the site for that plugin of Slurm", log=_not_listed),
         ),
         matches="""\
@@ -208,6 +227,7 @@ ada@n2: Permission denied (publickey,password).
         patterns=(r"There are not enough slots available|All nodes which are allocated for this job are already filled", r"no allocated resources for the application|Some of the requested hosts are not included in the current allocation", r"requested a conflicting number of processes|binding more$|more processes than cpus"),
         causes=(
             Cause("tasks-of-script", "script", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks), or leave -np out", codes=("SB318", "SB206", "SB203", "SB335", "SB329"), script=_mpiruns),
+            Cause("tasks-as-threads", "script", "the program starts its own mpirun with as many processes as the job asks CPUs for, and Open MPI counts tasks", "ask for the processes as tasks: --ntasks-per-node=N with --cpus-per-task=1, where --cpus-per-task=N stands now", script=_one_task),
             Cause("tasks", "submission", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks)"),
         ),
         matches="""\

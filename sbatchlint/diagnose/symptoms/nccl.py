@@ -1,6 +1,8 @@
 """NCCL (and RCCL, which is made from it): how the GPUs of a job reach each other."""
 
-from sbatchlint.diagnose.evidence import assigned, commands, says, shown, small_shm, spans_of
+import re
+
+from sbatchlint.diagnose.evidence import assigned, commands, possible, says, shown, small_shm, spans_of
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -137,6 +139,7 @@ The adapters of two nodes do not reach each other: rails that are not connected 
         ),
         causes=(
             Cause("locked-memory", "cluster", "the node does not let the job pin memory for InfiniBand", "`ulimit -l unlimited`; the site sets the limit (LimitMEMLOCK of slurmd)", log=lambda event: "Cannot allocate memory" in event.text),
+            Cause("link-down", "cluster", "the link of an adapter of the node went down: its port reported an error", "submit again with --exclude of that node, and tell the site, which looks at cable and port (ibqueryerrors)", log=lambda event: possible(re.search(r"[Gg]ot async (?:fatal )?event ?: (?:port|device|link)", event.text))),
             Cause("settings", "script", "the adapters of two nodes do not reach each other with the NCCL_IB_… settings of the script", "leave them out, or take those that the site gives", script=_ib_settings),
             Cause("fabric", "cluster", "the adapters of two nodes do not reach each other: rails, GID index of RoCE, or a link that is down", "try NCCL_CROSS_NIC=0, or NCCL_IB_DISABLE=1 to prove it; tell the site which nodes"),
         ),

@@ -36,11 +36,11 @@ SYMPTOMS = (
             r"following module\(s\) are unknown:(?: (?P<module>.+))?$",
             r"exist but cannot be loaded as requested: (?P<module>.+)",
             r"Unable to locate a modulefile for '(?P<module>[^']+)'",
-            r"Cannot load module \"(?P<module>[^\"]+)\" (?:without|because)|^ERROR: (?P<name>\S+) cannot be loaded due to",
+            r"Cannot load module \"(?P<module>[^\"]+)\" without|^ERROR: (?P<name>\S+) cannot be loaded due to",
             r"ModuleCmd_Load\.c\(\d+\):ERROR:\d+: (?P<error>.+)|^ ?Lmod has detected the following error: +(?P<message>\S.*)",
         ),
         causes=(
-            Cause("module-of-script", "script", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before", codes=("SB612",), script=_loads),
+            Cause("module-of-script", "script", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before; where it lists none, the site took it away: leave it out of the line, or ask the site what replaces it", codes=("SB612",), script=_loads),
             Cause("no-modulepath", "cluster", "the module system of the node has no folders of modules (MODULEPATH is not set there)", "source the site's profile in the job, or tell the site", log=lambda event: any("MODULEPATH is undefined" in line for line in event.above)),
             Cause("module", "submission", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before"),
         ),
@@ -51,6 +51,25 @@ ERROR: Unable to locate a modulefile for 'gcc/99'
 Cannot load module "hdf5" without these module(s) loaded:
 ModuleCmd_Load.c(213):ERROR:105: Unable to locate a module
 Lmod has detected the following error:  Swap failed: "gcc" is not loaded.
+""",
+    ),
+    Symptom(
+        id="module-conflict",
+        title="two modules do not go together",
+        docs="The second module is not loaded, and the script goes on without it. What the login shell had loaded counts too, where the environment came along.\n",
+        printed_by="Lmod, Environment Modules",
+        releases="Environment Modules 3 to 5 (`ERROR:150`); Lmod 6 to 8",
+        role="cause",
+        literals=("conflicts with the currently loaded", "due to a conflict", "because these module(s) are loaded"),
+        patterns=(r"'?(?P<module>[\w./+-]+)'? conflicts with the currently loaded|(?P<other>\S+) cannot be loaded due to a conflict|Cannot load module \"(?P<third>[^\"]+)\" because these module\(s\) are loaded",),
+        causes=(
+            Cause("modules-of-script", "script", "a module that the script loads conflicts with one that is loaded already, so it is not loaded", "begin with `module purge`, and `module swap` (or unload) the other one first; take modules that were built for each other", script=_loads),
+            Cause("modules", "submission", "a module conflicts with one that is loaded already, by the login shell as a rule", "begin the script with `module purge`, or submit with --export=NONE"),
+        ),
+        matches="""\
+ERROR:150: Module 'intel/2021' conflicts with the currently loaded module(s) 'gcc/11'
+x/1 cannot be loaded due to a conflict.
+Cannot load module "hdf5/1.12" because these module(s) are loaded:
 """,
     ),
     Symptom(

@@ -261,7 +261,7 @@ python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
         ),
         causes=(
             Cause("old-launcher", "script", "torch.distributed.launch gives each process --local-rank, which the program does not take", "start it with torchrun, which sets LOCAL_RANK instead", codes=("SB319",), log=says("--local-rank", "--local_rank")),
-            Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407", "SB133", "SB319", "SB415", "SB428", "SB433", "SB434", "SB431", "SB429", "SB413", "SB432")),
+            Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407", "SB133", "SB319", "SB415", "SB428", "SB708", "SB433", "SB434", "SB431", "SB429", "SB413", "SB432")),
             Cause("option-missing", "script", "the program wants {words}, and the command of the script does not give it", "add it to the command; look for a missing backslash at the end of a line", script=runs, log=says("are required", "Missing option", "Missing argument")),
             Cause("option-of-script", "script", "the program does not take {words}", "compare with its --help, in the release that the job uses", script=_option),
             Cause("option", "submission", "the program does not take {words}", "compare with its --help, in the release that the job uses"),
@@ -322,6 +322,7 @@ MemoryError
             r"(?:Failed to fetch: `?https?|CondaHTTPError|Network is unreachable)",
         ),
         causes=(
+            Cause("offline-of-script", "script", "the script forbids to fetch anything (offline), and what the program wants is not in the cache", "download it beforehand on the login node, into the folder that HF_HOME names in the job, or leave the variable out", script=lambda job, event: shown(assigned(job, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")), log=says("outgoing traffic has been disabled", "OfflineModeIsEnabled")),
             Cause("network-down", "cluster", "the network of the node does not work: it reaches neither what lies outside nor, at times, Slurm's controller", "tell the site, and submit again when the network works, or with --exclude of that node", log=_no_controller),
             Cause("no-internet", "cluster", "the compute node does not reach the network outside", "fetch it before the job on the login node, or use the site's proxy (https_proxy)"),
         ),
@@ -355,6 +356,18 @@ wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[
 requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/x
 OSError: lab/model is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'
 """,
+    ),
+    Symptom(
+        id="display-not-forwarded",
+        title="srun cannot hand the screen on",
+        docs="`--x11` hands the display of the session that submits on to the job. A batch job, or a login without `ssh -X`, has none.\n",
+        printed_by="srun, salloc",
+        releases="src/common/x11_util.c, 17.11 on",
+        role="cause",
+        literals=("no local DISPLAY", "unable to setup X", "forwarding ", "xauth: "),
+        patterns=(r"x11: no local DISPLAY|unable to setup X11|X11 forwarding (?:not|failed|requested)|^(?:srun|salloc): error: .*xauth",),
+        causes=(Cause("no-display", "submission", "--x11 wants the display of the session that submits, and there is none (DISPLAY is not set)", "log in with `ssh -Y` and submit from there with srun or salloc --x11; in a batch job leave --x11 out, and use `xvfb-run`"),),
+        matches="srun: error: x11: no local DISPLAY defined, skipping\nsrun: error: error: unable to setup X11\n",
     ),
     Symptom(
         id="no-display",
@@ -411,7 +424,7 @@ Could not find platform independent libraries <prefix>
         causes=(
             Cause("half-written", "script", "the checkpoint was removed, or is written by several tasks", "see the finding", codes=("SB811", "SB416", "SB330", "SB806", "SB805")),
             Cause("other-model", "code", "the checkpoint is of another model, or of other sizes, than the program builds", "build the model with the settings of the run that wrote it", log=says("state_dict")),
-            Cause("checkpoint", "data", "a checkpoint is not whole, or is of another model", "take the one before; write to a new name and rename it when it is whole"),
+            Cause("checkpoint", "data", "a checkpoint is not whole, or is of another model", "take the one before, or delete a copy that was downloaded, so that it is fetched again; write to a new name and rename it when it is whole"),
         ),
         matches="""\
 RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory

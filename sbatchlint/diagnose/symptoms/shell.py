@@ -301,6 +301,21 @@ bash: train.sh: No such file or directory
         matches="bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)\nperl: warning: Setting locale failed.\n",
     ),
     Symptom(
+        id="argument-list-too-long",
+        title="a command line is too long for the system",
+        docs="The kernel takes a command line and an environment of some 2 MB in all, and 128 kB for one word (getconf ARG_MAX). `*.txt` in a folder of many files is longer.\n",
+        printed_by="bash, Python",
+        releases="all releases",
+        role="cause",
+        literals=("Argument list too long",),
+        patterns=(r"(?:^\S+: line (?P<row>\d+): )?(?P<command>[^\s:]+): Argument list too long|Argument list too long",),
+        causes=(
+            Cause("pattern-of-script", "script", "a pattern of the script stands for more files than a command line has room for", "let find or xargs hand them on in parts: find DIR -name '*.txt' -print0 | xargs -0 COMMAND, or loop over them", script=row_named),
+            Cause("environment", "submission", "the command line, or the environment (an exported variable that is very long), is larger than the system allows", "hand long lists on in a file"),
+        ),
+        matches="/var/spool/slurmd/job3/slurm_script: line 6: /usr/bin/cat: Argument list too long\nOSError: [Errno 7] Argument list too long: 'tool'\n",
+    ),
+    Symptom(
         id="fork-failed",
         title="no further process, or thread, could be started",
         docs="The limit of processes (`ulimit -u`), of the cgroup (pids.max), or memory. Threads count: OMP_NUM_THREADS times processes.\n",

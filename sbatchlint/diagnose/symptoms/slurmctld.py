@@ -160,6 +160,7 @@ GPUs (`Gres=(null)` in `scontrol show node`), when the partition is down, and wh
 """,
         (
             Cause("step-outside-job", "script", "the step asks for nodes, CPUs or GPUs that its job does not have", "let the srun ask for what the directives ask for, or for less", codes=("SB206", "SB329", "SB410"), log=says("step")),
+            Cause("list-as-one-node", "script", "quotes keep the list of nodes together, so srun is asked for all of them where one is meant", "see the finding", codes=("SB418",), log=says("step")),
             Cause("option-mismatch", "script", "the options of the job contradict each other, so no node can have them all", "make them agree", codes=("SB202", "SB203", "SB205", "SB207", "SB410", "SB335")),
             Cause("larger-than-node", "script", "the job asks for more on a node than any node of the partition has", "compare with `scontrol show node`: CPUs, memory and GPUs of one node", codes=("SB915", "SB912",), script=_size),
             _submitted("what was submitted asks for more on a node than any node has, or for GPUs that no node has any more", "look at what was really submitted (`sbatch --test-only -vv`), and at `scontrol show partition` and `scontrol show node`"),

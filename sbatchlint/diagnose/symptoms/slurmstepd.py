@@ -14,6 +14,8 @@ from sbatchlint.diagnose.evidence import (
     step_options,
     worded,
 )
+from sbatchlint.diagnose.heaps import heap_of_script
+from sbatchlint.diagnose.printed import release_named
 from sbatchlint.diagnose.silence import not_silent, silent
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -200,7 +202,7 @@ is another matter: that message is `CUDA out of memory`.
         ),
         causes=(
             Cause("tiny-memory", "script", "the memory that is asked for reads as gigabytes and is megabytes", "write the unit", codes=("SB124", "SB215")),
-            Cause("heap-beyond-memory", "script", "the heap of Java or Spark, or the workers of Dask, may grow beyond the memory of the job", "set -Xmx (--driver-memory, --memory-limit) somewhat below --mem", codes=("SB620",)),
+            Cause("heap-beyond-memory", "script", "the heap of Java or Spark, or the workers of Dask, may grow beyond the memory of the job", "set -Xmx (--driver-memory, --memory-limit) somewhat below --mem", codes=("SB620",), script=heap_of_script),
             Cause("no-memory-asked", "script", "the job asks for no memory, and got less than it needs", "ask for memory with --mem or --mem-per-cpu", codes=("SB209",), script=_no_memory),
             Cause("submitted-by-program", "submission", "the job was submitted by a program, which asked for less memory than the work needs", "give that step more memory in the settings of the program (Nextflow: `memory`, Snakemake: `mem_mb`, Canu: gridOptions), or let it retry with more", log=_of_workflow),
             Cause("memory-of-submission", "submission", "the job was submitted with less memory than its processes need", "ask for more with --mem where it is submitted, or look whether every rank loads what one could"),
@@ -237,6 +239,7 @@ have helped. A job without `--time` has the default of the partition, which can 
         causes=(
             Cause("ambiguous-time", "script", "the time limit reads as hours and is minutes, or never counted", "write D-HH:MM:SS", codes=("SB122", "SB214", "SB814", "SB101")),
             Cause("wait-without-end", "script", "the job waited for something that did not come, until its time was up", "see the finding", codes=("SB816", "SB815", "SB323", "SB311", "SB312", "SB303", "SB305", "SB306", "SB307", "SB308", "SB309", "SB436", "SB809", "SB802")),
+            Cause("one-cpu-for-each-task", "script", "srun does not inherit --cpus-per-task here, so all threads of a task share one CPU, and the work takes many times as long", "give it to the step: srun --cpus-per-task=$SLURM_CPUS_PER_TASK, or export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK before it", codes=("SB804",), log=release_named),
             Cause("minutes", "script", "the time limit reads as hours and is minutes", "write hours, minutes and seconds: HH:MM:SS, or D-HH:MM:SS", script=_minutes),
             Cause("shared-file", "script", "all elements of the array write or lock one file, and the log stops where this one waits for it", "give each element a file, or a copy, of its own (SLURM_ARRAY_TASK_ID in its name); more time does not help", script=_writes_shared),
             Cause("submitted-by-program", "submission", "the job was submitted by a program, which gives its jobs a time of its own, or none: then the default of the partition", "name the time in the settings of that program (Nextflow: `time`, Snakemake: `runtime`, Canu: gridOptions=\"--time=…\"), not in the first job", log=_of_workflow),
