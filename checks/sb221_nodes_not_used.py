@@ -50,17 +50,19 @@ _SINGLE = frozenset({"Rscript", "R", "matlab", "julia", "octave"})
 # Words with which a program may be told of other nodes, and names of programs that start work there.
 _SPREADING = Regex(
     r"(?i)mpi|slurm|submitit|dask|\bray\b|spark|horovod|cluster|distributed|deepspeed|hosts?file|nodes?\b|nnodes|machines?"
-    r"|workers|addprocs|parallel|joblib|snakemake|nextflow|parsl|torchrun|accelerate|executor|launcher|num[-_]nodes|master"
+    r"|(?<!num)(?<!num[-_])workers|addprocs|parallel|joblib|snakemake|nextflow|parsl|torchrun|accelerate|executor|launcher|num[-_]nodes|master"
 )
 
 
 def check(job: Job) -> Iterator[Finding]:
     nodes, tasks = job.request.exact_nodes(), job.request.setting("ntasks")
     setting = job.request.setting("nodes")
+    if setting is None and (needed := _nodes_needed(job)) > 1:
+        nodes, setting = needed, tasks
     spread = setting is None and tasks is not None and not job.request.has_any_option(_ONE_NODE)
     if job.steps or job.phase is not Phase.BATCH or not spread and (nodes is None or nodes < 2 or setting is None):
         return
-    if job.program.errors or job.request.has_option("array") and not spread or _SPREADING.search(_words(job)):
+    if job.program.errors or _SPREADING.search(_words(job)):
         return
     works = _works(job)
     # a program that is one rank of many is for launcher-not-under-srun
@@ -73,10 +75,13 @@ def check(job: Job) -> Iterator[Finding]:
     related = [(first.name_span, "runs on the first node")]
     line = job.line(first.span.start)
     if setting is not None and nodes is not None:
+        idle = f"{nodes - 1} of {nodes} nodes stay idle"
+        if setting is tasks:
+            idle = f"these tasks need {nodes} nodes, and only one works"
+        advice = "--ntasks=1" if setting is tasks else "--nodes=1"
         yield Finding(
             setting.span,
-            f"{nodes - 1} of {nodes} nodes stay idle, unless `{name}` on line {line} starts work there; write "
-            "--nodes=1, or start it with srun",
+            f"{idle}, unless `{name}` on line {line} starts work there; write {advice}, or start it with srun",
             related=related,
         )
     elif tasks is not None and (number := whole(tasks.value)) is not None and number > 1:
@@ -88,6 +93,12 @@ def check(job: Job) -> Iterator[Finding]:
             "warning" if threads else "info",
             related=related,
         )
+
+
+def _nodes_needed(job: Job) -> int:
+    """The nodes on which the tasks have room, at least; 1 where that is not known."""
+    tasks, each = (whole(job.request.value(name)) for name in ("ntasks", "ntasks-per-node"))
+    return 1 if tasks is None or not each else -(-tasks // each)
 
 
 def _counts_threads(option: ThreadOption) -> bool:
@@ -145,6 +156,15 @@ CASES = [
         hisat2 -p 16 -x genome -U reads.fq -S reads.sam
         """,
         title="tasks for the threads of one program",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-7 --ntasks-per-node=4
+        #SBATCH «--ntasks=7»
+        python clean.py --part $SLURM_ARRAY_TASK_ID
+        """,
+        title="more tasks than a node may have",
     ),
     Bad("#!/bin/bash\n#SBATCH «-n 8»\npython train.py\n", severity="info", title="tasks for one process"),
     Good("#!/bin/bash\n#SBATCH --nodes=4\nsrun python train.py\n"),

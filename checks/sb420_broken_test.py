@@ -2,7 +2,8 @@
 
 `[` is a command, and the closing bracket must be an argument of its own. `[ $x = y]` and `[ $x = a || [ $x = b ]` print
 "missing ]" and are false, `[$x = y ]` looks for a program named `[$x`, and the branch is never taken: the job goes on
-without it. `[ $x==y ]` is one word, which is true whatever `$x` is, and `[ $n > 4 ]` writes a file named 4.
+without it. `[ $x==y ]` is one word, which is true whatever `$x` is, `[ $n -gt4 ]` is no test, and `[ $n > 4 ]` writes a
+file named 4.
 
 `[ $x >= 4 ]` writes a file named `=`, and `[` fails; `[[ $x >= 4 ]]` is worse: bash cannot read it and ends the script
 there, with the status of the command before, so that the job is COMPLETED. The same holds for any `[[ … ]]` whose words
@@ -31,6 +32,7 @@ error in conditional expression" ends a script with the status of the command be
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import TypeGuard
 
 from sbatchlint.analysis.expansion.nobody_sets import is_common_name
 from sbatchlint.analysis.expansion.reads import assigned_names, read_names
@@ -63,6 +65,8 @@ _ENDING = frozenset({"exit", "kill", "rm", "scancel", "scontrol"})
 _OPERATOR = Regex(r"==?|!=")
 _COMPARISONS = {">": "-gt", "<": "-lt"}
 _AT_LEAST = {">": "-ge", "<": "-le"}
+# An operator of two words, where it may run into one of them.
+_OF_TWO = Regex(r"(?:==?|!=|-(?:eq|ne|lt|le|gt|ge)(?![a-zA-Z]))")
 _DECIMAL = Regex(r"[\"']?\d*\.\d+[\"']?")
 _UNARY = Regex(r"-[a-hkprstuwxGLNOSznovR]")
 _BINARY = Regex(r"==?|!=|=~|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
@@ -119,6 +123,7 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
         yield from _redirected(text, command, last)
         yield from _of_texts(job, text, words[1:-1], "[")
         yield from _one_word(job, text, words[1:-1], "[")
+        yield from _two_words(text, words[1:-1])
         yield from _always_true(text, command, words[1:-1])
         return
     place = text.span(last.start, last.end)
@@ -349,6 +354,30 @@ def _one_word(job: Job, text: Text, words: tuple[Word, ...] | list[Word], openin
             fix=fix,
         )
         return
+
+
+def _two_words(text: Text, words: list[Word]) -> Iterator[Finding]:
+    """`[ $x -gt3 ]`, `[ $x= y ]`: an operator without one of its spaces, so that `[` gets two words."""
+    if len(words) != 2 or not isinstance(words[0].parts[0], Parameter):
+        return
+    ends, begins = words[0].parts[-1], words[1].parts[0]
+    left, right = (_OF_TWO.search(each.text) if _is_plain(each) else None for each in (ends, begins))
+    if left is not None and left.end() == len(getattr(ends, "text", "")):
+        word, operator, at = words[0], left[0], ends.start + left.start()
+    elif right is not None and right.start() == 0 and begins.start + right.end() < words[1].end:
+        word, operator, at = words[1], right[0], begins.start + right.end()
+    else:
+        return
+    place = text.span(word.start, word.end)
+    fix = _fix("put a space there", [insert(place.start + at - word.start, " ")], place, text, word)
+    where = "before" if word is words[0] else "after"
+    yield Finding(
+        place, f"`[` knows no such test, prints an error and is false; put a space {where} `{operator}`", fix=fix
+    )
+
+
+def _is_plain(part: object) -> TypeGuard[Literal]:
+    return isinstance(part, Literal) and not part.quoted and part.end - part.start == len(part.text)
 
 
 def _has_only(job: Job, name: str, value: str) -> bool:

@@ -1,9 +1,11 @@
-"""Slurm kills the job once its memory is used: a heap of Java or Spark, or the workers of Dask, may exceed it.
+"""Slurm kills the job once its memory is used: a heap of Java, the workers of Dask or buffers may exceed it.
 
 `java -Xmx64g` in a job with `--mem=32G` lets the heap grow until Slurm kills the job: OUT_OF_MEMORY, without a word
 from Java. The heap is not all that Java needs, either: threads, code and buffers come on top, some hundred megabytes to
 a few gigabytes. `--driver-memory` of spark-submit is such a heap. A worker of Dask writes to disk and restarts by its
-`--memory-limit`; where the limits of all workers are more than the job has, Slurm kills them before.
+`--memory-limit`; where the limits of all workers are more than the job has, Slurm kills them before. Others fill what
+they are allowed: `samtools sort -@ 8 -m 4G` 4 GB for each thread, `cellranger --localmem=128` and `Trinity --max_memory
+100G` all of it.
 
 A warning where the heap does not fit; advice where it takes all of the memory, and where that is so much for each CPU,
 and no directive says how many CPUs there are. Reported once.
@@ -14,12 +16,14 @@ None: more memory, or a smaller heap. `-Xmx` at about 80 to 90 percent of `--mem
 
 ## References
 
-java(1), -Xmx; sbatch(1), --mem; spark-submit of 3.5; distributed/cli/dask_worker.py (2024.5)
+java(1), -Xmx; sbatch(1), --mem; spark-submit of 3.5; distributed/cli/dask_worker.py (2024.5);
+samtools-sort(1), `-m`; the manuals of Cell Ranger, Trinity, PLINK and STAR
 """
 
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.threads import thread_options
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -42,6 +46,21 @@ _MEGABYTES = {"g": 1024, "m": 1, "k": 1 / 1024, "": 1 / 1024 / 1024}
 
 _DRIVER, _LIMIT = "--driver-memory", "--memory-limit"
 _SIZE = Regex(r"([0-9]{1,7})(?:\.0)?\s?([gGmMkK])(?:i?[bB])?")
+# Programs that fill as much memory as an option allows, with that option and its unit where it has none of its own.
+_BUFFERS = {
+    "sambamba sort": ("-m", "--memory-limit", ""),
+    "bcftools sort": ("-m", "--max-mem", "m"),
+    "samtools sort": ("-m", "-m", ""),
+    "cellranger": ("--localmem", "--localmem", "g"),
+    "spaceranger": ("--localmem", "--localmem", "g"),
+    "cellranger-arc": ("--localmem", "--localmem", "g"),
+    "cellranger-atac": ("--localmem", "--localmem", "g"),
+    "Trinity": ("--max_memory", "--max_memory", ""),
+    "plink": ("--memory", "--memory", "m"),
+    "plink2": ("--memory", "--memory", "m"),
+    "STAR": ("--limitBAMsortRAM", "--limitBAMsortRAM", ""),
+}
+_OF_BUFFER = frozenset({"--localmem", "--max_memory", "--memory", "--limitBAMsortRAM", "-m", "--max-mem"})
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -84,7 +103,17 @@ def _hangs_on_cpus(job: Job) -> bool:
 
 
 def _sets_heap(word: str) -> bool:
-    return "-Xmx" in word or word.startswith((_DRIVER, _LIMIT))
+    return "-Xmx" in word or word.startswith((_DRIVER, _LIMIT)) or word[:1] == "-" and _option(word) in _OF_BUFFER
+
+
+def _option(word: str) -> str:
+    """The option of a word: `-m` of `-m4G`, `--localmem` of `--localmem=64`."""
+    return word[:2] if word[1:2] != "-" and word[:2] == "-m" else word.partition("=")[0]
+
+
+def _buffer(command: Invocation) -> tuple[str, str, str] | None:
+    """The entry of `_BUFFERS` for a command."""
+    return _BUFFERS.get(command.name or "") or _BUFFERS.get(" ".join((command.name or "", *command.words[1:2])))
 
 
 def _is_dask(command: Invocation) -> bool:
@@ -97,6 +126,9 @@ def _named(command: Invocation) -> tuple[str, str]:
         return "the limits of all workers are", _LIMIT
     if any(each.startswith(_DRIVER) for each in command.words):
         return "the heap of the driver is", _DRIVER
+    buffer = _buffer(command)
+    if buffer is not None:
+        return "the buffers of all threads are" if command.name == "samtools" else "its limit is", buffer[0]
     return "the heap is", "-Xmx"
 
 
@@ -106,6 +138,8 @@ def _heap(command: Invocation) -> tuple[Pieces, float] | None:
         return _of_option(command, _LIMIT, _workers(command))
     if command.name in ("spark-submit", "pyspark", "spark-shell", "spark-sql"):
         return None if "cluster" in command.words else _of_option(command, _DRIVER, 1)
+    if (buffer := _buffer(command)) is not None:
+        return _of_buffer(command, *buffer)
     for field, word in zip(command.argv, command.words, strict=True):
         match = _HEAP.fullmatch(word) if "-Xmx" in word else None
         if match is not None:
@@ -117,6 +151,29 @@ def _of_option(command: Invocation, option: str, times: int | None) -> tuple[Pie
     for _, value, field in program_options(command.argv, option.__eq__):
         match = _SIZE.fullmatch(text_of(value or ()) or "")
         return None if match is None or not times else (field, times * _megabytes(match))
+    return None
+
+
+def _of_buffer(command: Invocation, short: str, long: str, unit: str) -> tuple[Pieces, float] | None:
+    """The word with the limit of a program's buffers, and their megabytes: of samtools sort, those of each thread."""
+    threads = 1
+    if command.name == "samtools":
+        options = list(thread_options(command))
+        if any(each.number is None for each in options):
+            return None
+        threads = max([1, *(each.number or 1 for each in options)])
+    for field, word, after in zip(command.argv, command.words, (*command.argv[1:], ()), strict=True):
+        name, equals, value = word.partition("=")
+        if short == "-m" and word[:2] == "-m" and len(word) > 2:
+            value = word[2:]
+        elif name not in (short, long):
+            continue
+        elif not equals:
+            value = text_of(after) or ""
+        if value.isdecimal() and not unit and len(value) < 16:
+            return field, threads * parse_integer(value) / 2**20
+        match = _SIZE.fullmatch(value) or _SIZE.fullmatch(f"{value}{unit}")
+        return None if match is None else (field, threads * _megabytes(match))
     return None
 
 
@@ -147,6 +204,15 @@ def _memory(job: Job) -> int | None:
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --cpus-per-task=8
+        #SBATCH --mem=8G
+        samtools sort -@ 8 «-m» 4G -o sorted.bam input.bam
+        """,
+        title="buffers of each thread",
+    ),
     Bad(
         """\
         #!/bin/bash

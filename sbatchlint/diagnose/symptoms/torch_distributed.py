@@ -252,7 +252,7 @@ torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clien
             r"Name or service not known|failure in name resolution|No address associated with hostname|nodename nor servname",
         ),
         causes=(
-            Cause("not-a-host", "script", "{host} is not a name of a host: the script makes something else of it", "see the finding", codes=("SB418", "SB404", "SB403", "SB401", "SB417", "SB419", "SB405", "SB409", "SB306", "SB335")),
+            Cause("not-a-host", "script", "{host} is not a name of a host: the script makes something else of it", "see the finding", codes=("SB418", "SB404", "SB403", "SB401", "SB417", "SB419", "SB405", "SB409", "SB306", "SB335", "SB441")),
             Cause("name-of-script", "script", "the nodes do not know {host}, the name that the script gives", "take the name of a node as `scontrol show hostnames` prints it", script=_submit_host),
             Cause("container-network", "script", "the container has a network of its own, in which the names of the nodes are not known", "give docker run --network=host", codes=("SB510",), script=_own_network),
             Cause("no-internet", "cluster", "the compute node has no way to the network outside", "download before the job, or use the site's proxy", log=lambda event: None if any(word in event.text + " ".join(event.above[-4:]) for word in ("http", "urllib", "huggingface", "wandb", "pypi", "git")) else False),
