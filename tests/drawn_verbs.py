@@ -440,9 +440,12 @@ def _arguments(tool: str, draw: random.Random, text: str) -> dict[str, Any]:
     return found
 
 
+MOST_MESSAGES = 60  # of one dialogue: repeated without end they would only take long
+
+
 def speak_as_agent(data: bytes) -> None:
     """The same over the protocol: what is damaged are the messages."""
-    fed = data.partition(b"\0")[2] or data
+    fed = b"".join((data.partition(b"\0")[2] or data).splitlines(True)[:MOST_MESSAGES])
     with _folder(JOB.encode() + b"\0", _drawn_from(data)):
         handle, writing = os.pipe()
         feeding = Thread(target=_feed, args=(writing, fed), daemon=True)

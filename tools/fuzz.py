@@ -110,8 +110,8 @@ class Collector:
 
 def mutate(collector: Collector, seeds: Sequence[bytes], seconds: float, seed: int) -> None:
     draw = random.Random(seed)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
         collector.run(damaged(draw, seeds)[:LARGEST])
 
 
@@ -143,7 +143,7 @@ def main() -> int:
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
     parser.add_argument("--target", choices=[*TARGETS, "all"], default="all")
     parser.add_argument("--engine", choices=["mutate", "atheris"], default="mutate")
-    parser.add_argument("--seconds", type=float, default=60, help="for each target (default: 60)")
+    parser.add_argument("--seconds", type=float, default=60, help="of CPU for each target (default: 60)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-found"), help="where failing inputs are written")
     options = parser.parse_args()
