@@ -42,7 +42,8 @@ from sbatchlint.triggers import Unread
 CARD = Card("SB101", "directive-after-command", severity="error", fix="sometimes", since="0.1.0", when=Unread())
 
 SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "ash", "mksh", "rbash")
-_FIRST_LINE = Regex(r"#![ \t]*/(?:usr/)?bin/")
+_FIRST_LINE = Regex(r"(?m)^#![ \t]*/(?:usr/)?bin/")
+_COMMAND = Regex(r"(?m)^[^\S\n]*[^\s#]")
 OPTION = Regex(r"--?[A-Za-z]")
 
 
@@ -55,6 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
     if _has_other_cause(job, stop):
         return
     row = job.source.row(stop.offset)
+    heredoc = -1 if job.is_shell else job.source.text.find("<<", stop.offset)
     groups: list[list[DirectiveLine]] = []
     for line in directives.unread:
         # Lines of another script, and bare `#SBATCH` words in banners.
@@ -62,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if job.ended is not None and line.offset >= job.ended:
             continue  # below an `exit`: notes, or another script
-        if not job.is_shell and "<<" in job.source.text[stop.offset : line.offset]:
+        if 0 <= heredoc < line.offset:
             continue  # perhaps in a heredoc: the grammar of this shell is not known here
         if groups and _has_no_command(job.source.text[groups[-1][-1].full.end : line.full.start]):
             groups[-1].append(line)
@@ -84,6 +86,8 @@ def check(job: Job) -> Iterator[Finding]:
         fix = _fix(job, lost) if len(groups) == 1 else None
         yield Finding(stop.span, message, _severity(job, lost), related, fix)
         return
+    text = job.source.own.text
+    script = _FIRST_LINE.search(text, stop.offset)  # several scripts in one file
     several = False
     for lines in groups:
         span = Span(lines[0].span.start, lines[-1].span.end)
@@ -95,23 +99,18 @@ def check(job: Job) -> Iterator[Finding]:
             consequence += ", except what sbatch would refuse"
         if several:
             continue
-        if _begins_script(job, stop.offset, lines[0].offset):
+        if script is not None and script.end() <= lines[0].offset:
             several = True
             message = f"another script begins here: sbatch reads only the directives above line {row}, and all runs as "
             message += "one job; put each script into a file of its own"
             related = [(stop.span, "the first command, where sbatch stops reading")]
             yield Finding(span, message, _severity(job, lines), related)
             continue
-        kept = _has_no_command(job.source.own.text[lines[-1].full.end :]) and not job.is_embedded
+        kept = _COMMAND.search(text, lines[-1].full.end) is None and not job.is_embedded
         message = f"sbatch stops reading options at line {row}, so {consequence}{' if that is meant' if kept else ''}"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         severity, fix = ("info", None) if kept else (_severity(job, lines), _fix(job, lines))
         yield Finding(span, message, severity, related, fix)
-
-
-def _begins_script(job: Job, start: int, end: int) -> bool:
-    """Whether the first line of a script stands between two places: several scripts in one file."""
-    return any(_FIRST_LINE.match(line) for line in job.source.own.text[start:end].split("\n"))
 
 
 # A comment that says of the directives below it that they count no longer.
@@ -119,12 +118,14 @@ _GIVEN_UP = Regex(r"(?i)\b(?:deprecated|obsolete|no longer|not used)\b")
 
 
 def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
-    above = job.source.own.text[: lines[0].full.start].rstrip("\n").split("\n")
-    for line in reversed(above):
-        if line[:1] != "#":
-            break
-        if _GIVEN_UP.search(line):
+    text = job.source.own.text
+    end = lines[0].full.start
+    while end > 0 and text[end - 1] == "\n":
+        end -= 1
+    while end > 0 and text[start := text.rfind("\n", 0, end) + 1] == "#":
+        if _GIVEN_UP.search(text, start, end):
             return "warning"
+        end = start - 1
     return severity_of_loss(job, [setting for line in lines for setting in job.directives.read_line(line)[0]])
 
 
@@ -144,7 +145,7 @@ def _has_other_cause(job: Job, stop: StopLine) -> bool:
 
 def _has_no_command(between: str) -> bool:
     """Whether these lines are empty or comments."""
-    return all(line.lstrip()[:1] in ("", "#") for line in between.split("\n"))
+    return _COMMAND.search(between) is None
 
 
 def _fix(job: Job, lines: list[DirectiveLine]) -> Fix | None:

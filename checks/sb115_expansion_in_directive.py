@@ -37,7 +37,7 @@ CARD = Card(
 
 # An expansion that does not end, and a value with complete expansions.
 OPEN = Regex(r"\$\([^()]*\Z|\$\{[^}]*\Z")
-CLOSED = Regex(r"(?:\$\([^()]{0,500}\)|\$\{[^}]{0,500}\}|`[^`]{0,500}`|[^\s`])*")
+CLOSED = Regex(r"(?>\$\([^()]{0,500}\)|\$\{[^}]{0,500}\}|`[^`]{0,500}`|[^\s`])*")
 HOME = Regex(r"[\"']?~(?:\w*/|[\"']?$)")
 TEXTS = ("comment", "extra")
 # Options whose values Slurm does not refuse everywhere, and that make no job fail.

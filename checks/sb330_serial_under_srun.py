@@ -39,7 +39,7 @@ CARD = Card(
 # Tools that write files, each with the arguments with which it does.
 _TOOLS: dict[str, Regex] = {
     "git": Regex(r"(?:-C \S+ )?(?:clone|checkout|pull|submodule)\b.*"),
-    "tar": Regex(r"(?:--?\S+ )*?(?:-?[a-zA-Z]*[xcru][a-zA-Z]*|--extract|--create)\b.*"),
+    "tar": Regex(r"(?:-\S+ )*?(?:-?[a-zA-Z]*[xcru][a-zA-Z]*|--extract|--create)\b.*"),
     "unzip": Regex(r".*"),
     "enroot": Regex(r"(?:import|export|create|bundle)\b.*"),
     **dict.fromkeys(("apptainer", "singularity"), Regex(r"(?:-\S+ )*(?:pull|build)\b.*")),

@@ -240,7 +240,7 @@ def _removals(job: Job, moved: list[VariableAssignment]) -> list[Edit]:
         space_before = re.match(r"[ \t]+(?=[\w./$\"'])", after)
         if re.fullmatch(r"\s*(?:export\s+)?", remaining[line:stop]):
             span = Span(line, min(stop + 1, len(text)))
-        elif re.fullmatch(r"\s*export\s+(?:\S+=\S*\s+)*", before) and re.fullmatch(r"(?:\s+\w+=[^\s;&|#]*)*\s*", after):
+        elif re.fullmatch(r"\s*export\s+(?:\w+=\S*\s+)*", before) and re.fullmatch(r"(?:\s+\w+=[^\s;&|#]*)*\s*", after):
             span = Span(start - 1, end)
         elif space_before and re.fullmatch(r"(?:.*[;&|({]|.*\b(?:then|do|else)\b)?\s*(?:\w+=[^\s;&|]*\s+)*", before):
             span = Span(start, end + space_before.end())  # `RANK=… srun …`

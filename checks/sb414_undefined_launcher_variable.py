@@ -86,7 +86,7 @@ _PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
 _SHORTEST = 4  # of a name that is tested
 # The words of `timeout` before its duration.
-_BEFORE_DURATION = Regex(r"timeout[ \t]+(?:-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?")
+_BEFORE_DURATION = Regex(r"timeout[ \t]+(?>-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?")
 # Names of lists of options: a script that sets others of this kind sets them all itself.
 _OPTIONS_NAME = Regex(r"(?i)(?!EXTRA|ADD|MORE|USER|CUSTOM|OPT|MY)\w+_(?:ARGS?|OPTS?|OPTIONS?|FLAGS?|PARAMS?)")
 

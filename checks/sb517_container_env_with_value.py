@@ -32,7 +32,7 @@ CARD = Card(
 )  # fmt: skip
 
 # An option as written, with one setting that means the same before a command.
-SETTING = Regex(r"""(--container-env[= ])(\w+)=((?:"[^"`(]*"|'[^']*'|[\w./:@%+-]|\$\w+|\$\{\w+\})*)""")
+SETTING = Regex(r"""(--container-env[= ])(\w+)=((?:"[^"`(]*"|'[^']*'|[\w./:@%+-]|\$\w|\$\{\w+\})*)""")
 
 
 def check_step(job: Job, step: Step) -> Iterator[Finding]:

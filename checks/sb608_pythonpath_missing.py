@@ -107,7 +107,7 @@ def _path_set(job: Job, command: Invocation, field: Pieces) -> Fix | None:
     """The fix that sets PYTHONPATH before the command, where this is a statement of the script or a task's shell."""
     folder = job.source.slice(span_of(field)).rpartition("/")[0]
     dollar = _dollar(job, command)
-    if dollar is None or not re.fullmatch(r"(?:\$\w+|\$\{\w+\}|[\w./-])+", folder) or command.variables:
+    if dollar is None or not re.fullmatch(r"(?:\$\w|\$\{\w+\}|[\w./-])+", folder) or command.variables:
         return None
     added = insert(command.span.start, f"PYTHONPATH={folder}:{dollar}{{PYTHONPATH:-}} ")
     return Fix("set PYTHONPATH for it", [added], safe=True)

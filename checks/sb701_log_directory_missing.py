@@ -74,7 +74,7 @@ _OF_JOB = Regex(r"\$\{(?:SLURM_(?:JOB_?ID|ARRAY_JOB_ID)|\$\((?:date|mktemp)\b)")
 # Characters that a log path only has if something fills them in before sbatch reads it.
 _FILLED_IN = Regex(r"[$~{}<>`\\]|\A(?:none|/dev/.*)\Z")
 _WORD = Regex(r"(?:\"[^\"\n]*\"?|[\w./${}:@%+,=-]+)$")
-_PLAIN = Regex(r"(?:[\w./:@%+,=-]|\$\{\w+\}|\$\w+|\$\$)+")
+_PLAIN = Regex(r"(?:[\w./:@%+,=-]|\$\{\w+\}|\$\w|\$\$)+")
 
 
 def check(job: Job) -> Iterator[Finding]:

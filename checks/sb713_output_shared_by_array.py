@@ -64,7 +64,7 @@ _BEYOND = (
     Regex(r"TASK_ID[}\"']*\s+(?:-l[te]|<=?)\s|\[\s+(?:!\s+)?-[defs]\s"),
 )
 # Options and variables with the rank of a process among those that work together.
-_RANK = Regex(r"(?i)-{0,2}(?:\w+[-_])*(?:rank|(?:process|node|machine|host)[-_]?(?:id|idx|index))")
+_RANK = Regex(r"(?i)-{0,2}(?:[\w-]*[-_])?(?:rank|(?:process|node|machine|host)[-_]?(?:id|idx|index))")
 # Commands that create input files, not results.
 _COPYING = frozenset({"cp", "mv", "ln"})
 _PREPARING = _COPYING | {"sed"}

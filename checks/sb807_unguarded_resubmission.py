@@ -44,7 +44,7 @@ CARD = Card(
 # Signals of traps that run at the end of every run, or of every failed one.
 _ALWAYS = frozenset({"EXIT", "0", "ERR"})
 _AFTER_OK = Regex(r"(?:--dep\w*[= ]|-d ?)afterok:")
-_RESUMING = Regex(r"-{0,2}(?:[\w.+]+\.)?(?:auto[-_]?resume|resume(?:[-_]\w+)*|restart)(?:=.*)?")
+_RESUMING = Regex(r"-{0,2}(?:[\w.+]+\.)?(?:auto[-_]?resume|resume(?:_\w+)?(?:-\w+)*|restart)(?:=.*)?")
 _STARTING = frozenset({"scontrol", "sbatch"})
 _PREPARING = frozenset({"cd", "mkdir", "module", "source", ".", "conda"})
 _OWN = frozenset({"0", "BASH_SOURCE"})

@@ -107,6 +107,10 @@ PATTERNS = {
     "nested": f"shopt -s extglob; A={'a' * 40}; case $A in +(+(a))b) srun b;; esac; echo ${{A##+(a|aa)b}}",
     "expression": f"A={'a' * 40}; [[ $A =~ ^(a+)+b$ ]] && srun b; [[ $A =~ (a|aa)*b ]] && srun b",
     "count": "[[ a =~ a{99999999999} ]] && srun b; [[ a =~ " + "(" * 3000 + "a" + ")" * 3000 + " ]] && srun b",
+    "capitals": f"#SBATCH --time=1 --signal=USR{'R' * 90}1@300\nsrun a\n",
+    "options": f"srun tar {'--a ' * 40}\nsrun ./train{'_a' * 40}.p --resume{'_a' * 40}.\ntimeout {'-k ' * 60}$L a\n",
+    "names": f"python {'$a' * 40}!/train.py > {'$a' * 40}!\nexport RANK=$SLURM_PROCID {'a=b=c ' * 30}!\n",
+    "placeholders": f"{'{%%}' * 200}\n#SBATCH --time=1\nsrun a\n",
     "choices": f"A={'a' * 40}; [[ $A =~ ^{'(a|a)' * 40}b$ ]] && srun b",
 }
 
@@ -115,6 +119,12 @@ PATTERNS = {
 def test_patterns_that_take_for_ever(tmp_path: Path, name: str) -> None:
     (tmp_path / "job.sbatch").write_text(f"{HEAD}{PATTERNS[name]}\n")
     run(tmp_path, "job.sbatch")
+
+
+def test_a_tag_with_white_space_of_other_scripts(tmp_path: Path) -> None:
+    tag = "<x" + " b=x\u00a0c" * 40
+    (tmp_path / "page.md").write_text(f"{tag}\n\n```bash\n{HEAD}srun a\n```\n")
+    assert b"1 script" in run(tmp_path, "page.md").stdout
 
 
 def test_files_that_include_one_another(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from sbatchlint.source.text import Span
 
 _NODES = "$SLURM_JOB_NUM_NODES"
 # `--num_nodes 1`, `trainer.num_nodes=1`, `++trainer.num_nodes=1`, `--trainer.num-nodes=1`, `--num_machines 1`.
-_OF_NODES = Regex(r"(?:--?|\+{1,2})?(?:\w+[._])*(?:num[_-]nodes|nnodes|n_nodes|num[_-]machines)")
+_OF_NODES = Regex(r"(?:--?|\+{1,2})?(?:[\w.]*[._])?(?:num[_-]nodes|nnodes|n_nodes|num[_-]machines)")
 _VARIABLES = ("NNODES", "NUM_NODES", "N_NODES", "NUM_MACHINES")
 _DEVICES = "CUDA_VISIBLE_DEVICES"
 # The network interface that NCCL, gloo, tensorpipe and UCX use.

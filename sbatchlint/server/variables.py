@@ -9,6 +9,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.environment import NODE_COUNTS, TASK_COUNTS
 from sbatchlint.report.plan_view import Plan
 from sbatchlint.slurm.environment import find
+from sbatchlint.source.secrets import redacted
 from sbatchlint.source.text import Span
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -16,7 +17,11 @@ MOST_VALUES = 8
 
 
 class Use(NamedTuple):
-    """A variable where it is used. `values`: those that the script gives it there, as far as they are known."""
+    """A variable where it is used.
+
+    `values`: those that the script gives it there, as far as they are known, without secrets; of an array, its elements
+    in parentheses.
+    """
 
     name: str
     span: Span
@@ -52,10 +57,11 @@ def use_at(job: Job, text: str, offset: int) -> Use | None:
         if read.name == name and _touches(read.span, offset):
             phases.append(read.context.phase)
             for alternative in read.variable.alternatives if read.variable is not None else ():
-                for field in alternative.fields or ():
-                    known = text_of(field)
-                    if known is not None:
-                        values[known] = None
+                known = [text_of(field) for field in alternative.fields or ()]
+                if known and None not in known:
+                    words = " ".join(map(str, known))
+                    shown = redacted(f"{name}={words}")[len(name) + 1 :]  # the name may tell that it is a secret
+                    values[shown if len(known) == 1 else f"({shown})"] = None
     before = text[max(span.start - 2, 0) : span.start]
     if not phases and (job.outer is not None or not before.endswith(("$", "${"))):
         return None

@@ -23,7 +23,7 @@ _ALONE = Regex(
     r"|%[ \t]*(?:(?:if|elif|for)\b.*:|else:|endif|endfor)|" + "|".join(PLAIN_SLOTS.values())
 )
 # `{% if x %}#SBATCH --time={{ x }}{% endif %}`
-_INLINE = Regex(r"[ \t]*(?:(?:\{%.{0,500}?%\}|<%.{0,500}?%>)[ \t]*)+(?=#SBATCH\b)")
+_INLINE = Regex(r"[ \t]*(?:(?>\{%.{0,500}?%\}|<%.{0,500}?%>)[ \t]*)+(?=#SBATCH\b)")
 _INLINE_END = Regex(r"[ \t]*(?:(?:\{%[-+]?\s*end\w*\s*[-+]?%\}|<%-?\s*(?:end|\})\s*-?%>)[ \t]*)+\Z")
 
 

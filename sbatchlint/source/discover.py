@@ -48,7 +48,7 @@ DEFAULT_EXCLUDE = (
 )
 
 # Output of jobs, in which a script may be shown: `train.log`, `job.o1234`, `slurm-1234_5`.
-_LOG = Regex(r"(?i).*\.(?:out|log|err|[oe]\d+(?:[-.]\d+)?)(?:\.\d+)?\Z|slurm-\d+(?:[-_.]\w+)*\Z")
+_LOG = Regex(r"(?i).*\.(?:out|log|err|[oe]\d+(?:[-.]\d+)?)(?:\.\d+)?\Z|slurm-\d+(?:_\w+)?(?:[-.]\w+)*\Z")
 _DIRECTIVE = Regex(rb"^(?:\xef\xbb\xbf)?[ \t]*#SBATCH\b", re.MULTILINE)
 _WRAPPED = Regex(rb"\bsbatch\b.*--wrap\b")
 _SNAKEMAKE = Regex(
@@ -56,7 +56,7 @@ _SNAKEMAKE = Regex(
 )
 _SHELL = Regex(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:\S*/)?(?:ba|z|k|da|a|tc|c|fi)?sh\b")
 # Scripts of other languages can be submitted, too; their directives are in the comments at the top.
-_HEAD = Regex(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
+_HEAD = Regex(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*|\r?)\n)*[ \t]*(?:#[^\n]*)?")
 _OTHER_LANGUAGES = frozenset(
     (
         *(".c", ".cc", ".cpp", ".cu", ".css", ".go", ".h", ".hpp", ".html", ".ipynb", ".java", ".jl", ".js", ".json"),

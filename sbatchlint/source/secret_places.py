@@ -38,6 +38,7 @@ PLACES = tuple(
         ("7z", rf"\b7z[ar]?{_OPTION}-p(?=\S)", False),
         ("sshpass", rf"\bsshpass{_OPTION}-p[ \t]*(?=\S)", False),
         ("login", rf"\blogin{_OPTION}-p[ \t=]*(?=\S)", False),
+        ("login", r"\blogin[ \t]+(?:-[\w-]+[ \t]+)*-k[ \t=]*(?=['\"]?\w{0,60}\d)(?=['\"]?\w{16})", False),
         ("redis-cli", rf"\bredis-cli{_OPTION}-a[ \t]*(?=\S)", False),
         ("ldap", rf"\bldap\w+{_OPTION}-w[ \t]*(?=\S)", False),
         ("sqlcmd", rf"\bsqlcmd{_OPTION}-P[ \t]*(?=\S)", False),

@@ -260,7 +260,9 @@ _MORE_NAMES = Regex(
     re.IGNORECASE,
 )
 # Names of which only what was drawn may be a secret: the key of some service, and none that is public or sorts.
-_KEY_NAMES = Regex(r"(?!\w*(?:PUBLIC|PUB|CACHE|SORT|PRIMARY|FOREIGN|HOST|GROUP|PARTITION)_KEY)\w+_KEY", re.IGNORECASE)
+_KEY_NAMES = Regex(
+    r"(?!\w*(?:PUBLIC|PUB|CACHE|SORT|PRIMARY|FOREIGN|HOST|GROUP|PARTITION)_KEY)(?:\w+_)?KEY", re.IGNORECASE
+)
 # What is no pattern, where a name may mean a personal access token as well.
 _DRAWN = Regex(r"(?=.{0,40}[0-9])(?=.{0,40}[A-Za-z])[\w.-]{20,}")
 _PASSWORDS = Regex(r"\w*(?:password|passwd|passphrase|\w_pass|pwd?)", re.IGNORECASE)

@@ -27,8 +27,8 @@ _BACKSLASHES = (1, 3, 7)
 # How many sruns that get one string, and how many possible beginnings of an srun's command, are tried.
 _MOST_STEPS, _MOST_STARTS = 4, 3
 # A word that means the same inside `"…"`.
-_SAME_IN_QUOTES = Regex(r"(?:[\w./:=,@%+{}*?~-]|\[|\]|\$\{?\w+\}?)+")
-_ONE_QUOTED = Regex(r"([\w./:=,@%+-]*)\"((?:[\w ./:=,@%+{}-]|\$\{?\w+\}?)*)\"([\w./:=,@%+-]*)")
+_SAME_IN_QUOTES = Regex(r"(?:[\w./:=,@%+{}*?~\[\]-]|\$(?=\{?\w))+")
+_ONE_QUOTED = Regex(r"([\w./:=,@%+-]*)\"((?:[\w ./:=,@%+{}-]|\$(?=\{?\w))*)\"([\w./:=,@%+-]*)")
 _ALL_OF_ARRAY = Regex(r"\"\$\{(\w+)\[@\]\}\"")
 
 

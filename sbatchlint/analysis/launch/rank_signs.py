@@ -354,7 +354,10 @@ def _number(value: Value) -> int | None:
 
 # --- programs that the batch shell starts once ---------------------------------------------------------------
 
-_TRAINING = Regex(r"(?:^|[/._-])(?:\w*(?:train|tune|tuning|ddp|fsdp)\w*|main|fit)(?:[._-]\w+)*\.py$", re.IGNORECASE)
+_TRAINING = Regex(
+    r"(?:(?:^|[/.-])(?=\w*(?:train|tun[ei]|ddp|fsdp))\w+|(?:^|[/._-])(?:main|fit)(?:_\w+)?)(?:[.-]\w+)*\.py$",
+    re.IGNORECASE,
+)
 _MANY_NODES = Regex(r"submit|slurm|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE)
 
 

@@ -14,7 +14,7 @@ from sbatchlint.source.text import SLOT, Source, Span
 Characters = list[Character]
 
 _LITERAL = Regex(r"([rRuUfFbB]{0,2})('''|\"\"\"|'|\")")
-_BETWEEN = Regex(r"(?:[\s()]|\\\n|#[^\n]*)+")
+_BETWEEN = Regex(r"(?:[\s()]|\\\n|#[^\n]*+)+")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _OPENING, _CLOSING = "([{", ")]}"
 _PERCENT = Regex(r"%(?:\((\w+)\))?[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?[hlL]?([diouxXeEfFgGcrsa%])")

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, html_block
+from markdown_it.rules_block.html_block import HTML_SEQUENCES
 from markdown_it.token import Token
 
 from sbatchlint.source.documents.blocks import Block, language_of
@@ -23,6 +25,8 @@ _CODE = re.compile(r"\{(?:code|code-block|sourcecode|code-cell|prompt)\}")
 _OPTION = re.compile(r"[ \t]*:[\w-]+:|[ \t]*-{3,}[ \t]*$")
 # A number that becomes a mark beside the line, and is not copied with it: `--nodes=4  # (1)!`, `--nodes=4 (1)`.
 _CALLOUT = re.compile(r"[ \t]+(?:#[ \t]*)?\(\d{1,2}\)!?[ \t]*\Z")
+# White space to a regular expression, and a part of a value to CommonMark.
+_NO_SPACE = re.compile(r"[^\S\x00-\x20]")
 # No document has fences inside fences so deep.
 _DEEPEST = 8
 
@@ -30,8 +34,17 @@ _DEEPEST = 8
 def blocks_of_markdown(source: Source, is_mdx: bool) -> list[Block]:
     parser = MarkdownIt("commonmark")
     parser.disable(["code", "html_block"] if is_mdx else ["code"])
+    parser.block.ruler.at("html_block", _html_block)
     lines = [source.line(row) for row in range(1, source.rows + 1)]
     return list(_blocks(parser, source, lines, _TAG if is_mdx else _NOTE, 0))
+
+
+def _html_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The rule of markdown-it-py, but for tags with such white space: to match them takes it exponential time."""
+    line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    if _NO_SPACE.search(line) and not any(opening.search(line) for opening, _, _ in HTML_SEQUENCES[:-1]):
+        return False
+    return html_block(state, start, end, silent)
 
 
 def _blocks(
