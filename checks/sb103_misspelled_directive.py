@@ -17,7 +17,8 @@ another time.
 ## Fix
 
 Writes `#SBATCH`. Safe for a misspelt, an indented and a `#SLURM` line; unsafe for `# SBATCH` and `#sbatch`, which may
-have been switched off on purpose. A banner gets a space after its `#`.
+have been switched off on purpose, and for GPUs in a script that sets CUDA_VISIBLE_DEVICES itself. A banner gets a space
+after its `#`.
 
 ## References
 
@@ -29,6 +30,8 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.lost_options import rivals, severity_of_loss
 from sbatchlint.analysis.directives.near_misses import NearMiss, near_misses
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
+from sbatchlint.job.gpus import DEVICE_VARIABLES
+from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Written
 
@@ -40,8 +43,10 @@ CARD = Card(
 # Options that a job can do without.
 _OPTIONAL = (
     "array begin comment deadline dependency error exclude hold input job-name licenses mail-type mail-user nice"
-    " nodelist no-requeue open-mode output profile qos requeue reservation signal wckey"
+    " nodelist no-requeue open-mode output profile qos requeue reservation signal wckey contiguous exclusive hint"
+    " threads-per-core"
 )
+_PICKING = (*GPU_OPTIONS, "gres")
 DISPENSABLE = frozenset(_OPTIONAL.split())
 # A comment that explains the spelling: `with "# SBATCH" a line is off`, `delete the space before SBATCH`.
 _EXPLAINED = Regex(
@@ -127,7 +132,11 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     if hash_at > miss.start:
         edits.append(remove(text.span(miss.start, hash_at)))
     # A line that sbatch would refuse is better left as a comment until it is corrected.
-    fix = Fix("write #SBATCH", edits, certain) if miss.accepted and not is_off and rival is None else None
+    # a script that picks GPUs itself does not count on a number from Slurm
+    picked = any(each.name in _PICKING for each in miss.settings)
+    picked = picked and any(each.name in DEVICE_VARIABLES for each in job.assignments)
+    correct = miss.accepted and not is_off and rival is None
+    fix = Fix("write #SBATCH", edits, certain and not picked) if correct else None
     severity = severity_of_loss(job, miss.settings) or (None if certain and rival is None else "warning")
     severity = "info" if is_off else severity
     return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)

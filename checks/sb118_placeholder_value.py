@@ -10,9 +10,9 @@ The same holds for the words of commands: a program, an image, a file to source 
 
 Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are not reported; `{ nodes }` is not one of
 them. An error where sbatch refuses the script, and otherwise a warning: whoever submits it is told, or fills it in
-first. In templates, examples and documentation it is only advice: what counts is the folder and the name of the script
-in its project, what its first comments say, and a script beside it that puts values in their place. The same goes for
-arguments such as `--data /path/to/data`.
+first. Where a value was taken out for the public (`<ANONYMOUS>`), and in templates, examples and documentation it is
+only advice: what counts is the folder and the name of the script in its project, what its first comments say, and a
+script beside it that puts values in their place. The same goes for arguments such as `--data /path/to/data`.
 
 The placeholders of a kind are one finding: those that sbatch refuses, those in other directives, and those in commands,
 on the first that makes a command fail.
@@ -110,6 +110,8 @@ IN_SHELL = Regex(
     r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
 )
 OPENING = frozenset("<{[")
+# Put in place of a value when the script was published.
+_REDACTED = Regex(r"(?i)anonym|redact|censor|omitted|removed|hidden")
 # A placeholder that says that it stands for a secret.
 _SECRET = Regex(r"(?i)(?:key|token|passw(?:or)?d|secret)\b")
 _ASSIGNED = Regex(r"(?:^|\s)([A-Za-z_]\w*|--?[\w-]+)=[\"']?[^\s=]*$")
@@ -208,7 +210,7 @@ def _in_value(
     severity = "error" if refused else SEVERITIES.get(setting.name, "error" if certain else "warning")
     wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
     message = f"`{string[left:right]}` is a placeholder, and {consequence}; write {wanted}"
-    is_template = is_filled_in_beside(job, string[left:right])
+    is_template = _REDACTED.search(string, left, right) is not None or is_filled_in_beside(job, string[left:right])
     yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)
 
 

@@ -11,8 +11,8 @@ An error where sbatch or srun refuses it; a warning for a value that srun ignore
 
 ## Fix
 
-Writes the new name where Slurm renamed an option, and removes the value that `--get-user-env` no longer takes. Safe: it
-means the same. An option that was removed for good has no fix.
+Writes the new name where Slurm renamed an option, also in comments that name it, and removes the value that
+`--get-user-env` no longer takes. Safe: it means the same. An option that was removed for good has no fix.
 
 ## References
 
@@ -21,12 +21,14 @@ sbatch(1), srun(1); release notes of Slurm 19.05 to 25.05; `common_options[]` in
 src/slurmctld/job_scheduler.c, 23.02.
 """
 
+import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.missing_options import MissingOption, missing_options, missing_step_options
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Problems, Refused, StepOptions, Written
 
 CARD = Card(
@@ -34,6 +36,8 @@ CARD = Card(
     when=Problems("unknown-option", "unexpected-value") | StepOptions("cpu-bind", "het-group") | Written("dropped")
     | Refused("constraint"),
 )  # fmt: skip
+
+_COMMENT = Regex(r"[ \t]*#(?!SBATCH\b)")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -69,13 +73,23 @@ def _removed(job: Job, span: Span, missing: MissingOption) -> Finding:
         name = f"--{missing.gone.name}"
         message = f"`{written}` is called `{name}` now, and sbatch refuses the old name; write `{name}`"
         exact = job.source.slice(span) == written
-        fix = Fix(f"write {name}", [replace(span, name)], safe=True) if exact else None
+        edits = [replace(each, name) for each in (span, *_named_in_comments(job, written))]
+        fix = Fix(f"write {name}", edits, safe=True) if exact else None
         return Finding(span, message, fix=fix, versions=absent)
     if missing.kind == "gap":
         message = f"sbatch has no `{written}`{job.versions.suffix(missing.absent)}, and refuses the script there"
         return Finding(span, f"{message}; remove it, or set slurm-version to releases that have it", versions=absent)
     message = f"Slurm {missing.since} removed `{written}`, so sbatch refuses the script; remove it"
     return Finding(span, message, versions=absent)
+
+
+def _named_in_comments(job: Job, written: str) -> Iterator[Span]:
+    """The places where comments of the script name an option."""
+    text = job.source.own.text
+    for found in re.finditer(rf"(?<![\w-]){re.escape(written)}(?![\w-])", text if written[:2] == "--" else ""):
+        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if _COMMENT.match(line) is not None and not job.in_quoted_text(found.start()):
+            yield Span(*found.span())
 
 
 def _separators(job: Job) -> Iterator[Finding]:

@@ -3,11 +3,11 @@
 `--mem=4` asks for 4 MB. Where the site limits memory (ConstrainRAMSpace), the limit is 30 MB all the same
 (MinRAMSpace): bash and its small commands run, and the job is killed when its real program passes that, with whatever
 has been written before. Reported are numbers below 65, and numbers below 1024 where something suggests that gigabytes
-were meant: a comment, GPUs, or many CPUs. Tests of a few minutes are not reported.
+were meant: a comment, GPUs, or many CPUs. Tests of a few minutes are not reported. Advice where docker runs the work.
 
 ## Fix
 
-Adds a `G`. A guess, and so unsafe.
+Adds a `G`. A guess, and so unsafe. None where docker runs the work, whose memory is not that of the job.
 
 ## References
 
@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.limits import comment_on, plain_limits, request_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.containers import Container
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.grammar import sizes, times
 from sbatchlint.slurm.model import Setting
@@ -58,7 +59,11 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(setting.value_span, f"{message}; write the unit, G or M")
         else:
             fix = Fix(f"write {size}G", [replacement(job.directives, setting, f"{size}G")])
-            yield Finding(setting.value_span, f"{message}; write {size}G", fix=fix)
+            # what docker runs, its daemon starts outside the job
+            containers = [each.spawn.info for each in job.invocations if isinstance(each.spawn.info, Container)]
+            outside = any(each.kind == "docker" for each in containers)
+            severity = "info" if outside else None
+            yield Finding(setting.value_span, f"{message}; write {size}G", severity, fix=None if outside else fix)
 
 
 def _gigabytes_meant(setting: Setting, size: int, comment: str, request: Request) -> str:

@@ -12,8 +12,7 @@ each other on the command line of sbatch or salloc are reported too, step-option
 
 ## Fix
 
-Removes a `--hint` that sbatch drops. Unsafe: perhaps the hint was meant, and the other option has to go. For other
-pairs it is not known which option was meant.
+None: which of the options was meant is not known, nor whether the dropped `--hint` or the other one has to go.
 
 ## References
 
@@ -24,17 +23,16 @@ Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.command_lines import command_lines
 from sbatchlint.slurm.conflicts.clash import REFUSED
 from sbatchlint.slurm.conflicts.clashing_settings import clashing_settings
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import ForeignSetting, Setting
-from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Commands, Options
 
 CARD = Card(
-    "SB202", "conflicting-options", severity="error", fix="sometimes", since="0.1.0",
+    "SB202", "conflicting-options", severity="error", fix="never", since="0.1.0",
     when=Options(
         "array", "batch", "bbf", "cpus-per-gpu", "deadline", "distribution", "external", "extra-node-info", "hint",
         "licenses", "mem-per-cpu", "mem-per-gpu", "nodelist", "ntasks-per-core", "oversubscribe", "resources",
@@ -115,13 +113,9 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
     others = [each for each in conflict.settings if each is not hint]
     when = job.versions.suffix(conflict.ignored)
     message = f"sbatch drops --hint beside {named(job, others, hint)}{when} without an error; remove one of them"
-    fix = None
-    if conflict.ignored == job.versions.majors:
-        settings = job.directives.all("hint", hint.line.component)
-        fix = Fix("remove --hint", removal(job.directives, settings))
     related = [(each.span, "this counts") for each in others]
     severity = "info" if _does_the_same(hint, others) else "warning"
-    return Finding(hint.span, message, severity, related, fix, versions=conflict.ignored)
+    return Finding(hint.span, message, severity, related, versions=conflict.ignored)
 
 
 def _does_the_same(hint: Setting | ForeignSetting, others: list[Setting | ForeignSetting]) -> bool:
@@ -165,11 +159,6 @@ CASES = [
         srun ./a.out
         """,
         severity="info",
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=32 --threads-per-core=1
-        srun ./a.out
-        """,
     ),
     Bad(
         """\

@@ -105,7 +105,9 @@ def _purged(job: Job, own: list[Invocation], modules: list[Invocation]) -> Itera
         elif _is_purge(command):
             context = command.context
             if loads and not context.conditional and not context.may_repeat and context.calls == loads[0].context.calls:
-                yield _undone(job, command, loads)
+                again = {name for each in own if each.index > command.index for name, _ in _loaded(each)}
+                if any(name not in again for each in loads for name, _ in _loaded(each)):
+                    yield _undone(job, command, loads)
             loads = []
         elif not _changes_nothing(command):
             loads = []

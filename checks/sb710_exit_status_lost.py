@@ -520,6 +520,8 @@ def _is_alone(job: Job, run: PipelineRun, work: Invocation, last: Invocation) ->
         return False
     if any(not node.closed for node in nodes_of(job.program, Heredoc)):
         return False
+    if any(each.context.background is not None for each in job.invocations[work.index :]):
+        return False  # of what runs there no status would be kept
     before = source.text[source.line_of(run.span.start).start : run.span.start]
     after = source.text[run.span.end : source.line_of(run.span.end).end].strip()
     return not before.strip() and (not after or after.startswith("#"))

@@ -36,6 +36,7 @@ from sbatchlint.analysis.script.background import enclosing_loops, is_started_ag
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.bash.variables import merge_guards
@@ -211,6 +212,8 @@ def check(job: Job) -> Iterator[Finding]:
                 busy.add(id(command.context.background))
         if step is None or command.phase is not Phase.BATCH or command.context.handler or command.context.captured:
             continue
+        if step.program and all(each.name in BUILTINS or has_trait(each.name, "quick") for each in step.program):
+            continue  # `srun cd run && mpirun …`: the step is over at once
         background, by = command.context.background, _several_at_once(command)
         if by is not None:
             yield from _finding(job, total, [Started(step, True, by)])

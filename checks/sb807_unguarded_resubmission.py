@@ -52,7 +52,7 @@ _JOB_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is Phase.BATCH:
+    if job.phase is Phase.BATCH and not job.program.errors:  # bash runs nothing of an `if` without its `fi`
         for command in commands_named(job, *_STARTING):
             what = _resubmission(job, command)
             if what and command.phase is Phase.BATCH and _always_runs(job, command):

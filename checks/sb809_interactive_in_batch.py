@@ -25,6 +25,7 @@ from sbatchlint.analysis.editing.options import remove_step_option
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.input import is_read, readers
 from sbatchlint.analysis.script.programs import programs
+from sbatchlint.analysis.script.samples import is_sample
 from sbatchlint.bash.syntax.tree import Function
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
@@ -154,6 +155,7 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
         ends = {"vim": "waits on a screen that nobody sees", "top": "ends with an error"}.get(kind, "never ends")
         advice = "write `wait` instead" if _keeps_job_alive(job, command) else "leave it out"
         happens = f"a batch job has no terminal: `{name}` {ends}; {advice}"
+        severity = "info" if is_sample(job) else severity  # a text of commands to follow by hand
     elif name == "read" and _with_input_of_job(job).get(command.span.start):
         if not command.redirects and not command.context.loops:
             happens = "a batch job has no terminal: `read` returns at once, with an empty value; take it as an argument"

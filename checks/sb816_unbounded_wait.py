@@ -62,7 +62,10 @@ _LOCK = (
     "iterations"
 )
 # A file that somebody creates to end a session.
-_STOP = Regex(r"(?i)(?:.*[._-])?(?:stop|quit|shutdown|terminate)(?:[._-](?:here|job|me|now|server|session))?(?:\.\w+)?")
+_STOP = Regex(
+    r"(?i)(?:.*[._-])?(?:stop|quit|shutdown|terminate)(?:[._-](?:here|job|me|now|server|session))?(?:\.\w+)?"
+    r"|(?:end|stop|quit|exit|close|kill)[._-](?!of)\w+(?:\.\w+)?"
+)
 
 
 class Wait(NamedTuple):

@@ -5,7 +5,8 @@ The arguments of a process can be read by everybody on its node: `ps` shows `sru
 `sacct -o SubmitLine` shows them long after the job. With `set -x` bash writes the value into the job's log, and a
 heredoc without quotes (`cat <<EOF > run.sh`) writes it into the script that it makes. Only its owner can read the
 environment of a process: a variable that the batch script exports is already in the environment of every step. The
-value itself is never shown here. Advice only for short-lived secrets, such as a registration token.
+value itself is never shown here. Advice only for short-lived secrets, such as a registration token, for those that the
+job itself generates, and for the token of a server's session which is printed for its user.
 
 ## Fix
 
@@ -24,6 +25,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Context, Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, Piece, Pieces, shown_text, text_of
@@ -380,6 +382,8 @@ def _in_scripts(job: Job) -> Iterator[Finding]:
 def _printed(secrets: Secrets) -> Iterator[Finding]:
     """Findings on each message in the log that contains a secret which the script sets, with the first place."""
     job, seen = secrets.job, set[str]()
+    # the address of a server's session is printed for whoever started it
+    is_session = any(map(server_name, job.invocations)) if secrets.reads else False
     names = {each.name for each in secrets.assignments}
     for read in secrets.reads:
         command = job.invocations[read.order] if read.order < len(job.invocations) else None
@@ -400,7 +404,7 @@ def _printed(secrets: Secrets) -> Iterator[Finding]:
                 read.span,
                 f"this writes the value of `{read.name}` into the job's log, which others can often read; write it to "
                 "a file of mode 600",
-                "info" if secrets.are_generated_here(read.name) else "warning",
+                "info" if is_session or secrets.are_generated_here(read.name) else "warning",
             )
 
 

@@ -1,6 +1,6 @@
 """Centres whose ordinary queues give jobs whole nodes, where a script says that it is for one of them.
 
-TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick) and SURF's former Cartesius know no GRES of GPUs: a
+TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick) and SURF's former Cartesius and Lisa know no GRES of GPUs: a
 queue of GPU nodes gives all that is on them (docs.tacc.utexas.edu/hpc/frontera, "Queues"). ARCHER2, OLCF, and the
 Haswell and KNL nodes of NERSC's Cori gave whole nodes too.
 """
@@ -17,11 +17,13 @@ _GPUS_OF_NODE = Regex(
     r"\bTACC\b|\bibrun\b|/(?:work2?|scratch\d?|home\d?)/\d{5}/\w"
     r"|(?i:(?<![a-z])(?:stampede[23]?|frontera|lonestar[456]|longhorn|maverick2|cartesius)(?![a-z]))"
 )
-_GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx"})  # of Frontera and Maverick2
+# Of Frontera and Maverick2, and of SURF's Lisa.
+_GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx", "gpu_titanrtx", "gpu_titanrtx_short"})
 _WHOLE_NODES = Regex(
     r"/lustre/orion/|/gpfs/alpine/|/ccs/(?:home|proj)/|\bccs\.ornl\.gov\b|\bOLCF\b|(?i:(?<![a-z])archer2(?![a-z]))"
 )
 _OF_CORI = frozenset({"haswell", "knl"})
+_WORDS = Regex(r"\w+")
 _PARTS = ("cpus-per-task", "mem", "mem-per-cpu")
 
 
@@ -47,6 +49,7 @@ def gets_whole_nodes(job: Job) -> bool:
     if in_whole_nodes(job):
         return True
     constraint = job.request.value("constraint") or ""
-    if constraint.lower() in _OF_CORI and "shared" not in (job.request.value("qos") or job.request.partition or ""):
+    queue = job.request.value("qos") or job.request.partition or ""
+    if not _OF_CORI.isdisjoint(_WORDS.findall(constraint.lower())) and "shared" not in queue:
         return True
     return gets_gpus_of_nodes(job) or _WHOLE_NODES.search(job.source.text) is not None

@@ -38,6 +38,7 @@ _STATEMENT = Regex(
 )
 _CAPITALS = Regex(r"[A-Z]{3,}(?:[._-][A-Z]{2,})*")
 _NUMERIC = frozenset({"node-count", "int", "int>=0", "int>=1"})
+_NAMED_SLOT = Regex(r"(?m)^[^#\n]*(?<![A-Za-z_$])PLACEHOLDER(?![A-Za-z])")
 _MANY = 3  # values that are the names of their options
 # The beginning of a statement that takes a line of its own.
 _IN_LINE = Regex(r"%\s*(?:if|for)\b")
@@ -51,6 +52,11 @@ _SAID = Regex(
     r"|\b(?:example|sample|demo)\b(?!:)[^.:\n]{0,40}\b(?:script|job|batch|sbatch|slurm|submission|launcher|file|workflow)\b"
     r"|\bcopy this (?:file|script)\b[^.:\n]{0,20}\b(?:adapt|edit|modify|change|adjust)\b|\bACTION REQUIRED\b"
 )
+
+
+def _has_named_slots(text: str) -> bool:
+    """Whether commands have the word PLACEHOLDER in them, again and again."""
+    return "PLACEHOLDER" in text and len(_NAMED_SLOT.findall(text)) >= _MANY
 
 
 @once
@@ -68,6 +74,8 @@ def is_unfinished(job: Job) -> bool:
         or _has_slots(job)
         or sum(map(_is_own_name, job.directives.settings)) >= _MANY
         or _has_capital_slots(job.directives.settings)
+        or sum(each.text == "" or (each.text or "")[:1] == "#" for each in job.directives.settings) >= _MANY
+        or _has_named_slots(job.source.own.text)
     )
 
 
