@@ -24,6 +24,7 @@ from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.site.defaults import default_share
 from sbatchlint.analysis.site.targets import targets
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.request import MEMORY_OPTIONS
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
 
@@ -34,7 +35,6 @@ CARD = Card(
 
 # Of a node, so much is as good as all.
 _ENOUGH = 0.9
-_MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 
 SETTINGS = {"site": {"profile": "example"}}
 
@@ -43,7 +43,7 @@ def check(job: Job) -> Iterator[Finding]:
     request, setting = job.request, job.request.setting("exclusive")
     if setting is None or request.exclusive != "":
         return
-    if job.directives.unread or request.has_any_option(_MEMORY):
+    if job.directives.unread or request.has_any_option(MEMORY_OPTIONS):
         return
     # a typo on its line leaves open what is meant
     faulty = any(problem.line.start == setting.line.start for problem in job.directives.problems)

@@ -1,9 +1,10 @@
-"""sbatch refuses the job: the cluster has no such partition, or takes no jobs in it.
+"""sbatch refuses the job: the cluster has no such partition, or takes no jobs in it, or not such ones.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: invalid partition
 specified: gpux`, and `Invalid partition name specified`: one unknown name among several is enough. A partition that is
 drained or inactive takes no jobs (`Required partition not available (inactive or drain)`); one that is down lets them
-wait.
+wait. With `ReqResv=YES` it takes only jobs with a reservation (`Access/permission denied`); with `RootOnly=YES` only
+those that root submits, which is a warning.
 
 A warning where a program of the site (`JobSubmitPlugins`) may give the job another partition.
 
@@ -13,12 +14,12 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 
 ## References
 
-`_get_job_parts()` and `_valid_job_part()` in src/slurmctld/job_mgr.c; live runs of Slurm 22.05
+`_get_job_parts()`, `_part_access_check()` and `_valid_job_part()` in src/slurmctld/job_mgr.c; live runs of Slurm 22.05
 """
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.site.fit import CLOSED
+from sbatchlint.analysis.site.fit import CLOSED, stops
 from sbatchlint.analysis.site.names import instead_of, nearest
 from sbatchlint.analysis.site.targets import named_partitions, place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
@@ -53,6 +54,13 @@ def check(job: Job) -> Iterator[Finding]:
                 f"sbatch refuses the job: partition `{closed[0]}` takes none ({state}); name another one",
                 severity(job),
             )
+    for stop in stops(job):
+        found = stop.of("access")
+        if found is not None:
+            name, obstacle = found
+            message = f"sbatch refuses the job: {stop.sentence(name, obstacle)}"
+            only_root = stop.target.profile.partitions[name].root_only
+            yield Finding(place(job, stop.target.request), message, severity(job, stop.target, only_root))
 
 
 def _unknown(job: Job, request: Request, name: str, known: list[str]) -> Finding:

@@ -1,9 +1,10 @@
-"""The job is refused, or gets another QOS: the cluster has no such QOS, or not for this partition.
+"""The job is refused, or runs without its QOS: the cluster has no such QOS, or not for this partition.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md), which has the QOS that `sacctmgr show
 qos` lists. `sbatch: error: Batch job submission failed: Invalid qos specification`. Where Slurm does not enforce QOS
-(`AccountingStorageEnforce`), an unknown one has no effect, and is only a warning. Whether the user may use it is not
-known here.
+(`AccountingStorageEnforce`), an unknown one has no effect, and is only a warning. A QOS that a partition does not take
+(`AllowQos`, `DenyQos`) is refused with `EnforcePartLimits` ALL or ANY, and otherwise waits for good; one with
+`RequiresReservation` is refused without a reservation. Whether the user may use it is not known here.
 
 ## Fix
 
@@ -11,13 +12,15 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 
 ## References
 
-`assoc_mgr_fill_in_qos()` in src/common/assoc_mgr.c and `_qos_allowed()` in src/slurmctld/job_mgr.c; sbatch(1), --qos
+`assoc_mgr_fill_in_qos()` in src/common/assoc_mgr.c, `_determine_and_validate_qos()` in src/slurmctld/job_mgr.c and
+`part_policy_valid_qos()` in src/slurmctld/partition_mgr.c; live runs of Slurm 22.05 with slurmdbd
 """
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.site.names import instead_of, listing, nearest
-from sbatchlint.analysis.site.targets import Target, named, place, requests, severity, targets
+from sbatchlint.analysis.site.fit import stops
+from sbatchlint.analysis.site.names import instead_of, nearest
+from sbatchlint.analysis.site.targets import named, place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.rewriting import replacement
@@ -40,8 +43,15 @@ def check(job: Job) -> Iterator[Finding]:
         for name in (named(request, "qos") or "").split(","):
             if name and name not in profile.qos and "qos" in profile.complete:
                 yield _unknown(job, request, name, list(profile.qos), refused)
-    for target in targets(job) if refused else ():
-        yield from _not_allowed(job, target)
+            elif name and name in profile.qos and "RequiresReservation" in profile.qos[name].flags:
+                if not request.has_option("reservation"):
+                    message = f"sbatch refuses the job: the QOS `{name}` takes only jobs with a reservation; name yours"
+                    yield Finding(place(job, request, "qos"), message, severity(job))
+    for stop in stops(job):
+        found = stop.of("qos")
+        if found is not None:
+            span = place(job, stop.target.request, "qos")
+            yield Finding(span, f"{stop.effect}: {stop.sentence(*found)}", severity(job, stop.target, stop.waits))
 
 
 def _unknown(job: Job, request: Request, name: str, known: list[str], refused: bool) -> Finding:
@@ -49,26 +59,10 @@ def _unknown(job: Job, request: Request, name: str, known: list[str], refused: b
     fix = None
     if setting is not None and setting.text == name and meant is not None:
         fix = Fix(f"write {meant}", [replacement(job.directives, setting, meant)])
-    effect = "sbatch refuses the job" if refused else "the job gets the default QOS"
+    effect = "sbatch refuses the job" if refused else "--qos has no effect"
     level = severity(job) if refused else "warning"
     message = f"{effect}: the cluster has no QOS `{name}`; {instead_of(meant, known)}"
     return Finding(place(job, request, "qos"), message, level, fix=fix)
-
-
-def _not_allowed(job: Job, target: Target) -> Iterator[Finding]:
-    name = target.request.value("qos")
-    if not name or "," in name or name not in target.profile.qos:
-        return
-    found = []
-    for partition in target.partitions:
-        each = target.profile.partitions[partition]
-        if each.allow_qos is not None and name not in each.allow_qos:
-            found.append(f"partition `{partition}` takes {listing(each.allow_qos)}")
-        elif each.deny_qos is not None and name in each.deny_qos:
-            found.append(f"partition `{partition}` takes any but {listing(each.deny_qos)}")
-    if len(found) == len(target.partitions):
-        message = f"sbatch refuses the job with the QOS `{name}`: {found[0]}"
-        yield Finding(place(job, target.request, "qos"), message, severity(job, target))
 
 
 CASES = [
@@ -79,6 +73,9 @@ CASES = [
     ),
     Bad("#!/bin/bash\n#SBATCH «-q premium»\nsrun ./a.out\n", settings=SETTINGS),
     Bad("#!/bin/bash\n#SBATCH -p gpu «--qos=debug»\nsrun ./a.out\n", settings=SETTINGS, title="not in this partition"),
+    Bad("#!/bin/bash\n#SBATCH -p batch\n#SBATCH «--qos=course»\nsrun ./a.out\n", settings=SETTINGS,
+        title="one that needs a reservation"),
+    Good("#!/bin/bash\n#SBATCH -p batch --qos=course --reservation=monday\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p batch --qos=debug\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH --qos=<qos>\nsrun ./a.out\n", settings=SETTINGS, title="to be filled in"),
     Good("#!/bin/bash\n#SBATCH --qos=premium\nsrun ./a.out\n", title="no profile"),

@@ -2,8 +2,9 @@
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). With `EnforcePartLimits` ALL or ANY
 sbatch refuses it (`Requested time limit is invalid (missing or exceeds some limit)`); otherwise it takes it, and the
-job waits for good (`PartitionTimeLimit` in squeue), which is a warning. The limit of a QOS refuses a job if the QOS has
-`DenyOnLimit`.
+job waits for good (`PartitionTimeLimit` in squeue), which is a warning; with a `--time-min` that the partition allows,
+it may start. A `--time-min` beyond the limit is refused in any case. The limit of a QOS, that of the job or that of the
+partition, refuses a job if the QOS has `DenyOnLimit`.
 
 ## Fix
 
@@ -17,7 +18,7 @@ Writes the limit. Unsafe: the job may need more time, and so another partition.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.site.fit import stops
-from sbatchlint.analysis.site.targets import Target, place, qos_of, severity, shown, targets
+from sbatchlint.analysis.site.targets import place, severity
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.site.profile import limit, whole_minutes
 from sbatchlint.slurm.rewriting import replacement
@@ -33,35 +34,25 @@ SETTINGS = {"site": {"profile": "example"}}
 
 def check(job: Job) -> Iterator[Finding]:
     for stop in stops(job):
+        beyond_qos = stop.of("qos-time")
+        if beyond_qos is not None:
+            span = place(job, stop.target.request, "time")
+            message = f"{stop.effect}: {stop.sentence(*beyond_qos)}"
+            yield Finding(span, message, severity(job, stop.target, stop.waits))
         found = stop.of("time")
         if found is None:
             continue
         name, obstacle = found
-        request, waits = stop.target.request, stop.waits
-        effect = "the job waits forever" if waits else "sbatch refuses the job"
+        request = stop.target.request
         most = limit(stop.target.profile.partitions[name].max_time) or 0
-        setting = request.setting("time")
+        setting = request.setting("time") if not obstacle.options else None
         fix = None
         if setting is not None and len(stop.target.partitions) == 1:
             value = whole_minutes(most)
             fix = Fix(f"write {value}", [replacement(job.directives, setting, value)])
-        message = f"{effect}: it asks for {obstacle.asks}, and {shown(stop.target, name)} {obstacle.says}"
-        span = place(job, request, "time")
-        yield Finding(span, f"{message}; ask for less, or name another one", severity(job, stop.target, waits), fix=fix)
-    for target in targets(job):
-        yield from _of_qos(job, target)
-
-
-def _of_qos(job: Job, target: Target) -> Iterator[Finding]:
-    qos, asked = qos_of(target), target.request.time
-    most = limit(qos.max_time) if qos is not None else None
-    enforced = {"limits", "safe"} & set(target.profile.accounting_enforce or ())
-    if qos is None or most is None or asked is None or asked <= most or not enforced:
-        return
-    effect = "sbatch refuses the job" if qos.denies else "the job waits forever"
-    own = target.request.value("qos")
-    message = f"{effect}: it asks for {whole_minutes(asked)}, and the QOS `{own}` allows {whole_minutes(most)}"
-    yield Finding(place(job, target.request, "time"), message, severity(job, target, not qos.denies))
+        message = f"{stop.effect}: {stop.sentence(name, obstacle)}; ask for less, or name another one"
+        span = place(job, request, *obstacle.options, "time")
+        yield Finding(span, message, severity(job, stop.target, stop.waits), fix=fix)
 
 
 CASES = [
@@ -78,6 +69,11 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH -p batch --qos=debug «-t 60»\nsrun ./a.out\n", settings=SETTINGS, title="of a QOS"),
     Good("#!/bin/bash\n#SBATCH -p gpu --gpus-per-node=1 -t 24:00:00\nsrun ./train\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p gpu,fat --gpus-per-node=1 -t 9-0\nsrun ./train\n", settings=SETTINGS),
-    Good("#!/bin/bash\n#SBATCH -p gpu -t 9-0 --time-min=1:00:00\nsrun ./train\n", settings=SETTINGS),
+    Bad(
+        "#!/bin/bash\n#SBATCH -p batch --time-min=1:00:00\n#SBATCH «-t 9-0»\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH -p batch --time-min=1:00:00\n#SBATCH -t 2-00:00:00\nsrun ./a.out\n",
+        settings=SETTINGS, title="--time-min does not help where limits are enforced",
+    ),
+    Bad("#!/bin/bash\n#SBATCH -p batch -t 9-0\n#SBATCH «--time-min=3-0»\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p gpu -t 9-0\nsrun ./train\n", title="no profile"),
 ]  # fmt: skip

@@ -1,11 +1,11 @@
 """The job never starts: no node of the partition, or too few, have what it requests.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). What no node has is refused at once
-(`Requested node configuration is not available`): CPUs, memory, temporary disk (`--tmp`; TmpDisk, 0 by default), GPUs,
-features, each or together; more licences than the cluster has as `Invalid license specification`. More nodes or CPUs
-than the whole partition has or allows are refused with `EnforcePartLimits` ALL or ANY (`Node count specification
-invalid`), and otherwise taken: the job waits for good (`PartitionNodeLimit`), which is a warning. Of several
-partitions, one that takes the job is enough.
+(`Requested node configuration is not available`): CPUs, sockets, memory, temporary disk (`--tmp`; TmpDisk, 0 by
+default), GPUs, features, each or together; more licences than the cluster has as `Invalid license specification`. More
+nodes, CPUs or memory of a node than the whole partition has or allows, the upper end of `--nodes=1-8` too, are refused
+with `EnforcePartLimits` ALL or ANY (`Node count specification invalid`), and otherwise taken: the job waits for good
+(`PartitionNodeLimit`), which is a warning. Of several partitions, one that takes the job is enough.
 
 CPUs are hardware threads; with `--hint=nomultithread` only one of each core counts. Memory is compared with what a
 node has for jobs.
@@ -24,8 +24,9 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.site.fit import Stop, stops
 from sbatchlint.analysis.site.names import licences_of, unknown_features, unknown_resources
-from sbatchlint.analysis.site.targets import place, requests, severity, shown
+from sbatchlint.analysis.site.targets import place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.request import MEMORY_OPTIONS
 from sbatchlint.triggers import KnownCluster
 
 CARD = Card(
@@ -41,9 +42,11 @@ PLACES = {
     "gpus": _GPUS,
     "gres": ("gres",),
     "nodelist": ("nodelist",),
+    "exclude": ("exclude",),
     "nodes": ("nodes", "ntasks"),
-    "cpus": ("cpus-per-task", "ntasks-per-node", "ntasks", "cpus-per-gpu"),
-    "memory": ("mem", "mem-per-cpu", "mem-per-gpu"),
+    "shape": ("threads-per-core", "sockets-per-node", "cores-per-socket", "extra-node-info", "hint"),
+    "cpus": ("cpus-per-task", "ntasks-per-node", "ntasks", "cpus-per-gpu", "mincpus"),
+    "memory": MEMORY_OPTIONS,
     "tmp": ("tmp",),
     "together": ("mem", "mem-per-cpu", "cpus-per-task", "tmp", *_GPUS),
 }
@@ -55,11 +58,9 @@ def check(job: Job) -> Iterator[Finding]:
         if found is None:
             continue
         name, obstacle = found
-        effect = "the job waits forever" if stop.waits else "sbatch refuses the job"
-        asks = f"asks for {obstacle.asks}" if obstacle.kind != "features" else f"needs nodes with {obstacle.asks}"
         yield Finding(
             place(job, stop.target.request, *PLACES[obstacle.kind]),
-            f"{effect}: it {asks}, and {shown(stop.target, name)} {_has(obstacle.says)}",
+            f"{stop.effect}: {stop.sentence(name, obstacle)}",
             severity(job, stop.target, stop.waits),
         )
     known = job.site.profile.licenses or {} if job.site.profile is not None else {}
@@ -67,12 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
         for name, number in licences_of(request).items():
             if number > (most := known.get(name, number)):
                 message = f"sbatch refuses the job: it asks for {number} licences `{name}`, and the cluster has {most}"
-                yield Finding(place(job, request, "licenses"), message, severity(job))
-
-
-def _has(says: str) -> str:
-    """The end of the sentence, of the nodes of the partition or of the partition itself."""
-    return says.replace("nodes have", "has nodes with", 1)
+                yield Finding(place(job, request, "licenses", "tres-per-task"), message, severity(job))
 
 
 def _told(stop: Stop) -> list[str]:
@@ -103,6 +99,8 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH -p gpu\n#SBATCH «--tmp=1G»\nsrun ./train\n", settings=SETTINGS,
         title="nodes whose disk is not told to Slurm"),
     Bad("#!/bin/bash\n#SBATCH -n 8\n#SBATCH «--licenses=matlab:3,matlab:3»\nsrun ./a.out\n", settings=SETTINGS),
+    Bad("#!/bin/bash\n#SBATCH -n 8\n#SBATCH «--tres-per-task=license/matlab=1»\nsrun ./a.out\n", settings=SETTINGS,
+        title="a licence for each task"),
     Good("#!/bin/bash\n#SBATCH -p batch -N 2 --tmp=400G -L matlab:4\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p standard --tmp=1G -N 2\nsrun ./a.out\n",
          settings={"site": {"profile": "lumi"}}, title="disks not known"),

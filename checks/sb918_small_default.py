@@ -17,10 +17,12 @@ slurm.conf(5), DefaultTime, DefMemPerCPU, DefMemPerNode; sbatch(1), --time and -
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.site.defaults import default_memory
 from sbatchlint.analysis.site.demand import demand_of
 from sbatchlint.analysis.site.fit import stops
 from sbatchlint.analysis.site.targets import Target, place, shown, targets
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.request import MEMORY_OPTIONS
 from sbatchlint.site.profile import limit, nodes_of, whole_minutes
 from sbatchlint.triggers import KnownCluster
 
@@ -30,7 +32,6 @@ CARD = Card(
 )  # fmt: skip
 
 SETTINGS = {"site": {"profile": "example"}}
-_MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 # A default of more minutes is one that jobs may rely on.
 SHORT = 60
 # A job that gets less than this part of a node's memory has a reason to ask.
@@ -61,18 +62,19 @@ def _time(job: Job, target: Target) -> Iterator[Finding]:
 def _memory(job: Job, target: Target) -> Iterator[Finding]:
     (name,) = target.partitions
     request, partition, profile = target.request, target.profile.partitions[name], target.profile
-    if request.has_any_option(_MEMORY) or partition.whole_nodes or not request.asks_for_gpus:
+    if request.has_any_option(MEMORY_OPTIONS) or partition.whole_nodes or not request.asks_for_gpus:
         return
     if request.gpus.per_node is None and request.gpus.total is None or partition.default_memory_per_gpu:
         return
     demand = demand_of(target, partition)
-    per_node = partition.default_memory_per_node or profile.default_memory_per_node
-    per_cpu = partition.default_memory_per_cpu or profile.default_memory_per_cpu
+    memory = default_memory(profile, partition)
+    if memory is None or profile.default_memory_per_gpu:
+        return
     by_gpu = partition.default_cpus_per_gpu or 0
     cpus = max(demand.cpus, by_gpu * demand.gpus if not request.has_option("cpus-per-task") else 0)
-    default = per_node or (per_cpu or 0) * cpus
+    default = memory.megabytes * (1 if memory.per == "node" else cpus)
     least = min((each.memory or 0 for each in nodes_of(profile, name)), default=0)
-    if profile.default_memory_per_gpu or not default or default * SMALL >= least * max(demand.gpus, 1):
+    if default * SMALL >= least * max(demand.gpus, 1):
         return
     span = place(job, request, "gpus-per-node", "gres", "gpus")
     message = f"without --mem the job gets {default}M of a node's {least}M, the default of {shown(target, name)}"

@@ -91,8 +91,8 @@ def test_sinfo_stands_in_where_scontrol_is_forbidden() -> None:
     assert profile.default_partition == "cpu" and profile.complete == ()
     assert limit(profile.partitions["cpu"].max_time) == 4320 and profile.partitions["gpu"].state == "INACTIVE"
     cpu, gpu = sorted(profile.nodes, key=lambda each: -each.count)
-    assert (cpu.partitions, cpu.cpus, cpu.memory, cpu.count) == (("all", "cpu"), 256, 512000, 3)
-    assert gpus_of(gpu, "a100") == 4
+    assert (cpu.partitions, cpu.cpus, cpu.memory, cpu.count) == (("all", "cpu"), 256, None, 3)
+    assert gpus_of(gpu, "a100") == 4 and gpu.memory == 1000000
 
 
 def test_one_line_records_and_several_files_come_to_the_same() -> None:
@@ -104,6 +104,24 @@ def test_one_line_records_and_several_files_come_to_the_same() -> None:
     parts = [Output("a", flat[1]), Output("b", config), Output("c", flat[0])]
     made, whole = profile_of(parts), saved("22.05")
     assert (made.nodes, made.partitions, made.release) == (whole.nodes, whole.partitions, whole.release)
+
+
+def test_what_some_nodes_of_a_line_exceed_is_not_known() -> None:
+    rows = "PARTITION|NODES|CPUS|MEMORY|NODELIST\na*|2|64+|256000+|n[1-2]\na*|1|32|128000|m1\n"
+    profile = profile_of([Output("a", rows)])
+    assert sorted((each.names, each.cpus, each.memory) for each in profile.nodes if each.cpus) == [("m1", 32, 128000)]
+    (larger,) = (each for each in profile.nodes if each.cpus is None)
+    assert (larger.names, larger.count, larger.memory, larger.gres) == ("n[1-2]", 2, None, None)
+
+
+def test_the_limits_of_a_qos() -> None:
+    head = "Name|Flags|GrpTRES|GrpSubmit|MaxTRES|MaxWall|MaxTRESPU|MaxSubmitPU|MaxTRESPA|MaxSubmitPA|MinTRES\n"
+    row = "q|DenyOnLimit|mem=100G,node=3|9|cpu=16|02:00:00|gres/gpu=2|5|node=2|7|cpu=4\n"
+    qos = profile_of([Output("a", head + row)]).qos["q"]
+    assert (qos.group_tres, qos.max_tres, qos.min_tres) == ({"mem": 102400, "node": 3}, {"cpu": 16}, {"cpu": 4})
+    assert (qos.max_tres_per_user, qos.max_tres_per_account) == ({"gres/gpu": 2}, {"node": 2})
+    numbers = qos.max_submitted_jobs, qos.max_submitted_jobs_per_user, qos.max_submitted_jobs_per_account
+    assert numbers == (9, 5, 7) and qos.denies
 
 
 def test_licences_and_temporary_disks() -> None:

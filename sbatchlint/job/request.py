@@ -30,6 +30,7 @@ _NO_GPU = Regex(
     r"|localtmp|craynetwork|bandwidth|io|nic|hca|ic)(?:[/_-].*)?",
     re.IGNORECASE,
 )
+MEMORY_OPTIONS = ("mem", "mem-per-cpu", "mem-per-gpu")
 GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task")
 
 
@@ -226,7 +227,7 @@ class Request:
     @cached_property
     def memory(self) -> Memory | None:
         """The memory per node, CPU or GPU; None where it is not set or not known, or where several of these are set."""
-        found = [name for name in ("mem", "mem-per-cpu", "mem-per-gpu") if self.has_option(name)]
+        found = [name for name in MEMORY_OPTIONS if self.has_option(name)]
         if len(found) != 1:
             return None
         size = megabytes(self.value(found[0]))

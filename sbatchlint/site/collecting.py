@@ -142,7 +142,7 @@ class _Parts:
         """The kinds of nodes that sinfo tells; a node stands there once for each of its partitions."""
         named: dict[str, Nodes] = {}
         for row in self.rows:
-            if row.nodes.cpus is None:
+            if not row.sized:
                 continue
             for name in row.names:
                 known = named.get(name)

@@ -12,7 +12,8 @@ class Nodes(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_
     """The nodes of one kind: of the same size, with the same features, in the same partitions.
 
     `names`: a list of hosts, `gpu[01-16]`; "" if not known. `count`: how many there are, None if that is not known.
-    `cpus`: those that jobs may have, hardware threads counted. `memory`: what jobs may have. `tmp_disk`: MB that
+    `cpus`: those that jobs may have, hardware threads counted. `sockets`, `cores_per_socket`: those of the hardware.
+    `memory`: what jobs may have. `tmp_disk`: MB that
     `--tmp` may ask for; 0, as where slurm.conf does not say, takes no job with it. `gres`: in the words of Slurm,
     `gpu:a100:4`. `gpus`: how many there are where GPUs are not a GRES, or the name of the GRES is not known.
     `gres`, `features`: None if they are not known. `watts`, `price`: of a node for an hour, in the `currency` of the
@@ -22,6 +23,8 @@ class Nodes(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_
     names: str = ""
     count: int | None = None
     cpus: int | None = None
+    sockets: int | None = None
+    cores_per_socket: int | None = None
     threads_per_core: int = 1
     memory: int | None = None
     tmp_disk: int | None = None
@@ -69,13 +72,22 @@ class Partition(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True,
 
 
 class Qos(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_only=True):
-    """A QOS. `max_tres`, `max_tres_per_node`, `min_tres`: of a job, as Slurm writes them, `gres/gpu` = 4."""
+    """A QOS.
+
+    `max_tres`, `max_tres_per_node`, `min_tres`: of a job, as Slurm writes them, `gres/gpu` = 4; `max_tres_per_user`,
+    `max_tres_per_account`, `group_tres`: of all jobs of a user, of an account, with this QOS.
+    """
 
     max_time: str | None = None
     max_tres: dict[str, int] = {}
     max_tres_per_node: dict[str, int] = {}
+    max_tres_per_user: dict[str, int] = {}
+    max_tres_per_account: dict[str, int] = {}
+    group_tres: dict[str, int] = {}
     min_tres: dict[str, int] = {}
     max_submitted_jobs_per_user: int | None = None
+    max_submitted_jobs_per_account: int | None = None
+    max_submitted_jobs: int | None = None
     flags: tuple[str, ...] = ()
 
     @property

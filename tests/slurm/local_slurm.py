@@ -145,6 +145,7 @@ class LocalSlurm:
     ) -> None:
         self.nodes = nodes
         self.settings = settings
+        self.as_user: list[str] = []  # the command that runs sbatch as somebody else
         self.apart = apart
         self.networks: Networks | None = None
         self.hosts = (CONTROLLER, *(f"node{number}" for number in range(1, nodes + 1)))
@@ -381,7 +382,7 @@ class LocalSlurm:
         """
         master, terminal = pty.openpty()
         with tempfile.TemporaryFile() as said, os.fdopen(master, "rb", buffering=0) as output:
-            argv = [self.programs["sbatch"], "--parsable", how, path.name]
+            argv = [*self.as_user, self.programs["sbatch"], "--parsable", how, path.name]
             process = subprocess.Popen(
                 argv if self.networks is None else self.networks.enter(CONTROLLER, *argv),
                 env=self._environment(), cwd=path.parent,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.targets import Target, targets
 from sbatchlint.job import Job
-from sbatchlint.job.request import GPU_OPTIONS
+from sbatchlint.job.request import GPU_OPTIONS, Memory
 from sbatchlint.site.profile import nodes_of
+
+if TYPE_CHECKING:
+    from sbatchlint.site.model import Partition, Profile
 
 
 class Share(NamedTuple):
@@ -15,6 +18,18 @@ class Share(NamedTuple):
 
     part: int
     whole: int
+
+
+def default_memory(profile: Profile, partition: Partition) -> Memory | None:
+    """What a job gets that asks for no memory, per node or per CPU: the partition's default before the cluster's.
+
+    None where neither has one, which is all that there is, or is not known.
+    """
+    for each in (partition, profile):
+        if each.default_memory_per_node or each.default_memory_per_cpu:
+            per_node = each.default_memory_per_node
+            return Memory(per_node, "node") if per_node else Memory(each.default_memory_per_cpu or 0, "cpu")
+    return None
 
 
 def default_share(target: Target, name: str) -> Share | None:
@@ -25,9 +40,8 @@ def default_share(target: Target, name: str) -> Share | None:
     """
     profile = target.profile
     partition, kinds = profile.partitions[name], nodes_of(profile, name)
-    per_node = partition.default_memory_per_node or profile.default_memory_per_node
-    per_cpu = partition.default_memory_per_cpu or profile.default_memory_per_cpu
-    gets_all = profile.select_type is not None and per_node is None and per_cpu is None
+    default = default_memory(profile, partition)
+    gets_all = profile.select_type is not None and default is None
     uncounted = profile.select_parameters and not any("MEMORY" in each.upper() for each in profile.select_parameters)
     shares = []
     for each in kinds:
@@ -35,10 +49,9 @@ def default_share(target: Target, name: str) -> Share | None:
             return None
         if gets_all or uncounted:
             shares.append(Share(each.memory, each.memory))
-        elif per_node is not None:
-            shares.append(Share(min(per_node, each.memory), each.memory))
-        elif per_cpu is not None and each.cpus is not None:
-            shares.append(Share(min(per_cpu * each.cpus, each.memory), each.memory))
+        elif default is not None and (default.per == "node" or each.cpus is not None):
+            part = default.megabytes * (1 if default.per == "node" else each.cpus or 0)
+            shares.append(Share(min(part, each.memory), each.memory))
         else:
             return None
     return min(shares, key=lambda share: share.part / max(share.whole, 1), default=None)

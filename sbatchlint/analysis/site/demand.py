@@ -21,22 +21,26 @@ if TYPE_CHECKING:
 
 _NAMES = Regex(r"[^&|,\[\]()*]+")
 _COUNTED = Regex(r"\*[ \t]*[0-9]+")
+_NUMBERED = Regex(r"([^&|,\[\]*]+)(?:\*[ \t]*([0-9]+))?")
 
 
 class Demand(NamedTuple):
     """What is asked for. `cpus`, `memory` (MB), `gpus`: of each node. `one_thread`: of each core, one thread counts.
 
+    `shape`: the sockets of each node, the cores of a socket and the threads of a core, 0 for any number.
     `tmp`: MB of the temporary file system of each node. `whole`: a job has all CPUs of its nodes, and `memory_per_cpu`
     (MB) for each of them.
-    `kind`: the type of the GPUs; '' for any. `gres`: further resources of each node, (name, type, number).
-    `features`: those that each node must have; `any_feature`: or one of these. `total_cpus`, `total_gpus`: of all
-    nodes. `nodes`: how many at least, `most_nodes`: at most; None for no bound.
+    `kind`: the type of the GPUs; '' for any. `gres`: further resources of each node, (name, type, number); GPUs of
+    several types, too. `features`: those that each node must have; `any_feature`: or one of these; `on_some`: those
+    that so many of them must have. `total_cpus`, `total_gpus`: of all nodes. `nodes`: how many at least, `most_nodes`:
+    at most; None for no bound. `spread`: the nodes without which the tasks are more than --ntasks-per-node allows.
     """
 
     nodes: int
     most_nodes: int | None
     cpus: int
     one_thread: bool
+    shape: tuple[int, int, int]
     memory: int
     memory_per_cpu: int
     tmp: int
@@ -46,8 +50,10 @@ class Demand(NamedTuple):
     gres: tuple[tuple[str, str, int], ...]
     features: tuple[str, ...]
     any_feature: tuple[str, ...]
+    on_some: tuple[tuple[str, int], ...]
     total_cpus: int
     total_gpus: int
+    spread: int
 
 
 def demand_of(target: Target, partition: Partition) -> Demand:
@@ -66,15 +72,28 @@ def demand_of(target: Target, partition: Partition) -> Demand:
     gpus = _gpus_on_a_node(request, most, on_a_node)
     shared = request.has_any_option(("overcommit", "oversubscribe")) or by_gpu
     cpus = each if shared else each * on_a_node
-    cpus = max(cpus, (whole(request.value("cpus-per-gpu")) or 0) * gpus)
+    per_gpu, least = whole(request.value("cpus-per-gpu")) or 0, whole(request.value("mincpus")) or 0
+    cpus = max(cpus, per_gpu * gpus, least, _cpus_for_memory(request, profile, partition))
     total = 0 if shared else max((tasks or 1) * each, cpus * nodes)
     threads = counts.threads_per_core if counts is not None else None
-    features, others = _features(request.value("constraint"))
+    per_node = counts.ntasks_per_node if counts is not None else None
+    shape = (0, 0, 0)
+    if counts is not None:
+        shape = (counts.sockets_per_node or 0, counts.cores_per_socket or 0, threads or 0)
+    features, any_feature, on_some = _features(request.value("constraint"))
     return Demand(
-        nodes, most, cpus, threads == 1, *_memory(request, profile, partition, cpus, gpus),
+        nodes, most, cpus, threads == 1, shape, *_memory(request, profile, partition, cpus, gpus),
         _tmp(request), partition.whole_nodes or request.exclusive == "", gpus,
-        request.gpus.kind or "", _gres(request), features, others, total, _all_gpus(request, nodes, tasks, gpus),
+        request.gpus.kind or "", _gres(request), features, any_feature, on_some, total,
+        _all_gpus(request, nodes, tasks, gpus), -(-tasks // per_node) if tasks is not None and per_node else 0,
     )  # fmt: skip
+
+
+def _cpus_for_memory(request: Request, profile: Profile, partition: Partition) -> int:
+    """The CPUs of a node that a job must have for its --mem where so much may belong to each (`MaxMemPerCPU`)."""
+    memory = request.memory
+    most = partition.max_memory_per_cpu or (None if partition.max_memory_per_node else profile.max_memory_per_cpu)
+    return -(-memory.megabytes // most) if memory is not None and memory.per == "node" and most else 0
 
 
 def _most_nodes(request: Request) -> int | None:
@@ -92,6 +111,8 @@ def _gpus_on_a_node(request: Request, most: int | None, tasks: int) -> int:
         return -(-gpus.total // most)
     if gpus.per_task is not None:
         return gpus.per_task * tasks
+    if gpus.per_socket is not None:
+        return gpus.per_socket * ((request.counts.sockets_per_node if request.counts is not None else None) or 1)
     return min(gpus.total or 0, 1)
 
 
@@ -119,9 +140,15 @@ def _tmp(request: Request) -> int:
 
 
 def _gres(request: Request) -> tuple[tuple[str, str, int], ...]:
-    text = request.value("gres")
-    items = None if text is None else resource_items("gres", text, request.version)
-    return tuple((each.name, each.type, each.count) for each in items or () if each.name != GPU and each.count)
+    found = []
+    for option in ("gres", "gpus-per-node"):
+        text = request.value(option)
+        items = None if text is None else resource_items(option, text, request.version)
+        several = len({each.type for each in items or () if each.name == GPU}) > 1
+        found += [
+            (each.name, each.type, each.count) for each in items or () if each.count and (several or each.name != GPU)
+        ]
+    return tuple(dict.fromkeys(found))
 
 
 def feature_names(constraint: str | None) -> list[str]:
@@ -130,14 +157,21 @@ def feature_names(constraint: str | None) -> list[str]:
     return [name.strip() for name in names if name.strip()]
 
 
-def _features(constraint: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The features that each node must have, and those of which it must have one; empty where brackets decide."""
-    if not constraint or any(sign in constraint for sign in "[]()*"):
-        return (), ()
+def _features(constraint: str | None) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, int], ...]]:
+    """The features that each node must have, those of which it must have one, and those that some must have.
+
+    None of these where it is more than `a&b`, `a|b`, `a*2&b*3` or `[a*2&b*3]`.
+    """
+    if not constraint or any(sign in constraint for sign in "()"):
+        return (), (), ()
     names = tuple(feature_names(constraint))
+    mixed = "&" in constraint or "," in constraint
+    if "*" in constraint or "[" in constraint and mixed:
+        numbers = [(name.strip(), whole(number or "1") or 0) for name, number in _NUMBERED.findall(constraint)]
+        return (), (), tuple(numbers) if "|" not in constraint and constraint.count("[") < 2 else ()
     if "|" not in constraint:
-        return names, ()
-    return ((), names) if "&" not in constraint and "," not in constraint else ((), ())
+        return names, (), ()
+    return ((), names, ()) if not mixed else ((), (), ())
 
 
 # --- against nodes ------------------------------------------------------------------------------
@@ -150,18 +184,26 @@ def usable_cpus(nodes: Nodes, demand: Demand) -> int | None:
     return nodes.cpus // nodes.threads_per_core if demand.one_thread else nodes.cpus
 
 
+def shape_of(nodes: Nodes) -> tuple[int | None, int | None, int | None]:
+    """The sockets of a node, the cores of a socket, the threads of a core; None where they are not known."""
+    threads = nodes.threads_per_core if nodes.sockets is not None or nodes.threads_per_core > 1 else None
+    return nodes.sockets, nodes.cores_per_socket, threads
+
+
 def memory_on(nodes: Nodes, demand: Demand) -> int:
     """MB that the job needs of a node of this kind."""
     return max(demand.memory, demand.memory_per_cpu * (nodes.cpus or 0) if demand.whole else 0)
 
 
 def lacks(nodes: Nodes, demand: Demand, partition: Partition) -> list[str]:
-    """What nodes of a kind have too little of: cpus, memory, tmp, gpus, gres, features. What is not known is enough."""
+    """What nodes of a kind have too little of: cpus, shape, memory, tmp, gpus, gres, features; not what is unknown."""
     found = []
     cpus = usable_cpus(nodes, demand)
     most = partition.max_cpus_per_node or cpus
     if cpus is not None and most is not None and (demand.cpus > min(cpus, most) or demand.whole and most < cpus):
         found.append("cpus")
+    if any(has is not None and asked > has for asked, has in zip(demand.shape, shape_of(nodes), strict=True)):
+        found.append("shape")
     if nodes.memory is not None and memory_on(nodes, demand) > nodes.memory:
         found.append("memory")
     if nodes.tmp_disk is not None and demand.tmp > nodes.tmp_disk:

@@ -7,13 +7,17 @@ and else waits for good. Of several partitions, ANY is content with one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.site.demand import Demand, demand_of, hosts_of, lacks, listed_nodes, usable_cpus
-from sbatchlint.analysis.site.targets import Target, lifts_limits, targets
+from sbatchlint.analysis.site.demand import Demand, demand_of, hosts_of, lacks, listed_nodes, shape_of, usable_cpus
+from sbatchlint.analysis.site.names import listing
+from sbatchlint.analysis.site.policy import beyond_qos
+from sbatchlint.analysis.site.targets import Target, lifts_limits, qos_of, shown, targets
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.site.profile import gpu_types, gpus_of, limit, lists, nodes_of, total, whole_minutes
+from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
 from sbatchlint.slurm.versions import is_before
 
@@ -26,21 +30,29 @@ CLOSED = ("DRAIN", "INACTIVE")
 class Obstacle(NamedTuple):
     """Why a partition does not take a job. `waits`: the job is accepted all the same, and waits for good.
 
-    `kind`: state, time, nodes, cpus, memory, tmp, gpus, gres, features, together, nodelist. `asks`: what is asked for;
-    `says`: what the partition has instead.
+    `kind`: state, access, qos, time, nodes, cpus, shape, memory, tmp, gpus, gres, features, together, nodelist,
+    exclude, policy, qos-time. `asks`: what is asked for; `says`: what the partition has instead, or the QOS allows.
+    `limit`: of those at which the controller looks first, and not at the nodes where the job waits for one. `options`:
+    those that ask for it, where the kind does not tell.
     """
 
     kind: str
     asks: str
     says: str
     waits: bool
+    limit: bool = False
+    options: tuple[str, ...] = ()
 
 
 class Stop(NamedTuple):
-    """A component that none of its partitions takes, or one does not where that is enough; the obstacles of each."""
+    """A component that none of its partitions takes, or one does not where that is enough; the obstacles of each.
+
+    `waits`: whether sbatch takes the job, which then waits for good.
+    """
 
     target: Target
     obstacles: dict[str, list[Obstacle]]
+    waits: bool
 
     def of(self, *kinds: str) -> tuple[str, Obstacle] | None:
         """The first obstacle of one of these kinds, and its partition; one that is refused at once comes first."""
@@ -48,9 +60,17 @@ class Stop(NamedTuple):
         return min(found, key=lambda pair: pair[1].waits, default=None)
 
     @property
-    def waits(self) -> bool:
-        """Whether sbatch takes the job: a limit that lets it wait is looked at before the nodes are."""
-        return any(one.waits for each in self.obstacles.values() for one in each)
+    def effect(self) -> str:
+        return "the job waits forever" if self.waits else "sbatch refuses the job"
+
+    def sentence(self, name: str, obstacle: Obstacle) -> str:
+        """What is asked for, and what there is instead."""
+        verb = "needs nodes with" if obstacle.kind == "features" else "asks for"
+        asks = f"it {verb} {obstacle.asks}, and " if obstacle.asks else ""
+        if obstacle.kind in ("policy", "qos-time"):
+            return asks + obstacle.says
+        # the nodes of the partition, or the partition itself
+        return f"{asks}{shown(self.target, name)} {obstacle.says.replace('nodes have', 'has nodes with', 1)}"
 
 
 @once
@@ -59,65 +79,124 @@ def stops(job: Job) -> tuple[Stop, ...]:
     found = []
     for target in targets(job):
         every = {name: list(_of_partition(target, name)) for name in target.partitions}
-        strict = target.profile.enforce_part_limits == "ALL"
-        limited = strict and any(each.kind in _LIMITS for one in every.values() for each in one)
+        strict = target.profile.enforce_part_limits
+        enough = {"ALL": ("state",), "ANY": _NOT_OF_ANY}.get(strict or "", (*_NOT_OF_ANY, "access"))
+        limited = any(
+            each.limit and each.kind not in enough and not each.waits for one in every.values() for each in one
+        )
         if all(every.values()) or limited:
-            found.append(Stop(target, every))
+            found.append(Stop(target, every, not limited and any(map(_waits, every.values()))))
     return tuple(found)
 
 
-_LIMITS = ("time", "nodes", "nodelist")
+def _waits(obstacles: list[Obstacle]) -> bool:
+    """Whether a job waits for a partition: a limit that lets it wait is looked at before the nodes are."""
+    if any(each.limit and not each.waits for each in obstacles):
+        return False
+    return any(each.limit for each in obstacles) or all(each.waits for each in obstacles)
 
 
-def _time(target: Target) -> int | None:
-    """The minutes that are asked for; `--time=0` is without limit."""
-    request = target.request
-    if request.has_option("time-min"):
-        return None
-    asked = minutes(request.value("time"))
-    return _NEVER if asked == UNLIMITED else asked
-
-
+# What keeps a job out of one of several partitions and leaves the others, if the limits of any will do.
+_NOT_OF_ANY = ("state", "qos", "time", "nodes", "cpus", "memory", "nodelist")
 _NEVER = 2**31
 
 
-def _of_partition(target: Target, name: str) -> "list[Obstacle]":
-    partition, profile = target.profile.partitions[name], target.profile
-    waits = profile.enforce_part_limits not in ("ALL", "ANY")
+def _of_partition(target: Target, name: str) -> list[Obstacle]:
+    partition, profile, request = target.profile.partitions[name], target.profile, target.request
+    demand, kinds = demand_of(target, partition), nodes_of(profile, name)
     found: list[Obstacle] = []
     if partition.state in CLOSED:
-        found.append(Obstacle("state", "", f"is closed ({partition.state})", False))
-    most, least = limit(partition.max_time), _time(target)
-    if most is not None and least is not None and least > most and not lifts_limits(target, "PartitionTimeLimit"):
-        asks = "an unlimited time" if least == _NEVER else whole_minutes(least)
-        found.append(Obstacle("time", asks, f"allows {whole_minutes(most)}", waits))
-    kinds = nodes_of(profile, name)
-    demand = demand_of(target, partition)
-    number = total(kinds) if kinds else None
-    number = partition.nodes if number is None else number
-    asked = target.request.nodes.minimum if target.request.nodes is not None else None
-    named = listed_nodes(target.request)
-    if named and asked is None and is_before(target.request.version, "23.02"):
-        asked = len(named)  # sbatch asks for as many nodes as --nodelist names
-    bounded = partition.max_nodes is not None and not lifts_limits(target, "PartitionMaxNodes")
-    if bounded and partition.max_nodes is not None and demand.nodes > partition.max_nodes:
-        found.append(Obstacle("nodes", _nodes(demand.nodes), f"allows {_nodes(partition.max_nodes)}", waits))
-    elif partition.min_nodes is not None and asked is not None and asked < partition.min_nodes:
-        found.append(Obstacle("nodes", _nodes(asked), f"needs {_nodes(partition.min_nodes)}", waits))
-    elif number is not None and demand.nodes > number and (kinds or partition.nodes):
-        found.append(Obstacle("nodes", _nodes(demand.nodes), f"has {_nodes(number)}", waits))
-    cpus = sum((each.cpus or 0) * (each.count or 0) for each in kinds)
-    if kinds and all(each.cpus and each.count for each in kinds) and demand.total_cpus > cpus:
-        found.append(Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus}", waits))
+        found.append(Obstacle("state", "", f"is closed ({partition.state})", False, True))
+    if partition.root_only or partition.reservation_required and not request.has_option("reservation"):
+        whom = "is for root alone" if partition.root_only else "takes only jobs with a reservation; name yours"
+        found.append(Obstacle("access", "", whom, False, True))
+    # of a partition that is down, the controller does not look at the limits, but at what it has
+    beyond = _beyond_limits(target, name, demand, kinds)
+    down = partition.state == "DOWN"
+    found += [each._replace(waits=False) for each in beyond if each.says.startswith("has ")] if down else beyond
+    found += [
+        # where it waits, the amounts are looked at when nodes are found for it: acct_policy_job_runnable_post_select()
+        Obstacle(kind, each.asks, each.says, each.waits, kind == "qos-time" or not each.waits, each.options)
+        for each in beyond_qos(target, name, demand)
+        for kind in ["qos-time" if each.kind == "time" else "policy"]
+    ]
     if kinds and lists(profile, "nodes"):
+        number = partition.nodes if (known := total(kinds)) is None else known
         every = _of_nodes(demand, kinds, target, name, _most_nodes(number, partition.max_nodes))
         # of nodes that are named, and for a held job, it does not look at what they have before it starts the job
-        held, listed = target.request.has_option("hold"), target.request.has_option("nodelist")
+        held, listed = request.has_any_option(("hold", "spread-job")), request.has_option("nodelist")
+        later = held or profile.enforce_part_limits not in ("ALL", "ANY") and _later(target, partition)
         found += [
-            each._replace(waits=held and each.kind != "nodelist" or listed and each.kind in ("gpus", "gres"))
-            for each in every
+            each._replace(waits=later and not each.limit or listed and each.kind in ("gpus", "gres")) for each in every
         ]
     return found
+
+
+def _later(target: Target, partition: Partition) -> bool:
+    """Whether a job waits for a limit of time that it can go below (`--time-min`)."""
+    most, asked = limit(partition.max_time), _minutes(target, "time")
+    return most is not None and asked is not None and asked > most
+
+
+def _minutes(target: Target, option: str) -> int | None:
+    """The minutes that are asked for; `--time=0` is without limit."""
+    asked = minutes(target.request.value(option))
+    return _NEVER if asked == UNLIMITED else asked
+
+
+def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]) -> Iterator[Obstacle]:
+    """The limits of a partition that a job does not keep: `_part_access_check()` and `_valid_pn_min_mem()`."""
+    partition, profile, request = target.profile.partitions[name], target.profile, target.request
+    waits = profile.enforce_part_limits not in ("ALL", "ANY")
+    yield from _beyond_time(target, partition, waits)
+    qos = request.value("qos") if qos_of(target) is not None or lists(profile, "qos") else None
+    if qos is not None and partition.allow_qos is not None and qos not in partition.allow_qos:
+        yield Obstacle("qos", f"the QOS `{qos}`", f"takes {listing(partition.allow_qos)}", waits, True)
+    elif qos is not None and partition.allow_qos is None and qos in (partition.deny_qos or ()):
+        yield Obstacle("qos", f"the QOS `{qos}`", f"takes any but {listing(partition.deny_qos or ())}", waits, True)
+    number = total(kinds) if kinds else None
+    number = partition.nodes if number is None else number
+    asked = request.nodes.minimum if request.nodes is not None else None
+    named = listed_nodes(request)
+    if named and asked is None and is_before(request.version, "23.02"):
+        asked = len(named)  # sbatch asks for as many nodes as --nodelist names
+    counts = request.counts if request.has_option("nodes") else None  # else the number of tasks is the most
+    largest = max(demand.nodes, counts.max_nodes or 0 if counts is not None else 0)
+    bounded = partition.max_nodes is not None and not lifts_limits(target, "PartitionMaxNodes")
+    if bounded and partition.max_nodes is not None and largest > partition.max_nodes:
+        asks = _nodes(largest) if largest == demand.nodes else f"{demand.nodes} to {_nodes(largest)}"
+        yield Obstacle("nodes", asks, f"allows {_nodes(partition.max_nodes)}", waits, True)
+    elif partition.min_nodes is not None and asked is not None and asked < partition.min_nodes:
+        yield Obstacle("nodes", _nodes(asked), f"needs {_nodes(partition.min_nodes)}", waits, True)
+    elif number is not None and demand.nodes > number and (kinds or partition.nodes):
+        yield Obstacle("nodes", _nodes(demand.nodes), f"has {_nodes(number)}", waits, True)
+    cpus = sum((each.cpus or 0) * (each.count or 0) for each in kinds)
+    if kinds and all(each.cpus and each.count for each in kinds) and demand.total_cpus > cpus:
+        yield Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus}", waits, True)
+    per_node = partition.max_memory_per_node
+    if per_node is None and partition.max_memory_per_cpu is None:
+        per_node = profile.max_memory_per_node
+    if per_node is not None and (memory := _least_memory(target, demand, kinds)) > per_node:
+        yield Obstacle("memory", f"{memory}M of memory on a node", f"allows {per_node}M", waits, True)
+
+
+def _beyond_time(target: Target, partition: Partition, waits: bool) -> Iterator[Obstacle]:
+    most, asked, least = limit(partition.max_time), _minutes(target, "time"), _minutes(target, "time-min")
+    if most is None or lifts_limits(target, "PartitionTimeLimit"):
+        return
+    says = f"allows {whole_minutes(most)}"
+    if least is not None and least > most:
+        yield Obstacle("time", f"at least {whole_minutes(least)}", says, False, True, ("time-min",))
+    elif asked is not None and asked > most and not (waits and target.request.has_option("time-min")):
+        yield Obstacle("time", "an unlimited time" if asked == _NEVER else whole_minutes(asked), says, waits, True)
+
+
+def _least_memory(target: Target, demand: Demand, kinds: list[Nodes]) -> int:
+    """MB of a node at least, that of all of it (`--mem=0`) included; 0 where it is not known."""
+    memory, sizes = target.request.memory, [each.memory for each in kinds]
+    if memory is not None and memory.per == "node" and not memory.megabytes:
+        return min(size or 0 for size in sizes) if sizes else 0
+    return demand.memory
 
 
 def _most_nodes(*bounds: int | None) -> int:
@@ -125,18 +204,44 @@ def _most_nodes(*bounds: int | None) -> int:
     return min((each for each in bounds if each), default=_NEVER)
 
 
+def _without(kinds: list[Nodes], excluded: set[str]) -> list[Nodes]:
+    """The kinds of nodes with what is left of them when some nodes are excluded."""
+    from msgspec.structs import replace  # with a profile alone
+
+    left = []
+    for each in kinds:
+        named = hosts(each.names)
+        if each.count is None or not named or len(named) != each.count:
+            left.append(each)
+        elif count := len(set(named) - excluded):
+            left.append(replace(each, count=count))
+    return left
+
+
 def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, most: int) -> list[Obstacle]:
+    """What the nodes of a partition do not have, each or together: `select_nodes()`."""
     partition = target.profile.partitions[name]
-    missing = {id(each): lacks(each, demand, partition) for each in kinds}
-    fitting = [each for each in kinds if not missing[id(each)]]
     listed = listed_nodes(target.request)
     if listed:
         inside, every = hosts_of(kinds), hosts_of(target.profile.nodes)
         outside = [host for host in listed if host not in inside and host in every]
         if outside:
-            return [Obstacle("nodelist", f"node {outside[0]}", "does not have it", False)]
-        if len(listed) < demand.nodes:
-            return _of_all(demand, kinds, min(demand.most_nodes or most, most), partition)
+            first = target.profile.enforce_part_limits in ("ALL", "ANY")
+            return [Obstacle("nodelist", f"node {outside[0]}", "does not have it", False, first)]
+    excluded = hosts(target.request.value("exclude"))
+    if excluded:
+        kinds = _without(kinds, set(excluded))
+        if not kinds:
+            return [Obstacle("exclude", "none of its nodes", "has no others", False)]
+    missing = {id(each): lacks(each, demand, partition) for each in kinds}
+    for each in kinds if listed else ():
+        own = [what for what in missing[id(each)] if what not in ("gpus", "gres")]
+        if own and hosts_of([each]) & set(listed or ()):
+            says = _most(own[0], [each], demand, partition.max_cpus_per_node)
+            return [Obstacle(own[0], f"{_asked(own[0], demand)} of the nodes that it names", says, False)]
+    fitting = [each for each in kinds if not missing[id(each)]]
+    if listed and len(listed) < demand.nodes:
+        return _of_all(demand, kinds, min(demand.most_nodes or most, most), partition)
     if not fitting:
         in_all = [what for what in _ORDER if all(what in missing[id(each)] for each in kinds)]
         if not in_all:
@@ -150,12 +255,29 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
         what = next(what for what in _ORDER if any(what in missing[id(each)] for each in kinds))
         asks = f"{_nodes(demand.nodes)} with {_asked(what, demand)}"
         return [Obstacle(what, asks, f"has {_nodes(count)} with that", False)]
+    if count is not None and demand.spread > min(count, most):
+        asks = f"{_nodes(demand.spread)}, by its tasks and --ntasks-per-node"
+        return [Obstacle("nodes", asks, f"has {_nodes(min(count, most))} for it", False)]
+    together = sum(number for _, number in demand.on_some)
+    if demand.most_nodes is not None and together > demand.most_nodes:
+        asks = " and ".join(f"{feature} ({number})" for feature, number in demand.on_some)
+        return [Obstacle("features", asks, f"gives it {_nodes(demand.most_nodes)}", False)]
+    having = [
+        total(each for each in fitting if each.features is None or feature in each.features)
+        for feature, _ in demand.on_some
+    ]
+    for (feature, number), nodes in zip(demand.on_some, having, strict=True):
+        if nodes is not None and nodes < number:
+            asks = feature if number < 2 else f"{feature} ({number})"
+            says = f"has {_nodes(nodes)} with it" if nodes else "has no node with it"
+            # 22.05 takes a job where some of them have nodes, which then waits
+            return [Obstacle("features", asks, says, any(having))]
     if demand.nodes <= most:
         return _of_all(demand, fitting, min(demand.most_nodes or most, most), partition)
     return []
 
 
-_ORDER = ("features", "gpus", "gres", "cpus", "memory", "tmp")
+_ORDER = ("features", "gpus", "gres", "cpus", "shape", "memory", "tmp")
 
 
 def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition) -> list[Obstacle]:
@@ -194,6 +316,9 @@ def _most(what: str, kinds: list[Nodes], demand: Demand, most_cpus: int | None) 
         cpus = max(each for each in (usable_cpus(one, demand) for one in kinds) if each is not None)
         says = f"nodes have {cpus}" if most_cpus is None or most_cpus > cpus else f"allows {most_cpus} of a node"
         return says + (" cores" if demand.one_thread else "")
+    if what == "shape":
+        largest = [max(each or 0 for each in column) for column in zip(*map(shape_of, kinds), strict=True)]
+        return f"nodes have {_shape(largest, demand.shape)}"
     if what == "memory":
         return f"nodes have {max(each.memory or 0 for each in kinds)}M"
     if what == "tmp":
@@ -215,6 +340,7 @@ def _asked(what: str, demand: Demand) -> str:
     kind = f" of type {demand.kind}" if demand.kind else ""
     said = {
         "cpus": f"{demand.cpus} CPU{'s' if demand.cpus != 1 else ''} on a node",
+        "shape": _shape(demand.shape, demand.shape),
         "memory": f"{demand.memory}M of memory on a node",
         "tmp": f"{demand.tmp}M of temporary disk on a node",
         "gpus": f"{demand.gpus} GPU{'s' if demand.gpus != 1 else ''}{kind} on a node",
@@ -225,6 +351,7 @@ def _asked(what: str, demand: Demand) -> str:
         return said[what]
     asked = {
         "cpus": demand.cpus > 1,
+        "shape": any(demand.shape),
         "memory": demand.memory,
         "tmp": demand.tmp,
         "gpus": demand.gpus,
@@ -237,3 +364,9 @@ def _asked(what: str, demand: Demand) -> str:
 
 def _nodes(count: int) -> str:
     return f"{count} node{'s' if count != 1 else ''}"
+
+
+def _shape(numbers: Iterable[int], asked: tuple[int, int, int]) -> str:
+    """`2 sockets a node and 8 cores a socket`, of what is asked for."""
+    words = ("sockets a node", "cores a socket", "threads a core")
+    return " and ".join(f"{number} {word}" for number, word, each in zip(numbers, words, asked, strict=True) if each)

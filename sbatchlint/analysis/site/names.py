@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # A number, with the letters of a model beside it; of a longer word (`node12`) only the number.
 _NUMBER = Regex(r"(?<![a-z])[a-z]{0,3}[0-9]+[a-z]{0,2}(?![a-z])|[0-9]+")
 # What a request may name beside GRES: --tres-per-task=cpu=4,license/x=1
+TRES = "tres-per-task"
 _NO_GRES = ("cpu", "mem", "node", "energy", "billing", "license", "bb", "fs")
 
 
@@ -36,8 +37,11 @@ def unknown_resources(profile: Profile, request: Request) -> list[UnknownName]:
     """The resources that no node has, by name or type, and the licences that the cluster does not have."""
     every = profile.licenses
     asked = {} if every is None else licences_of(request)
+    named = request.value("licenses") or ""
     found = [
-        UnknownName("licenses", name, "licence", tuple(every or ())) for name in asked if name not in (every or {})
+        UnknownName("licenses" if name in named else TRES, name, "licence", tuple(every or ()))
+        for name in asked
+        if name not in (every or {})
     ]
     for option in GPU_OPTIONS:
         text = request.value(option)
@@ -53,13 +57,22 @@ def unknown_resources(profile: Profile, request: Request) -> list[UnknownName]:
 
 
 def licences_of(request: Request) -> dict[str, int]:
-    """The licences that a job needs, and how many of each; none where it takes one of several (`|`)."""
-    text = request.value("licenses")
+    """The licences that a job needs, and how many of each at least; none where it takes one of several (`|`).
+
+    Those of --tres-per-task count for each task (`_set_tot_license_req()` in src/slurmctld/job_mgr.c, since 23.11).
+    """
+    text, for_tasks = request.value("licenses"), request.value("tres-per-task")
     items = None if text is None or "|" in text else licences(text, request.version)
     found: dict[str, int] = {}
     for item in () if items is None or isinstance(items, ResourceFault) else items:
         if item.count:
             found[item.name] = found.get(item.name, 0) + item.count
+    tasks = max(request.counts.ntasks, 1) if request.counts is not None else 1
+    every = None if for_tasks is None or "|" in (text or "") else resource_items(TRES, for_tasks, request.version)
+    for each in every or ():
+        kind, _, name = each.name.partition("/")
+        if kind == "license" and name and each.count:
+            found[name] = found.get(name, 0) + each.count * tasks
     return found
 
 

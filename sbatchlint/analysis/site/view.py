@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sbatchlint.analysis.site.defaults import default_memory
 from sbatchlint.analysis.site.demand import Demand, demand_of, lacks, memory_on, usable_cpus
 from sbatchlint.analysis.site.fit import stops
-from sbatchlint.analysis.site.targets import Target, shown, targets
+from sbatchlint.analysis.site.targets import Target, targets
 from sbatchlint.job import Job
+from sbatchlint.job.request import MEMORY_OPTIONS
 from sbatchlint.site.profile import gpus_of, limit, nodes_of, total
 from sbatchlint.slurm.grammar.arrays import indexes
 
@@ -31,8 +33,7 @@ def cluster_view(job: Job, component: int) -> View | None:
     }
     if stop is not None:
         name, first = next((name, each[0]) for name, each in stop.obstacles.items() if each)
-        asks = f"asks for {first.asks}, and " if first.asks else ""
-        found["reason"] = f"{asks}{shown(target, name)} {first.says}"
+        found["reason"] = stop.sentence(name, first).removeprefix("it ")
     return found
 
 
@@ -68,14 +69,11 @@ def _on(nodes: Nodes, demand: Demand, target: Target, partition: Partition) -> V
 
 def _default_memory(nodes: Nodes, demand: Demand, target: Target, partition: Partition) -> int:
     """MB of a job that asks for none."""
-    if target.request.has_any_option(("mem", "mem-per-cpu", "mem-per-gpu")):
+    default = default_memory(target.profile, partition)
+    if target.request.has_any_option(MEMORY_OPTIONS) or default is None:
         return nodes.memory or 0
-    per_node = partition.default_memory_per_node or target.profile.default_memory_per_node
-    per_cpu = partition.default_memory_per_cpu or target.profile.default_memory_per_cpu
-    if per_node is not None:
-        return per_node
     cpus = nodes.cpus if demand.whole else demand.cpus
-    return per_cpu * (cpus or 1) if per_cpu is not None else nodes.memory or 0
+    return default.megabytes * (1 if default.per == "node" else cpus or 1)
 
 
 def _hours(target: Target, demand: Demand, partition: Partition, fitting: list[Nodes]) -> View | None:

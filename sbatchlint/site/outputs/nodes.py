@@ -35,6 +35,8 @@ def _node(record: Record, of: str) -> Nodes:
     return Nodes(
         count=1,
         cpus=cpus,
+        sockets=leading_number(record.get("Sockets")) or None,
+        cores_per_socket=leading_number(record.get("CoresPerSocket")) or None,
         threads_per_core=leading_number(record.get("ThreadsPerCore")) or 1,
         memory=max(memory - (leading_number(record.get("MemSpecLimit")) or 0), 0),
         tmp_disk=leading_number(record.get("TmpDisk")),
@@ -58,9 +60,9 @@ def kinds(nodes: Iterable[tuple[str, Nodes]]) -> tuple[Nodes, ...]:
         names[node].append(name)
     found = [
         Nodes(
-            names=folded(name for name in each if name), count=len(each), cpus=node.cpus,
-            threads_per_core=node.threads_per_core, memory=node.memory, tmp_disk=node.tmp_disk, gres=node.gres,
-            features=node.features, partitions=node.partitions,
+            names=folded(name for name in each if name), count=len(each), cpus=node.cpus, sockets=node.sockets,
+            cores_per_socket=node.cores_per_socket, threads_per_core=node.threads_per_core, memory=node.memory,
+            tmp_disk=node.tmp_disk, gres=node.gres, features=node.features, partitions=node.partitions,
         )
         for node, each in names.items()
     ]  # fmt: skip

@@ -1,18 +1,26 @@
 """`sacctmgr --parsable2 show qos` and `show assoc`: a header, and a line for each, with `|` between the columns.
 
-The columns that are read have had these names since 20.11: `MaxTRES`, `MaxTRESPerNode`, `MaxWall`, `MinTRES`, `Flags`.
+The columns that are read have the same names from 20.11 to 26.05 (src/sacctmgr/common.c), of which 22.05 was seen live.
 """
 
 from collections.abc import Iterator
 
 from sbatchlint.site.model import Qos
-from sbatchlint.site.outputs.records import Damaged
+from sbatchlint.site.outputs.records import Damaged, number
 from sbatchlint.slurm.grammar.resources import count
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.grammar.times import minutes
-from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
+_TRES = {
+    "max_tres": "MaxTRES", "max_tres_per_node": "MaxTRESPerNode", "max_tres_per_user": "MaxTRESPU",
+    "max_tres_per_account": "MaxTRESPA", "group_tres": "GrpTRES", "min_tres": "MinTRES",
+}  # fmt: skip
+_JOBS = {
+    "max_submitted_jobs_per_user": "MaxSubmitPU",
+    "max_submitted_jobs_per_account": "MaxSubmitPA",
+    "max_submitted_jobs": "GrpSubmit",
+}
 _FRACTION = Regex(r"\.[0-9]+")
 
 
@@ -31,15 +39,10 @@ def read_qos(lines: list[str]) -> dict[str, Qos]:
         time = row.get("MaxWall", "")
         if time and minutes(time) is None:
             raise Damaged(f"the QOS {row['Name']} has {time!r} for a time")
-        submitted = row.get("MaxSubmitPU", row.get("MaxSubmitJobsPU", ""))
-        found[row["Name"]] = Qos(
-            max_time=time or None,
-            max_tres=_tres(row.get("MaxTRES", ""), row["Name"]),
-            max_tres_per_node=_tres(row.get("MaxTRESPerNode", ""), row["Name"]),
-            min_tres=_tres(row.get("MinTRES", ""), row["Name"]),
-            max_submitted_jobs_per_user=parse_integer(submitted) if is_number(submitted) else None,
-            flags=tuple(each for each in row.get("Flags", "").split(",") if each),
-        )
+        amounts = {field: _tres(row.get(column, ""), row["Name"]) for field, column in _TRES.items()}
+        jobs = {field: number(row.get(column)) for field, column in _JOBS.items()}
+        flags = tuple(each for each in row.get("Flags", "").split(",") if each)
+        found[row["Name"]] = Qos(max_time=time or None, flags=flags, **amounts, **jobs)  # type: ignore[arg-type]
     return found
 
 
@@ -66,8 +69,8 @@ def _tres(value: str, qos: str) -> dict[str, int]:
     found = {}
     for item in value.split(",") if value else ():
         name, _, amount = item.partition("=")
-        number = megabytes(_FRACTION.sub("", amount)) if name == "mem" else count(amount)
-        if number is None:
+        amount_read = megabytes(_FRACTION.sub("", amount)) if name == "mem" else count(amount)
+        if amount_read is None:
             raise Damaged(f"the QOS {qos} has {item!r} for a limit")
-        found[name] = number
+        found[name] = amount_read
     return found

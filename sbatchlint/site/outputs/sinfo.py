@@ -21,7 +21,10 @@ _UP = {"up": "UP", "down": "DOWN", "drain": "DRAIN", "inact": "INACTIVE"}
 
 
 class Row(NamedTuple):
-    """A line: a partition (`default`: it is that of jobs that name none), and nodes of it that are alike."""
+    """A line: a partition (`default`: it is that of jobs that name none), and nodes of it that are alike.
+
+    `sized`: whether it has a column for their CPUs.
+    """
 
     partition: str
     default: bool
@@ -29,6 +32,7 @@ class Row(NamedTuple):
     max_time: str | None
     names: tuple[str, ...]
     nodes: Nodes
+    sized: bool
 
 
 def is_header(line: str) -> bool:
@@ -66,17 +70,20 @@ def _row(values: dict[str, str]) -> Row:
             raise Damaged(f"sinfo has {time!r} for the time limit of {name}")
     nodes = Nodes(
         count=leading_number(values.get("NODES")) or 0,
-        cpus=leading_number(values.get("CPUS")),
-        memory=leading_number(values.get("MEMORY")),
+        cpus=_of_all(values.get("CPUS")),
+        memory=_of_all(values.get("MEMORY")),
         tmp_disk=_of_all(values.get("TMP_DISK")),
-        gres=resources(values.get("GRES")),
-        features=tuple(
-            sorted(each for each in values.get("AVAIL_FEATURES", "").split(",") if each not in ("", "(null)"))
-        ),
+        gres=resources(values["GRES"]) if "GRES" in values else None,
+        features=_features(values.get("AVAIL_FEATURES")),
         partitions=(name.rstrip("*"),),
     )
     listed = hosts(values.get("NODELIST")) or ()
-    return Row(name.rstrip("*"), name.endswith("*"), _UP.get(values.get("AVAIL", "")), time, listed, nodes)
+    state = _UP.get(values.get("AVAIL", ""))
+    return Row(name.rstrip("*"), name.endswith("*"), state, time, listed, nodes, "CPUS" in values)
+
+
+def _features(value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(sorted(each for each in value.split(",") if each not in ("", "(null)")))
 
 
 def _of_all(value: str | None) -> int | None:

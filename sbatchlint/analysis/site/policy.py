@@ -1,0 +1,173 @@
+"""What the QOS of a job and the one of its partition allow it.
+
+`_qos_policy_validate()` and `acct_policy_set_qos_order()` in src/slurmctld/acct_policy.c, the same from 22.05 to 26.05;
+tests/slurm/test_site_live.py asks a live controller with slurmdbd. The limits of the partition's QOS count before those
+of the job's own, unless that has OverPartQOS; what the first leaves open, the second decides. Where one of the two has
+DenyOnLimit, a job beyond a limit is refused, else it waits; too many jobs are refused in any case.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sbatchlint.analysis.site.defaults import default_memory
+from sbatchlint.analysis.site.names import licences_of
+from sbatchlint.analysis.site.targets import Target, qos_of
+from sbatchlint.job.request import GPU_OPTIONS, MEMORY_OPTIONS, Memory
+from sbatchlint.site.profile import limit, lists, nodes_of, whole_minutes
+from sbatchlint.slurm.grammar.arrays import indexes
+from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
+
+if TYPE_CHECKING:
+    from sbatchlint.analysis.site.demand import Demand
+    from sbatchlint.site.model import Partition, Qos
+
+# The limits of a QOS by the name of their field, as Slurm looks at them, and whom they are for.
+_LIMITS = {
+    "max_tres_per_account": "an account",
+    "max_tres_per_user": "a user",
+    "group_tres": "all its jobs together",
+    "max_tres": "a job",
+    "max_tres_per_node": "a node",
+}
+_JOBS = {
+    "max_submitted_jobs_per_user": "a user",
+    "max_submitted_jobs_per_account": "an account",
+    "max_submitted_jobs": "all users together",
+}
+
+
+class Beyond(NamedTuple):
+    """A limit that a job does not keep. `kind`: "tres", "time" or "jobs"; `options`: those that ask for it."""
+
+    kind: str
+    asks: str
+    says: str
+    waits: bool
+    options: tuple[str, ...]
+
+
+def beyond_qos(target: Target, name: str, demand: Demand) -> list[Beyond]:
+    """The limits of QOS that a job in a partition does not keep; none where they are not enforced, or not known."""
+    enforced = target.profile.accounting_enforce or ()
+    every = _in_order(target, target.profile.partitions[name])
+    if not every or not {"limits", "safe"} & set(enforced):
+        return []
+    waits = not any(each.denies for _, each in every)
+    found = [*_of_jobs(target, every), *_of_time(target, name, every, waits)]
+    counts = _counted(target, name, demand)
+    for field, whom in _LIMITS.items():
+        for own, most, tres in _limits(field, every):
+            number = counts.get(tres, 0) // (counts["node"] if field == "max_tres_per_node" else 1)
+            if number > most:
+                says = f"the QOS `{own}` allows {whom} {_amount(most, tres)}"
+                found.append(Beyond("tres", _amount(number, tres), says, waits, _OPTIONS.get(tres, GPU_OPTIONS)))
+    exact = not waits and target.request.counts is not None
+    for own, least, tres in _limits("min_tres", every) if exact else ():
+        if counts.get(tres, least) < least:
+            says = f"the QOS `{own}` takes no job below {_amount(least, tres)}"
+            found.append(Beyond("tres", _amount(counts[tres], tres), says, False, _OPTIONS.get(tres, GPU_OPTIONS)))
+    return found
+
+
+_OPTIONS = {
+    "cpu": ("cpus-per-task", "ntasks", "ntasks-per-node", "nodes"),
+    "node": ("nodes", "nodelist"),
+    "mem": MEMORY_OPTIONS,
+}
+
+
+def _in_order(target: Target, partition: Partition) -> list[tuple[str, Qos]]:
+    """The QOS by name in the order in which their limits count; empty where one that counts first is not known."""
+    profile, own = target.profile, qos_of(target)
+    of_partition = profile.qos.get(partition.qos or "")
+    if partition.qos is not None and of_partition is None:
+        return []
+    pair = [] if of_partition is None else [(partition.qos or "", of_partition)]
+    if own is not None:
+        first = (target.request.value("qos") or "", own)
+        if first in pair:
+            return pair
+        return [first, *pair] if "OverPartQOS" in own.flags else [*pair, first]
+    # The QOS that a user has by default is not known.
+    over = not lists(profile, "qos") or any("OverPartQOS" in each.flags for each in profile.qos.values())
+    return [] if over or target.request.has_option("qos") else pair
+
+
+def _limits(field: str, every: list[tuple[str, Qos]]) -> list[tuple[str, int, str]]:
+    """The limits of a field that count: the QOS, the number, of what."""
+    found: dict[str, tuple[str, int, str]] = {}
+    for name, qos in every:
+        limits: dict[str, int] = getattr(qos, field)
+        for tres, number in limits.items():
+            found.setdefault(tres, (name, number, tres))
+    return list(found.values())
+
+
+def _of_jobs(target: Target, every: list[tuple[str, Qos]]) -> list[Beyond]:
+    array = indexes(target.request.array)
+    found = []
+    for field, whom in _JOBS.items() if array is not None else ():
+        own = next(((name, getattr(qos, field)) for name, qos in every if getattr(qos, field) is not None), None)
+        if own is not None and array is not None and array.tasks > own[1]:
+            says = f"the QOS `{own[0]}` allows {whom} {own[1]}"
+            found.append(Beyond("jobs", f"{array.tasks} jobs", says, False, ("array",)))
+    return found
+
+
+def _of_time(target: Target, name: str, every: list[tuple[str, Qos]], waits: bool) -> list[Beyond]:
+    asked = minutes(target.request.value("time"))
+    if not target.request.has_option("time"):
+        asked = limit(target.profile.partitions[name].default_time)
+    known = [(own, most) for own, most in ((own, limit(qos.max_time)) for own, qos in every) if most is not None]
+    if asked is None or not known or asked != UNLIMITED and asked <= known[0][1]:
+        return []
+    own, most = known[0]
+    asks = "an unlimited time" if asked == UNLIMITED else whole_minutes(asked)
+    return [Beyond("time", asks, f"the QOS `{own}` allows {whole_minutes(most)}", waits, ("time",))]
+
+
+def _counted(target: Target, name: str, demand: Demand) -> dict[str, int]:
+    """What Slurm counts of a job when it is submitted, in its words, memory in MB; without what is not known.
+
+    `_job_create()` and `job_get_tres_mem()` in src/slurmctld/job_mgr.c: CPUs by the number of tasks, also where the job
+    gets more for its GPUs, and the nodes that are the least.
+    """
+    request, found = target.request, {"node": demand.nodes}
+    if request.counts is not None:
+        tasks = max(request.counts.ntasks, 1)
+        cpus = tasks if request.has_option("overcommit") else tasks * (request.counts.cpus_per_task or 1)
+        found["cpu"] = max(cpus, demand.nodes)
+        memory = _memory(target, name)
+        if memory is not None:
+            found["mem"] = memory.megabytes * {"cpu": found["cpu"], "gpu": demand.total_gpus}.get(
+                memory.per, demand.nodes
+            )
+    if demand.total_gpus or request.asks_for_gpus is False or request.declines_gpus:
+        found["gres/gpu"] = demand.total_gpus
+        if demand.kind:
+            found[f"gres/gpu:{demand.kind}"] = demand.total_gpus
+    return found | {f"license/{each}": number for each, number in licences_of(request).items()}
+
+
+def _memory(target: Target, name: str) -> Memory | None:
+    """The memory that a job asks for, or gets without asking; all of a node is that of the smallest."""
+    request, profile = target.request, target.profile
+    if not request.has_any_option(MEMORY_OPTIONS):
+        return default_memory(profile, profile.partitions[name])
+    memory = request.memory
+    if memory is None or memory.megabytes:
+        return memory
+    sizes = [each.memory for each in nodes_of(profile, name)]
+    return Memory(min(size or 0 for size in sizes), "node") if sizes and all(sizes) else None
+
+
+def _amount(number: int, tres: str) -> str:
+    """`4 GPUs`, `64 CPUs`, `102400M of memory`."""
+    if tres == "mem":
+        return f"{number}M of memory"
+    kind, _, name = tres.partition("/")
+    words = {"cpu": "CPU", "node": "node", "gres": "GPU" if name.partition(":")[0] == "gpu" else name, "license": name}
+    word = words.get(kind, tres)
+    of = f" of type {name[4:]}" if name.startswith("gpu:") else ""
+    return f"{number} {word}{'s' if number != 1 and kind in ('cpu', 'node', 'gres') else ''}{of}"

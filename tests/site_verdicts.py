@@ -1,0 +1,71 @@
+"""Whether the checks of a cluster say of scripts what its sbatch said."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from sbatchlint.linting import inspect_file
+from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.site.collecting import Output, profile_of
+from sbatchlint.site.model import Profile
+from sbatchlint.site.writing import as_toml
+from sbatchlint.source.text import Source
+
+_OF_THE_CLUSTER = re.compile("SB9[12]")
+# What a profile does not know: who may use which account and QOS, what single accounts may have, the reservations.
+_UNKNOWN = re.compile("Assoc[A-Z]|Invalid account|Requested reservation is invalid")
+# A QOS that exists, and that the account of the user does not have.
+_NOT_OURS = re.compile(r"(?m)^#SBATCH -q secret$")
+# 22.05 asks the nodes for what --prefer names, refuses some jobs that have CPUs by their GPUs or are to be spread, and
+# counts the memory of the first node of a partition, whichever that is, for all memory of one (--mem=0).
+_OF_THE_RELEASE = re.compile(r"--prefer|--gpus-per-node=4 --cpus-per-gpu=10|--spread-job|--mem=0\b[\s\S]*-q strict")
+
+
+class Answer(NamedTuple):
+    """What sbatch said of a script."""
+
+    script: str
+    accepted: bool
+    messages: str
+
+
+def recorded(outputs: Iterable[Output], answers: Iterable[Answer]) -> str:
+    """What a cluster and its sbatch said, as a line of JSON for each answer after one for what its commands print."""
+    return "".join(f"{json.dumps(each)}\n" for each in (dict(outputs), *answers))
+
+
+def read_record(path: Path) -> tuple[Profile, list[Answer]]:
+    """The same from a file."""
+    first, *others = path.read_text().splitlines()
+    profile = profile_of(Output(name, text) for name, text in json.loads(first).items())
+    return profile, [Answer(*json.loads(each)) for each in others]
+
+
+def disagreements(profile: Profile, answers: Iterable[Answer], folder: Path) -> list[tuple[str, str, list[str]]]:
+    """The scripts of which sbatch and the checks do not say the same, with what both say."""
+    path = folder / "site.toml"
+    path.write_text(as_toml(profile))
+    settings = Resolver(Overrides(site=str(path), isolated=True)).settings("job.sh")
+    wrong = []
+    for script, accepted, messages in answers:
+        found = inspect_file(Source(script, "job.sh"), settings).diagnostics
+        own = [each for each in found if _OF_THE_CLUSTER.match(each.code)]
+        said = [f"{each.code} {each.severity}: {each.message}" for each in found]
+        if accepted and any(each.severity == "error" for each in own):
+            wrong.append((script, "accepted", said))
+        elif not accepted and not own and not any("refuse" in each.message for each in found):
+            if not _is_open(profile, script, messages):
+                wrong.append((script, messages, said))
+    return wrong
+
+
+def _is_open(profile: Profile, script: str, messages: str) -> bool:
+    """Whether the profile does not decide that sbatch refuses a script."""
+    default = bool(profile.qos) and "#SBATCH -q" not in script  # which QOS it is by default is not known
+    return default or any(each.search(text) for each, text in (
+        (_UNKNOWN, messages), (_NOT_OURS, script), (_OF_THE_RELEASE, script),
+    ))  # fmt: skip

@@ -1,0 +1,131 @@
+"""Clusters, and batch scripts that ask them for what matters: some can have it, some cannot."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import NamedTuple
+
+SMALL = "Boards=1 SocketsPerBoard=2 CoresPerSocket=8"
+NODES = f"""\
+DefMemPerCPU=1000
+Licenses=matlab:4,ansys@flex:2
+NodeName=c[1-4] CPUs=16 {SMALL} ThreadsPerCore=1 RealMemory=64000 TmpDisk=100000 Feature=rome,ib
+NodeName=s[1-2] CPUs=64 Boards=1 SocketsPerBoard=2 CoresPerSocket=16 ThreadsPerCore=2 RealMemory=256000 Feature=icelake
+"""
+GPUS = f"""\
+NodeName=g[1-2] CPUs=32 {SMALL} ThreadsPerCore=2 RealMemory=128000 Gres=gpu:a100:4 Feature=a100
+NodeName=b1 CPUs=64 Boards=1 SocketsPerBoard=2 CoresPerSocket=32 RealMemory=512000 Gres=gpu:h100:8 Feature=h100
+"""
+
+
+class Cluster(NamedTuple):
+    """Lines of slurm.conf, and of sacctmgr."""
+
+    lines: str
+    accounts: tuple[str, ...] = ()
+
+
+ACCOUNTS = (
+    "add qos short set MaxWall=1:00:00 Flags=DenyOnLimit",
+    "add qos gpu set MaxTRESPerJob=gres/gpu=4,cpu=24 MinTRESPerJob=gres/gpu=1 Flags=DenyOnLimit",
+    "add qos wide set MinTRESPerJob=node=2,cpu=16 Flags=DenyOnLimit",
+    "add qos lazy set MaxTRESPerJob=cpu=16,mem=32G MaxWall=2:00:00",
+    "add qos few set MaxSubmitJobsPerUser=5 MaxTRESPerUser=cpu=32",
+    "add qos strict set MaxTRESPU=cpu=32,gres/gpu=2 GrpTRES=node=3,mem=100G MaxTRESPA=node=2 Flags=DenyOnLimit",
+    "add qos thin set MaxTRESPerNode=cpu=8,mem=16G Flags=DenyOnLimit",
+    "add qos over set MaxTRESPerJob=cpu=200,node=9 Flags=OverPartQOS,DenyOnLimit",
+    "add qos reserved set Flags=RequiresReservation",
+    "add qos long set MaxWall=7-00:00:00 Flags=PartitionTimeLimit,PartitionMaxNodes",
+    "add qos secret",
+    "add qos ofgpu set MaxTRESPerJob=gres/gpu=6,node=1 MaxWall=12:00:00 Flags=DenyOnLimit",
+    "add qos ofbatch set MaxTRESPerUser=cpu=48",
+    "add account lab set MaxTRESPerJob=cpu=150 QOS=normal,short,gpu,wide,lazy,few,strict,thin,over,reserved,long",
+    "add user nobody set Account=lab",
+)
+CLUSTERS = {
+    "GPUs by GRES, limits refuse": Cluster(f"""\
+{NODES}{GPUS}EnforcePartLimits=ALL
+PartitionName=batch Nodes=c[1-4],s[1-2] Default=YES MaxTime=2-00:00:00 State=UP
+PartitionName=gpu Nodes=g[1-2] MaxTime=1-00:00:00 State=UP DefaultTime=2:00:00
+PartitionName=big Nodes=b1,s1 MaxTime=4:00:00 MaxMemPerNode=200000 State=UP"""),
+    "no GPUs, limits let wait": Cluster(f"""\
+{NODES}EnforcePartLimits=NO
+MaxArraySize=51
+PartitionName=batch Nodes=c[1-4] Default=YES MaxTime=1-00:00:00 State=UP
+PartitionName=long Nodes=s[1-2] MaxTime=UNLIMITED MaxMemPerCPU=4000 State=UP
+PartitionName=down Nodes=s[1-2] State=DOWN"""),
+    "whole nodes": Cluster(f"""\
+{NODES}{GPUS}EnforcePartLimits=ANY
+PartitionName=batch Nodes=c[1-4],s[1-2] Default=YES MaxTime=1-00:00:00 OverSubscribe=EXCLUSIVE State=UP
+PartitionName=gpu Nodes=g[1-2],b1 MaxTime=1-00:00:00 OverSubscribe=EXCLUSIVE MaxNodes=2 State=UP
+PartitionName=closed Nodes=c1 State=DRAIN"""),
+    "narrow limits": Cluster(f"""\
+{NODES}{GPUS}EnforcePartLimits=ALL
+MaxArraySize=101
+PartitionName=batch Nodes=c[1-4] Default=YES MaxTime=04:00:00 MaxNodes=2 MaxCPUsPerNode=8 State=UP
+PartitionName=gpu Nodes=g[1-2] MaxTime=04:00:00 MaxNodes=1 State=UP
+PartitionName=low Nodes=ALL MaxTime=UNLIMITED MinNodes=2 State=UP
+PartitionName=kept Nodes=c[1-2] ReqResv=YES State=UP"""),
+    "QOS": Cluster(f"""\
+{NODES}{GPUS}EnforcePartLimits=ALL
+AccountingStorageEnforce=associations,limits,qos
+AccountingStorageTRES=gres/gpu
+PartitionName=batch Nodes=c[1-4],s[1-2] Default=YES MaxTime=2-00:00:00 MaxNodes=4 QOS=ofbatch State=UP
+PartitionName=gpu Nodes=g[1-2],b1 MaxTime=1-00:00:00 QOS=ofgpu AllowQos=normal,gpu,few,over State=UP
+PartitionName=free Nodes=ALL MaxTime=UNLIMITED DenyQos=short State=UP
+PartitionName=admins Nodes=c1 RootOnly=YES State=UP""", ACCOUNTS),
+    "QOS, limits let wait": Cluster(f"""\
+{NODES}{GPUS}EnforcePartLimits=NO
+AccountingStorageEnforce=limits
+AccountingStorageTRES=gres/gpu
+PartitionName=batch Nodes=c[1-4],s[1-2] Default=YES MaxTime=2-00:00:00 MaxNodes=4 QOS=ofgpu State=UP
+PartitionName=gpu Nodes=g[1-2],b1 MaxTime=1-00:00:00 AllowQos=normal,gpu,few,over State=UP""", ACCOUNTS),
+}  # fmt: skip
+QOS = (
+    "", "", "short", "gpu", "gpu", "wide", "lazy", "few", "strict", "strict", "thin", "over", "reserved", "long",
+    "secret", "none",
+)  # fmt: skip
+SIZES = (
+    "-N 1", "-N 2", "-N 5", "-N 1-2", "-N 1-5", "-N 3-9", "-n 8", "-n 20", "-n 64", "-n 200", "-c 8", "-c 32", "-c 65",
+    "-N 2 --ntasks-per-node=16", "-N 1 -n 20", "--ntasks-per-node=8 -c 2", "-N 2 --exclusive", "--exclusive=user -n 4",
+    "-n 40 --overcommit", "-n 16 --hint=nomultithread", "-c 40 --hint=nomultithread", "-n 4 --ntasks-per-socket=2",
+    "--sockets-per-node=4", "--cores-per-socket=16", "--threads-per-core=2 -n 4", "--mincpus=20", "-N 2 -n 2 -c 20",
+    "-n 6 --ntasks-per-node=1", "-N 4 -n 8 -c 16 --oversubscribe", "-n 30 --spread-job", "", "", "",
+)  # fmt: skip
+MEMORY = (
+    "", "", "", "--mem=16G", "--mem=60G", "--mem=120G", "--mem=220G", "--mem=300G", "--mem=0", "--mem-per-cpu=2G",
+    "--mem-per-cpu=6G", "--mem-per-cpu=20G", "--mem-per-gpu=40G",
+)  # fmt: skip
+RESOURCES = (
+    "", "", "", "", "--gres=gpu:1", "--gres=gpu:4", "--gres=gpu:8", "--gres=gpu:a100:2", "--gres=gpu:h100:8",
+    "--gpus=2 -N 1", "--gpus=7", "--gpus-per-node=v100:1", "--gres=nvme:1", "--gpus-per-task=1 -n 4", "-G a100:3",
+    "--gpus-per-task=2 -n 2 -c 20", "--gpus=4 --ntasks-per-gpu=2", "--gpus-per-node=4 --cpus-per-gpu=10",
+    "--gpus-per-socket=2 --sockets-per-node=2", "--gres=gpu:a100:1,gpu:h100:1", "--gres=none",
+)  # fmt: skip
+OTHERS = (
+    "", "", "", "", "", "-C rome", "-C nope", "-C 'icelake|a100'", "-C 'rome&a100'", "-C '[rome*2&icelake*1]'", "-w c1",
+    "-w c[1-3]", "-w zz", "-x q1", "-x c[1-4]", "-w c1 -x c1", "--array=0-50", "--array=0-3", "--array=0-100%2",
+    "--array=1-1001", "--time=0", "--hold", "--tmp=90G", "--tmp=1T", "--tmp=0", "-L matlab:4", "-L matlab:5",
+    "-L ansys@flex,matlab", "-L ansys", "-L matlab:2,matlab:3", "--reservation=none", "--switches=1", "--use-min-nodes",
+    "--prefer=rome", "-A lab", "-A other", "--no-requeue", "--contiguous", "-B 2:8:1",
+)  # fmt: skip
+TIMES = (
+    "-t 30", "-t 30", "-t 4:00:00", "-t 10:00:00", "-t 1-0", "-t 9-0", "", "", "-t 9-0 --time-min=1:00:00",
+    "-t 9-0 --time-min=8-0", "-t 1:00 --time-min=10", "-t 90",
+)  # fmt: skip
+
+
+def scripts(cluster: Cluster, partitions: list[str], seed: str, count: int) -> Iterator[str]:
+    """So many scripts for a cluster, the same for the same seed."""
+    chosen = random.Random(seed)
+    for _ in range(count):
+        names = chosen.choice([*partitions * 4, "", "", "nope", ",".join(partitions[:2])])
+        lines = [
+            chosen.choice(each) if chosen.random() < 0.5 else "" for each in (SIZES, MEMORY, RESOURCES, TIMES, OTHERS)
+        ]
+        if cluster.accounts:
+            name = chosen.choice(QOS)
+            lines.append(f"-q {name}" if name else "")
+        head = "".join(f"#SBATCH {line}\n" for line in [f"-p {names}" if names else "", *lines] if line)
+        yield f"#!/bin/bash\n{head}sleep 1\n"

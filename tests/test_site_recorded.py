@@ -1,0 +1,29 @@
+"""What sbatch said of scripts on live clusters with QOS, which CI does not have, and what the checks say of them.
+
+Recorded of Slurm 22.05.8 with slurmdbd by tests/slurm/test_site_live.py, which says how.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from site_verdicts import disagreements, read_record
+
+RECORDS = sorted((ROOT / "tests" / "data" / "site").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.stem)
+def test_the_checks_say_what_sbatch_said(record: Path, tmp_path: Path) -> None:
+    profile, answers = read_record(record)
+    assert len(answers) == 300 and profile.accounting_enforce
+    assert not disagreements(profile, answers[::10], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.stem)
+def test_of_all_scripts(record: Path, tmp_path: Path) -> None:
+    profile, answers = read_record(record)
+    assert not disagreements(profile, answers, tmp_path)
