@@ -59,6 +59,8 @@ def has_container(job: Job) -> bool:
 
 
 _VARIABLE = Regex(r"\$(?:(\w+)|\{(\w+)\})(?=\s)")
+# An assignment of words in double quotes, without a command or an escape in them but the end of a line.
+_QUOTED_VALUE = Regex(r'(\w+)="([^"`\\]*(?:\\\n[^"`\\]*)*)"')
 
 
 def _write_out(draft: Draft, starts: Iterable[Invocation]) -> None:
@@ -68,13 +70,17 @@ def _write_out(draft: Draft, starts: Iterable[Invocation]) -> None:
         at = command.span.start
         variable = None if at <= command.name_span.start < command.span.end else _VARIABLE.match(text, at)
         name = "" if variable is None else variable.group(1) or variable.group(2)
-        if variable is None or len(re.findall(rf"\b{name}\+?=", text)) != 1:
+        assignments = [each for each in draft.job.assignments if each.name == name]
+        if variable is None or len(assignments) != 1:
             continue
-        assigned = re.search(rf'(?m)^[ \t]*(?:export[ \t]+)?{name}="([^"`\\]*(?:\\\n[^"`\\]*)*)"[ \t]*$', text)
-        words = "" if assigned is None else assigned.group(1).replace("\\\n", " ")
-        between = "" if assigned is None else text[assigned.end() : at]
-        changed = [each for each in re.findall(r"\$\{?(\w+)", words) if re.search(rf"\b{each}\+?=", between)]
-        changed += re.findall(r"\b(?:cd|pushd)\b", between) if "PWD" in words else []
+        (assignment,) = assignments
+        written = _QUOTED_VALUE.fullmatch(text[assignment.span.start : assignment.span.end])
+        words = "" if written is None or written[1] != name else written[2].replace("\\\n", " ")
+        used = re.findall(r"\$\{?(\w+)", words)
+        changes = [each.span for each in draft.job.assignments if each.name in used]
+        if "PWD" in words:
+            changes += [each.span for each in draft.job.invocations if each.name in ("cd", "pushd", "popd")]
+        changed = any(assignment.span.end <= span.start < at for span in changes)
         if words and not changed and "$(" not in words and "\n" not in words:
             edits.append(Edit(Span(at, variable.end()), words))
             names[name] = None

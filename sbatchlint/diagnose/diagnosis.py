@@ -7,6 +7,7 @@ from sbatchlint.diagnose.answers import Answer, Picture, answers, blaming
 from sbatchlint.diagnose.bearing import speaking_of
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.nodes import node_of, only_node
+from sbatchlint.diagnose.printed import own_advice
 from sbatchlint.diagnose.ranking import FOLLOWS, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
 from sbatchlint.diagnose.related import related_places
 from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
@@ -100,6 +101,9 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
     sign = signed(first, picture)
     if sign is not None:
         chosen, first = [sign, *chosen], sign
+    told = own_advice(first.event) if first.event.symptom.near_end and not first.findings else ""
+    if told:
+        first = first._replace(advice=f"{first.advice}; its message says: {told}")
     if picture is not None and not first.spans:
         first = first._replace(related=related_places(picture.jobs, first.event, first.where))
     others = [] if first.confidence == "certain" else [each for each in chosen[1:] if each.cause is not first.cause]

@@ -53,3 +53,21 @@ def shown_name(event: Event, name: str) -> str:
 def release_named(event: Event) -> bool | None:
     """For `Cause.log`: rules a cause out that depends on the release of Slurm, unless the log says which it is."""
     return None if release_of([event]) else False
+
+
+# How a message says what to do about it.
+_OWN_ADVICE = re.compile(
+    r"(?:^|[.;!?]\s+|\s-+ |\(|^SOLUTION: ?)(?P<advice>(?:please |to (?:fix|solve|avoid|resolve|enable|use) [\w ,']{2,60}, ?|you (?:can|may|should|must|need to) |(?:also )?consider )?"
+    r"(?:try(?:ing)? |increas(?:e|ing) |decreas(?:e|ing) |reduc(?:e|ing) |lower(?:ing)? |set(?:ting)? |re-?run |run `|run \w+|re-?generate |re-?install |upgrad(?:e|ing) |downgrad(?:e|ing) |specify |use (?:the )?[-`'\"]|add (?:the )?[-`'\"]|pass (?:the )?[-`'\"]|call |remov(?:e|ing) |delet(?:e|ing) |make sure )\S.{5,240})",
+    re.IGNORECASE,
+)
+_FEW_BELOW = 4
+
+
+def own_advice(event: Event) -> str:
+    """The first sentence of a message, or of the lines right below it, that says what to do; '' without one."""
+    for line in (event.text, *event.below[:_FEW_BELOW]):
+        match = _OWN_ADVICE.search(line.strip())
+        if match:
+            return re.split(r"(?<=[\w`'\"])[.!](?:\s|$)", match["advice"])[0].strip(" )")
+    return ""

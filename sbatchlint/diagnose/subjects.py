@@ -39,7 +39,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                           r"|bad_?alloc|\boom\b|(?:not enough|insufficient) memory|memory limit|allocation (?:of .{1,40} )?failed")),
     ("port", re.compile(r"(?i)\bport\b.{0,40}\b(?:(?:already )?in use|taken|occupied|busy|not available)|\bno (?:free |available )+ports?\b")),
     # Two files that are not of the same thing.
-    ("unlike", re.compile(r"(?i)(?=.*\b(?:files?|reads?|references?|contigs?|samples?|sequences?|chromosomes?|genomes?|headers?|index|vcf|bam|grids?|restart)\b)"
+    ("unlike", re.compile(r"(?i)^(?=.*\b(?:files?|reads?|references?|contigs?|samples?|sequences?|chromosomes?|genomes?|headers?|index|vcf|bam|grids?|restart)\b)"
                           r"(?=.*(?:incompatible|do(?:es)? ?n[o']t (?:match|agree|correspond)|mismatch|not (?:the )?same|inconsistent|different (?:number|length|order|reference|contig|sample|grid)))(?!.*\b(?:versions?|releases?|librar\w+)\b)")),
     # What users cannot repair: accounts, daemons, hardware, file systems, and files of the operating system.
     ("system", re.compile(r"(?i)\bmunge\b|\bldap\b|licen[cs]e (?:server|checkout)|\b(?:netmod|dapl|ofi|hfi\w*|psm2?|libfabric|ibv_\w+|openib|fabric|device handle|device driver|drivers?)\b|\bno such device\b|resource temporarily unavailable|stale file handle|read-only file system|/(?:dapl|ofi|ucx|psm2?)/|(?<![\w/-])(?:lustre|gpfs|nfs|autofs|infiniband)\b(?![/-])"
@@ -50,7 +50,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     ("geometry", re.compile(r"(?i)(?:number of|num(?:ber)?[_ ]|too (?:many|few)|not enough|wrong number of|more than|at least|multiple of|divisible by|world[_ ]?size|domain decomposition|grid of|per)\W+"
                             r"(?:\w+\W+){0,3}?(?:mpi|ranks?|process(?:es|ors?)|procs?|mpi tasks|(?:openmp |omp )?threads|threads per|pes|cores|cpus|gpus|world[_ ]?size)\b"
                             r"|\b(?:more|fewer|less|larger|smaller|greater|divisible|exceeds?|equal)\b.{0,40}\b(?:than|by|to|the)\b.{0,20}\b(?:mpi|ranks|process(?:es|ors)|procs|threads|pes|cores|cpus|gpus|nodes)\b"
-                            r"|\b\d+ (?:\w+ )?(?:mpi |openmp )?(?:ranks|processes|processors|threads|pes|cores|cpus|gpus)\b|domain decomposition|world[_ ]?size .*(?:divisible|match|equal|expect)|processor grid|\bnp(?:roc)?s?\b.{0,20}(?:must|should|divi)")),
+                            r"|\b\d+ (?:\w+ )?(?:mpi |openmp )?(?:ranks|processes|processors|threads|pes|cores|cpus|gpus)\b|domain decomposition|world[_ ]?size .*(?:divisible|match|equal|expect)|processor grid|\bnp(?:roc)?s?\b.{0,20}(?:must|should|divi)|\b\d+\)? (?:is )?not divisible by \(?\d")),
     ("words", re.compile(r"(?i)(?:unknown|unrecogni[sz]ed|unexpected|unsupported|invalid|illegal|missing|ambiguous|conflicting|no such|undefined)\W+(?:[\w'\"`./-]+\W+){0,2}?"
                          r"(?:option|argument|flag|parameter|keyword|command|sub-?command|switch|setting|config\w*|choice|style|profile|queue|partition|account)s?\b"
                          r"|\b(?:option|argument|flag|parameter|keyword|command|switch|profile|config\w*)\b.{0,60}\b(?:not (?:recogni[sz]ed|known|valid|allowed|supported|set)|unknown|invalid|required|missing)"
@@ -305,7 +305,7 @@ GENERAL_CAUSES = (
     Cause("copies", "code", "several tasks do the same to the same file, and all but one fail at it", "let one rank do it while the others wait (a barrier), or give each its own file", log=_of_several),
     Cause("there-already", "code", "the program wants to make what is there already: from an earlier run, or from this job before it was requeued", "remove it (delete) or move it before the job starts again, name it after the job (SLURM_JOB_ID), or tell the program to overwrite or to resume", script=named, log=about("exists")),
     Cause("port", "submission", "the port that the program wants is taken by another program on the node", "take one from the number of the job: PORT=$((20000 + SLURM_JOB_ID % 20000))", script=named, log=about("port")),
-    Cause("unlike", "data", "files that the program reads together are not of the same reference, release or size", "compare their headers and indexes, and make or fetch them from the same reference", log=about("unlike")),
+    Cause("unlike", "data", "files that the program reads together are not of the same reference, release or size", "compare their headers, their order and their indexes; sort them alike, and make or fetch them from the same reference", log=about("unlike")),
     Cause("data-of-one-node", "script", "what one node prepared is not there on the others: its folder is one that each node, or each container, has for itself", "see the finding: keep it in a folder that all nodes see", codes=("SB602", "SB817"), log=_of_missing_data, told="datasets|^(?!.*UV_CACHE)(?!.*MODELSCOPE)"),
     Cause("in-network", "cluster", "the program ended within the library of the network", "look at the fabric of the nodes, or set its library to another provider", log=_in_network),
     Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=about("slurm")),

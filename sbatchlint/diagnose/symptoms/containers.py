@@ -151,6 +151,7 @@ timeout: missing operand
         causes=(
             Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515", "SB520"), script=_starts, log=lambda event: None if "executable file" in event.text or "no such file" in event.text else False),
             Cause("not-in-image-given", "submission", "the image has no program {program}", "name one that it has, or mount its folder", log=says("executable file")),
+            Cause("home", "script", "the container cannot make the folder of the user's home in the image", "start it with --no-home, or bind a folder that is there (--home, -B)", script=_starts, log=lambda event: possible(re.search(r"base home|home directory|failed to create /home", event.text))),
             Cause("not-executable", "code", "the program that the image starts cannot be run: its rights, or its libraries, are not right in the image", "build the image anew, or take another release of it", log=lambda event: None if re.search(r"FATAL: +exec \S+ failed", event.text) else False),
             Cause("kernel", "cluster", "the node does not let the container start: namespaces, FUSE, or the installation", "tell the site, with the name of the node"),
         ),

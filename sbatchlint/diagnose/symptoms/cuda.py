@@ -45,6 +45,13 @@ def _not_asked(job: Job, event: Event) -> Verdict:
     return Shown(options(job, "partition")) if lacks(job, *GPU_OPTIONS) else None
 
 
+def _more_tasks_than_gpus(job: Job, event: Event) -> Verdict:
+    """The directives for several tasks, where the message lists several processes on one GPU."""
+    if len(re.findall(r"\bProcess \d+ has\b", event.text)) < 2:
+        return None
+    return shown(options(job, "ntasks", "ntasks-per-node", *GPU_OPTIONS))
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -62,7 +69,7 @@ SYMPTOMS = (
             r"No available memory for the cache blocks|Free memory on device .* is less than desired GPU memory utilization",
         ),
         causes=(
-            Cause("ranks-share-gpu", "script", "several ranks use one GPU", "give each rank its own", codes=("SB301", "SB310", "SB317", "SB338", "SB513", "SB212", "SB211")),
+            Cause("ranks-share-gpu", "script", "several ranks use one GPU", "give each rank its own: as many GPUs (--gpus-per-task=1 or --gpus-per-node) as tasks", codes=("SB301", "SB310", "SB317", "SB338", "SB513", "SB212", "SB211"), script=_more_tasks_than_gpus),
             Cause("experts", "script", "the experts of the model do not fit: --expert-model-parallel-size alone splits them over GPUs, tensor parallelism does not", "a higher --expert-model-parallel-size, with more nodes where the ranks do not suffice", script=_experts),
             Cause("model", "code", "model, batch and activations do not fit into the GPU's memory", "a smaller batch, gradient checkpointing, sharding over more GPUs; where other processes hold memory, look who they are"),
         ),

@@ -142,6 +142,7 @@ error. Many programs go on after such a line.
             r"^[\w.+-]+: .{1,200}: (?:not (?:in|an?) |unexpected |corrupt|truncated)",
             r"^[\w.+-]{2,40}: (?:the |option )?\S+ (?:must|can ?not|needs to|has to) (?:be|have|match|divide|contain)\b|^[\w.+-]{2,40}: can not \w",
             r"(?<![\w=-])FAIL(?:ED|URE)?(?![\w-])(?!\W{0,3}[0]\b)|\bgiving up\b|\b(?:jobs?|tasks?|steps?|process(?:es)?|run|simulation|calculation|command|script|program) ha(?:s|ve) failed\b|returned non-zero exit status",
+            r"^(?:Remote |The )?(?:\w+ ){1,3}not found: \S",
             r"^(?:[\w'\"./()-]+:? ){1,9}(?:cannot be|could not be|does not exist|was not found|not recognized|is not available|exceeded|died)\b",
             r"^.{1,200}: (?:No such file or directory|No such device|Permission denied|Operation not permitted|Invalid argument|Input/output error|Cannot allocate memory|Resource temporarily unavailable|Device or resource busy|Stale file handle|Too many open files|Connection (?:refused|timed out|reset by peer)|Read-only file system)\W*$",
             r"^\W*(?:[\w-]+:? ){1,4} ?\w+: (?:\w+ ){1,3}error$|\bexited unexpectedly\b",
@@ -166,6 +167,7 @@ There must be more cells than processes
 Some subprocesses exited unexpectedly:
 which: no Rscript in (/usr/bin)
 mesher: --grid must be a multiple of eight
+Remote resource not found: https://git.example.org/main.nf
 init_grid(): Number of processes exceeds number of cells
 """,
         others="INFO trainer: samples are skipped\n",

@@ -153,13 +153,14 @@ error: subprocess-exited-with-error
         releases="`Could not import module` transformers 4.52 on (utils/import_utils.py); the others all",
         near_end=400,
         role="cause",
-        literals=("cannot import name", "requirements defined correctly", "has no attribute '", "numpy.dtype size changed", "compiled using NumPy", "VersionConflict", "is required for a normal functioning", "but found "),
+        literals=("cannot import name", "requirements defined correctly", "has no attribute '", "numpy.dtype size changed", "compiled using NumPy", "VersionConflict", "is required for a normal functioning", "but found ", " only supports "),
         patterns=(
             r"ImportError: cannot import name '(?P<module>\w+)'(?: from '?(?P<package>[\w.]+))?",
             r"Could not import module '(?P<module>[\w.]+)'\. Are this object's requirements defined correctly",
             r"AttributeError: (?:partially initialized )?module '(?P<package>[\w.]+)' has no attribute '(?P<module>\w+)'",
             r"numpy\.(?:dtype|ufunc) size changed|module that was compiled using NumPy",
             r"VersionConflict: |ImportError: (?P<wanted>\S+) is required for a normal functioning of this module, but found (?P<found>\S+?)\.?$",
+            r"ImportError: (?P<package>\S+) .{0,20}\bonly supports? .+\bcurrently\b",
         ),
         causes=(
             Cause("own-file", "code", "a file of the project has the name of the package {package}, and Python takes it instead", "rename that file", log=lambda event: None if "partially initialized" in event.text or "circular import" in event.text else False),
@@ -170,6 +171,7 @@ error: subprocess-exited-with-error
 ImportError: cannot import name 'Accelerator' from 'accelerate'
 ModuleNotFoundError: Could not import module 'PreTrainedModel'. Are this object's requirements defined correctly?
 AttributeError: module 'numpy' has no attribute 'bool8'
+ImportError: urllib3 v2 only supports OpenSSL 1.1.1+, currently the 'ssl' module is compiled with 'OpenSSL 1.0.2k-fips'
 ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88 from PyObject
 pkg_resources.VersionConflict: (click 8.1.7 (/opt/env), Requirement.parse('click<8'))
 ImportError: tokenizers>=0.21,<0.22 is required for a normal functioning of this module, but found tokenizers==0.19.1.

@@ -246,7 +246,7 @@ python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
         printed_by="argparse, click, hydra, tyro, getopt",
         releases="all releases",
         role="cause",
-        literals=("error: unrecognized arguments", "error: argument ", "error: the following arguments are required", "Error: No such option", "error: unexpected argument", "Error: Missing option", "Error: Got unexpected extra argument", "invalid choice: ", "No such command", "unrecognized option", "unknown option", "unrecognized option was included", "unknown flag: ", "unknown shorthand flag: ", "are not used by the HfArgumentParser"),
+        literals=("error: unrecognized arguments", "error: argument ", "error: the following arguments are required", "Error: No such option", "error: unexpected argument", "Error: Missing option", "Error: Got unexpected extra argument", "invalid choice: ", "No such command", "unrecognized option", "unknown option", "unrecognized option was included", "unknown flag: ", "unknown shorthand flag: ", "are not used by the HfArgumentParser", "requires an argument"),
         patterns=(
             r"^[\w./-]+: error: unrecognized arguments: (?P<words>.+)",
             r"^[\w./-]+: error: argument (?P<words>[^:]+): ",
@@ -254,6 +254,7 @@ python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
             r"^Error: (?:No such option:?|Missing (?:option|argument)|Got unexpected extra argument|No such command) (?P<words>.*)",
             r"^error: unexpected argument '(?P<words>[^']+)'",
             r"^(?!sbatch|srun|salloc)[\w./-]+: (?:unrecognized|unknown|invalid) option (?:-- )?'?(?P<words>[^' ]+)",
+            r"^(?!sbatch|srun|salloc)[\w./-]+: option (?P<words>\S*) ?requires an argument",
             r"^unrecognized option '(?P<words>--[\w-]+)",
             r"^An unrecognized option was included on the \w+ command line",
             r"^Error(?: for command \"[^\"]*\")?: unknown (?:shorthand )?flag: (?P<words>.+)",
@@ -261,7 +262,7 @@ python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
         ),
         causes=(
             Cause("old-launcher", "script", "torch.distributed.launch gives each process --local-rank, which the program does not take", "start it with torchrun, which sets LOCAL_RANK instead", codes=("SB319",), log=says("--local-rank", "--local_rank")),
-            Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407", "SB133", "SB319", "SB415", "SB428", "SB708", "SB433", "SB434", "SB431", "SB429", "SB413", "SB432")),
+            Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB613", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407", "SB133", "SB319", "SB415", "SB428", "SB708", "SB433", "SB434", "SB431", "SB429", "SB413", "SB432")),
             Cause("option-missing", "script", "the program wants {words}, and the command of the script does not give it", "add it to the command; look for a missing backslash at the end of a line", script=runs, log=says("are required", "Missing option", "Missing argument")),
             Cause("option-of-script", "script", "the program does not take {words}", "compare with its --help, in the release that the job uses", script=_option),
             Cause("option", "submission", "the program does not take {words}", "compare with its --help, in the release that the job uses"),
@@ -276,6 +277,7 @@ unrecognized option '--workdir'
 ./solver: unrecognized option '--threads'
 Error for command "run": unknown flag: --env
 An unrecognized option was included on the mpiexec command line:
+bwa: option requires an argument -- 't'
 ValueError: Some specified arguments are not used by the HfArgumentParser: ['--do_trian']
 """,
         others="sbatch: unrecognized option '--workdir=/x'\n",

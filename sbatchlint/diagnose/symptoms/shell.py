@@ -243,6 +243,7 @@ job.sh: 3: DATA: parameter not set
             r"^ {0,4}(?:/bin/|/usr/bin/)?(?:ba|da|z)?sh: (?:\d+: )?(?P<command>(?!\S*slurm_script)[^:]+): (?:No such file or directory|Permission denied|cannot execute.*|not found|Is a directory)$",
         ),
         causes=(
+            Cause("other-architecture", "code", "{command} is no program for this kind of machine: it was built for another architecture, or is a script without `#!`, or not whole", "build it on the kind of node that runs it (`file NAME` says what it is for), or ask for that kind with --constraint", script=_called, log=says("Exec format error")),
             Cause("path-of-script", "script", "{command} is not there on the node, or may not be used as the script does", "correct the path, or chmod +x it", codes=("SB507", "SB808", "SB618", "SB409", "SB414", "SB419", "SB115", "SB435", "SB520", "SB431", "SB609", "SB619"), script=_called),
             Cause("interpreter", "cluster", "{command}, which a script names in its first line, is not there on the node", "name a shell or an interpreter that all nodes have, or load it first", log=lambda event: None if "bad interpreter" in event.text and "/usr/" in event.text else False),
             Cause("of-system", "cluster", "{command}, which comes with the system, is not there on the node", "tell the site, or bring it in an environment of your own", log=lambda event: None if re.match(r"/(?:usr/)?s?bin/", event.groups.get("command", "")) else False),

@@ -198,13 +198,14 @@ slurmstepd: error: Could not open output file /data/slurm-7.out: Permission deni
         printed_by="srun, bash",
         releases="all releases",
         role="cause",
-        literals=("llegal instruction", "llegal opcode"),
-        patterns=(r"[Ii]llegal (?:instruction|opcode)(?! was encountered)",),
+        literals=("llegal instruction", "llegal opcode", "processor support Intel"),
+        patterns=(r"[Ii]llegal (?:instruction|opcode)(?! was encountered)|operating system and the processor support Intel",),
         causes=(Cause("architecture", "code", "the program was built for newer processors than those of the node", "build it on a node of that partition (without -march=native), or choose nodes with --constraint"), Cause("other-nodes", "submission", "the job got nodes of an older kind than those that the program was built for", "name the kind with --constraint or --partition"),),
         matches="""\
 srun: error: node12: tasks 0-3: Illegal instruction (core dumped)
 /var/spool/slurmd/job0012/slurm_script: line 12: 265387 Illegal instruction     (core dumped) ./solver in.dat
 Error: illegal instruction, illegal opcode
+Please verify that both the operating system and the processor support Intel(R) X87, CMOV, AVX512F instructions.
 """,
     ),
     Symptom(

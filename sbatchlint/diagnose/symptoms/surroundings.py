@@ -26,6 +26,36 @@ def _cuda_modules(job: Job, event: Event) -> Verdict:
 # fmt: off
 SYMPTOMS = (
     Symptom(
+        id="git-ownership",
+        title="git does not trust a folder of another owner",
+        docs="A clone that belongs to a colleague, to the group, or to root in a container.\n",
+        printed_by="git",
+        releases="2.35.2 on",
+        role="cause",
+        near_end=400,
+        literals=("dubious ownership", "safe.directory"),
+        patterns=(r"detected dubious ownership in repository at '(?P<path>[^']+)'|safe\.directory",),
+        causes=(Cause("owner", "code", "git does nothing in a repository that belongs to another user", "git config --global --add safe.directory PATH, once on the login node (in a container in its own home), or clone it as yourself"),),
+        matches="fatal: detected dubious ownership in repository at '/proj/code'\n",
+    ),
+    Symptom(
+        id="dask-memory",
+        title="workers of Dask ran out of memory",
+        docs="A worker may take its part of the memory that Dask sees (`--memory-limit`), and is started again beyond 95 % of it; a task that did so to several workers is given up (KilledWorker).\n",
+        printed_by="Dask (distributed)",
+        releases="all releases",
+        role="cause",
+        near_end=400,
+        literals=("KilledWorker", "memory budget. Restarting"),
+        patterns=(r"KilledWorker\b|exceeded \d+% memory budget\. Restarting",),
+        causes=(
+            Cause("heap", "script", "the workers of Dask may take more memory than the job has", "set --memory-limit (LocalCluster(memory_limit=…)) to --mem divided by the number of workers", codes=("SB620",)),
+            Cause("memory-of-script", "script", "a task of Dask needs more memory than one of its workers may take", "ask for more with --mem, start fewer workers with more memory each, or make the chunks smaller", script=lambda job, event: shown(options(job, "mem", "mem-per-cpu"))),
+            Cause("memory", "submission", "a task of Dask needs more memory than one of its workers may take", "ask for more with --mem, start fewer workers with more memory each, or make the chunks smaller"),
+        ),
+        matches="distributed.scheduler.KilledWorker: Attempted to run task 'sum-1' on 4 different workers\ndistributed.nanny.memory - WARNING - Worker tcp://n1:4 (pid=9) exceeded 95% memory budget. Restarting...\n",
+    ),
+    Symptom(
         id="cuda-home",
         title="the toolkit of CUDA is not found",
         docs="Programs that compile for the GPU while they run want nvcc: a module, or conda's cuda-nvcc, and CUDA_HOME. The driver of the node has none.\n",
