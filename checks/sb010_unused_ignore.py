@@ -23,6 +23,7 @@ from sbatchlint.triggers import IgnoreComments
 CARD = Card(
     "SB010", "unused-ignore", severity="warning", fix="sometimes", since="0.1.0", alone=True, when=IgnoreComments(),
     whole_script=True, seen="ShellCheck 645 and its duplicates",
+    unseen="Nothing in a log: it is about a comment for sbatchlint.",
 )  # fmt: skip
 
 

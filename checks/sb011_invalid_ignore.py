@@ -23,6 +23,7 @@ from sbatchlint.triggers import IgnoreComments
 CARD = Card(
     "SB011", "invalid-ignore", severity="error", fix="sometimes", since="0.1.0", alone=True, when=IgnoreComments(),
     seen="ruff 14531, ShellCheck 1391",
+    unseen="Nothing in a log: it is about a comment for sbatchlint.",
 )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job
 CARD = Card(
     "SB012", "evaluation-cut-short", severity="warning", fix="never", since="0.1.0", seen="generated scripts",
     always_shown=True,
+    unseen="Nothing in a log: it is about what sbatchlint evaluates.",
 )  # fmt: skip
 
 MESSAGES = {

@@ -23,6 +23,7 @@ from sbatchlint.triggers import Options
 CARD = Card(
     "SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0",
     when=Options("mail-user"), seen="neilmunday/slurm-mail#6", certain=True, absent=True,
+    unseen="Nothing: no mail arrives.",
 )  # fmt: skip
 
 

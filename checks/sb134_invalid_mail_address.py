@@ -23,6 +23,7 @@ from sbatchlint.triggers import Options
 CARD = Card(
     "SB134", "invalid-mail-address", severity="warning", fix="sometimes", since="0.1.0",
     when=Options("mail-user"), seen="a review of public scripts",
+    unseen="Nothing: no mail arrives.",
 )  # fmt: skip
 
 # An address with at signs too many, without what a template or a quoted name may have.

@@ -33,6 +33,7 @@ from sbatchlint.triggers import Options
 CARD = Card(
     "SB219", "gpu-not-used", severity="warning", fix="never", since="0.1.0",
     when=Options("gpus", "gpus-per-node", "gpus-per-task", "gres"), batch=True, homogeneous=True,
+    unseen="Nothing: the job runs on CPUs, and its GPUs stay idle.",
 )  # fmt: skip
 
 # Packages that find GPUs without an option.

@@ -29,6 +29,7 @@ from sbatchlint.triggers import Options
 CARD = Card(
     "SB222", "cpus-not-used", severity="info", fix="never", since="0.1.0", when=Options("cpus-per-task", "ntasks"),
     batch=True, certain=True, homogeneous=True, whole_script=True, seen="a review of public scripts",
+    unseen="Nothing: CPUs stay idle, and count against the project's hours.",
 )  # fmt: skip
 
 # Options with which the number of CPUs is not the only thing that a job asks for with them, or is unclear.

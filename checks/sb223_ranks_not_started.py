@@ -34,6 +34,7 @@ CARD = Card(
     "SB223", "ranks-not-started", severity="warning", fix="always", since="0.1.0",
     when=Options("ntasks", "ntasks-per-node"), batch=True, certain=True, homogeneous=True, whole_script=True,
     seen="a review of public scripts",
+    unseen="Nothing: one process does all of the work, as slowly as without the other tasks.",
 )  # fmt: skip
 
 # Programs that a job starts as ranks of MPI wherever it has several tasks.

@@ -32,6 +32,7 @@ CARD = Card(
         "reservation", "time-min",
     ),
     batch=True,
+    unseen="Nothing: the step runs in the job's own partition.",
 )  # fmt: skip
 
 CHOOSING = ("account", "partition", "qos", "reservation")

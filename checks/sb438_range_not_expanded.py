@@ -24,6 +24,7 @@ from sbatchlint.source.regex import Regex
 
 CARD = Card(
     "SB438", "range-not-expanded", severity="error", fix="always", since="0.1.0", batch=True, seen="bash(1)",
+    unseen="One file or one result where many are expected, with `{1..8}` in its name.",
 )  # fmt: skip
 
 # A range with a variable as one of its ends, as a whole word.

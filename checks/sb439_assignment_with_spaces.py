@@ -32,6 +32,7 @@ from sbatchlint.source.templates import is_templated
 CARD = Card(
     "SB439", "assignment-with-spaces", severity="error", fix="sometimes", since="0.1.0", batch=True,
     seen="public scripts, run with bash 5.2",
+    unseen="`NAME: command not found` in the log; the variable is empty where it is read.",
 )  # fmt: skip
 
 _NAME = Regex(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -29,7 +29,10 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
-CARD = Card("SB440", "number-not-readable", severity="error", fix="never", since="0.1.0", seen="a run of bash 5.2")
+CARD = Card(
+    "SB440", "number-not-readable", severity="error", fix="never", since="0.1.0", seen="a run of bash 5.2",
+    unseen="`value too great for base` or `invalid arithmetic operator` in the log; the command is not run.",
+)  # fmt: skip
 
 _DATE = r"date[ \t]+[\"']?\+[\"']?%(?:[NdmHMSjUyI])[\"']?"
 _PADDED_NUMBER = r"printf[ \t]+(?:--[ \t]+)?[\"']?%0\d+[di][\"']?[ \t]+[\"']?\$[\w{}]+[\"']?"

@@ -24,7 +24,10 @@ from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.programs import PROGRAMS
 
-CARD = Card("SB442", "function-not-a-program", severity="error", fix="never", since="0.1.0", seen="a run of bash 5.2")
+CARD = Card(
+    "SB442", "function-not-a-program", severity="error", fix="never", since="0.1.0", seen="a run of bash 5.2",
+    unseen="`NAME: No such file or directory` or `NAME: command not found`, where NAME is a function of the script.",
+)  # fmt: skip
 
 _NAMES = frozenset(" ".join(PROGRAMS).split())
 

@@ -40,6 +40,7 @@ CARD = Card(
     "SB702", "array-log-clobbered", severity="warning", fix="always", since="0.1.0",
     when=Options("array") | Variables("SLURM_ARRAY_TASK_ID"), seen="live runs of Slurm 22.05",
     batch=True, certain=True, homogeneous=True,
+    unseen="A log with the lines of several tasks, or with those of the last one only.",
 )  # fmt: skip
 
 # Patterns that differ between the tasks of an array; `%b` only if the last digit of the index does.

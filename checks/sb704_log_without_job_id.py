@@ -41,6 +41,7 @@ from sbatchlint.triggers import Commands, Options
 CARD = Card(
     "SB704", "log-without-job-id", severity="info", fix="sometimes", since="0.1.0",
     when=Options("output", "error") | Commands("tee"), seen="public scripts", batch=True, certain=True,
+    unseen="A log that holds the latest run only: what killed an earlier one is overwritten.",
 )  # fmt: skip
 
 # Patterns that differ from job to job.

@@ -31,6 +31,7 @@ CARD = Card(
     "SB705", "unknown-log-pattern", severity="warning", fix="never", since="0.1.0",
     when=Options("output", "error", "input") | StepOptions("output", "error", "input"),
     seen="live runs of Slurm 22.05",
+    unseen="A log with an unexpected name.",
 )  # fmt: skip
 
 _NAMES = ("output", "error", "input")

@@ -60,6 +60,7 @@ from sbatchlint.source.regex import Regex
 
 CARD = Card(
     "SB710", "exit-status-lost", severity="warning", fix="sometimes", since="0.1.0", whole_script=True,
+    unseen="COMPLETED with exit code 0, although a command failed; what it printed stands in the middle of the log.",
 )  # fmt: skip
 
 # Ways to lose a status that may be intended, or after which the job may still fail.

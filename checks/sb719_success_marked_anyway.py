@@ -35,6 +35,7 @@ from sbatchlint.triggers import Commands
 CARD = Card(
     "SB719", "success-marked-anyway", severity="warning", fix="never", since="0.1.0", when=Commands("trap"),
     seen="BSC-ES/autosubmit#2806 and a live run of Slurm 22.05",
+    unseen="The mark of success is there, although the job failed.",
 )  # fmt: skip
 
 _READS_STATUS = Regex(r"\$\{?(?:\?|PIPESTATUS)")

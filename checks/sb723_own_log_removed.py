@@ -37,6 +37,7 @@ from sbatchlint.triggers import Commands
 CARD = Card(
     "SB723", "own-log-removed", severity="error", fix="never", since="0.1.0", when=Commands("rm"), batch=True,
     certain=True, seen="a review of public scripts",
+    unseen="No log at all.",
 )  # fmt: skip
 
 # What a log's name may have for a pattern of Slurm: values that no script writes.

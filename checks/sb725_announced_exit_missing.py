@@ -33,6 +33,7 @@ from sbatchlint.triggers import Commands
 CARD = Card(
     "SB725", "announced-exit-missing", severity="warning", fix="never", since="0.1.0",
     when=Commands("echo", "printf", "return"), seen="a review of public scripts", batch=True,
+    unseen="The message of the script, and work that goes on after it.",
 )  # fmt: skip
 
 _ENDS = Regex(

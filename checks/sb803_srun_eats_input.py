@@ -40,6 +40,7 @@ from sbatchlint.triggers import Steps
 CARD = Card(
     "SB803", "srun-eats-input", severity="error", fix="sometimes", since="0.1.0",
     when=Steps(), seen="live runs of Slurm 22.05",
+    unseen="A job that ends early and well: the loop ran once.",
 )  # fmt: skip
 
 

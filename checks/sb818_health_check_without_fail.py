@@ -27,6 +27,7 @@ from sbatchlint.triggers import Commands
 CARD = Card(
     "SB818", "health-check-without-fail", severity="warning", fix="sometimes", since="0.1.0", when=Commands("curl"),
     seen="curl(1); a public script",
+    unseen="Nothing: the check passes, whatever the node answers.",
 )  # fmt: skip
 
 _HEALTH = Regex(r"/(?:\w+_)?(?:health|healthz|health_generate|ready|readyz|livez?|ping)(?:[/?].*)?\Z")

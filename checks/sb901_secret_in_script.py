@@ -30,6 +30,7 @@ from sbatchlint.source.secrets import secrets_in
 
 CARD = Card(
     "SB901", "secret-in-script", severity="error", fix="never", since="0.1.0", alone=True,
+    unseen="Nothing; others may read the secret.",
 )  # fmt: skip
 
 

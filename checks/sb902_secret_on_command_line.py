@@ -36,7 +36,10 @@ from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import is_secret, is_short_lived, secrets_in
 
-CARD = Card("SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0",
+    unseen="Nothing; others may read the secret while the command runs.",
+)  # fmt: skip
 
 # Placeholders for a secret, and names of files that contain it.
 NO_SECRET = Regex(

@@ -46,6 +46,7 @@ from sbatchlint.triggers import Commands
 CARD = Card(
     "SB903", "dangerous-removal", severity="error", fix="sometimes", since="0.1.0",
     when=Commands("rm", "find"), seen="ShellCheck's SC2115", batch=True,
+    unseen="Files that are gone, when it is too late.",
 )  # fmt: skip
 
 # Variables that every shell has, in a job or not.

@@ -24,6 +24,7 @@ from sbatchlint.triggers import Commands
 CARD = Card(
     "SB904", "world-writable", severity="warning", fix="never", since="0.1.0",
     when=Commands("chmod", "umask", "mkdir", "install"), seen="chmod(1) and umask(2)",
+    unseen="Nothing; others may change the files.",
 )  # fmt: skip
 
 # Others may write, and no sticky bit keeps them from removing what is not theirs.

@@ -27,6 +27,7 @@ from sbatchlint.triggers import Commands
 CARD = Card(
     "SB905", "environment-in-log", severity="warning", fix="never", since="0.1.0",
     when=Commands("env", "printenv", "export", "declare", "set"), seen="env(1)",
+    unseen="The log itself holds the secret.",
 )  # fmt: skip
 
 # Command lines that print all variables.

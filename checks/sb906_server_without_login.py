@@ -48,6 +48,7 @@ _DATABASES = frozenset({"redis-server", "mongod"})
 CARD = Card(
     "SB906", "server-without-login", severity="error", fix="never", since="0.1.0", when=Commands(*_SERVERS),
     seen="the documentation of Jupyter Server",
+    unseen="Nothing; others may use the server.",
 )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from sbatchlint.triggers import KnownCluster
 CARD = Card(
     "SB917", "partition-not-used", severity="warning", fix="never", since="0.1.0", when=KnownCluster(),
     seen="slurm.conf(5), OverSubscribe", batch=True, certain=True, homogeneous=True, absent=True,
+    unseen="Nothing: the GPUs of the node stay idle, and the job waits longer than it need.",
 )  # fmt: skip
 
 SETTINGS = {"site": {"profile": "example"}}

@@ -57,6 +57,8 @@ class Card(NamedTuple):
     `always_shown`: it reports what was not analysed, so not even --min-severity hides it.
     `seen`: the evidence for the fault, as a phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05"); required
     for a check that no real script and no re-created failure has triggered (tests/data/fired.txt).
+    `unseen`: what one sees of the fault, as a sentence, where no log says anything of it; otherwise its code is among
+    those of a symptom's cause (sbatchlint/diagnose/symptoms).
     """
 
     code: str
@@ -68,6 +70,7 @@ class Card(NamedTuple):
     options: tuple[Option, ...] = ()
     when: Trigger | None = None
     seen: str = ""
+    unseen: str = ""
     batch: bool = False
     certain: bool = False
     homogeneous: bool = False

@@ -63,6 +63,15 @@ def test_codes_and_names_that_cannot_be(code: str, name: str, wrong: str) -> Non
     assert wrong in said and bool(wrong) == bool(said)
 
 
+def test_the_next_number_of_a_group(capsys: pytest.CaptureFixture[str]) -> None:
+    code = new_check.numbered("SB6xx")
+    assert code.startswith("SB6") and not new_check.objection(code, "new-name")
+    assert new_check.numbered("SB717") == "SB717"
+    assert new_check.main(["--list", "Commands", "curl"]) == 0
+    assert 'SB818 health-check-without-fail: Commands("curl")' in capsys.readouterr().out
+    assert new_check.main(["--list", "Command", "curl"]) == 2
+
+
 def run_tests(tree: Path) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_checks.py", "-k", "SB999"]
     return subprocess.run(

@@ -1,12 +1,13 @@
 """Begins a check: writes checks/sbNNN_name.py and tests/cases/NAME.md, with FILL IN where something is to be written.
 
+    python tools/new_check.py --list Commands pip uv
+    python tools/new_check.py SB6xx pip-cache-on-node Commands pip uv
     python tools/new_check.py SB717 log-never-flushed
-    python tools/new_check.py SB622 pip-cache-on-node Commands pip uv
 
-The code says to which group the check belongs (`sbatchlint checks` lists them). What the check looks at may follow the
-name: a trigger of docs/job.md and its words. The checks that look at the same are listed; perhaps one of them is the
-place for it, or an example. CONTRIBUTING.md tells how to go on. The tests of the check fail until nothing is left to
-fill in.
+The code says to which group the check belongs (`sbatchlint checks` lists them); of SB6xx it takes the next free number.
+What the check looks at may follow the name: a trigger of docs/job.md and its words. The checks that look at the same
+are listed; perhaps one of them is the place for it, or an example. `--list` lists them and writes nothing.
+CONTRIBUTING.md tells how to go on. The tests of the check fail until nothing is left to fill in.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 from sbatchlint import __version__, triggers  # noqa: E402
 from sbatchlint.card_index import card_index  # noqa: E402
 from sbatchlint.registry import GROUPS, registry  # noqa: E402
+from sbatchlint.source.numbers import parse_integer  # noqa: E402
 from sbatchlint.triggers import Trigger, is_like  # noqa: E402
 
 CHECK = '''\
@@ -134,6 +136,15 @@ def trigger_of(words: list[str]) -> Trigger | None:
     return trigger
 
 
+def numbered(code: str) -> str:
+    """The next free code of a group that is written `SB6xx`; any other code as it is."""
+    if not re.fullmatch(r"SB\dxx", code):
+        return code
+    used = {entry.code for entry in registry().entries}
+    last = max((each for each in used if each.startswith(code[:3])), default=f"{code[:3]}00")
+    return f"SB{parse_integer(last[2:]) + 1}"
+
+
 def looking_at_the_same(trigger: Trigger) -> list[str]:
     """The checks whose cards have a trigger of the same class, and a word in common where both have any."""
     index = card_index().triggers
@@ -166,11 +177,13 @@ def begun(code: str, name: str, trigger: Trigger | None) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) < 2 or arguments[0].startswith("-"):
+    listed = arguments[:1] == ["--list"]
+    if len(arguments) < 2 or arguments[0].startswith("-") and not listed:
         print(__doc__)
         return 2
-    code, name, *words = arguments
-    wrong, trigger = objection(code, name), None
+    code, name, *words = arguments if not listed else ["", "", *arguments[1:]]
+    code = numbered(code)
+    wrong, trigger = "" if listed else objection(code, name), None
     try:
         trigger = trigger_of(words)
     except ValueError as error:
@@ -179,17 +192,21 @@ def main(arguments: list[str]) -> int:
         ROOT / "checks" / f"{code.lower()}_{name.replace('-', '_')}.py": begun(code, name, trigger),
         ROOT / "tests" / "cases" / f"{name}.md": TRAPS.format(name=name),
     }
-    if not wrong:
+    if not wrong and not listed:
         wrong = "; ".join(f"{path.relative_to(ROOT)} exists" for path in files if path.exists())
     if wrong:
         print(wrong, file=sys.stderr)
         return 2
-    for path, text in files.items():
+    for path, text in files.items() if not listed else ():
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(ROOT))
     same = looking_at_the_same(trigger) if trigger is not None else []
     if same:
         print("These look at the same:", *same, sep="\n  ")
+    elif listed:
+        print("No check looks at the same.")
+    if listed:
+        return 0
     print(f"Fill them in, then run: python -m pytest tests/test_checks.py -k {code}; python tools/generate_docs.py")
     return 0
 

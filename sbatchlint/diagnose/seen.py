@@ -13,40 +13,6 @@ from sbatchlint.diagnose.unread import UNREAD
 from sbatchlint.registry import registry
 
 TITLE = "What you see when it bites"
-# The checks whose faults leave no message in the log that they cause, and what one sees instead.
-UNSEEN = {
-    "SB010": "Nothing in a log: it is about a comment for sbatchlint.",
-    "SB011": "Nothing in a log: it is about a comment for sbatchlint.",
-    "SB012": "Nothing in a log: it is about what sbatchlint evaluates.",
-    "SB131": "Nothing: no mail arrives.",
-    "SB134": "Nothing: no mail arrives.",
-    "SB219": "Nothing: the job runs on CPUs, and its GPUs stay idle.",
-    "SB222": "Nothing: CPUs stay idle, and count against the project's hours.",
-    "SB223": "Nothing: one process does all of the work, as slowly as without the other tasks.",
-    "SB331": "Nothing: the step runs in the job's own partition.",
-    "SB437": "Nothing: the job runs with another value than the one that was set.",
-    "SB438": "One file or one result where many are expected, with `{1..8}` in its name.",
-    "SB439": "`NAME: command not found` in the log; the variable is empty where it is read.",
-    "SB440": "`value too great for base` or `invalid arithmetic operator` in the log; the command is not run.",
-    "SB442": "`NAME: No such file or directory` or `NAME: command not found`, where NAME is a function of the script.",
-    "SB702": "A log with the lines of several tasks, or with those of the last one only.",
-    "SB704": "A log that holds the latest run only: what killed an earlier one is overwritten.",
-    "SB705": "A log with an unexpected name.",
-    "SB710": "COMPLETED with exit code 0, although a command failed; what it printed stands in the middle of the log.",
-    "SB712": "Nothing: the test of the status is true whatever happened.",
-    "SB719": "The mark of success is there, although the job failed.",
-    "SB723": "No log at all.",
-    "SB725": "The message of the script, and work that goes on after it.",
-    "SB803": "A job that ends early and well: the loop ran once.",
-    "SB818": "Nothing: the check passes, whatever the node answers.",
-    "SB917": "Nothing: the GPUs of the node stay idle, and the job waits longer than it need.",
-    "SB901": "Nothing; others may read the secret.",
-    "SB902": "Nothing; others may read the secret while the command runs.",
-    "SB903": "Files that are gone, when it is too late.",
-    "SB904": "Nothing; others may change the files.",
-    "SB905": "The log itself holds the secret.",
-    "SB906": "Nothing; others may use the server.",
-}
 # The example of a message that a reader meets when sbatch does not read a directive.
 _REFUSED = "time-limit-invalid"
 _LONGEST = 110
@@ -70,6 +36,12 @@ def symptoms_of(code: str) -> list[Symptom]:
     return _by_code().get(code, [])
 
 
+def _unseen(code: str) -> str:
+    """What one sees of a fault that leaves no message in a log, as its card says; empty for others."""
+    entry = registry().find(code)
+    return "" if entry is None else registry().load(entry).card.unseen
+
+
 def message(symptom: Symptom) -> str:
     """A line with the symptom, shortened."""
     line = " ".join(symptom.matches.splitlines()[0].split()).replace("`", "'")
@@ -80,7 +52,8 @@ def bites(code: str) -> list[tuple[str, str]]:
     """The section of a check's page on what one sees, as title and Markdown; empty where that is unknown."""
     found = symptoms_of(code)
     if not found:
-        return [(TITLE, UNSEEN[code])] if code in UNSEEN else []
+        unseen = _unseen(code)
+        return [(TITLE, unseen)] if unseen else []
     special = [
         each for each in found if any(code in cause.codes for cause in each.causes if cause not in GENERAL_CAUSES)
     ]
@@ -106,7 +79,7 @@ def tables() -> str:
     back = ["| check | what one sees |", "|---|---|"]
     for entry in registry().entries:
         names = ", ".join(each.id for each in symptoms_of(entry.code))
-        back.append(f"| {_linked(entry.code)} {entry.name} | {names or UNSEEN.get(entry.code, '')} |")
+        back.append(f"| {_linked(entry.code)} {entry.name} | {names or _unseen(entry.code)} |")
     return _joined(("## From a message to checks", "", *rows, "", "## From a check to what one sees", "", *back))
 
 
