@@ -138,7 +138,7 @@ def seen(page: str, folder: Path, dark: bool) -> dict[str, Any]:
     command = [browser(), *options.split(), f"--user-data-dir={folder / 'profile'}",
                f"--blink-settings=preferredColorScheme={0 if dark else 1}", "--dump-dom", path.as_uri()]  # fmt: skip
     environment = {**os.environ, "HOME": str(folder)}
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=400, env=environment)
     written = re.search(r"<pre>(\{.*?\})</pre>", result.stdout, re.DOTALL)
     assert written is not None, result.stderr[-2000:]
     found: dict[str, Any] = json.loads(html.unescape(written[1]))

@@ -88,7 +88,7 @@ class Chromium:
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 
-    def wait(self, expression: str, patience: float = 60) -> None:
+    def wait(self, expression: str, patience: float = 240) -> None:
         end = time.monotonic() + patience
         while not self.evaluate(f"Boolean({expression})"):
             assert time.monotonic() < end, (expression, self.evaluate("document.body.innerText")[-1500:], self.said)
