@@ -133,7 +133,7 @@ def seen(page: str, folder: Path, dark: bool) -> dict[str, Any]:
     path.write_text(page)
     options = (
         "--headless --no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
-        "--disable-sync --disable-dev-shm-usage --no-first-run --timeout=30000 --window-size=1200,900"
+        "--disable-sync --disable-dev-shm-usage --no-first-run --timeout=120000 --window-size=1200,900"
     )
     command = [browser(), *options.split(), f"--user-data-dir={folder / 'profile'}",
                f"--blink-settings=preferredColorScheme={0 if dark else 1}", "--dump-dom", path.as_uri()]  # fmt: skip

@@ -17,7 +17,7 @@ vscode.stub.workspace.workspaceFolders = [{ uri: vscode.stub.Uri.file(folder), n
 
 /** Waits for what another process brings about. */
 async function eventually(holds, what) {
-  for (let tries = 0; tries < 1200; tries++) {
+  for (let tries = 0; tries < 4800; tries++) {
     if (holds()) {
       return;
     }
