@@ -36,6 +36,8 @@ MANY = "#!/bin/bash\n#SBATCH --nodes=2\n" + "".join(f"srun -n 2 ./part{n}\n" for
 if find_spec("mcp") is None:
     pytest.skip("the SDK of the protocol is not installed", allow_module_level=True)
 
+pytestmark = pytest.mark.slow  # the SDK takes seconds to import, here and in each server
+
 
 class Agent:
     """A client, and its server in a process of its own."""
@@ -341,7 +343,6 @@ def test_without_the_extra(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_fault_is_told_without_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
     from mcp.client.client import Client
 

@@ -298,7 +298,9 @@ PLANNED = {
 }
 
 
-@pytest.mark.parametrize("shape", PLANNED)
+@pytest.mark.parametrize(
+    "shape", [pytest.param(each, marks=[pytest.mark.slow] * (each in ("steps", "launchers"))) for each in PLANNED]
+)
 def test_time_of_a_plan_grows_with_the_steps(shape: str) -> None:
     """Counted in calls, which a busy machine does not change."""
 
@@ -322,7 +324,13 @@ def test_time_of_a_plan_grows_with_the_steps(shape: str) -> None:
     assert calls(300) < 12 * calls(30)
 
 
-@pytest.mark.parametrize("shape", ["dispatches", "elements", "exported", "jobs", "programs", "runners"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *("elements", "programs", "runners"),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("dispatches", "exported", "jobs")),
+    ],
+)
 def test_work_grows_with_the_length(shape: str) -> None:
     """A search for each finding shows in the lines that are executed."""
 

@@ -1,17 +1,19 @@
 """Option blocks drawn at random: what the model says of them beside what sbatch and the controller do.
 
-SBATCHLINT_DRAWN: how many to draw, 300 without it; SBATCHLINT_SEED: another number draws others.
+SBATCHLINT_DRAWN: how many, 150 without it (300 with SBATCHLINT_ALL); SBATCHLINT_SEED: another number draws others.
 """
 
 from __future__ import annotations
 
 import os
 
+from conftest import ALL
+
 from .comparison import compare_all, kinds, report, smallest
 from .drawn import draw_blocks
 from .local_slurm import LocalSlurm
 
-DRAWN = int(os.environ.get("SBATCHLINT_DRAWN", "300"))
+DRAWN = int(os.environ.get("SBATCHLINT_DRAWN", "300" if ALL else "150"))
 SEED = int(os.environ.get("SBATCHLINT_SEED", "0"))
 # Of the blocks drawn, as parts of one: fewer would mean that the strategy draws nothing worth comparing.
 LEAST_ACCEPTED, LEAST_REFUSED, LEAST_FIELDS = 0.2, 0.2, 3

@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="sbatchlint-site-") as name:
         folder = Path(name)
-        stage(folder)
+        stage(folder, has_playground=not options.without_playground)
         if not options.without_playground:
             playground(folder / "docs" / "assets" / "playground", folder)
         command = [sys.executable, "-m", "zensical", "build", "--strict"]
@@ -67,15 +67,16 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def stage(folder: Path) -> None:
+def stage(folder: Path, has_playground: bool) -> None:
     """Lays out what Zensical reads: the documentation, with its links to other files of the project led to GitHub."""
+    heads = HEADS if has_playground else {name: head for name, head in HEADS.items() if name != "playground.md"}
     shutil.copytree(ROOT / "docs", folder / "docs")
     shutil.copytree(HERE / "overrides", folder / "overrides")
     shutil.copytree(HERE / "assets", folder / "docs" / "assets")
     for path in (folder / "docs").rglob("*.md"):
         text = path.read_text(encoding="utf-8")
         text = led(text, (ROOT / "docs" / path.relative_to(folder / "docs")).parent)
-        path.write_text(HEADS.get(path.name, "") + text, encoding="utf-8")
+        path.write_text(heads.get(path.name, "") + text, encoding="utf-8")
     schema = subprocess.run(
         [sys.executable, "-m", "sbatchlint", "schema"], cwd=ROOT, check=True, capture_output=True
     ).stdout
@@ -90,7 +91,7 @@ def playground(target: Path, folder: Path) -> None:
     package = HERE / "node_modules" / "pyodide"
     if not package.is_dir():
         command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
-        subprocess.run(command, cwd=HERE, check=True, timeout=120)
+        subprocess.run(command, cwd=HERE, check=True, timeout=400)
     (target / "pyodide").mkdir()
     for name in PYODIDE:
         shutil.copy(package / name, target / "pyodide")
@@ -103,7 +104,7 @@ def playground(target: Path, folder: Path) -> None:
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
     wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*wheel, "--wheel-dir", str(folder / "wheels"), str(tree)], check=True, timeout=120)
+    subprocess.run([*wheel, "--wheel-dir", str(folder / "wheels"), str(tree)], check=True, timeout=400)
     (built,) = (folder / "wheels").glob("sbatchlint-*.whl")
     shutil.copy(built, target / "sbatchlint.whl")
     scripts = sorted((ROOT / "examples").glob("*.sbatch"))
