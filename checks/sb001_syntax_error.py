@@ -66,7 +66,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     marker = conflict_marker(string, min(job.program.errors)[0])
     if marker is not None:
-        message = "bash stops here, as a merge conflict is left; keep one side, and delete the three marker lines"
+        message = "bash stops at this merge conflict marker; keep one side, and delete the three marker lines"
         yield Finding(job.span(*marker), message)
         return
     found = _first_error(string.replace("\r\n", "\n"))
@@ -85,9 +85,9 @@ def check(job: Job) -> Iterator[Finding]:
     while end > start + 1 and string[end - 1] in " \t\r":
         end -= 1
     problem = _describe(string[start:end], words, opening is not None)
-    message = f"bash runs the lines above, then stops here with a syntax error: {problem}"
+    message = f"syntax error: bash runs the lines above, then stops here: {problem}"
     mark = None if unclosed is None else NO_COMMENT.search(string, 0, end)
-    related = [] if mark is None else [(job.span(mark.start(), mark.end(1)), "no comment, as `\\ ` is a word")]
+    related = [] if mark is None else [(job.span(mark.start(), mark.end(1)), "not a comment: `\\ ` starts a word")]
     yield Finding(job.span(start, end), message, related=related)
 
 
@@ -177,7 +177,7 @@ def _describe(shown: str, words: str, found: bool) -> str:
     if unclosed is not None:
         if found:
             return f"this `{unclosed[1]}` is never closed; close it, and check with `bash -n`"
-        return f"no `{unclosed[1]}` closes what begins in this command; add it, and check with `bash -n`"
+        return f"`{unclosed[1]}` is missing in or after this command; add it, and check with `bash -n`"
     opening = shown.split(maxsplit=1)[0]
     if "end of file" in words and opening in CLOSES:
         return f"this `{opening}` has no `{CLOSES[opening]}`; add it"

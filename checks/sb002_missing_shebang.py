@@ -69,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
     if mistyped is not None:
         line = "#!" + mistyped.group(1)
         edits = [Edit(text.span(0, first), ""), Edit(text.span(first, mistyped.start(1)), "#!")]
-        message = f"the script must begin with the characters `#!`, so sbatch refuses it; write {line}"
+        message = f"sbatch refuses the script: it must begin with `#!`; write {line}"
         span = text.span(first, _end_of_line(string, first))
         yield Finding(span, message, fix=Fix(f"write {line}", edits, safe=True))
         return
@@ -92,7 +92,7 @@ def check(job: Job) -> Iterator[Finding]:
     margin = "" if margin.strip() else margin  # the indentation of a here-document
     yield Finding(
         text.span(first, _end_of_line(string, first)),
-        f"sbatch refuses a script that does not begin with `#!` and an interpreter; add {line} above",
+        f"sbatch refuses the script: its first line must be `#!` and an interpreter; add {line} at the top",
         fix=Fix(f"add {line}", [Edit(top, f"{line}\n{margin}")]),
     )
 
@@ -113,8 +113,8 @@ def _misplaced(job: Job, start: int, end: int) -> Finding:
     if above.strip():
         advice = "move this line to the top"
     else:
-        advice = "remove what stands above it" if above.strip(" \t") else "remove the spaces before it"
-    message = f"sbatch refuses a script whose first characters are not `#!`; {advice}"
+        advice = "remove everything above it" if above.strip(" \t") else "remove the spaces before it"
+    message = f"sbatch refuses the script: its first characters must be `#!`; {advice}"
     related = [(text.span(0, _end_of_line(string, 0)), "the file begins here")] if string[:1].strip(BLANK) else []
     return Finding(text.span(start, end), message, related=related, fix=Fix(advice, edits, safe=True))
 

@@ -35,10 +35,10 @@ def check(job: Job) -> Iterator[Finding]:
     description = "all its lines end" if len(returns) == lines else f"{len(returns)} of its {lines} lines end"
     if len(returns) == 1:
         description = f"line {job.line(returns[0])} ends"
-    message = f"sbatch refuses the script, as {description} in a DOS line break (\\r\\n); write \\n alone"
+    message = f"sbatch refuses the script: {description} in DOS line breaks (\\r\\n); convert them to \\n"
     fix = None
     if len(returns) <= MOST_REMOVED:
-        fix = Fix("end all lines in \\n", [remove(Span(at, text.index("\n", at))) for at in returns], safe=True)
+        fix = Fix("convert line breaks to \\n", [remove(Span(at, text.index("\n", at))) for at in returns], safe=True)
     yield Finding(Span(returns[0], returns[0] + 1), message, fix=fix)
 
 

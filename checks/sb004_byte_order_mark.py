@@ -33,13 +33,13 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if text.startswith(MARK):
         span = job.span(0, 1) if job.is_embedded else Span(0, 1)
-        message = "sbatch refuses the script, as a byte-order mark (U+FEFF) stands before its `#!`; remove the mark"
+        message = "sbatch refuses the script: a byte-order mark (U+FEFF) precedes its `#!`; remove the mark"
         yield Finding(span, message, fix=Fix("remove the byte-order mark", [remove(span)], safe=True))
     if not job.is_embedded and "\0" in text:
         at = text.index("\0")
         row, count = job.line(at), text.count("\0")
         description = f"the NUL byte on line {row}" if count == 1 else f"its {count} NUL bytes, the first on line {row}"
-        message = f"sbatch refuses the script for {description}; remove {'it' if count == 1 else 'them'}"
+        message = f"sbatch refuses the script because of {description}; remove {'it' if count == 1 else 'them'}"
         yield Finding(Span(at, at + 1), message)
 
 

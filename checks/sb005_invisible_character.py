@@ -53,13 +53,15 @@ def check(job: Job) -> Iterator[Finding]:
         if mark.place == "magic":
             message = f"{name} hides this directive from sbatch; write a plain `#SBATCH`"
         elif mark.place == "stop":
-            message = f"{name} makes this line a command, at which sbatch stops reading directives; remove it"
+            message = f"{name} turns this line into a command, so sbatch stops reading directives here; remove it"
         else:
             others = len(mark.characters) - 1
             if others:
-                problem = f"sbatch does not read {name} and {others} more here as the plain characters they look like"
+                problem = (
+                    f"sbatch does not read {name} and {others} more characters here as the plain ones they resemble"
+                )
             elif mark.kind == "unseen":
-                problem = f"sbatch reads {name}, which is invisible, as part of the word"
+                problem = f"{name} is invisible, but sbatch reads it as part of the word"
             else:
                 problem = f"sbatch does not read {name} as {PLAIN[mark.kind]}"
             message = f"{problem}; {ADVICE[mark.kind]}"

@@ -123,7 +123,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.is_wrapped:
         yield Finding(
             spans[0],
-            f"sbatch runs --wrap under sh, which is dash on Debian and Ubuntu, without {listed}; submit a "
+            f"sbatch runs --wrap with sh, and dash (sh on Debian, Ubuntu) lacks {listed}; write a "
             "#!/bin/bash script",
             # the script did not choose sh, and on most clusters it is bash
             "warning" if fatal else "info",
@@ -137,14 +137,14 @@ def check(job: Job) -> Iterator[Finding]:
     if of_bash and foreign:
         return
     line = job.text.string.partition("\n")[0].rstrip()
-    where = "dash" if shell == "dash" else "dash (sh on Debian and Ubuntu)"
+    where = "in dash" if shell == "dash" else "where sh is dash (Debian, Ubuntu)"
     at = line.rindex("sh", 0, _shell_name_end(line))
     start = at - 2 if shell == "dash" else at
     edit = replace(job.span(start, at + 2), "bash") if shell == "dash" else insert(job.span(at, at).start, "ba")
     instead = line[:start] + "bash" + line[at + 2 :]
     yield Finding(
         job.span(0, len(line)),
-        f"{where} does not support {listed}; write {instead}",
+        f"fails {where}: {listed}; write {instead}",
         # sh is bash on most clusters
         "info" if foreign and not of_debian or of_bash else "error" if fatal and shell == "dash" else "warning",
         [(spans[at], f"{_quoted(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
@@ -206,9 +206,9 @@ def _in_command(command: Simple, names: list[str], string: str, absent: str, def
     if name == "source":
         yield _at(first, "source", NOT_FOUND, absent)
     elif name in ("module", "ml") and not defined:
-        yield _at(command, name, f"{NOT_FOUND}, as it is a function of bash", absent)
+        yield _at(command, name, f"{NOT_FOUND}: it is a bash function", absent)
     elif name == "conda" and words[:1] in (["activate"], ["deactivate"]) and not defined:
-        yield _at(command, f"conda {words[0]}", "not set up, as it needs a function of bash", absent)
+        yield _at(command, f"conda {words[0]}", "not set up: it needs a bash function", absent)
     elif name in COMMANDS:
         yield _at(first, name, NOT_FOUND, WRONG)
     elif name in ("[", "test"):
@@ -298,7 +298,7 @@ def _in_node(node: Node, string: str, absent: str) -> Iterator[tuple[str, str, s
         else:
             operator = ARITHMETIC.search(string[node.expression_start : node.expression_end])
             if operator is not None:
-                yield f"{operator.group()} in arithmetic", "no arithmetic, which ends the script", FATAL
+                yield f"{operator.group()} in arithmetic", "an arithmetic error, which ends the script", FATAL
     elif isinstance(node, Literal) and node.quoted and string[max(node.start - 2, 0) : node.start] == "$'":
         yield "$'…'", "a string that begins with $", WRONG
 

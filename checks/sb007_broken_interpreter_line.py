@@ -78,21 +78,21 @@ def _fault(path: str, argument: str) -> str | None:
     if not path:
         return "the line names no interpreter"
     if path.endswith("/"):
-        return f"`{path}` is a folder, which cannot be executed"
+        return f"`{path}` is a folder, not a program"
     if path.startswith(("~", "$")):
-        return f"nothing expands `~` or variables here: there is no `{path}`"
+        return f"nothing expands `~` or variables, so there is no `{path}`"
     if INVALID_CHARACTERS.search(name):
         return f"there is no interpreter `{path}`"
     if path.startswith(ROOT_FOLDERS) or "/" not in path and _is_known(name):
-        return f"`{path}` does not begin with `/`, so it is looked for in the job's folder"
+        return f"`{path}` does not begin with `/`, so it is searched for in the job's folder"
     if name == "env":
         if " " in argument and not re.match(r"-\w*S|--split-string", argument):
-            return f"env gets the rest as one word, and finds no program `{argument}`"
+            return f"env looks for one program named `{argument}`"
         return None
     if argument.startswith("#") and _is_known(name):
-        return f"{name} takes `{argument}` for the name of a file to run"
+        return f"{name} looks for a script file named `{argument}`"
     if " " in argument and _is_known(name):
-        return f"{name} gets `{argument}` as one unknown option"
+        return f"{name} reads `{argument}` as one unknown option"
     return None
 
 

@@ -35,7 +35,7 @@ def check(job: Job) -> Iterator[Finding]:
         unused = by_comment.get(comment.span, [])
         if unused:
             names = ", ".join(selector.text for selector in unused)
-            message = f"nothing is ignored here: {names} {'finds' if len(unused) == 1 else 'find'} nothing"
+            message = f"this comment is unused: {names} {'reports' if len(unused) == 1 else 'report'} nothing here"
             span = unused[0].span if comment.selectors != tuple(unused) else comment.span
             fix = None
             if comment.verb != "disable":

@@ -32,7 +32,7 @@ def check(job: Job) -> Iterator[Finding]:
         if comment.verb not in VERBS:
             near = comment.near
             written = f"'{comment.verb}'" if comment.verb else "this"
-            message = f"{written} is not a comment that sbatchlint knows, so nothing is ignored; write "
+            message = f"sbatchlint has no comment {written}, so nothing is ignored; write "
             fix = Fix(f"write {near}", [replace(comment.verb_span, near)], safe=True) if near else None
             yield Finding(
                 comment.verb_span if comment.verb else comment.span,
@@ -48,25 +48,25 @@ def check(job: Job) -> Iterator[Finding]:
                 near = selector.near
                 fix = Fix(f"write {near}", [replace(selector.span, near)], safe=True) if near else None
                 hint = f"; did you mean {near}?" if near else "; `sbatchlint checks` lists them all"
-                yield Finding(selector.span, f"no check or group is called '{selector.text}'{hint}", fix=fix)
+                yield Finding(selector.span, f"no check or group is named '{selector.text}'{hint}", fix=fix)
 
 
 def _problem(job: Job, comment: IgnoreComment) -> str:
     verb = comment.verb
     if comment.selectors is None:
-        return f"nothing is ignored without names: write {verb}[CODE] with the codes or names of the checks"
+        return f"nothing is ignored: no check is named; write {verb}[CODE], with codes or names of checks"
     if not comment.closed:
-        return f"nothing is ignored, as the bracket is not closed; write {verb}[CODE]"
+        return f"nothing is ignored: the closing `]` is missing; write {verb}[CODE]"
     if not comment.selectors:
-        return f"nothing is ignored by empty brackets; name the checks in them, as in {verb}[SB107]"
+        return f"nothing is ignored: the brackets are empty; name the checks, as in {verb}[SB107]"
     if verb == "ignore-file" and not comment.at_head:
-        return "this works only in the comments at the top of the file; move it there, or write disable[...]"
+        return "this comment works only at the top of the file; move it there, or write disable[...]"
     if verb == "enable":
         names = {selector.text for selector in comment.selectors}
         before = [other for other in job.ignores if other.verb == "disable" and other.span < comment.span]
         if not any(names & {selector.text for selector in other.selectors or ()} for other in before):
             return (
-                "no disable[...] above names these; remove this comment, or write disable[...] where the range "
+                "no disable[...] above names these checks; remove this comment, or write disable[...] where the range "
                 "begins"
             )
     return ""

@@ -38,7 +38,7 @@ CARD = Card(
 MESSAGES = {
     "work": "the file is too large, so sbatchlint stopped here: nothing below is checked",
     "value": "this value is too long to evaluate, so nothing that uses it is checked",
-    "depth": "commands are nested too deeply here: what is further inside is not checked",
+    "depth": "commands are nested too deeply here: anything deeper is not checked",
     "options": "there are too many options above: neither this line nor those below are checked",
     "files": "this file is not checked: the script includes more files than sbatchlint reads",
 }
@@ -61,9 +61,9 @@ def check(job: Job) -> Iterator[Finding]:
         pieces = [] if launcher.certain else [piece for word in launcher.argv for piece in word if piece.open]
         lost = next((each for each in pieces if each.expansion is not None and each.expansion.name in names), None)
         if lost is not None and lost.expansion is not None:
-            message = f"`{lost.expansion.name}` may hold too many different words for sbatchlint to follow"
-            message = f"{message}, so {launcher.name} is checked without them"
-            yield Finding(lost.span, message, "info", [(launcher.span, "gets them")])
+            message = f"`{lost.expansion.name}` can have too many values to follow"
+            message = f"{message}, so sbatchlint checks {launcher.name} without them"
+            yield Finding(lost.span, message, "info", [(launcher.span, "gets the values")])
 
 
 CASES = [

@@ -80,8 +80,8 @@ def check(job: Job) -> Iterator[Finding]:
         advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
         if any(EXPANSION.search(job.source.slice(line.span)) for line in lost):
-            consequence += ", and give options with variables on sbatch's command line"
-        message = f"sbatch stops reading options at this command, so {consequence}"
+            consequence += ", and pass options with variables on sbatch's command line"
+        message = f"sbatch stops reading directives at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         fix = _fix(job, lost) if len(groups) == 1 else None
         yield Finding(stop.span, message, _severity(job, lost), related, fix)
@@ -92,22 +92,26 @@ def check(job: Job) -> Iterator[Finding]:
     for lines in groups:
         span = Span(lines[0].span.start, lines[-1].span.end)
         if len(lines) == 1:
-            consequence = "this directive is only a comment; move it above that line"
+            consequence = "this one is only a comment; move it above that line"
         else:
-            consequence = f"these {len(lines)} directives are only comments; move them above that line"
+            consequence = f"these {len(lines)} are only comments; move them above that line"
         if not all(job.directives.read_line(line)[1] for line in lines):
-            consequence += ", except what sbatch would refuse"
+            consequence += ", except any that sbatch refuses"
         if several:
             continue
         if script is not None and script.end() <= lines[0].offset:
             several = True
-            message = f"another script begins here: sbatch reads only the directives above line {row}, and all runs as "
-            message += "one job; put each script into a file of its own"
+            message = (
+                f"another script begins here: sbatch reads only directives above line {row}, and runs all of it as "
+            )
+            message += "one job; put each script into its own file"
             related = [(stop.span, "the first command, where sbatch stops reading")]
             yield Finding(span, message, _severity(job, lines), related)
             continue
         kept = _COMMAND.search(text, lines[-1].full.end) is None and not job.is_embedded
-        message = f"sbatch stops reading options at line {row}, so {consequence}{' if that is meant' if kept else ''}"
+        message = (
+            f"sbatch stops reading directives at line {row}, so {consequence}{' if they should count' if kept else ''}"
+        )
         related = [(stop.span, "the first command, where sbatch stops reading")]
         severity, fix = ("info", None) if kept else (_severity(job, lines), _fix(job, lines))
         yield Finding(span, message, severity, related, fix)
@@ -165,14 +169,14 @@ def _fix(job: Job, lines: list[DirectiveLine]) -> Fix | None:
         repeated = repeated and line.comment is None
     removed = [remove(line.full) for line in lines]
     if repeated:
-        return Fix("remove what the option block says already", removed, safe=True)
+        return Fix("remove what the directives above already say", removed, safe=True)
     if job.is_embedded:
         text = "".join(job.source.slice(line.span) + job.source.newline for line in lines)
     else:
         block = _with_comments(job, lines)
         text, removed = job.source.slice(block), [remove(block)]
         text += "" if text.endswith("\n") else job.source.newline
-    return Fix("move to the option block", [insert(insertion(directives, "").span.start, text), *removed])
+    return Fix("move to the directives at the top", [insert(insertion(directives, "").span.start, text), *removed])
 
 
 def _with_comments(job: Job, lines: list[DirectiveLine]) -> Span:
@@ -282,12 +286,8 @@ CASES = [
     Good(
         """\
         #!/bin/bash
-        <<<<<<< HEAD
-        #SBATCH --time=10
-        =======
-        #SBATCH --time=20
-        >>>>>>> longer
-        srun ./a.out
+                #SBATCH --time=10
+                srun ./a.out
         """,
         title="the conflict is what syntax-error reports",
     ),

@@ -41,20 +41,20 @@ def check(job: Job) -> Iterator[Finding]:
         ]
         severity = None
         if continuation.swallowed:
-            message = "`\\` does not continue a directive, so the options below are a command"
+            message = "`\\` does not continue a directive, so the options below run as a command"
             lost = [line for line in job.directives.unread if line.tokens and line.tokens[0].text[:1] == "-"]
             if lost:
                 related.append((Span(lost[0].span.start, lost[-1].span.end), "not read"))
-                message += ", at which sbatch stops reading"
-            message += "; begin each line with #SBATCH"
+                message += ", where sbatch stops reading"
+            message += "; start each line with #SBATCH"
         elif commented:
             message = "`\\` does not continue a directive, so the options below it are only a comment"
-            message += "; begin each line with #SBATCH"
+            message += "; start each line with #SBATCH"
         else:
             refusing = tuple(version for version in job.versions.majors if not is_before(version, REFUSED_SINCE))
             if continuation.refused and refusing:
                 when = job.versions.in_brackets(refusing)
-                message = f"sbatch refuses the script{when}, as `\\` turns the space after it into a word; remove it"
+                message = f"sbatch refuses the script{when}: `\\` turns the space after it into a word; remove it"
             else:
                 message, severity = "`\\` does not continue a directive; remove it", "warning"
         yield Finding(
@@ -80,7 +80,7 @@ def _fix(job: Job, continuation: Continuation) -> Fix:
         edits.append(Edit(text.span(piece.start, piece.words), "#SBATCH "))
         if piece.last < piece.end:
             edits.append(remove(text.span(piece.last, piece.end)))
-    title = "begin each line with #SBATCH" if continuation.pieces else "remove the backslash"
+    title = "start each line with #SBATCH" if continuation.pieces else "remove the backslash"
     return Fix(title, edits, safe=not any(piece.commented for piece in continuation.pieces))
 
 

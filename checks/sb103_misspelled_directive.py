@@ -102,7 +102,7 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     text = job.directives.text
     if miss.kind == "no-hash":
         edit = replace(text.span(miss.start, miss.end), "#SBATCH")
-        message = f"`{miss.word}` without `#` is a command, at which sbatch stops reading directives; write `#SBATCH`"
+        message = f"`{miss.word}` without `#` is a command, so sbatch stops reading directives here; write `#SBATCH`"
         below = [setting for line in job.directives.unread for setting in job.directives.read_line(line)[0]]
         severity = severity_of_loss(job, [*miss.settings, *below])
         repair = Fix("write #SBATCH", [edit], safe=True)
@@ -113,18 +113,18 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
         "spelling": f"`#{miss.word}` is not `#SBATCH`",
         "indented": "a directive must begin in the first column",
         "blank": "`# SBATCH` is not `#SBATCH`",
-        "case": "sbatch reads `#SBATCH` only in capitals",
+        "case": "sbatch recognizes `#SBATCH` only in capitals",
     }[miss.kind]
     certain = miss.kind in ("spelling", "indented")
     # A space or small letters are often used on purpose to switch off an option that the job can do without.
     is_off = not certain and bool(job.directives.lines)
     is_off = is_off and (in_row or all(each.name in DISPENSABLE for each in miss.settings))
-    off = "" if certain else ", or `##SBATCH` if it is off on purpose"
+    off = "" if certain else ", or `##SBATCH` if it is disabled on purpose"
     advice = "remove the spaces before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
     rival = next(iter(rivals(job.directives, miss.settings)), None)
     if rival is not None:
         beside = f"`--{rival.name}` (line {job.line(rival.span.start)})"
-        advice = f"sbatch refuses it together with {beside}, so write the one that you mean"
+        advice = f"sbatch refuses it together with {beside}, so write the one you want"
     message = f"{reason}, so {unset}; {advice}"
     hash_at = text.string.index("#", miss.start)
     word = text.span(hash_at + 1, miss.end)
@@ -146,13 +146,13 @@ def _read(job: Job, miss: NearMiss) -> Finding:
     text = job.directives.text
     word = text.span(miss.start + 1, miss.end)
     if miss.kind == "old-word":
-        message = "sbatch obeys `#SLURM`, and prints an error for it; write `#SBATCH`"
+        message = "sbatch reads `#SLURM` as `#SBATCH`, but prints an error; write `#SBATCH`"
         fix = Fix("write #SBATCH", [replace(word, "SBATCH")], safe=True)
         return Finding(text.span(miss.start, miss.end), message, "warning", fix=fix)
     prose = " -" not in text.string[miss.start : miss.last]
     fix = Fix("put a space after the #", [insert(word.start, " ")], safe=prose)
     if miss.kind == "bare":
-        message = "sbatch takes `#SLURM` for a directive, and prints an error; write `# SLURM`"
+        message = "sbatch reads `#SLURM` as a directive, and prints an error; write `# SLURM`"
         return Finding(text.span(miss.start, miss.end), message, "warning", fix=fix)
     message = "sbatch reads a line that begins with `#SLURM` as a directive, and refuses the script; write `# SLURM`"
     return Finding(text.span(miss.start, miss.last), message, fix=fix)

@@ -104,7 +104,7 @@ def _finding(job: Job, words: PositionalWords) -> Finding:
     when = job.versions.in_brackets(versions)
     span = job.directives.text.span(words.start, guess.end or words.end)
     fix = Fix(guess.title, guess.edits, guess.safe) if guess.edits else None
-    return Finding(span, f"{fault}, and sbatch refuses the script{when}; {guess.advice}", fix=fix, versions=versions)
+    return Finding(span, f"sbatch refuses the script{when}: {fault}; {guess.advice}", fix=fix, versions=versions)
 
 
 def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:
@@ -115,14 +115,14 @@ def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:
     if not words or words[0] == "#":
         return
     if words[:7].lower() == "packjob" or words[:6].lower() == "hetjob":
-        message = f"`{words.split()[0]}` begins a component only as the first word of a directive"
+        message = f"`{words.split()[0]}` starts a component only as the first word of a directive"
         yield Finding(span, f"{message}; write it on its own line, and the options after it on another")
     elif job.source.text[dropped.start - 1] == "\\":
-        yield Finding(span, "sbatch ends the line at the backslash, and does not read this; remove the backslash")
+        yield Finding(span, "sbatch reads the line only up to the backslash, so this is ignored; remove the backslash")
     else:
         last = line.tokens[-1].text if line.tokens else ""
         advice = f"write `{last}=`" if last[:2] == "--" and "=" not in last else "remove the empty quotes"
-        yield Finding(span, f"sbatch ends the line at the empty word, and does not read this; {advice}")
+        yield Finding(span, f"sbatch reads the line only up to the empty word, so this is ignored; {advice}")
 
 
 def _after_separator(job: Job, line: DirectiveLine) -> Iterator[Finding]:
@@ -132,7 +132,7 @@ def _after_separator(job: Job, line: DirectiveLine) -> Iterator[Finding]:
     if found is not None:
         span = text.span(found.start(2), line.end)
         edit = replace(text.span(found.end(1), found.start(2)), f"{job.source.newline}#SBATCH ")
-        message = f"sbatch reads nothing after `{found.group(1)}`, so this is lost; write it on a line of its own"
+        message = f"sbatch reads nothing after `{found.group(1)}`, so this is ignored; write it on a separate line"
         yield Finding(span, message, fix=Fix("write two lines", [edit]))
 
 

@@ -82,8 +82,8 @@ def _several_directives(job: Job, line: DirectiveLine, parts: list[int]) -> Find
     edits = [replace(text.span(_space_start(text.string, part), part), job.source.newline) for part in parts]
     if not line.tokens:
         edits[0] = remove(text.span(line.start, parts[0]))
-    message = "sbatch reads a second `#SBATCH` on a line as a comment; put it on a line of its own"
-    return Finding(text.span(parts[0], line.end), message, fix=Fix("put it on a line of its own", edits))
+    message = "sbatch reads the second `#SBATCH` on a line as a comment; put it on a separate line"
+    return Finding(text.span(parts[0], line.end), message, fix=Fix("put it on a separate line", edits))
 
 
 def _missing_value(job: Job, line: DirectiveLine) -> Iterator[Finding]:
@@ -92,7 +92,7 @@ def _missing_value(job: Job, line: DirectiveLine) -> Iterator[Finding]:
         return  # plainly a comment
     for problem in job.directives.problems:
         if problem.kind == "missing-value" and problem.token is line.tokens[-1] and problem.versions is None:
-            effect = "has no value, and sbatch refuses the script"
+            effect = "has no value and sbatch refuses the script"
             yield _without_value(job, line, problem.candidates[0], effect, quotable=True)
 
 
@@ -102,7 +102,7 @@ def _without_value(job: Job, line: DirectiveLine, name: str, effect: str, quotab
     start = line.comment_start
     end = _word_end(text.string, start, line.end)
     word = text.string[start:end]
-    advice, fix = "write its value before the `#`", None
+    advice, fix = "write the value before the `#`", None
     if quotable and word.strip("#") and end == line.end and not set(word) & set("\"'\\"):
         advice = f"write `{line.tokens[-1].text} {quote(word)}`"
         fix = Fix("quote the value", [replace(text.span(start, end), quote(word))])
@@ -120,7 +120,7 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     without_hash = setting.option is not None and (setting.option.kind in WITHOUT_HASH or setting.name in LISTS)
     if setting.value_line is not line:
         if swallowed(setting) and setting.value_line is not None:
-            taken = f"takes `{value}` of line {job.line(setting.value_line.offset)} as its value"
+            taken = f"takes `{value}` on line {job.line(setting.value_line.offset)} as its value"
             yield _without_value(job, line, setting.name, taken, quotable=not without_hash)
         return
     if _SLOT.match(string, hash_at):
@@ -135,7 +135,7 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     if is_comment or without_hash and value:
         yield Finding(
             text.span(start, hash_at + 1),
-            f"sbatch ends the word at the `#`, and reads `{value}`; put a space before a comment",
+            f"sbatch cuts the value off at `#`, and reads `{value}`; put a space before the comment",
             "info",  # what is read is what was meant
             fix=Fix("put a space before the comment", [insert(text.span(hash_at, hash_at).start, " ")], safe=True),
         )

@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
         if instead is not None:
             advice = f"write `{_option(string, start)}{instead}`"
             fix = Fix("correct the quotes", [replace(text.span(start, end), instead)])
-        message = f"this quote is not closed on its line, and sbatch refuses the script; {advice}"
+        message = f"sbatch refuses the script: this quote is not closed on its line; {advice}"
         yield Finding(text.span(fault.start, end), message, fix=fix)
 
 

@@ -62,7 +62,7 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
             letter = token.text[problem.start - 1]
             edit = remove(Span(span.start + 1, span.end))
             fix = Fix("remove the `=`", [edit]) if job.source.slice(span)[:2] == f"{letter}=" else None
-            message = f"-{letter} takes no value, so {block.command} refuses it for the `=`; write -{letter} alone"
+            message = f"{block.command} refuses -{letter} with `=`: the option takes no value; write -{letter} alone"
             yield Finding(span, message, fix=fix)
 
 

@@ -77,13 +77,13 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"sbatch reads #{foreign.dialect} lines too: {descriptions}"
         if all(part.adds for part in parts):
             them = "it" if len(parts) == 1 else "them"
-            advice = f"delete this if it is for {foreign.dialect} alone, or set {them} in an #SBATCH line"
+            advice = f"remove it if only {foreign.dialect} needs it, or set {them} in an #SBATCH line"
             set_here = {each.name for each in foreign.settings if each.span == span}
             sized = set_here & _SIZES and any(job.directives.last(name) is not None for name in _SIZES)
             yield Finding(span, f"{message}; {advice}", "warning" if sized else "info")
         else:
             related = [(part.block.span, "set here") for part in parts if part.block is not None]
-            advice = "delete this, or add `#SBATCH --ignore-pbs`"
+            advice = "remove it, or add `#SBATCH --ignore-pbs`"
             names = [part.block.name for part in parts if part.block is not None]
             replaces = all(" replaces " in part.description for part in parts)
             only_told = replaces and len(names) == len(parts) and are_only_told(names)
@@ -108,7 +108,7 @@ def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
     for problem in foreign.problems:
         reason = f"with `{problem.message}`"
         if problem.kind == "unknown-option":
-            reason = f"for {problem.written}, which it cannot translate"
+            reason = f"for the unknown {problem.written}"
         effect = f"it refuses the script {reason}{job.versions.in_brackets(problem.versions)}"
         yield Effect(problem.span, "", effect, problem.versions)
     for setting, refusal in foreign.refused:
@@ -128,7 +128,7 @@ def _conflicts(job: Job) -> Iterator[Effect]:
         when, option = job.versions.in_brackets(versions), _shown(others[-1])
         if settings:
             line = job.line(settings[-1].span.start)
-            effect = f"it refuses {option} beside {settings[-1].written} of line {line}{when}: `{conflict.message}`"
+            effect = f"it refuses {option} with {settings[-1].written} on line {line}{when}: `{conflict.message}`"
             yield Effect(others[-1].span, option, effect, versions, settings[-1])
         else:
             effect = f"it refuses the script with `{conflict.message}` for {option}{when}"
@@ -154,7 +154,7 @@ def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
             versions = _since(job.versions, "25.05")
         value = setting.applied_to(block.value)
         if versions != () and not _mean_the_same(setting, value, block.value):
-            place = f"{job.source.slice(block.span)} of line {job.line(block.span.start)}"
+            place = f"{job.source.slice(block.span)} on line {job.line(block.span.start)}"
             effect = f"{_with_unit(setting, value)} replaces {place}{job.versions.in_brackets(versions)}"
             return Effect(setting.span, _shown(setting, value), effect, versions, block)
     if in_block or not directives.certain or _is_product(job, setting):

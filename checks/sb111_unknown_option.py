@@ -165,10 +165,10 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
     written, span = problem.written, problem.span
     if job.source.slice(span).startswith(written):
         span = Span(span.start, span.start + len(written))
-    failure = f"sbatch has no option {written} and refuses the script"
-    refusal = f"sbatch refuses the script for {written}"
+    failure = f"sbatch refuses the script: it has no option {written}"
+    refusal = f"sbatch refuses {written}"
     if block is not job.directives:
-        failure, refusal = f"{block.command} has no option {written} and fails", f"{block.command} refuses {written}"
+        failure, refusal = f"{block.command} fails: it has no option {written}", f"{block.command} refuses {written}"
     guess = _meant(job, block.command, written)
     if guess is not None:
         name, replaced, certain = guess
@@ -188,9 +188,9 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         return Finding(span, f"{failure}; did you mean {' or '.join(f'--{name}' for name in near)}?")
     if commands:
         other = next(iter(commands))
-        return Finding(span, f"{failure}: it is an option of {other}; {_removal(job, block, span)}")
+        return Finding(span, f"{failure} ({other} has one); {_removal(job, block, span)}")
     if job.site.plugins_listed:
-        return Finding(span, f"{failure}: neither Slurm nor a plugin of your site adds it; remove it")
+        return Finding(span, f"{failure}, not from a plugin of your site either; remove it")
     if not problem.name.strip("-"):
         return Finding(span, f"{failure}; remove it, or put a space after the `#` of a comment")
     if commands or not is_plausible(written):
@@ -201,11 +201,11 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         elif problem.name in _PER_TASK:
             advice = _PER_TASK[problem.name]
         elif written[:2] == "--":
-            advice = "remove it, or list it in the setting plugin-options if a site plugin adds it"
+            advice = "remove it, or list it in the plugin-options setting if a site plugin adds it"
         return Finding(span, f"{failure}; {advice}")
     plugin = _similar_plugin(problem.name)
     source = f"the {plugin} plugin" if plugin else "a plugin of your site"
-    message = f"{refusal} unless {source} adds it; if so, list it in the setting plugin-options"
+    message = f"{refusal} unless {source} adds it; if so, list it in the plugin-options setting"
     return Finding(span, message, "warning")
 
 
@@ -317,8 +317,8 @@ def _unlisted(job: Job) -> Iterator[Finding]:
             failure = (
                 f"--{setting.name} is an option of the {setting.plugin} plugin, which sbatch of your site does not have"
             )
-            advice = "give it to srun" if setting.plugin == "pyxis" else "remove it"
-            yield Finding(setting.option_span, f"{failure}: it refuses the script; {advice}")
+            advice = "pass it to srun" if setting.plugin == "pyxis" else "remove it"
+            yield Finding(setting.option_span, f"sbatch refuses the script: {failure}; {advice}")
 
 
 CASES = [

@@ -101,9 +101,7 @@ def _is_full(block: Directives, setting: Setting, oldest: Collection[str]) -> bo
     return all(len(options) != 1 or options[0].name == name for options in readings)
 
 
-def _explain(
-    job: Job, command: str, written: str, found: dict[str, list[Option]]
-) -> tuple[str, str, str, bool]:
+def _explain(job: Job, command: str, written: str, found: dict[str, list[Option]]) -> tuple[str, str, str, bool]:
     """The message and its severity, the name to write ('' for none), and whether it is certain to be what was meant.
 
     `found`: the options that each release may read it as.
@@ -117,7 +115,7 @@ def _explain(
     letter = table(command, job.versions.last).letters.get(written[2:]) if ambiguous else None
     if letter is not None:
         likely = letter.canonical  # `--t` for `-t`
-    refused = f"{command} refuses {written}{job.versions.suffix(ambiguous)}, as it may stand for {names}"
+    refused = f"{command} refuses {written}{job.versions.suffix(ambiguous)}: it may mean {names}"
     if not meanings:
         plural = f"{written[2:]}s"
         name = likely or (plural if plural in candidates else "")
@@ -126,14 +124,14 @@ def _explain(
     if len(meanings) > 1:
         older, newer = meanings[0], meanings[-1]
         message = f"{written} means --{older} before Slurm {first_read[newer]}, and --{newer} from then on"
-        return f"{message}; write the one you mean in full", "warning", "", False
+        return f"{message}; write the full name of the one you want", "warning", "", False
     full = meanings[0]
     if ambiguous:
         return f"{refused}; write --{full}", "error", likely or full, likely in ("", full)
     if likely not in ("", full):
-        message = f"{command} reads {written} as --{full}, not as --{likely}; write the one you mean in full"
+        message = f"{command} reads {written} as --{full}, not as --{likely}; write the full name of the one you want"
         return message, "error", likely, False
-    message = f"{written} means --{full} only as long as no other option begins with it; write --{full}"
+    message = f"{written} stands for --{full} only until Slurm adds another option that begins with it; write --{full}"
     return message, "info", full, True
 
 

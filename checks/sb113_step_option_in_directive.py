@@ -38,10 +38,10 @@ def check(job: Job) -> Iterator[Finding]:
         span = Span(problem.span.start, end)
         fix = _fix(job, problem, span) if directives is job.directives else None
         if problem.name == "x11" and not job.site.plugins_listed:
-            message = "sbatch refuses --x11, an option of srun, unless the old X11 plugin adds it"
-            yield Finding(span, f"{message}; give it to the srun that needs it", "warning", fix=fix)
+            message = "sbatch refuses --x11, an srun option, unless the old X11 plugin adds it"
+            yield Finding(span, f"{message}; move it to the srun command that needs it", "warning", fix=fix)
             continue
-        message = f"sbatch refuses {problem.written}, an option of srun; give it to the srun that needs it"
+        message = f"sbatch refuses {problem.written}, an srun option; move it to the srun command that needs it"
         yield Finding(span, message, fix=fix)
 
 
@@ -52,7 +52,7 @@ def _fix(job: Job, problem: Problem, span: Span) -> Fix | None:
     if job.source.slice(place) != "srun":
         return None
     edits = [*removal(job.directives, [problem]), insert(place.end, " " + job.source.slice(span))]
-    return Fix("give it to the srun", edits)
+    return Fix("move it to srun", edits)
 
 
 CASES = [

@@ -34,7 +34,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     argv = step.invocation.argv
     for problem, name in submission_options(step, job.versions):
         when = job.versions.suffix(problem.versions)
-        message = f"srun does not know `{problem.written}`, an option of sbatch, so the step does not start{when}"
+        message = f"the step does not start{when}: `{problem.written}` is an sbatch option, which srun does not know"
         advice = f"remove `{problem.written}`" if name == "wrap" else f"write it as #SBATCH --{name}"
         yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}", versions=problem.versions)
     wait = step.option("wait")
@@ -42,10 +42,9 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         return
     if is_number(wait.text.strip().removeprefix("+").removeprefix("-")):
         return
-    message = f"srun reads `{wait.text}` as the seconds of its own {wait.written}"
-    advice = f"write {wait.written}{'=' if wait.written[:2] == '--' else ' '}SECONDS, or give the flag to sbatch"
+    message = f"srun reads `{wait.text}` as the number of seconds for its {wait.written}"
+    advice = f"write {wait.written}{'=' if wait.written[:2] == '--' else ' '}SECONDS, or pass the flag to sbatch"
     yield Finding(span_of(argv[wait.word]), f"{message}; {advice}")
-
 
 
 CASES = [

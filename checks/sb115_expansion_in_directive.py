@@ -139,14 +139,14 @@ def _effect(name: str, text: str) -> str:
     if name in LOGS:
         return " and uses it literally in the path"
     if name == "chdir":
-        return ", so the job fails, or runs in the wrong folder"
+        return ", so the job fails or runs in the wrong folder"
     return f", so --{name} is literally {text}"
 
 
 def _advice(name: str) -> str:
     if name in LOGS:
-        return "write the path itself, with patterns such as %j"
-    return "write the value, or give it on sbatch's command line"
+        return "write the path itself, with %u (user) and %j (job ID)"
+    return "write the value, or pass it on sbatch's command line"
 
 
 CASES = [

@@ -134,35 +134,35 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         message, fix = _mail_types(block, settings, place)
         return Finding(setting.span, message, related=related, fix=fix)
     if setting.name == "mail-type" and any(_events(each) != _events(last) for each in settings):
-        message = f"{setting.shown} changes nothing, as {last.shown} {place} names its events too; remove it"
+        message = f"{setting.shown} is redundant: {last.shown} {place} includes its events; remove it"
         fix = Fix(f"remove {setting.shown}", removal(block, settings[:-1]), safe=True)
         return Finding(setting.span, message, "info", related, fix)
     if setting.name == "gres" and _adds_type(setting, last):
-        message = f"{setting.shown} changes nothing, as {last.shown} {place} requests as many, of one type; remove it"
+        message = f"{setting.shown} is redundant: {last.shown} {place} requests as many, of one type; remove it"
         return Finding(setting.span, message, "info", related, fix)
     if _meaning(setting) == _meaning(last):
-        message = f"{name} is given again {place} with the same value; remove one of the two"
+        message = f"{name} is set again {place} with the same value; remove one of them"
         fix = Fix(f"remove the first {name}", removal(block, [setting]), safe=True)
         return Finding(setting.span, message, "info", related, fix)
     if setting.name == "exclude" and _OF_MPIRUN.match(setting.text or ""):
-        message = "srun reads `-x NAME`, which passes a variable to mpirun, as nodes to exclude; write `export NAME`"
+        message = "srun reads `-x NAME` as nodes to exclude (only mpirun takes a variable there); write `export NAME`"
         return Finding(setting.span, message, "error", related)
     if setting.name in ONCE:
-        message = f"{name} is given again {place} with another value, which pyxis refuses; remove one of the two"
+        message = f"{name} is set again {place} with another value, which pyxis refuses; remove one of them"
     elif setting.name in LISTS:
         merged = _one_list(setting, last)
-        message = f"{name} is given again {place}, and only the last list counts"
-        message += "; write one list" if merged else "; keep one of the two, or merge them there"
+        message = f"{name} is set again {place}, and only the last list counts"
+        message += "; write one list" if merged else "; keep one of them, or merge them there"
         if merged:
             edits = [*removal(block, [setting]), replacement(block, last, merged)]
             fix = Fix("write one list", edits)
     elif (slip := _meant_for_other_log(block, setting, last)) is not None:
         option = f"--{OTHER_LOG[setting.name][0]}"
-        message = f"{setting.shown} has no effect, as {name} is given again {place}; write `{option}={slip.text}`"
+        message = f"{setting.shown} has no effect: {name} is set again {place}; write `{option}={slip.text}`"
         message += " there" if slip is last else ""
         fix = Fix(f"write {option}", [replace(slip.option_span, option if slip.written[1] == "-" else option[1:3])])
     else:
-        message = f"{setting.shown} has no effect, because {name} is given again {place}; remove one of the two"
+        message = f"{setting.shown} has no effect: {name} is set again {place}; remove one of them"
     severity = "info" if setting.name in HARMLESS else None
     return Finding(setting.span, message, severity, related, fix)
 
@@ -186,13 +186,13 @@ def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> t
     """The message and fix for several --mail-type, whose lists add up until 24.11."""
     majors = block.versions.majors
     adding = [each for each in majors if is_before(each, "25.05")]
-    message = f"--mail-type is given again {place}"
+    message = f"--mail-type is set again {place}"
     if not adding:
         message += ", and only the last counts; write one list"
     elif len(adding) == len(majors):
-        message += ", and from Slurm 25.05 on only the last counts; write one list"
+        message += ", and Slurm 25.05 and later use only the last list; write one list"
     else:
-        message += ": before 25.05 the lists add up, and from then on only the last counts; write one list"
+        message += ": Slurm before 25.05 merges the lists, later releases use only the last; write one list"
     words: dict[str, str] = {}
     for setting in settings:
         for word in (setting.text or "").split(","):

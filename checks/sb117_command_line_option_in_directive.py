@@ -32,12 +32,12 @@ from sbatchlint.triggers import Options
 
 # What an option does in a directive, and what to do instead; options that are not listed do nothing.
 EFFECTS = {
-    "test-only": ("keeps the script from ever being submitted", "give it on the command line"),
-    "uid": ("is for root, and sbatch refuses the script of anybody else", "remove it"),
-    "gid": ("is for root, and sbatch refuses the script of anybody else", "remove it"),
-    "wrap": ("does nothing in a directive, the script itself is run", "remove it"),
-    "parsable": ("changes what sbatch prints to whoever submits this script", "give it on the command line"),
-    "wait": ("makes every sbatch of this script wait for the end of the job", "give it on the command line"),
+    "test-only": ("keeps the script from ever being submitted", "pass it on the command line"),
+    "uid": ("is for root only: sbatch refuses the script of other users", "remove it"),
+    "gid": ("is for root only: sbatch refuses the script of other users", "remove it"),
+    "wrap": ("has no effect in a directive: sbatch runs the script itself", "remove it"),
+    "parsable": ("changes what sbatch prints for everyone who submits this script", "pass it on the command line"),
+    "wait": ("makes every submission of this script wait until the job ends", "pass it on the command line"),
 }
 INTENDED = ("parsable", "wait")
 HARMLESS = (*INTENDED, "quiet", "verbose")
@@ -63,8 +63,8 @@ def check(job: Job) -> Iterator[Finding]:
         harmless = setting.name in HARMLESS
         if setting.name in INTENDED and setting.line.comment is not None:
             continue
-        instead = "give it on the command line" if setting.name in ("quiet", "verbose") else "remove it"
-        effect, instead = EFFECTS.get(setting.name, ("does nothing in a directive", instead))
+        instead = "pass it on the command line" if setting.name in ("quiet", "verbose") else "remove it"
+        effect, instead = EFFECTS.get(setting.name, ("has no effect in a directive", instead))
         # The fix removes all of a line at once, so that the line is removed with them.
         same = [each for each in found if each.line is setting.line and (each.name in HARMLESS) == harmless]
         same = [each for each in same if each.name != "wait"]
@@ -91,7 +91,7 @@ def _dependency(job: Job) -> Iterator[Finding]:
         then = "the job waits for nothing" if waits else "Slurm refuses the script"
         yield Finding(
             setting.value_span or setting.span,
-            f"job {match[2]} is over by the next submission: {then} once that job is forgotten; give the dependency "
+            f"{then} at the next submission, when job {match[2]} has ended and is forgotten; pass --dependency "
             "on the command line",
         )
 

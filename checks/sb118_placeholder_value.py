@@ -84,15 +84,15 @@ CONSEQUENCES = {
     "constraint": REFUSED,
     "nodelist": REFUSED,
     **dict.fromkeys(("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), REFUSED),
-    "account": "Slurm refuses the job wherever accounts are checked",
-    "qos": "Slurm refuses the job wherever a QOS is checked",
-    "chdir": "the job fails at once, or runs in the wrong folder",
-    "mail-user": "mail goes nowhere, or to a stranger",
+    "account": "Slurm refuses the job where accounts are checked",
+    "qos": "Slurm refuses the job where a QOS is checked",
+    "chdir": "the job fails or runs in the wrong folder",
+    "mail-user": "mail is lost or goes to a stranger",
 }
 WANTED = {
     "account": "your account",
     "array": "the indexes",
-    "dependency": "the id of the job to wait for",
+    "dependency": "the ID of the job to wait for",
     "job-name": "a name",
     "mail-type": "the events, such as END,FAIL",
     "mail-user": "your address",
@@ -157,7 +157,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     others = [each for each in unfilled if each not in paths and each not in failing]
     yield from _one_of([*redirected, *map(_in_word, (*failing, *others))])
     if paths:
-        message = f"`{paths[0].text}` is a path from an example, and the program gets it literally; write your own"
+        message = f"`{paths[0].text}` is an example path that was never replaced; write your own"
         further = [Finding(each.span, "", "info") for each in paths[1:]]
         yield from _one_of([Finding(paths[0].span, message, "info"), *further])
 
@@ -168,8 +168,8 @@ def _one_of(findings: list[Finding]) -> Iterator[Finding]:
         first = min(findings, key=lambda each: _ORDER_OF_SEVERITIES.index(each.severity or "error"))
         others = list(dict.fromkeys(each.span for each in findings if each.span != first.span))
         begin, _, advice = first.message.rpartition("; ")
-        more = f" ({len(others)} more)" if others else ""
-        related = [(span, "left to be filled in, too") for span in others[:7]]
+        more = f" ({len(others)} more placeholder{'s' * (len(others) > 1)})" if others else ""
+        related = [(span, "another placeholder") for span in others[:7]]
         yield first._replace(message=f"{begin}{more}; {advice}", related=related)
 
 
@@ -179,7 +179,7 @@ def _in_place_of_options(job: Job, words: PositionalWords) -> Iterator[Finding]:
     found = find_placeholder("", written) if words.setting is None else None
     if found is not None and found.kind == "blank":
         span = job.directives.text.span(words.start, words.end)
-        message = f"`{written}` is a placeholder, and Slurm refuses the script; write options, or remove it"
+        message = f"sbatch refuses the script for the placeholder `{written}`; write options, or remove it"
         yield Finding(span, message, "error")
 
 
@@ -201,15 +201,15 @@ def _in_value(
     elif found is None:
         return
     elif found.kind == "path":
-        message = f"`{found.text}` is a path from an example; write your own --{setting.name}"
+        message = f"`{found.text}` is an example path that was never replaced; write your own --{setting.name}"
         yield Finding(job.directives.text.span(left, right), message, "info")
         return
     refused = right > end or any(each.setting is setting for each in job.directives.refused)
-    consequence = "Slurm refuses the script" if refused else CONSEQUENCES.get(setting.name, "Slurm takes it literally")
+    consequence = "Slurm refuses the script" if refused else CONSEQUENCES.get(setting.name, "Slurm uses it literally")
     certain = refused or CONSEQUENCES.get(setting.name) == REFUSED
     severity = "error" if refused else SEVERITIES.get(setting.name, "error" if certain else "warning")
     wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
-    message = f"`{string[left:right]}` is a placeholder, and {consequence}; write {wanted}"
+    message = f"`{string[left:right]}` is a placeholder: {consequence}; write {wanted}"
     is_template = _REDACTED.search(string, left, right) is not None or is_filled_in_beside(job, string[left:right])
     yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)
 
@@ -443,10 +443,10 @@ def _place(piece: Piece, start: int, end: int) -> Span:
 
 # What happens to a command with a placeholder, and what to write instead.
 USES = {
-    "run": ("there is no such program", "write the one to run"),
-    "source": ("there is no such file", "write the one to source"),
-    "folder": ("there is no such folder", "write the one you mean"),
-    "image": ("there is no such image", "write the one to use"),
+    "run": ("no program has that name", "write the program to run"),
+    "source": ("no file has that name", "write the file to source"),
+    "folder": ("no folder has that name", "write the folder you want"),
+    "image": ("no image has that name", "write the image to use"),
     "login": ("the login fails", "read it from a file that only you can read"),
     "argument": ("the program gets it literally", "write the value"),
     "environment": ("programs read it literally", "write the value"),
@@ -458,7 +458,7 @@ def _in_word(found: _Unfilled) -> Finding:
     consequence, advice = USES[found.use]
     if found.use in ("argument", "environment"):
         advice = _how_to_write(found.owner, found.text)
-    return Finding(found.span, f"`{found.text}` is a placeholder, and {consequence}; {advice}", "warning")
+    return Finding(found.span, f"`{found.text}` is a placeholder: {consequence}; {advice}", "warning")
 
 
 def _how_to_write(owner: str, text: str) -> str:

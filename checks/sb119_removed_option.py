@@ -49,8 +49,8 @@ def check(job: Job) -> Iterator[Finding]:
             when = job.versions.suffix(problem.versions)
             span = Span(problem.span.start + len(problem.written), problem.span.end)
             exact = job.source.slice(problem.span).startswith(f"{problem.written}=")
-            message = f"--get-user-env no longer takes a value, so sbatch refuses the script{when}; drop the value"
-            fix = Fix("drop the value", [remove(span)], safe=True) if exact else None
+            message = f"--get-user-env no longer takes a value, so sbatch refuses the script{when}; remove the value"
+            fix = Fix("remove the value", [remove(span)], safe=True) if exact else None
             yield Finding(problem.span, message, fix=fix, versions=problem.versions)
     for setting, refusal in job.directives.refused:
         if refusal.kind == "constraint" and typo(job.directives, setting) is None:
@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
     for span, missing in missing_step_options(job):
         if missing.kind != "new":
             since = "23.02.5" if missing.written in ("--uid", "--gid") else missing.since
-            message = f"srun has no `{missing.written}` from Slurm {since} on, so the step fails; remove it"
+            message = f"the step fails: srun has no `{missing.written}` in Slurm {since} and later; remove it"
             yield Finding(span, message, versions=missing.absent)
     yield from _steps(job)
 
@@ -71,14 +71,14 @@ def _removed(job: Job, span: Span, missing: MissingOption) -> Finding:
     written, absent = missing.written, missing.absent
     if missing.gone is not None and missing.gone.name is not None:
         name = f"--{missing.gone.name}"
-        message = f"`{written}` is called `{name}` now, and sbatch refuses the old name; write `{name}`"
+        message = f"sbatch refuses `{written}`, the old name of `{name}`; write `{name}`"
         exact = job.source.slice(span) == written
         edits = [replace(each, name) for each in (span, *_named_in_comments(job, written))]
         fix = Fix(f"write {name}", edits, safe=True) if exact else None
         return Finding(span, message, fix=fix, versions=absent)
     if missing.kind == "gap":
         message = f"sbatch has no `{written}`{job.versions.suffix(missing.absent)}, and refuses the script there"
-        return Finding(span, f"{message}; remove it, or set slurm-version to releases that have it", versions=absent)
+        return Finding(span, (f"{message}; remove it, or set slurm-version if yours has it"), versions=absent)
     message = f"Slurm {missing.since} removed `{written}`, so sbatch refuses the script; remove it"
     return Finding(span, message, versions=absent)
 
@@ -100,7 +100,7 @@ def _separators(job: Job) -> Iterator[Finding]:
         if at >= 0 and not text.string[line.words_start : at].strip():
             span = text.span(at, at + len("packjob"))
             fix = Fix("write hetjob", [replace(span, "hetjob")], safe=True)
-            yield Finding(span, "packjob is the old name of hetjob, from before 20.02; write hetjob", "info", fix=fix)
+            yield Finding(span, "packjob has been called hetjob since Slurm 20.02; write hetjob", "info", fix=fix)
 
 
 def _steps(job: Job) -> Iterator[Finding]:
@@ -112,7 +112,7 @@ def _steps(job: Job) -> Iterator[Finding]:
                 exact = job.source.slice(option.span).startswith(option.written)
                 name = Span(option.span.start, option.span.start + len(option.written))
                 fix = Fix("write --het-group", [replace(name, "--het-group")], safe=True) if exact else None
-                message = "--pack-group is the old name of --het-group, from before 20.02; write --het-group"
+                message = "--pack-group has been called --het-group since Slurm 20.02; write --het-group"
                 yield Finding(option.span, message, "info", fix=fix)
             elif option.name == "cpu-bind" and ignoring and "rank" in (option.text or "").lower().split(","):
                 message = f"srun ignores the obsolete --cpu-bind=rank{job.versions.suffix(ignoring)}"

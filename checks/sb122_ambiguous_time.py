@@ -69,14 +69,14 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         seconds = _seconds(parse_integer(days or "0"), [parse_integer(each) for each in fields], bool(dash))
         if seconds >= 2**31:
-            message = "so long a limit overflows in Slurm and becomes another one; write UNLIMITED"
+            message = "a limit this long overflows in Slurm and becomes another one; write UNLIMITED"
             fix = Fix("write UNLIMITED", [replacement(job.directives, setting, "UNLIMITED")])
             yield Finding(setting.value_span, message, fix=fix)
         elif seconds == 0:
-            yield Finding(setting.value_span, "a limit of 0 is no limit; write UNLIMITED if that is meant", "info")
+            yield Finding(setting.value_span, "0 means no time limit; write UNLIMITED if that is intended", "info")
         elif dash or len(fields) > 2:
             if seconds < 60:
-                message = "limits are rounded up to whole minutes, so the job gets 1 minute; write 0:01:00"
+                message = "Slurm rounds time limits up to whole minutes, so the job gets 1 minute; write 0:01:00"
                 yield Finding(setting.value_span, message, "info")
         elif len(fields) == 1:
             yield from _one_number(job, setting, text, limit)
@@ -166,7 +166,7 @@ def _hours_in(comment: str, number: int, hours_meant: Regex) -> str:
             return f"the comment says {length} {name}{'' if length == 1 else 's'}"
     if lengths or MINUTES.search(comment) or not hours_meant.search(comment):
         return ""
-    return "the comment speaks of hours"
+    return "the comment says hours"
 
 
 def _hours_without_comment(job: Job, setting: Setting, first: int, second: str, comment: str) -> str:
@@ -174,14 +174,14 @@ def _hours_without_comment(job: Job, setting: Setting, first: int, second: str, 
     if MINUTES.search(comment):
         return ""
     if first == 0 and parse_integer(second):
-        return "nobody asks for seconds"
+        return "few jobs need only seconds"
     if len(second) != 2 or parse_integer(second) or first not in WHOLE_DAYS:
         return ""
     request = request_of(job, setting)
     if request.asks_for_gpus:
-        return "the job asks for GPUs"
+        return "the job requests GPUs"
     nodes = node_count(request.value("nodes"), job.versions.last)
-    return f"the job asks for {nodes.minimum} nodes" if nodes is not None and nodes.minimum > 1 else ""
+    return f"the job requests {nodes.minimum} nodes" if nodes is not None and nodes.minimum > 1 else ""
 
 
 CASES = [

@@ -71,9 +71,9 @@ def _gigabytes_meant(setting: Setting, size: int, comment: str, request: Request
     if IN_GIGABYTES.search(comment):
         return "" if _is_that_many(size, comment, request) else "the comment says GB"
     if request.asks_for_gpus and setting.name != "mem-per-cpu":
-        return "the job asks for GPUs"
+        return "the job requests GPUs"
     if setting.name == "mem" and request.cpus_per_task is not None and size < 16 * request.cpus_per_task:
-        return f"the job asks for {request.cpus_per_task} CPUs"
+        return f"the job requests {request.cpus_per_task} CPUs"
     return ""
 
 

@@ -59,15 +59,21 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
             if instead is not None and whole is not None:
                 fix = Fix(f"write {instead}", [replacement(job.directives, setting, whole)])
             predicate = "is not a mail event" if len(read.unknown) == 1 else "are not mail events"
-            message = f"{_quoted(read.unknown)} {predicate}, and sbatch drops such words without an error"
+            message = f"sbatch silently drops {_quoted(read.unknown)}, which {predicate}"
             is_lost = instead is None or read.none or bool(missing)
-            advice = EVENTS if instead is None else f"write {instead}" if is_lost else f"{instead} is set; remove them"
+            advice = (
+                EVENTS
+                if instead is None
+                else f"write {instead}"
+                if is_lost
+                else (f"{instead} is already set; remove the unknown words")
+            )
             span = span_of_words(job.directives, setting, read.unknown)
             yield Finding(span, f"{message}; {advice}", "warning" if is_lost else "info", fix=fix)
         elif read.none:
             others = tuple(word for word in text.split(",") if word and word.upper() != "NONE")
             if others:
-                message = f"`NONE` turns all mail off, so none is sent for {_quoted(others)}; remove `NONE`"
+                message = f"`NONE` turns off all mail, even for {_quoted(others)}; remove `NONE`"
                 yield Finding(span_of_words(job.directives, setting, others), message, "warning")
 
 

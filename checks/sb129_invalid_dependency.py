@@ -58,8 +58,10 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _untyped(text: str | None) -> tuple[str, str]:
     """The message and the severity for a dependency that is only the id of a job."""
-    named = text or "a job id"
-    return f"{named} alone means afterany: the job starts even if that one failed; write `afterok:`, if not", "info"
+    named = text or "a job ID"
+    return (
+        f"{named} alone means afterany: this job starts even if that one fails; write `afterok:` to prevent it"
+    ), "info"
 
 
 def _is_job(value: Pieces) -> bool:

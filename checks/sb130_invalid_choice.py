@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield from _glued(job, block)
     for setting in job.directives.settings:
         if swallowed_option(setting):
-            message = f"--{setting.name} has no value, so sbatch reads `{setting.text}` of a later line as its value"
+            message = f"--{setting.name} has no value, so sbatch reads `{setting.text}` on a later line as its value"
             yield Finding(setting.option_span, f"{message}; write the value")
 
 
@@ -76,7 +76,7 @@ def _glued(job: Job, block: Directives) -> Iterator[Finding]:
         option = f"--{match[1]}"
         yield Finding(
             setting.value_span,
-            f"the value of --{setting.name} holds `{option}`, which is not an option without a space before it; write "
+            f"`{option}` becomes part of the value of --{setting.name}: a space is missing before it; write "
             f"`{setting.written} … {option}`",
         )
 
@@ -95,7 +95,7 @@ def _unexpected(job: Job, block: Directives, problem: Problem) -> Finding:
     fix = None
     if problem.token is not None and job.source.slice(problem.span) == problem.token.text:
         surplus = Span(problem.span.start + len(problem.written), problem.span.end)
-        fix = Fix("take the value away", [remove(surplus)])
+        fix = Fix("remove the value", [remove(surplus)])
     message = f"{option} takes no value, so {_refuses(job, block)}{when}; write {option} alone"
     return Finding(problem.span, message, fix=fix, versions=problem.versions)
 

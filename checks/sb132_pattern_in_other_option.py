@@ -36,9 +36,9 @@ CARD = Card(
 
 _PATTERN = Regex(r"%[0-9]*[AJNajnstux](?![A-Za-z0-9%])")
 _HAPPENS = {
-    "mail-user": ("mail goes to an address with this in it", "warning"),
-    "chdir": ("no folder has such a name, so the job fails, or runs elsewhere", "error"),
-    "job-name": ("it stays in the job's name", "info"),
+    "mail-user": ("mail goes to an address that contains it literally", "warning"),
+    "chdir": ("no folder has such a name, so the job fails or runs elsewhere", "error"),
+    "job-name": ("the job's name contains it literally", "info"),
 }
 # What bash has in their place.
 _VARIABLES = {
@@ -85,9 +85,9 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     match = _IN_COMMAND.search(shown_text(field))
     assert match is not None
     ends = any(run.errexit and not run.tested and (command,) in run.elements for run in job.pipelines)
-    what = f"`{command.name}` finds no file of this name"
+    what = f"`{command.name}` finds no file with this name"
     if makes:
-        what = "it stays in the name, which is the same in all jobs"
+        what = "all jobs use the same literal name"
     elif ends:
         what += ", and `set -e` ends the job"
     variable = _VARIABLES[match[1]]
@@ -95,7 +95,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
         variable = variable.replace("ARRAY_JOB", "JOB").replace("ARRAY_TASK", "JOB")
     yield Finding(
         place,
-        f"only sbatch and srun replace `{match[0]}`, in names of logs: {what}; write `${{{variable}}}`",
+        f"only sbatch and srun replace `{match[0]}`, in log names: {what}; write `${{{variable}}}`",
         "error" if ends and not makes else "warning",
         related=[(span, "nor here") for span, _ in others[:3]],
     )
@@ -114,7 +114,7 @@ def _in_options(job: Job) -> Iterator[Finding]:
             if setting is not None and match is not None:
                 yield Finding(
                     setting.value_span or setting.span,
-                    f"Slurm replaces `{match[0]}` only in --output, --error and --input: {happens}",
+                    f"Slurm replaces `{match[0]}` only in --output, --error and --input, so {happens}",
                     severity,
                 )
 

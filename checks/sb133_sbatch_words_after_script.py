@@ -51,13 +51,13 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if parsed.uncertain or parsed.rest >= len(words) or words[parsed.rest] == ":":
         return
     if any(each.name == "wrap" for each in parsed.options):
-        message = "sbatch refuses arguments beside --wrap, whose text is the whole script; remove them"
+        message = "sbatch refuses arguments after --wrap, whose text is the whole script; remove them"
         yield Finding(_place(command, parsed.rest, len(words) - 1), message)
         return
     script, after = words[parsed.rest].rpartition("/")[2], parsed.rest + 1
     colon = next((at for at in range(after, len(words)) if words[at] == ":"), None)
     if colon is not None:
-        message = f"sbatch submits {script} alone, and gives it what follows `:` as arguments"
+        message = f"sbatch submits only {script}, and passes what follows `:` to it as arguments"
         advice = "write `#SBATCH hetjob` between the components in one script"
         yield Finding(_place(command, colon, len(words) - 1), f"{message}; {advice}")
         return
@@ -65,11 +65,11 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     options = _options(job, command, after, text)
     if options:
         names = " and ".join(dict.fromkeys(f"`{words[at].partition('=')[0]}`" for at, _ in options))
-        message = f"sbatch reads no option after the script, so {script} gets {names}"
+        message = f"sbatch ignores options after the script and passes {names} to {script}"
         if text is not None:
-            message += ", and reads no argument"
+            message += ", which reads no arguments"
         place = _place(command, options[0][0], options[-1][1])
-        yield Finding(place, f"{message}; write this before {script}", None if text is not None else "warning")
+        yield Finding(place, f"{message}; write options before {script}", None if text is not None else "warning")
 
 
 def _options(job: Job, command: Invocation, after: int, text: Text | None) -> list[tuple[int, int]]:

@@ -43,8 +43,8 @@ def check(job: Job) -> Iterator[Finding]:
                 if good.count("@") == 1:
                     value = setting.text.replace(address, good)
                     fix = Fix(f"write {good}", [replacement(job.directives, setting, value)])
-                advice = f"write `{good}`" if fix is not None else "write one"
-                message = f"`{address}` has {address.count('@')} at signs, so no mail arrives; {advice}"
+                advice = f"write `{good}`" if fix is not None else "write a single address"
+                message = f"no mail arrives: `{address}` contains {address.count('@')} `@` signs; {advice}"
                 yield Finding(setting.value_span or setting.span, message, fix=fix)
                 break
 

@@ -47,8 +47,7 @@ def check(job: Job) -> Iterator[Finding]:
         line, words = job.line(allocation.sign.span.start), allocation.sign.words
         yield Finding(
             allocation.command.name_span,
-            f"line {line} uses a GPU ({words}), but the allocation requests none: most clusters give none; write "
-            "--gpus-per-node=N",
+            f"the allocation requests no GPU, but line {line} uses one ({words}); write --gpus-per-node=N",
             related=[(allocation.sign.span, words)],
         )
     need = gpu_need(job)
@@ -58,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
     for need in needs:
         option = f"--gpus-per-node={need.per_node or 'N'}"
         sign = need.signs[0]
-        effect = "at many sites its steps see none" if need.whole_nodes else "most clusters give none"
+        effect = ": at many sites its steps then see none" if need.whole_nodes else ""
         uses = "may use" if need.alone else "uses"
         write = f"{'if so, ' if need.alone else ''}write #SBATCH {option}"
         whole = "component" if job.request.heterogeneous else "job"
@@ -71,11 +70,11 @@ def check(job: Job) -> Iterator[Finding]:
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(
             need.place.span,
-            f"line {job.line(sign.span.start)} {uses} a GPU ({sign.words}), but the {whole} requests none: "
+            f"the {whole} requests no GPU, but line {job.line(sign.span.start)} {uses} one ({sign.words})"
             f"{effect}; {write}",
             "info" if advice else "error" if job.site.gpus_required else "warning",
             related=[(each.span, each.words) for each in need.signs],
-            fix=Fix("ask for GPUs", edits) if need.per_node else None,
+            fix=Fix("request GPUs", edits) if need.per_node else None,
         )
 
 

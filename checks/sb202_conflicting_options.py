@@ -46,17 +46,17 @@ EXCLUSIVE = frozenset(("memory", "core-spec", "exclusive", "burst-buffer", "cpus
 REASONS = {
     "arbitrary": ("this distribution takes its nodes from a list", "use --nodelist"),
     "arbitrary-without-nodes": ("this distribution needs a list of nodes", "name a node for each task with --nodelist"),
-    "array-in-het-job": ("a heterogeneous job is not an array", "drop --array, or submit jobs of one component"),
-    "batch": ("--batch names other features than --constraint", "use those of --constraint"),
+    "array-in-het-job": ("a heterogeneous job cannot be an array", "remove --array, or submit jobs of one component"),
+    "batch": ("--batch and --constraint name different features", "name those of --constraint"),
     "begin": ("the deadline is before the start", "move one of them"),
-    "deadline": ("the time does not fit in before the deadline", "lower the time, or move the deadline"),
+    "deadline": ("the job cannot end before the deadline", "lower --time, or move the deadline"),
     "excluded-nodes": ("nodes are both requested and excluded", "remove them from one"),
     "external": ("an external job has no script", "remove the option"),
-    "licenses-in-het-job": ("only the first component takes licenses", "ask for them there"),
-    "no-tasks": ("the job would have no tasks", "ask for a socket or more"),
+    "licenses-in-het-job": ("only the first component takes licenses", "request them there"),
+    "no-tasks": ("the job would have no tasks", "request a socket or more"),
     "ntasks-per-core": ("a core has fewer threads than tasks", "lower --ntasks-per-core"),
     "plane": ("there are too few tasks for it", "raise --ntasks"),
-    "segment": ("the segment does not divide the number of nodes", "ask for a multiple of it"),
+    "segment": ("the segment does not divide the number of nodes", "request a multiple of it"),
     "time-min": ("the minimum time is longer than the limit", "lower --time-min"),
     "wckey": ("a key does not begin with `*`", "begin the key with another character"),
 }
@@ -86,7 +86,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _finding(job: Job, conflict: Conflict) -> Finding:
     *others, last = conflict.settings
     shown, when = named(job, conflict.settings, last), job.versions.suffix(conflict.refused)
-    related = [(each.span, "with this") for each in others]
+    related = [(each.span, "conflicts with this") for each in others]
     if not conflict.refused:
         return Finding(last.span, f"only the last of {shown} counts; remove the other", "warning", related)
     if conflict.kind in EXCLUSIVE:
@@ -104,7 +104,7 @@ def _on_command_line(job: Job, block: Directives) -> Iterator[Finding]:
             *others, last = clash.settings
             shown, when = named(job, clash.settings, last), job.versions.suffix(clash.versions)
             message = f"{shown} exclude each other, so {block.command} submits nothing{when}; keep one of them"
-            related = [(each.span, "with this") for each in others]
+            related = [(each.span, "conflicts with this") for each in others]
             yield Finding(last.span, message, related=related, versions=clash.versions)
 
 
@@ -112,8 +112,8 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
     hint = next(each for each in conflict.settings if each.name == "hint")
     others = [each for each in conflict.settings if each is not hint]
     when = job.versions.suffix(conflict.ignored)
-    message = f"sbatch drops --hint beside {named(job, others, hint)}{when} without an error; remove one of them"
-    related = [(each.span, "this counts") for each in others]
+    message = f"sbatch silently drops --hint because of {named(job, others, hint)}{when}; remove one of them"
+    related = [(each.span, "this one counts") for each in others]
     severity = "info" if _does_the_same(hint, others) else "warning"
     return Finding(hint.span, message, severity, related, versions=conflict.ignored)
 

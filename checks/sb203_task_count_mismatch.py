@@ -45,19 +45,19 @@ def check(job: Job) -> Iterator[Finding]:
         if not per_node or not most or counts.sizes is not None:
             continue
         first, second, last = sorted(settings, key=lambda each: each.option_span.start)
-        related = [(each.span, "with this") for each in (first, second)]
+        related = [(each.span, "conflicts with this") for each in (first, second)]
         nodes = "1 node" if most == 1 else f"{most} nodes"
         if tasks > most * per_node:
             message = (
-                f"{tasks} tasks do not fit on {nodes} with {per_node} each, so slurmctld refuses the job; write"
+                f"slurmctld refuses the job: {tasks} tasks do not fit on {nodes} with {per_node} each; write"
                 f" --ntasks={most * per_node}, or remove --ntasks or --ntasks-per-node"
             )
             yield Finding(last.span, message, related=related)
         elif least == most and tasks < most * per_node:
             fill = "task does" if tasks == 1 else "tasks do"
             message = (
-                f"{tasks} {fill} not fill {nodes} with {per_node} each: --ntasks counts, and --ntasks-per-node is "
-                "only a maximum; remove one if that is not meant"
+                f"{tasks} {fill} not fill {nodes} with {per_node} each: with --ntasks, --ntasks-per-node is "
+                "only a maximum; remove one of the two options"
             )
             yield Finding(last.span, message, "info", related)
 
@@ -70,10 +70,10 @@ def _without_nodes(job: Job, tasks: int, per_node: int | None, first: Setting, s
     fill = "task does" if tasks == 1 else "tasks do"
     yield Finding(
         second.span,
-        f"{tasks} {fill} not fill a node with {per_node}: --ntasks counts all tasks; write --nodes={tasks} for "
-        "it, or remove one of the two",
+        f"{tasks} {fill} not fill a node with {per_node}: --ntasks is the total; write --nodes={tasks}, or "
+        "remove one of the two options",
         "warning" if _NODES.search(comment) else "info",
-        related=[(first.span, "with this")],
+        related=[(first.span, "conflicts with this")],
     )
 
 

@@ -44,14 +44,12 @@ def check(job: Job) -> Iterator[Finding]:
         by_node = job.request.setting("ntasks-per-node")
         remove = f"`{job.source.slice(ntasks.span)}`"
         if by_node is not None:
-            remove += f", as `{job.source.slice(by_node.span)}` then decides"
-        message = (
-            f"{tasks} task{plural} cannot fill {nodes} nodes{where}, so sbatch makes it a job of {tasks} node{plural};"
-        )
+            remove += f" (`{job.source.slice(by_node.span)}` then counts)"
+        message = f"the job gets {tasks} node{plural}, not {nodes}{where}, because it has {tasks} task{plural};"
         if _may_use_nodes(job):
-            severity, message = None, f"{message} for {nodes} nodes remove {remove}, or ask for {nodes} tasks or more"
+            severity, message = None, f"{message} for {nodes} nodes remove {remove}, or request {nodes} tasks or more"
         else:
-            severity, message = "warning", f"{message} the script starts nothing on others, so ask for {tasks}"
+            severity, message = "warning", f"{message} the script uses no other nodes, so request {tasks}"
         yield Finding(ntasks.span, message, severity, [(each.span, "the nodes") for each in others])
 
 

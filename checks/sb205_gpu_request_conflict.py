@@ -49,22 +49,22 @@ CARD = Card(
 # Kinds of conflicts in which one of the options has to go.
 EXCLUSIVE = frozenset(("gres-twice", "tasks-per-gpu", "tres-per-task"))
 # For other kinds, why the options conflict, and what to do.
-DISAGREE = ("the numbers do not agree", "correct one of them")
+DISAGREE = ("the numbers contradict each other", "correct one of them")
 REASONS = {
-    "cpus-without-gpus": ("a request for GPUs is missing", "ask for GPUs, or write --cpus-per-task"),
+    "cpus-without-gpus": ("the job requests no GPU", "request GPUs, or write --cpus-per-task"),
     "gpu-nodes": DISAGREE,
     "gpu-sums": DISAGREE,
     "gpu-tasks": DISAGREE,
-    "gpu-types": ("there is more than one type", "ask for one type"),
-    "gpus-and-shares": ("whole GPUs and shares of GPUs cannot be mixed", "ask for one of the two"),
-    "gpus-below-nodes": ("there are fewer GPUs than nodes", "ask for a GPU on each node"),
+    "gpu-types": ("there is more than one type", "request one type"),
+    "gpus-and-shares": ("whole GPUs and shares of GPUs cannot be mixed", "request one of the two"),
+    "gpus-below-nodes": ("there are fewer GPUs than nodes", "request a GPU on each node"),
     "gpus-per-socket": ("the number of sockets is missing", "add --sockets-per-node, or use --gpus-per-node"),
     "gpus-per-task": ("the number of tasks is missing", "add --ntasks, or --gpus"),
-    "memory-without-gpus": ("a request for GPUs is missing", "ask for GPUs, or write --mem"),
+    "memory-without-gpus": ("the job requests no GPU", "request GPUs, or write --mem"),
     "tasks-below-nodes": DISAGREE,
     "tasks-without-gpus": ("the number of GPUs is missing", "add --gpus, or --ntasks"),
     "typed-and-untyped": ("only some of the GPUs have a type", "name the type everywhere or nowhere"),
-    "zero-before-others": ("a count of 0 stands before another count", "leave the part with 0 out"),
+    "zero-before-others": ("a count of 0 stands before another count", "remove the part with 0"),
 }
 # Kinds in which the command line of sbatch may add what is missing, unless the script sets one of these options.
 MISSING = {
@@ -113,9 +113,9 @@ def _steps(job: Job, gone: set[str]) -> Iterator[Finding]:
         counts = ",".join(f"{each.type}:{each.count}" if each.type else str(each.count) for each in gpus)
         yield Finding(
             gres.span,
-            f"srun refuses `{gres.as_written}`{job.versions.suffix(refused)}, as it inherits {setting.shown} (line "
+            f"srun refuses `{gres.as_written}`{job.versions.suffix(refused)} because it inherits {setting.shown} (line "
             f"{job.line(setting.span.start)}); write --gpus-per-node={counts}",
-            related=[(setting.span, "with this")],
+            related=[(setting.span, "conflicts with this")],
             versions=refused,
         )
 
@@ -129,14 +129,14 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         at, equal = gres, _ask_for_the_same(job, gres, per_node)
         fix = _without_gres(job, gres, per_node) if equal else None
     shown, when = named(job, conflict.settings, at), job.versions.suffix(conflict.refused)
-    related = [(each.span, "with this") for each in conflict.settings if each is not at]
+    related = [(each.span, "conflicts with this") for each in conflict.settings if each is not at]
     severity = "error" if conflict.refused else "warning"
     reason, advice = REASONS.get(conflict.kind, ("", "keep one of them"))
     if equal is False:
         severity = "error"
-        message = f"{shown} ask for different GPUs{_effect_of_difference(conflict, when)}"
+        message = f"{shown} request different GPUs{_effect_of_difference(conflict, when)}"
     elif not conflict.refused:
-        message = f"{shown} both say how many GPUs a node has, and --gres counts"
+        message = f"{shown} both set the GPUs of a node, and only --gres counts"
     elif conflict.kind in EXCLUSIVE:
         message = f"{shown} exclude each other, so sbatch refuses the script{when}"
     else:
@@ -162,10 +162,11 @@ def _of_another_resource(job: Job, conflict: Conflict, gres: Setting) -> Finding
     shown = named(job, conflict.settings, gres)
     return Finding(
         gres.span,
-        f"sbatch refuses {shown} together{job.versions.suffix(conflict.refused)}, as names that begin with gpu mean "
-        "GPUs; ask for the GPUs with --gpus",
+        f"sbatch refuses {shown} together{job.versions.suffix(conflict.refused)} because names that begin "
+        "with gpu mean "
+        "GPUs; request the GPUs with --gpus",
         "info",
-        [(each.span, "with this") for each in conflict.settings if each is not gres],
+        [(each.span, "conflicts with this") for each in conflict.settings if each is not gres],
         versions=conflict.refused or None,
     )
 
@@ -201,7 +202,7 @@ def _without_gres(job: Job, gres: Setting, per_node: Setting) -> Fix | None:
     edits: list[Edit] = [replacement(job.directives, gres, ",".join(rest))] if rest else removal(job.directives, [gres])
     if len(gpus) == 1 and gpus[0].type and gpus[0].type not in (per_node.text or ""):
         edits = [*edits, replacement(job.directives, per_node, f"{gpus[0].type}:{gpus[0].count}")]
-    return Fix("drop the GPUs from --gres", edits, safe=True)
+    return Fix("remove the GPUs from --gres", edits, safe=True)
 
 
 CASES = [

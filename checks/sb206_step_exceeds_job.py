@@ -91,7 +91,7 @@ def _foreign_nodes(step: Step) -> Finding | None:
     option, request = step.option("nodelist"), step.request
     source = None if option is None or step.in_other_job else _from_cluster(option.value or ())
     if option is not None and source is not None:
-        message = "srun refuses a node that the job lacks, and `sinfo` lists all nodes"
+        message = "srun refuses nodes outside the job, and `sinfo` lists all nodes"
         return Finding(
             source,
             f'{message}; write `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
@@ -179,14 +179,14 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
         wants += " by --cpus-per-task"
         advice = f"write srun --cpus-per-task={max(1, found.available // found.tasks)}"
     else:
-        advice = "ask for more in the job"
+        advice = "request more in the job"
     if found.variable is not None:
         refuses = f"srun reads `{words}`, and{job.versions.suffix(found.versions)} refuses it"
     # who asks for nodes alone, and for tasks only here, has whole nodes
     is_of_nodes = step.request.has_option("nodes") and not step.request.has_any_option(("ntasks", "ntasks-per-node"))
     return Finding(
         step.place if option is None else option.span,
-        f"{refuses} for {wants}, as the job {has}, unless the site gives whole nodes; {advice}",
+        f"{refuses} for {wants} because the job {has}, unless the site allocates whole nodes; {advice}",
         "info" if is_of_nodes or gets_whole_nodes(job) else "warning",
         related=[(found.setting.span, "what the job has")],
         versions=found.versions,
@@ -201,8 +201,9 @@ def _too_much_memory(job: Job, step: Step) -> Finding | None:
     option, setting = found
     return Finding(
         option.span,
-        f"srun refuses `{option.as_written}`, as the job has {setting.shown} (line {job.line(setting.span.start)}); "
-        "ask for more in the job",
+        f"srun refuses `{option.as_written}` because the job has {setting.shown} (line "
+        f"{job.line(setting.span.start)}); "
+        "request more in the job",
         related=[(setting.span, "what the job has")],
     )
 
@@ -213,7 +214,7 @@ def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
         option = {"job": "gpus=", "task": "gpus-per-task="}.get(found.by, "gpus-per-node=")
         if found.words.startswith("--gres"):
             option = "gres=gpu:"  # from 26.05 on srun refuses it beside --gpus-per-node
-        message = f"the job asks for no GPU, so srun refuses `{found.words}`, unless the site hands out whole nodes"
+        message = f"the job requests no GPU, so srun refuses `{found.words}`, unless the site allocates whole nodes"
         severity = "error" if job.site.gpus == "gres" else "warning"
         return Finding(found.place, f"{message}; write #SBATCH --{option}{requested}", severity)
     line = job.line(setting.span.start)
@@ -228,8 +229,9 @@ def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
     unit = " a node" if found.by == "node" else ""
     return Finding(
         found.place,
-        f"srun refuses `{found.words}`, as it asks for {requested} GPUs{unit} and the job has {available} (line {line})"
-        f"; ask for at most {available} here, or for {requested} in the job",
+        f"srun refuses `{found.words}` because it requests {requested} GPUs{unit} and the job has "
+        f"{available} (line {line})"
+        f"; request at most {available} here, or {requested} in the job",
         related=[(setting.span, "what the job has")],
     )
 

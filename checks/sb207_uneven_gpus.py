@@ -70,10 +70,10 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
     if found is None:
         if per_node is None and any(step.nodes == nodes and _inherits_gpus(step) for step in job.steps):
             message = f"{total} GPUs do not divide evenly by {nodes} nodes, so some nodes get more than others"
-            yield Finding(setting.span, f"{message}; ask for the same number on each with --gpus-per-node", "info")
+            yield Finding(setting.span, f"{message}; request the same number on each with --gpus-per-node", "info")
         return
     place, wanted = found
-    advice, fix = "ask for them with --gpus-per-node", None
+    advice, fix = "request them with --gpus-per-node", None
     count = gpu_count("gpus", setting.text or "", request.version)
     if per_node is not None and count is not None and count.kind is not None:
         option = f"--gpus-per-node={count.kind}{':' if count.kind else ''}{per_node}"
@@ -81,12 +81,12 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
         literal = literal_number(job, setting.value_span) is not None or count.kind
         if literal and setting.value_line is setting.line and "\n" not in job.source.slice(setting.span):
             safe = TOTAL_GPUS.search(job.source.text) is None
-            fix = Fix("ask for the GPUs by node", [Edit(setting.span, option)], safe)
+            fix = Fix("request GPUs per node", [Edit(setting.span, option)], safe)
     most = total - nodes + 1
     split = f"{most} of these {total} GPUs to one node" if most <= 8 else f"these {total} GPUs unevenly to the nodes"
     yield Finding(
         setting.span,
-        f"Slurm may give {split}, but line {job.line(place.start)} needs {wanted} on each of {nodes}; {advice}",
+        f"Slurm may give {split}, but line {job.line(place.start)} needs {wanted} on each of {nodes} nodes; {advice}",
         related=[(place, f"needs {wanted} on each node")],
         fix=fix,
     )
@@ -138,10 +138,10 @@ def _uneven_tasks(job: Job) -> Iterator[Finding]:
         steps_set_tasks = any({"ntasks", "nodes", "ntasks-per-node"} & other.options.keys() for other in job.steps)
         fix = None
         if whole(setting.text) is not None and literal_number(job, setting.value_span) is not None:
-            fix = Fix("ask for the tasks by node", [insertion(job.directives, option)], safe=not steps_set_tasks)
+            fix = Fix("request tasks per node", [insertion(job.directives, option)], safe=not steps_set_tasks)
         yield Finding(
             setting.span,
-            f"Slurm may put {min(tasks - nodes + 1, fitting)} of these {tasks} tasks on one node, where ranks of line "
+            f"Slurm may put {min(tasks - nodes + 1, fitting)} of these {tasks} tasks on one node, where ranks on line "
             f"{job.line(place.start)} then share {per_node} GPUs; write {option} too",
             related=[(place, "starts a task for each GPU")],
             fix=fix,

@@ -44,11 +44,11 @@ def check(job: Job) -> Iterator[Finding]:
     option = f"--gpus-per-node={number or 'N'}"
     yield Finding(
         place.span,
-        f"--exclusive requests no GPU: where Slurm manages GPUs, the srun on line {job.line(step.span.start)} gets "
-        f"none ({sign.words}); write #SBATCH {option} too",
+        f"--exclusive does not request GPUs, so the srun on line {job.line(step.span.start)} ({sign.words}) may get "
+        f"none; add #SBATCH {option}",
         "warning" if job.site.gpus == "gres" or sign.words.endswith("starts GPU workers") else "info",
         related=[(sign.span, sign.words)],
-        fix=Fix("ask for GPUs", [insertion(job.directives, option)]) if number else None,
+        fix=Fix("request GPUs", [insertion(job.directives, option)]) if number else None,
     )
 
 

@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
     faulty = any(problem.line.start == setting.line.start for problem in job.directives.problems)
     if faulty or typo(job.directives, setting) is not None:
         return
-    message = "--exclusive gives all CPUs, but perhaps only part of the memory, by the site's default; add --mem=0"
+    message = "--exclusive gives the job all CPUs, but maybe only the site's default memory; add --mem=0"
     least = None
     for target in targets(job):
         shares = [default_share(target, name) for name in target.partitions]
@@ -58,7 +58,9 @@ def check(job: Job) -> Iterator[Finding]:
         known = [share for share in shares if share is not None]
         least = min(known, key=lambda each: each.part / each.whole, default=None) if len(known) == len(shares) else None
     if least is not None:
-        message = f"--exclusive gives all CPUs, but {least.part}M of {least.whole}M memory, the default; add --mem=0"
+        message = (
+            f"--exclusive gives the job all CPUs, but by default {least.part}M of {least.whole}M memory; add --mem=0"
+        )
     fix = Fix("add --mem=0", [insertion(job.directives, "--mem=0")], safe=False)
     yield Finding(setting.span, message, None if least is None else "warning", fix=fix)
 

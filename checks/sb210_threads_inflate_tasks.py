@@ -39,10 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         nodes = "1 node" if counts.min_nodes == 1 else f"{counts.min_nodes} nodes"
         names = " and ".join(setting.written for setting in settings)
-        message = (
-            f"sbatch multiplies the nodes by {names}: {counts.ntasks} tasks on {nodes}; set --ntasks or"
-            " --ntasks-per-node"
-        )
+        message = f"sbatch computes {counts.ntasks} tasks on {nodes} from {names}; set --ntasks or --ntasks-per-node"
         related = [(each.span, "and this") for each in settings[:-1]]
         yield Finding(settings[-1].span, message, None if _are_used(job) else "info", related)
 

@@ -94,14 +94,14 @@ def _bound_launchers(job: Job) -> Iterator[Finding]:
         seen.add(launcher.span)
         span, words = reason
         gpus = "one GPU" if least == 1 else f"{least} GPUs"
-        since = "" if most < count else " from Slurm 25.11 on"
+        since = "" if most < count else " in Slurm 25.11 and later"
         line = job.line(world.invocation.span.start)
         # One task on each node can have as many GPUs as there are processes.
         edit = _with_value(job, step, "gpus-per-task", count, None) if step.tasks_per_node == 1 else None
         yield Finding(
             span,
             f"`{words}` shows each task {gpus}{since}, but {launcher.name} (line {line}) starts {count} processes "
-            f"in it: {count - least} find none; give the task {count} GPUs",
+            f"per task: {count - least} find no GPU; give each task {count} GPUs",
             None if most < count else "warning",
             related=[(launcher.span, f"starts {count} processes")],
             fix=None if edit is None else Fix(f"give the task {count} GPUs", [edit]),
@@ -256,7 +256,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
     if sign is not None and sign.kind == "jax":
         sign = None
     related = [(step.invocation.name_span, f"starts {tasks} tasks on a node")]
-    suffer = "NCCL fails, or they share its memory"
+    suffer = "NCCL fails, or the tasks share its memory"
     for name in DEVICE_VARIABLES:
         value = _set_in_task(invocation, name)
         if value is None or value is exported(step.invocation, name):
@@ -284,7 +284,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
         span, words = setting.span, job.source.slice(setting.span)
     return Finding(
         span,
-        f"`{words}` counts by node, so all {tasks} tasks of a node see the same GPU: {suffer}; ask for {tasks} GPUs",
+        f"`{words}` counts per node, so all {tasks} tasks of a node see the same GPU: {suffer}; request {tasks} GPUs",
         None if sign is not None else "warning",
         related=related,
     )

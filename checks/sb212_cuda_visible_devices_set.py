@@ -84,10 +84,9 @@ def check(job: Job) -> Iterator[Finding]:
         if context.conditional or job.request.has_option("exclusive") and not set(ids) < set(range(available)):
             continue
         if _only_steps(job) and set(ids) != set(range(available)):
-            option = f"give srun --gpus-per-node={len(ids)}, or " if len(ids) < available else ""
+            option = f"pass --gpus-per-node={len(ids)} to srun, or " if len(ids) < available else ""
             message = (
-                f"Slurm sets {name} again for the tasks of srun, so this value does not reach them; {option}remove "
-                "it"
+                f"Slurm sets {name} again for the tasks that srun starts, so this value is lost; {option}remove it"
             )
             severity = "info" if max(ids) >= available or _is_set_in_tasks(job, name) else None
         elif max(ids) >= available:
@@ -95,28 +94,30 @@ def check(job: Job) -> Iterator[Finding]:
             gpus = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
             visible = "no GPU" if ids[0] >= available else "fewer GPUs"  # CUDA stops at the first that does not exist
             message = (
-                f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or those of another "
-                "job; leave it to Slurm"
+                f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or use those of another "
+                "job; let Slurm set it"
             )
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":
             continue
         elif ids == tuple(range(available)):
             gpus = "GPU" if available == 1 else f"{available} GPUs"
-            message = f"Slurm already sets {name} to the job's {gpus}, maybe with other indices; remove this assignment"
+            message = (
+                f"Slurm already sets {name} for the job's {gpus}, and this value may differ; remove this assignment"
+            )
             severity, safe = "info", _only_steps(job)
         elif set(ids) == set(range(available)) or choice.command is not None:
             continue
         elif _works_in_batch_shell(job) and not _works_in_steps(job):
             message = (
-                f"{name} shows programs {number} of the job's {available} GPUs, and the others stay idle; leave it to "
-                f"Slurm, or ask for only {number}"
+                f"{name} limits programs to {number} of the job's {available} GPUs, so the others stay idle; let "
+                f"Slurm set it, or request only {number}"
             )
             severity, meant = "info" if _is_meant(job, choice.span, len(ids)) else None, True
         else:
             continue
         span = _line_of(job, choice)
         safe = safe and len(re.findall(rf"(?<![A-Z_]){name}", job.source.text)) == 1  # nothing reads it
-        fix = None if span is None or meant else Fix(f"leave {name} to Slurm", [remove(span)], safe)
+        fix = None if span is None or meant else Fix(f"let Slurm set {name}", [remove(span)], safe)
         yield Finding(choice.span, message, severity, fix=fix)
 
 
@@ -150,13 +151,15 @@ def _computed(job: Job) -> Iterator[Finding]:
         if names & {"SLURM_JOB_GPUS", "SLURM_STEP_GPUS"}:
             message = "these indices count all GPUs of the node, but where Slurm hides some, programs count from 0"
         elif any(_looks_for_idle_gpus(each.name) for each in sources) or names & _found_with_nvidia_smi(job):
-            message = "Slurm has chosen the GPUs of this job: those that nvidia-smi finds idle may be another job's"
+            message = (
+                "Slurm has already chosen this job's GPUs: those that nvidia-smi finds idle may belong to another job"
+            )
         else:
             continue
         # a daemon that shares GPUs sees all of a node, where numbers of the node are right
         quiet = _only_steps(job) or assigned.context.conditional or job.line(assigned.span.start) in daemons
         severity = "info" if quiet else None
-        yield Finding(assigned.span, f"{message}; leave {assigned.name} to Slurm", severity)
+        yield Finding(assigned.span, f"{message}; let Slurm set {assigned.name}", severity)
 
 
 def _looks_for_idle_gpus(text: str) -> bool:

@@ -69,10 +69,10 @@ def _one_cpu(request: Request, steps: list[Step], worlds: Sequence[World]) -> It
     # A job with several nodes, or as many GPUs as most nodes have, often gets whole nodes with all their CPUs.
     nodes = request.effective_nodes()
     whole = gpus >= 8 or nodes is not None and nodes.maximum > 1
-    asks = "component asks" if request.heterogeneous else "job asks"
+    asks = "component requests" if request.heterogeneous else "job requests"
     yield Finding(
         settings[0].span,
-        f"the {asks} for {gpus} GPUs and no CPUs: {most} processes share one CPU, unless the site sets more; add "
+        f"the {asks} {gpus} GPUs but no CPUs: {most} processes share one CPU, unless the site gives more; add "
         "--cpus-per-task or --cpus-per-gpu",
         "info" if whole else None,
     )

@@ -33,8 +33,8 @@ def check(job: Job) -> Iterator[Finding]:
     fix = None
     if setting.written == "--time-min" and job.source.slice(setting.option_span) == setting.written:
         fix = Fix("write --time", [replace(setting.option_span, "--time")])
-    message = "without --time, Slurm may give the job only --time-min, and kill it then"
-    yield Finding(setting.span, f"{message}; add --time, with --time-min as the minimum", fix=fix)
+    message = "without --time, Slurm may kill the job after --time-min"
+    yield Finding(setting.span, f"{message}; add --time, and keep --time-min as the minimum", fix=fix)
 
 
 CASES = [

@@ -47,14 +47,14 @@ def check(job: Job) -> Iterator[Finding]:
         if setting.name == "mem" and _PER_CPU.search(comment) and not _TOTAL.search(comment):
             yield Finding(
                 setting.value_span,
-                f"the comment says per CPU, but --mem is the memory of a node, here for {cpus} CPUs; "
+                f"the comment says per CPU, but --mem is per node, here for {cpus} CPUs; "
                 "write --mem-per-cpu, or correct the comment",
                 "info",
             )
         elif setting.name == "mem-per-cpu" and not _PER_CPU.search(comment) and _says_total(comment, size):
             yield Finding(
                 setting.value_span,
-                f"the comment says {text} in all, but with {cpus} CPUs --mem-per-cpu={text} requests {whole}; write "
+                f"the comment says {text} in total, but with {cpus} CPUs --mem-per-cpu={text} requests {whole}; write "
                 "--mem, or correct the comment",
             )
 

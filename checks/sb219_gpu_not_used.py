@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     copying = _copying(job)
     if copying is not None:
-        message = f"{copying.name} uses no GPU, and nothing else here does: the requested ones stay idle"
+        message = f"the requested GPUs stay idle: neither {copying.name} nor anything else here uses one"
         work = [(copying.name_span, "the work of this job")]
         yield Finding(settings[0].span, f"{message}; remove the request", "info", work)
         return
@@ -72,8 +72,7 @@ def check(job: Job) -> Iterator[Finding]:
         name = programs[0].path
         yield Finding(
             settings[0].span,
-            f"nothing in {name} uses a GPU: the requested ones stay idle; remove the request, or move the work "
-                "to a GPU",
+            f"the requested GPUs stay idle: nothing in {name} uses one; remove the request, or move the work to a GPU",
         )
 
 

@@ -62,7 +62,7 @@ def _on_command_line(job: Job, step: Step) -> Finding | None:
             earlier, later = sorted((first, second), key=lambda each: each.word)
             when = job.versions.suffix(versions)
             message = f"srun refuses `{_shown(earlier)}` with `{_shown(later)}`{when}: they exclude each other"
-            related = [(earlier.span, "with this")]
+            related = [(earlier.span, "conflicts with this")]
             return Finding(later.span, f"{message}; keep one of them", related=related, versions=versions)
     return None
 
@@ -79,7 +79,7 @@ def _with_job(job: Job, step: Step) -> Finding | None:
             continue
         message = f"srun refuses `{_shown(option)}` in a job with {setting.shown} (line {job.line(setting.span.start)})"
         message = f"{message}: they exclude each other; write `env -u {clash.inherited} srun`"
-        return Finding(option.span, message, related=[(setting.span, "of the job")])
+        return Finding(option.span, message, related=[(setting.span, "the job's option")])
     return None
 
 
@@ -94,7 +94,7 @@ def _of_job(job: Job, step: Step) -> Finding | None:
         step.place,
         f"srun fails in a job with {options}{when}; write `env -u {OF_JOB.inherited} srun`",
         "warning",
-        related=[(each.span, "of the job") for each in settings if each is not None],
+        related=[(each.span, "the job's option") for each in settings if each is not None],
         versions=versions,
     )
 
@@ -112,8 +112,8 @@ def _of_variables(job: Job, step: Step) -> Finding | None:
     if not own or len(own) + len(others) < 2:
         return None
     first, second = (*own, *others)[:2]
-    message = f"srun refuses {first} beside {second}, as both say how much memory it has"
-    return Finding(step.place, f"{message}; give srun --{MEMORY[first]}")
+    message = f"srun refuses {first} together with {second} because both set its memory"
+    return Finding(step.place, f"{message}; pass --{MEMORY[first]} to srun")
 
 
 CASES = [

@@ -75,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
     related = [(first.name_span, "runs on the first node")]
     line = job.line(first.span.start)
     if setting is not None and nodes is not None:
-        idle = f"{nodes - 1} of {nodes} nodes stay idle"
+        idle = f"{nodes - 1} of {nodes} nodes {'stays' if nodes == 2 else 'stay'} idle"
         if setting is tasks:
             idle = f"these tasks need {nodes} nodes, and only one works"
         advice = "--ntasks=1" if setting is tasks else "--nodes=1"

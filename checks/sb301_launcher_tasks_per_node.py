@@ -76,10 +76,10 @@ def _consequence(step: Step, launch: Launch) -> str:
     launcher, rendezvous = launch.launcher, launch.launcher.rendezvous
     if launcher.kind == "ray":
         if "head" in launcher.flags:
-            return "each heads its own cluster, or clashes on a port"
+            return "each starts its own cluster, or clashes on a port"
         return "each claims all CPUs and GPUs of the node"
     if launcher.standalone:
-        return f"{step.tasks or 'several'} identical trainings share the GPUs, with exit status 0"
+        return f"{step.tasks or 'several'} identical trainings share the GPUs, and exit with 0"
     if launcher.kind == "accelerate" and launcher.nnodes in (None, 1):
         # it takes another port where its own is in use; two that check at the same time clash
         return "they train copies, or clash on a port"
@@ -103,7 +103,7 @@ def _advice(job: Job, step: Step, reason: Span) -> str:
     names = [option.name] if option else [each.name for each in settings]
     if not option and reason not in [each.span for each in settings] or "ntasks" in names and step.nodes is None:
         nodes = step.nodes if job.request.heterogeneous else "$SLURM_JOB_NUM_NODES"
-        return f"give srun `--ntasks={nodes} --ntasks-per-node=1`"
+        return f"pass `--ntasks={nodes} --ntasks-per-node=1` to srun"
     options = {"ntasks-per-node": "`--ntasks-per-node=1`", "ntasks": f"`--ntasks={step.nodes}`"}
     return "set " + " and ".join(options[name] for name in names)
 
@@ -181,7 +181,7 @@ def _change_directive(job: Job, request: Request, reason: Span) -> Fix | None:
     per_node = request.tasks_on_each_node()
     if per_node is None and request.tasks is not None and nodes and request.tasks % nodes == 0:
         per_node = request.tasks // nodes
-    title, scaled = "ask for one task per node", []
+    title, scaled = "request one task per node", []
     for name, what in (("cpus-per-task", "CPUs"), ("gpus-per-task", "GPUs")):
         counted = request.setting(name)
         if counted is None:

@@ -45,7 +45,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     if requested is None or crowded is None and (inherited is None or requested >= inherited):
         return
     always = step.geometry.ignored is True
-    ignores = "srun ignores" if always else "before 23.02.5, srun ignores"
+    ignores = "srun ignores" if always else "srun before Slurm 23.02.5 ignores"
     setting = step.request.setting("ntasks-per-node") or step.request.setting("ntasks")
     reason, related = "SLURM_NTASKS", []
     if setting is not None:
@@ -103,7 +103,7 @@ def _add_total(job: Job, step: Step, totals: list[str]) -> Fix | None:
     for total in totals:
         edits = add_step_option(job, [step], f"--ntasks={total}", ("ntasks-per-node",))
         if edits is not None:
-            return Fix("say how many tasks there are", edits, safe=knows_all_steps(job))
+            return Fix("set the number of tasks", edits, safe=knows_all_steps(job))
     return None
 
 

@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
         launcher, setting, step = world.launcher, world.nodes_setting.setting, world.step
         unclear = launcher.kind == "accelerate" and setting is None  # its configuration file may set the number
         assert step is not None
-        setting_part = f"without `{_option(world)}`" if setting is None else "but tells it of one"
+        setting_part = f"without `{_option(world)}`" if setting is None else "but set up for one"
         yield Finding(
             launcher.span if setting is None else setting.span,
             f"srun starts {launcher.name} on {world.nodes or 'several'} nodes, {setting_part}: {_consequence(world)}; "
@@ -89,9 +89,9 @@ def _option(world: LaunchWorld) -> str:
 def _consequence(world: LaunchWorld) -> str:
     rendezvous = world.launcher.rendezvous
     if world.launcher.kind == "accelerate" or lacks_address(world.launch):
-        return "each trains a copy of its own"
+        return "each trains a separate copy"
     if rendezvous is not None and rendezvous.backend == "static":
-        return "all claim the same ranks, and clash or train a copy each"
+        return "all claim the same ranks, and clash or train separate copies"
     return "the first node trains alone, and the others fail to join"
 
 
@@ -126,7 +126,7 @@ def _set_node_count(job: Job, launch: Launch) -> Fix | None:
     else:
         number = literal_digits(machines.value)
         edits = None if number is None else replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", meets_all_nodes)
-    return None if edits is None else Fix("tell it of all nodes", edits)
+    return None if edits is None else Fix("set the number of nodes", edits)
 
 
 CASES = [

@@ -114,10 +114,10 @@ def _launcher_finding(job: Job, world: LaunchWorld) -> Finding:
     number = expected.most if expected.most < nodes else expected.least
     started = "the job has one" if nodes == 1 else f"srun starts it on {nodes}"
     if number > nodes:
-        consequence = f"it waits for {number - nodes} more until the timeout"
+        consequence = f"it waits for {number - nodes} more until it times out"
     else:
         consequence = f"{number} of them train, and the others fail or hang"
-    ask = f"ask for `--nodes={number}`, or " if nodes == 1 else ""
+    ask = f"request `--nodes={number}`, or " if nodes == 1 else ""
     # the command line of sbatch may ask for more where the script does not set the number
     unset = nodes == 1 and not job.request.has_option("nodes")
     return Finding(
@@ -181,10 +181,11 @@ def _program_findings(job: Job) -> Iterator[Finding]:
             more = "it waits for missing ranks" if number > nodes else "it gets more ranks than it expects"
             yield Finding(
                 place,
-                f"`{written}`{where}, but srun starts the program on {nodes} node{'s' * (nodes > 1)}: {more}, or "
-                f"stops; ask for `--nodes={number}`, or tell it {nodes}",
-                related=[(argument, "what the program is told")],
-                fix=None if edit is None else Fix(f"ask for {number} nodes", [edit]),
+                f"the program gets `{written}`{where}, but srun starts it on {nodes} "
+                f"node{'s' * (nodes > 1)}: {more}, or "
+                f"stops; request `--nodes={number}`, or pass {nodes}",
+                related=[(argument, "what the program expects")],
+                fix=None if edit is None else Fix(f"request {number} nodes", [edit]),
             )
 
 

@@ -68,9 +68,7 @@ def _message(world: LaunchWorld, certain: bool) -> str:
         lacks, option, local = "no `--master_addr`", "--master_addr=FIRST_NODE --master_port=PORT", "127.0.0.1"
     waits = f"{nodes} waits at its own {local} until the timeout"
     if starts_alone(world):
-        waits = (
-            f"{nodes} trains a copy of its own at its own {local}"
-        )
+        waits = f"{nodes} trains a separate copy at its own {local}"
     when = "" if certain else "with more than one node "
     return f"{launcher.name} gets {lacks}{unread}: {when}{waits}; add `{option}`"
 
@@ -91,7 +89,7 @@ def _add_address(job: Job, launch: Launch) -> Fix | None:
         if launcher.setting("master_port") is None and address.port:
             options += f" --master_port={address.port}"
     edits = add_launcher_options(job, launch, options, address.is_met, address.before)
-    return None if edits is None else Fix("tell it where the first node is", edits, address.safe)
+    return None if edits is None else Fix("set the first node's address", edits, address.safe)
 
 
 CASES = [

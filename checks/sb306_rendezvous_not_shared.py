@@ -44,17 +44,16 @@ def _message(job: Job, found: UnsharedAddress) -> str:
     name = f"{found.world.name} (line {job.line(found.world.span.start)})"
     if found.kind == "fallback":
         return (
-            f"most containers have no scontrol: {name} then finds no other node; compute the address in the batch "
+            f"most containers have no scontrol, so {name} finds no other node; compute the address in the batch "
             "shell, and export it"
         )
     if found.kind == "loopback":
         return (
-            f"{address} may be 127.0.1.1, as /etc/hosts says, and then {name} does not find the first node; "
-            "write its name"
+            f"{address} may be 127.0.1.1 (from /etc/hosts), so {name} cannot find the first node; use the node's name"
         )
     waits = "waits for itself"
     if starts_alone(found.world):
-        waits = "trains a copy of its own"
+        waits = "trains a separate copy"
     if found.kind == "local":
         return f"`{found.words}` is a different machine on each node: every {name} {waits}; write `{HEAD_NODE}`"
     return (

@@ -41,7 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
         world = place[0]
         accelerate = world.launcher.kind == "accelerate"
         option = "machine_rank" if accelerate else "node_rank"
-        consequence = "every node assumes rank 0, and they hang"
+        consequence = "all nodes assume rank 0 and hang"
         if accelerate:
             consequence = "it fails, unless its configuration has one"
         fix = _add_rank(job, world, f"--{option}=$SLURM_NODEID")
@@ -70,7 +70,7 @@ def _add_rank(job: Job, world: LaunchWorld, option: str) -> Fix | None:
         return None  # such a container does not get the variables of the job
     edits = add_launcher_options(job, world.launch, option, passes_node_id)
     if edits is not None:
-        return Fix("tell it its node", edits, safe=True)
+        return Fix("set the node rank", edits, safe=True)
     return _wrap_in_shell(job, world.launch, option)
 
 
@@ -84,7 +84,7 @@ def _wrap_in_shell(job: Job, launch: Launch, option: str) -> Fix | None:
     inner = span.start + edit.content.index("exec ") + len("exec ")
     if not is_proven(job, launch, [edit], passes_node_id, inner):
         return None
-    return Fix("have a shell in each task tell it its node", [edit])
+    return Fix("set the node rank by a shell in each task", [edit])
 
 
 CASES = [

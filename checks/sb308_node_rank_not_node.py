@@ -71,11 +71,11 @@ def _fault(world: LaunchWorld, kind: str) -> str:
     assert rank is not None
     option = rank.name if rank.from_environment else f"--{rank.name}"
     if kind == "constant":
-        return f"`{option}={rank.text}` is the same on every node: all claim one rank, and the rendezvous hangs"
+        return f"`{option}={rank.text}` is the same on every node: all claim the same rank, and the rendezvous hangs"
     if kind == "SLURM_LOCALID":
-        return f"`{option}=$SLURM_LOCALID` is 0 on every node: all claim one rank, and the rendezvous hangs"
+        return f"`{option}=$SLURM_LOCALID` is 0 on every node: all claim the same rank, and the rendezvous hangs"
     tasks = step.tasks_per_node if step is not None and step.tasks_per_node else "several"
-    return f"`{option}=$SLURM_PROCID` counts tasks, {tasks} on each node, so the first nodes take ranks of others"
+    return f"`{option}=$SLURM_PROCID` counts tasks, {tasks} on each node, so the first nodes claim ranks of others"
 
 
 def _write_node_id(job: Job, world: LaunchWorld, kind: str) -> Fix | None:
@@ -85,7 +85,7 @@ def _write_node_id(job: Job, world: LaunchWorld, kind: str) -> Fix | None:
         if len(rank.value) != 1 or rank.from_environment:
             return None
         edits = replace_words(job, world.launch, rank.value[0].span, "$SLURM_NODEID", passes_node_id)
-        return None if edits is None else Fix("write its node", edits)
+        return None if edits is None else Fix("set the node rank", edits)
     # the name of the variable within the expansion
     (expansion,) = expansions(rank.value)
     text = job.source.slice(expansion.span)

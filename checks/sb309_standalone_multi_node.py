@@ -47,7 +47,7 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             severity = "warning"
             message = (
-                f"with `--standalone` each of {world.nodes or 'several'} nodes trains a copy of its own; write "
+                f"with `--standalone` each of {world.nodes or 'several'} nodes trains a separate copy; write "
                 f"`--nnodes=$SLURM_JOB_NUM_NODES {instead}`"
             )
         span = world.launcher.span if flag is None else flag.span

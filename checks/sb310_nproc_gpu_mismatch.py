@@ -127,14 +127,14 @@ def _leaves_gpus_idle(job: Job, world: LaunchWorld) -> bool:
 def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
     processes, gpus, step = found.processes, found.gpus, found.world.step
     span, value = place_of(found.world.launcher, found.setting), _value_span(found.setting)
-    related = [] if value in (None, span) else [(value, f"{processes} is said here")]
+    related = [] if value in (None, span) else [(value, f"{processes} set here")]
     seen = "one GPU" if gpus == 1 else f"{gpus} GPUs"
     directive = None if found.chosen else _directive(job, found.world)
     if directive is not None:
         where = f" (line {job.line(directive.span.start)})"
-        related.append((directive.span, f"asks for {seen} on each node"))
+        related.append((directive.span, f"requests {seen} on each node"))
     else:
-        where = " (CUDA_VISIBLE_DEVICES)" if found.chosen else " (its srun asks for them)" if step else ""
+        where = " (CUDA_VISIBLE_DEVICES)" if found.chosen else " (its srun requests them)" if step else ""
     if processes > gpus:
         rest = processes - gpus
         last = "the last one fails" if rest == 1 else f"the last {rest} fail"
@@ -144,9 +144,9 @@ def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
         consequence = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
     starts = "one process" if processes == 1 else f"{processes} processes"
     message = f"{found.world.name} starts {starts} for {seen} on each node{where}: {consequence}"
-    advice = f"start `$SLURM_GPUS_ON_NODE`, or ask for {processes} GPU{'s' * (processes > 1)}"
+    advice = f"start `$SLURM_GPUS_ON_NODE`, or request {processes} GPU{'s' * (processes > 1)}"
     if found.chosen:
-        advice = f"start {gpus}, or show it {processes}"
+        advice = f"start {gpus}, or make {processes} visible"
     return Finding(span, f"{message}; {advice}", severity, related=related, fix=_count_gpus(job, found, directive))
 
 

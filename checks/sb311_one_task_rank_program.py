@@ -81,8 +81,8 @@ def _message(job: Job, lone: LoneRank) -> str:
     alone = alone and "ntasks-per-node" not in lone.step.options
     part = "half" if lone.expected == 2 else f"1/{lone.expected}"
     consequence = {
-        "lightning": f"it trains on {part} of the data, and ends with 0" if alone else "Lightning refuses to start",
-        "jax": "JAX takes one for each task",
+        "lightning": f"it trains on {part} of the data, and exits with 0" if alone else "Lightning refuses to start",
+        "jax": "JAX uses one GPU per task",
     }.get(lone.sign.kind, "the other GPUs stay idle")
     write = f"--ntasks-per-node={lone.expected}"
     totals = [each.span for each in (lone.step.option("ntasks"), job.request.setting("ntasks")) if each is not None]
@@ -104,7 +104,7 @@ def _refused(job: Job, step: Step, program: Invocation, sign: RankSign) -> Findi
         if per_node is None or per_node < 2 or sign.devices in (None, per_node):
             return None
         message = (
-            f"`{option}` starts {per_node} tasks on each node, but the program (line {line}) is told of {sign.devices} "
+            f"`{option}` starts {per_node} tasks on each node, but the program (line {line}) expects {sign.devices} "
             f"devices: Lightning refuses to start; write `--ntasks-per-node={sign.devices}`"
         )
         return Finding(span, message, related=related)
@@ -121,7 +121,7 @@ def _refused(job: Job, step: Step, program: Invocation, sign: RankSign) -> Findi
         literal = None if setting is None else setting.value_span
     fix = None
     if expected is not None and literal_number(job, literal) is not None and job.source.slice(span)[:1] == "-":
-        fix = Fix(f"ask for {expected} tasks per node", [replace(span, f"--ntasks-per-node={expected}")])
+        fix = Fix(f"request {expected} tasks per node", [replace(span, f"--ntasks-per-node={expected}")])
     number = "" if expected is None else f"={expected}"
     message = f"without `--ntasks-per-node`, `{option}` makes Lightning (line {line}) refuse to start"
     return Finding(span, f"{message}; write `--ntasks-per-node{number}`", related=related, fix=fix)

@@ -94,7 +94,7 @@ def _launcher_finding(job: Job, place: list[LaunchWorld], nodes: int) -> Finding
     if not _is_all_that_runs(job, place):
         return None
     stays = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
-    advice = "ask for one node, or start it with srun and tell it of all of them"
+    advice = "request one node, or start it on all nodes with srun"
     return Finding(world.span, f"{only}, and {stays}; {advice}", "warning")
 
 
@@ -136,6 +136,7 @@ def _under_srun(job: Job, launch: Launch, nodes: int) -> Fix | None:
 
 # --- programs without a launcher -----------------------------------------------------------------------
 
+
 def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
     """Findings on programs that are one rank of many, or train, although the batch shell starts them once."""
     if _others_may_work(job):
@@ -146,13 +147,13 @@ def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
         sign = rank_sign(job, command)
         reason = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
         if sign is not None:
-            reason = f"{sign.words}, and nothing starts any on {_other_nodes(nodes)}"
+            reason = f"{sign.words}, and nothing starts one on {_other_nodes(nodes)}"
         word = command.name_span
         yield Finding(
             # a word assembled from several places cannot be marked
             command.span if word.start < command.span.start < word.end else word,
             f"{basename(command.argv[0]) or 'the program'} runs once, only on the first of {nodes} nodes: {reason}; "
-            "start it with srun, or ask for one node",
+            "start it with srun, or request one node",
             None if sign is not None and (sign.nodes or 1) > 1 else "warning",
             related=[] if sign is None else [(sign.span, sign.words)],
         )
@@ -175,8 +176,9 @@ def _lightning_findings(job: Job) -> Iterator[Finding]:
             continue
         yield Finding(
             command.name_span,
-            f"without srun, Lightning takes the {tasks} tasks of the job for its ranks, and waits for {tasks - 1} that "
-            "nothing starts; write srun before it",
+            f"without srun, Lightning expects a rank for each of the job's {tasks} tasks, and waits for "
+            f"{tasks - 1} that "
+            "nothing starts; add srun before it",
             related=[(sign.span, sign.words)],
         )
 
@@ -212,7 +214,7 @@ def _custom_program_finding(job: Job, nodes: int) -> Iterator[Finding]:
     yield Finding(
         works[0].span,
         f"nothing in this script runs on {_other_nodes(nodes)}: {program_name(works[0])} runs on the first; start "
-        "it with srun, or ask for one node",
+        "it with srun, or request one node",
         "warning",
     )
 

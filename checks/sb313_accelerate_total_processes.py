@@ -115,7 +115,7 @@ def _fix(job: Job, total: Setting, setting: Setting, machines: int, share: int |
         instead = f"$(({names[0]} * {share}))"
     else:
         return None
-    return Fix("write the number of all machines", [replace(span, instead)])
+    return Fix("write the total of all machines", [replace(span, instead)])
 
 
 CASES = [

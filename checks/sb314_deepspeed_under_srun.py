@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
         elif several_on_a_node:
             if _has_own_gpus(world, runner):
                 continue
-            effect = f"several {name} runners clash over GPUs and port"
+            effect = f"several {name} runners compete for GPUs and a port"
             if step.nodes == 1:
                 fix = _one_runner(job, step)
                 instead = "start one: `srun --ntasks=1`"
@@ -71,7 +71,6 @@ def check(job: Job) -> Iterator[Finding]:
             related=[(step.invocation.name_span, "starts a runner in every task")],
             fix=fix,
         )
-
 
 
 def _has_own_gpus(world: World, runner: DeepSpeed) -> bool:

@@ -32,7 +32,6 @@ CARD = Card(
 )  # fmt: skip
 
 
-
 def check(job: Job) -> Iterator[Finding]:
     if job.request.nodes is None or job.request.nodes.minimum < 2:
         return
@@ -51,14 +50,13 @@ def check(job: Job) -> Iterator[Finding]:
             continue  # a one-node stage before or after the others
         effect, severity = f"it trains on the first of {job.request.exact_nodes() or 'several'} nodes only", "warning"
         if is_refused(job, world.launch, "hostfile"):
-            effect, severity = "`--num_nodes` above 1 stops it with an error", "error"
+            effect, severity = "it fails with `--num_nodes` above 1", "error"
         yield Finding(
             runner.span,
             f"`{runner.name}` has no hostfile, so {effect}; run `srun torchrun` on each node, or write a hostfile",
             severity,
             fix=_with_hostfile(world, runner),
         )
-
 
 
 def _with_hostfile(world: World, runner: DeepSpeed) -> Fix | None:

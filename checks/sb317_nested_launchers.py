@@ -122,7 +122,7 @@ def _without_srun(job: Job, step: Step, world: World) -> Fix | None:
         return None
     if any(mark in source.slice(Span(start, end)) for mark in "#;|&"):
         return None
-    return Fix(f"leave {world.name} without srun", [remove(Span(start, end))])
+    return Fix(f"remove srun before {world.name}", [remove(Span(start, end))])
 
 
 # --- launchers in other launchers --------------------------------------------------------------------
@@ -173,7 +173,7 @@ def _launcher_in_launcher(launch: Launch) -> Finding | None:
     return Finding(
         span_of(outer.argv[outer.program]),
         f"`{outer.name}` starts `{inner.name}` in each of {count}, and each starts workers for the whole node; "
-        "use one of the two",
+        "use only one of them",
         related=[(outer.span, f"{outer.name} starts it")],
     )
 
@@ -197,8 +197,8 @@ def _srun_in_step(job: Job, invocation: Invocation, outer: Step) -> Finding | No
     place = outer.invocation.name_span
     return Finding(
         invocation.name_span,
-        f"this srun waits for CPUs and memory that the srun of line {job.line(place.start)} holds, so the job hangs "
-        "until its time limit; give the outer one `--overlap`",
+        f"this srun waits for CPUs and memory that the srun on line {job.line(place.start)} holds, so the job hangs "
+        "until its time limit; add `--overlap` to the outer srun",
         related=[(place, "srun starts it")],
         fix=partial(_overlap, job, outer),
     )
@@ -206,7 +206,7 @@ def _srun_in_step(job: Job, invocation: Invocation, outer: Step) -> Finding | No
 
 def _overlap(job: Job, outer: Step) -> Fix | None:
     edits = add_step_option(job, [outer], "--overlap")
-    return None if edits is None else Fix("let the outer step share, --overlap", edits)
+    return None if edits is None else Fix("add --overlap to the outer step", edits)
 
 
 def _srun_in_mpi(job: Job, invocation: Invocation) -> Finding | None:
@@ -222,8 +222,7 @@ def _srun_in_mpi(job: Job, invocation: Invocation) -> Finding | None:
                 return None
             return Finding(
                 invocation.name_span,
-                f"`{outer.name}` starts srun {times} times, and each starts a step with tasks of its own; "
-                "use one of the two",
+                f"`{outer.name}` starts srun {times} times, and each starts a separate step; use only one of them",
                 related=[(outer.span, f"{outer.name} starts it")],
             )
     return None

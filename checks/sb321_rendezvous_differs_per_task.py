@@ -47,7 +47,7 @@ def check(job: Job) -> Iterator[Finding]:
         if starts_alone(world):
             consequence = "the others do not find the first"
             if kind == "id":
-                consequence = "each trains a copy of its own"
+                consequence = "each trains a separate copy"
         part, instead = "port", "a port that the batch shell computes"
         if kind == "id":
             part, instead = "`--rdzv_id`", "`$SLURM_JOB_ID`"
@@ -108,7 +108,7 @@ def _same_for_all(job: Job, launch: Launch, kind: str, expansion: Expansion) -> 
         return named and not any(sign in shown_text(value) for sign in "\\( ")
 
     edits = replace_words(job, launch, expansion.span, "$SLURM_JOB_ID" if kind == "id" else PORT, is_same)
-    return None if edits is None else Fix("make it of the job's number", edits, safe=kind == "id")
+    return None if edits is None else Fix("derive it from the job ID", edits, safe=kind == "id")
 
 
 CASES = [

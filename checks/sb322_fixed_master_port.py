@@ -71,7 +71,7 @@ def _may_share_node(job: Job) -> bool:
 
 
 def _fix(port: Span) -> Fix:
-    return Fix("make the port of the job's number", [replace(port, PORT)])
+    return Fix("derive the port from the job ID", [replace(port, PORT)])
 
 
 def _launcher_fix(job: Job, launch: Launch, port: Span) -> Fix | None:

@@ -55,8 +55,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     else:
         yield Finding(
             step.invocation.name_span,
-            f"when `{program}` fails on one of {step.nodes} nodes, srun lets the others hang until a timeout; "
-            f"write `{OPTION}`",
+            f"if `{program}` fails on one of {step.nodes} nodes, the others hang until a timeout; add `{OPTION}`",
             fix=partial(_fix, job, step),
         )
 
@@ -104,7 +103,7 @@ def _is_one_of_many(job: Job, step: Step, command: Invocation) -> bool:
 
 def _fix(job: Job, step: Step) -> Fix | None:
     edits = add_step_option(job, [step], OPTION, ("nodes", "ntasks", "ntasks-per-node", "cpu-bind"))
-    return None if edits is None else Fix(f"end the step with its first failure, {OPTION}", edits, safe=True)
+    return None if edits is None else Fix(f"end the step at the first failure: {OPTION}", edits, safe=True)
 
 
 CASES = [

@@ -80,10 +80,10 @@ def _overwritten(job: Job, launch: Launch, name: str) -> Finding | None:
     is_read = any(each.name == name for each in job.trace.reads)
     program = f"`{launcher.name}` (line {job.line(invocation.name_span.start)})"
     if holds_nodes and is_read:
-        message = f"`WORLD_SIZE` holds the number of nodes, but {program} sets it to the number of processes; "
+        message = f"`WORLD_SIZE` is the number of nodes here, but {program} sets it to the number of processes; "
         message += "call it `NNODES`"
     elif holds_nodes or not is_read:
-        message = f"{program} sets `{name}` itself in every process that it starts; leave it out"
+        message = f"{program} sets `{name}` itself in every process that it starts; remove it"
     else:
         return None
     return Finding(_place(job, name, field), message, severity="info", related=[(invocation.name_span, "started here")])
@@ -105,7 +105,7 @@ def _left_as_it_is(job: Job, launch: Launch, field: Pieces) -> Finding | None:
     if number is None or number < 2 or step is not None and step.tasks != 1:
         return None
     message = f"`{launch.launcher.name}` starts one process and leaves `WORLD_SIZE={number}` as it is, so the program "
-    message += "may wait for missing ranks; leave it out"
+    message += "may wait for missing ranks; remove it"
     place = _place(job, "WORLD_SIZE", field)
     return Finding(place, message, "warning", related=[(launch.invocation.name_span, "started here")])
 

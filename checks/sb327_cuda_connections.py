@@ -113,7 +113,7 @@ def _layout_finding(job: Job, layout: Layout) -> tuple[str, Finding | None]:
             return "missing", Finding(place, message, severity, [(setting_of_size.span, size)], fix)
     if value == "1" and layout.sizes.tensor == layout.sizes.context == 1 and setting is not None:
         message = f"`{NAME}` is 1, which keeps communication from overlapping with computation; Megatron core "
-        message += "0.12 needs it only with TP or CP; leave it out"
+        message += "0.12 needs it only with TP or CP; remove it"
         related = [(layout.command, "TP and CP are 1")]
         return "needless", Finding(place, message, "info", related, _change_value(job, setting, 8))
     return "", None

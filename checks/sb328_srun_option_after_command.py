@@ -150,7 +150,7 @@ def _unread(job: Job, step: Step, start: int, shell: Invocation, of_string: bool
             found.append(start + option.value_word)
     reader = "its string" if of_string else "the script"
     written = [each.written for each in parsed.options]
-    finding = _finding(step, found, written, f"`{shell.name}` gets {{it}}, and {reader} reads no argument")
+    finding = _finding(step, found, written, f"`{shell.name}` gets {{it}}, and {reader} uses no arguments")
     return finding._replace(fix=partial(_moved, job, step, found)) if of_string else finding
 
 
@@ -231,7 +231,7 @@ def _moved(job: Job, step: Step, words: list[int]) -> Fix | None:
         return None
     text = " ".join(job.source.slice(job.span(each.start, each.end)) for each in moved)
     place = job.span(target.start, target.end).start
-    return Fix("move to the options of srun", [insert(place, f"{text} "), remove(gap)], safe=True)
+    return Fix("move to srun's options", [insert(place, f"{text} "), remove(gap)], safe=True)
 
 
 CASES = [

@@ -133,7 +133,7 @@ def _duplicated_work(job: Job, step: Step, command: Invocation) -> tuple[str, st
         return None  # once for each node
     if step.tasks_per_node is None and (container_of(command) is not None or not _is_shared(job, command)):
         return None
-    return f"`{command.name}`", "trip over each other's files"
+    return f"`{command.name}`", "overwrite each other's files"
 
 
 def _depends_on_task(command: Invocation) -> bool:

@@ -48,7 +48,7 @@ OWN = {
 MPI = Regex(r"-(pmix(?:_v\d)?|pmi[12x]?)")
 EFFECTS = {
     **dict.fromkeys(CHOOSING, "the step runs where the job does"),
-    **dict.fromkeys(WAITING, "the step begins at once"),
+    **dict.fromkeys(WAITING, "the step starts at once"),
     **dict.fromkeys(("mail-type", "mail-user"), "no mail is sent for a step"),
     **dict.fromkeys(("deadline", "priority", "time-min"), "only an allocation has one"),
 }
@@ -75,10 +75,10 @@ def _finding(job: Job, step: Step, option: StepOption) -> Finding:
     same = option.text is not None and option.text == _of_job(job, step, option) or _is_own(option)
     # where one of the two values is not known, they may be the same
     unknown = step.request.has_option(option.name) and None in (option.text, step.request.value(option.name))
-    advice = "remove it" if same else f"remove it, or give --{option.name} to sbatch"
+    advice = "remove it" if same else f"remove it, or pass --{option.name} to sbatch"
     plugin = MPI.fullmatch(option.as_written.replace(" ", ""))
     if plugin is not None:
-        advice = f"write `--mpi={plugin[1]}`, if that is meant"
+        advice = f"write `--mpi={plugin[1]}`, if that is intended"
     edit = remove_step_option(job, step, option) if plugin is None else None
     return Finding(
         option.span,

@@ -80,7 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
         elif all(_is_repeated(job, each) for each in place):
             found = f"each iteration starts {world.name} on port {port.number}, while the one before still uses it"
         elif all(_is_in_tasks(job, each) for each in place):
-            found = f"srun starts several {world.name} a node, all on port {port.number}"
+            found = f"srun starts several {world.name} processes per node, all on port {port.number}"
         if world.invocation.context.background is not None:
             same.append(world)  # one in the foreground ends before the next begins
         if found:
@@ -94,7 +94,7 @@ def _finding(job: Job, world: LaunchWorld, port: Port, found: str, other: Launch
         ends, certain = ends.replace(" fails", " may fail").replace("first fail", "first may fail"), False
     elif not certain:
         ends = "before torch 2.12 " + ends
-    advice = "give each a `--master_port` of its own"
+    advice = "give each its own `--master_port`"
     fix = None
     if world.launcher.is_a("torch"):
         advice = "write `--standalone`"
@@ -102,7 +102,7 @@ def _finding(job: Job, world: LaunchWorld, port: Port, found: str, other: Launch
     elif kind == "accelerate":
         advice = "write `--main_process_port 0`"
     elif world.launcher.is_a("by-variables"):
-        advice = "give each a MASTER_PORT of its own"
+        advice = "give each its own MASTER_PORT"
     tested = depends_on_test(world.invocation) or other is not None and depends_on_test(other.invocation)
     return Finding(
         world.span,

@@ -167,7 +167,7 @@ class _CertainReads:
             self.expression(child, depth)
         name = _needed(node)
         if name in _SLURM_VARIABLES:
-            self.needs.append(Need(name, getattr(node, "lineno", 0), "it ends with a KeyError"))
+            self.needs.append(Need(name, getattr(node, "lineno", 0), "it fails with a KeyError"))
         call = self.calls.get(id(node))
         if call is None:
             return
@@ -175,7 +175,7 @@ class _CertainReads:
         if call.name == _MEETING and call.certain and len(call.node.args) < 2:
             by_environment = "init_method" not in keys or call.keyword("init_method") == "env://"
             if by_environment and keys.isdisjoint({"rank", "world_size", "store"}) and call.keyword("backend") != "mpi":
-                self.needs.append(Need("RANK", call.node.lineno, "init_process_group ends with an error"))
+                self.needs.append(Need("RANK", call.node.lineno, "init_process_group fails"))
         function = self.functions.get(call.name)
         if function is not None and call.name not in self.called and depth < _DEPTH:
             self.called.add(call.name)

@@ -100,8 +100,8 @@ def _mismatch(world: World, size: int, place: Span, file: str, sizes: dict[str, 
     equals = f" = {product}" if parts else ""
     yield Finding(
         place,
-        f"{_TOTAL} {total} in {file} is {is_what} {factors}{size} processes{equals}: DeepSpeed ends each rank; "
-        f"leave {_TOTAL} out",
+        f"{_TOTAL} {total} in {file} is {is_what} {factors}{size} processes{equals}: DeepSpeed stops every rank; "
+        f"remove {_TOTAL}",
         related=[(world.span, f"starts {size} processes")],
     )
 

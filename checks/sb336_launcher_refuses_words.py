@@ -45,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
         refusal, name = refusals[0], place[0].name
         if any(refusal.span.start <= each.span.start <= refusal.span.end + 1 for each in unprepared_reads(job)):
             continue  # a variable that Slurm does not set is the fault
-        message = f"`{name}` starts nothing, with an error: {refusal.reason}; {refusal.advice}"
+        message = f"`{name}` fails and starts nothing: {refusal.reason}; {refusal.advice}"
         slots = [_empty_slot(job, world.launch) for world in place] if refusal.kind == "program" else []
         slot = next((each for each in slots if each is not None), None)
         if slot is None:

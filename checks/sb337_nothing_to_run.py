@@ -54,7 +54,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     name = f"{command.name} {verb}" if verb else str(command.name)
     yield Finding(
         command.name_span,
-        f"`{name}` gets no program to run, so it fails, and the lines below run without it; write the program on "
+        f"`{name}` fails: it gets no program to run, and the lines below run without it; write the program on "
         "the same line",
     )
 

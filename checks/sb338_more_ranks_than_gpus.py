@@ -59,8 +59,8 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         lost = f"tasks {gpus} to {tasks - 1} find" if tasks - gpus > 1 else f"task {gpus} finds"
         yield Finding(
             place,
-            f"{tasks} tasks on each node take the GPUs of their own numbers (line {job.line(command.span.start)}), "
-            f"but there {'are' if gpus > 1 else 'is'} {gpus}: {lost} none; start {gpus}, or ask for more GPUs",
+            f"each of {tasks} tasks on a node uses the GPU with its own number (line {job.line(command.span.start)}), "
+            f"but there {'are' if gpus > 1 else 'is'} {gpus}: {lost} no GPU; start {gpus}, or request more",
             severity,
             related=related,
         )

@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
         if gpus is not None and number > gpus:
             found = Finding(
                 span,
-                f"the model is split over {number} GPUs, but {where} {gpus}, so the program ends; write at most "
+                f"the model is split over {number} GPUs, but {where} {gpus}, so the program fails; write at most "
                 f"{gpus}, or request more",
             )
         beyond.setdefault(span, []).append(found)

@@ -55,7 +55,7 @@ _PATTERNS = {"SLURM_PROCID": "%t", "SLURM_LOCALID": "%t", "SLURM_NODEID": "%n", 
 
 CONSEQUENCE = {
     "rank": "gets the same rank",
-    "test": "decides alike",
+    "test": "makes the same choice",
     "file": "writes the same file",
     "text": "gets the same value",
     "label": "prints the same",
@@ -77,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
             severity, fix = "warning", None  # a wait that begins may last for ever
         yield Finding(
             place_of(job, use.expansion),
-            f"the batch shell expands ${name} to {value_in_batch(name)}, so every task of line "
+            f"the batch shell expands ${name} to {value_in_batch(name)}, so every task on line "
             f"{job.line(use.step.span.start)} {CONSEQUENCE[use.consumer]}; {advice}",
             severity,
             related=[(use.step.invocation.name_span, "the tasks start here")],
@@ -153,14 +153,14 @@ def _advice(job: Job, use: EarlyUse) -> str:
 def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:
     name = use.expansion.name
     if not use.shells and not use.word:
-        return "let each task write a file of its own", None
+        return "let each task write its own file", None
     repair = None if use.shells else started_by_shell(job, use)
     repair = repair or deferred_to_tasks(job, use, frozenset())
     if repair is not None:
         title = "let the task expand it" if use.shells else "start the command with a shell in the task"
         return repair.text, Fix(title, repair.edits, repair.safe)
     if use.shells:
-        return "let each task's own shell expand it", None
+        return "expand it in each task's own shell", None
     return f"start it with `bash -c '… ${name} …'` in each task", None
 
 

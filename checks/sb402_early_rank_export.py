@@ -84,14 +84,14 @@ def check(job: Job) -> Iterator[Finding]:
         advice, fix = _repair(job, uses, ranks, in_words_at is not None)
         first = uses[0]
         line = job.line(first.step.span.start)
-        known = f"is {value_in_batch(names[0])}" if len(names) == 1 else "have one value"
+        known = f"is {value_in_batch(names[0])}" if len(names) == 1 else "have a single value"
         yield Finding(
             place_of(job, first.expansion),
-            f"{_listed(names, '$')} {known} in the batch shell, so all tasks of line {line} get the same "
+            f"{_listed(names, '$')} {known} in the batch shell, so all tasks on line {line} get the same "
             f"{_listed(ranks)}; {advice}",
             level,
             related=[
-                *((place_of(job, use.expansion), "expanded here, too") for use in uses[1:]),
+                *((place_of(job, use.expansion), "also expanded here") for use in uses[1:]),
                 (first.step.invocation.name_span, "the tasks start here"),
             ],
             fix=fix,

@@ -101,12 +101,12 @@ def check(job: Job) -> Iterator[Finding]:
         name = use.expansion.name
         does = f"runs {name}" if name.startswith("$(") else f"expands ${name}"
         repair = deferred_to_tasks(job, use, frozenset())
-        fix, advice = None, "let each task's own shell do it"
+        fix, advice = None, "run it in each task's own shell"
         if repair is not None:
             fix, advice = Fix("let the task expand it", repair.edits, repair.safe), repair.text
         yield Finding(
             use.expansion.span,
-            f"the batch shell {does} on the first node, so every task of line {job.line(use.step.span.start)} "
+            f"the batch shell {does} on the first node, so every task on line {job.line(use.step.span.start)} "
             f"{CONSEQUENCE[use.consumer]}; {advice}",
             "info" if use.consumer == "label" else "warning",
             related=[(use.step.invocation.name_span, "the tasks start here")],
@@ -124,10 +124,10 @@ def _work(job: Job) -> Iterator[Finding]:
             if step.invocation.span.contains(inner) and _ONLY_OPTIONS.fullmatch(before):
                 yield Finding(
                     inner,
-                    f"the batch shell runs `{function}` on the first node, and srun gets its output as the "
+                    f"the batch shell runs `{function}` on the first node, and srun treats its output as the "
                     f"command; `export -f {function}` and write `srun bash -c {function}`",
                     "warning",
-                    related=[(command.span, "the work that the batch shell does")],
+                    related=[(command.span, "runs in the batch shell")],
                 )
                 break
 

@@ -89,12 +89,12 @@ def _is_tested(text: str, read: re.Match[str]) -> bool:
 
 
 def _finding(span: Span, entry: Entry, severity: str, command: Invocation | None = None) -> Finding:
-    empty = "empty here, or -5 from Slurm 26.05 on" if entry.batch else "empty here"
+    empty = "empty here (-5 in Slurm 26.05 and later)" if entry.batch else "empty here"
     if command is not None and command.name == "printenv":
         twin = entry.twin or entry.name
         return Finding(span, f"this is {empty}, so `printenv` prints all variables; write `printenv {twin}`", severity)
-    advice = f"for the whole job write `{entry.twin}`" if entry.twin else "read it in the program that srun starts"
-    return Finding(span, f"only the tasks of a step have {entry.name}, so it is {empty}; {advice}", severity)
+    advice = f"for the whole job write `{entry.twin}`" if entry.twin else "read it in the task"
+    return Finding(span, f"{entry.name} exists only in tasks that srun starts, so it is {empty}; {advice}", severity)
 
 
 CASES = [

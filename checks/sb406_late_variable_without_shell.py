@@ -51,13 +51,11 @@ def check(job: Job) -> Iterator[Finding]:
                 message += "put it in double quotes"
             else:
                 fix = _shell_around(job, step)
-                message += 'run it by `bash -c "…"`'
+                message += 'run it with `bash -c "…"`'
         elif dollar.escaped:
             continue  # a backslash too many is for over-escaped (SB407)
         elif step is not None and not _is_written_in(dollar):
-            message += (
-                ", as the value of a variable is not expanded again; write it in the task's "
-            )
+            message += " because variable values are not expanded again; write it in the task's "
             message += "shell, or use `eval` there"
         elif dollar.of_slurm and not has_trait(program, "prints"):
             message += ", because single quotes keep the shell from expanding it; use double quotes"

@@ -37,7 +37,7 @@ def check(job: Job) -> Iterator[Finding]:
         printed = has_trait(dollar.command.name, "prints")
         if dollar.shell is None and printed and not _is_copied(job, dollar.command):
             continue
-        span, fix, advice = dollar.span, None, "leave out one level of backslashes"
+        span, fix, advice = dollar.span, None, "remove one level of backslashes"
         end = dollar.dollar.end - 1
         start = len(file[:end].rstrip("\\"))
         if end - start in (1, 3):

@@ -123,7 +123,7 @@ def _input_of_sbatch(job: Job, read: VariableRead, environment: JobEnvironment) 
     fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)])
     yield Finding(
         read.span,
-        f"sbatch reads {read.name}, and does not set it: it is {_result(read)} here unless it was exported before; "
+        f"sbatch reads {read.name} but does not set it, so it is {_result(read)} here unless exported before; "
         f"write `${meant}`",
         "info",
         fix=fix,
@@ -138,7 +138,7 @@ def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
     if entry.when == "requeue":
         instead = f"${{{name}:-0}}" if written in (f"${name}", f"${{{name}}}") else None
         fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=True)
-        message = f"{name} is empty until the job is requeued for the first time; write `${{{name}:-0}}`"
+        message = f"{name} is empty until the job is first requeued; write `${{{name}:-0}}`"
         yield Finding(read.span, message, "info", fix=fix)
     elif job.submission is not None and job.submission.command is not None and not job.request.has_option("array"):
         if job.directives.certain and not job.directives.unread:
@@ -146,7 +146,7 @@ def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
             yield Finding(
                 read.span,
                 f"{name} is empty here: the sbatch on line {job.line(job.submission.command.span.start)} submits "
-                "no array; give it --array, or write a default",
+                "no array; pass --array to it, or set a default",
                 "info" if kind == "print" else "error",
             )
 
@@ -162,14 +162,14 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     if kind == "guard" or read.operator not in ("", "arithmetic"):
         return
     options = [f"--{name}" for name in entry.options[:2]]
-    wanted_options, advice = " or ".join(options), f"add {options[0]}, or write a default"
+    wanted_options, advice = " or ".join(options), f"add {options[0]}, or set a default"
     message = f"{read.name} is {_result(read)} here"
     if job.site.submit_options is None:
         message += f" unless sbatch is called with {wanted_options}"
     if job.request.has_any_option(entry.options[:2]):
         release = min(set(job.versions.majors) - entry.batch)
         message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"
-        advice = "write a default"
+        advice = "set a default"
     instead, safe = _instead(job, read, entry)
     vital = kind == "arithmetic" or _is_in_launcher(job, read.span)
     yield Finding(

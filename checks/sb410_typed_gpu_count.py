@@ -46,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
         if plain and value.count(":") == 1 and "," not in value:
             number = f"${{{name}##*:}}"
             fix = Fix("keep only the number", [replace(span, number)], safe=True)
-        yield Finding(span, f"{name} is `{value}` here, where {reader} needs a number; write `{number}`", fix=fix)
+        yield Finding(span, f"{name} is `{value}` here, but {reader} needs a number; write `{number}`", fix=fix)
 
 
 def _in_numbers(job: Job) -> Iterator[tuple[str, str, Span, str]]:

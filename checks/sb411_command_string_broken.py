@@ -70,7 +70,7 @@ class Break(NamedTuple):
 
 MESSAGES = {
     "newline": "the command ends here, {}; end this line with a backslash",
-    "doubled": "two backslashes are an argument, so the command ends here, {}; write one",
+    "doubled": "two backslashes are an argument, so the command ends here, {}; write only one",
     "blank": "the space after the backslash ends the command, {}; remove the space",
     "comment": "the comment after the backslash ends the command, {}; put it above the command",
     "between": "the command ends here, {}; put no comment and no empty line inside a command",
@@ -100,7 +100,7 @@ def _in_program(job: Job, text: Text, program: Program, escaped: bool) -> Iterat
     """The faults of one program. `escaped`: whether it contains an escaped space."""
     file = job.source.text
     for node in nodes_of(program, ArrayLiteral) if escaped else ():
-        yield from _space_elements(node.elements, text, file, "an element of the array", ", as parentheses need none")
+        yield from _space_elements(node.elements, text, file, "an element of the array", (" (parentheses need none)"))
     for loop in nodes_of(program, For) if escaped else ():
         yield from _space_elements(loop.words or (), text, file, "one more word of the loop")
     commands = sorted(nodes_of(program, Simple), key=lambda each: each.end)
@@ -185,11 +185,11 @@ def _broken(job: Job, chain: list[Break], text: Text) -> Finding:
     assert option is not None
     place = text.span(*option.span())
     if len(chain) == 1 and _is_whole(first, text.string):
-        message = f"bash runs `{option[0]}` as a command, and does not find it; write its program before it"
+        message = f"bash runs `{option[0]}` as a command, which does not exist; write its program before it"
         return Finding(place, message)
-    lost = f"and bash runs `{option[0]}` on line {job.line(place.start)} as a command of its own"
+    lost = f"and bash runs `{option[0]}` on line {job.line(place.start)} as a separate command"
     if _text(first.after.words[-1], text.string) == "wait":
-        message = MESSAGES[first.kind].format(lost) + ", and write `wait` on a line of its own"
+        message = MESSAGES[first.kind].format(lost) + ", and write `wait` on a separate line"
         return Finding(_end_of(first, text, job.source.text), message, related=[(place, "this was meant to be a part")])
     edits = _continued(chain, text, job.source.text)
     title = "continue the line"
@@ -251,11 +251,7 @@ def _continued(chain: list[Break], text: Text, file: str) -> list[Edit] | None:
     edits: list[Edit] = []
     comments: list[str] = []
     for cut in chain:
-        start = (
-            _backslash(cut.before, string)
-            if cut.kind in ("blank", "comment")
-            else cut.before.end
-        )
+        start = _backslash(cut.before, string) if cut.kind in ("blank", "comment") else cut.before.end
         end = string.rfind("\n", 0, cut.after.start)
         if cut.kind == "doubled":
             if not _is_exact(text, start - 2, end + 1, file):
@@ -310,7 +306,7 @@ def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
     if not command.words:
         return
     false = _false_comment(command, string)
-    message = "this backslash continues no line: the command gets the space after it as an argument; remove it"
+    message = "this backslash does not continue the line: it makes the space after it an argument; remove it"
     if false is not None:
         end = string.find("\n", false)
         end = end if end >= 0 else len(string)

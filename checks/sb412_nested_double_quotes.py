@@ -44,7 +44,7 @@ _LATE = Regex(r"\\\$\{?\w+\}?")
 _GLOB = Regex(r"[*?\[]")
 
 HAPPENS = {
-    "lost": "close the outer string, and the program never sees them",
+    "lost": "close the outer string, so the program never sees them",
     "split": "close the outer string, which is split at the space",
     "command": "close the outer string, and bash runs the rest of the line as a command",
     "pattern": "close the outer string, so the shell replaces what is between them by file names",

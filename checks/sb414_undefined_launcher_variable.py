@@ -118,7 +118,7 @@ def check(job: Job) -> Iterator[Finding]:
             by_name.setdefault(read.name, []).extend(found)
     for found in by_name.values():
         worst = min(found, key=lambda each: ("error", "warning", "info").index(each.severity or "warning"))
-        others = [(each.span, "empty, too") for each in found if each.span != worst.span]
+        others = [(each.span, "also empty") for each in found if each.span != worst.span]
         yield worst._replace(related=[*worst.related, *others[:3]])
 
 
@@ -143,12 +143,12 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         may_be_empty = _is_dispensable(job, read, match)
         yield Finding(
             read.span,
-            f"{name} is empty here unless the submit environment has it, as its assignment on line {line} is commented "
-            f"out; assign it, or {'leave it out' if may_be_empty else f'write `${{{name}:?}}`'}",
+            f"{name} is empty here unless the submit environment sets it: its assignment on line {line} is commented "
+            f"out; assign it, or {'remove it' if may_be_empty else f'write `${{{name}:?}}`'}",
             "info" if may_be_empty else "warning",
             related=[
                 (job.span(match.start(1), match.end(1)), "commented out"),
-                *((each.span, "empty, too") for each in others[:5]),
+                *((each.span, "also empty") for each in others[:5]),
             ],
         )
 
@@ -193,7 +193,7 @@ def _tested_in_other_case(job: Job) -> Iterator[Finding]:
             continue
         if len(re.findall(rf"\b{name}\b", job.source.text)) == len({each.span for each in reads if each.name == name}):
             line, meant = job.line(found[0].span.start), found[0].name
-            always = f"nothing sets {name}, so this test always has the same result"
+            always = f"{name} is never set, so this test always has the same result"
             message = f"{always}; did you mean {meant}, which is set on line {line}?"
             yield Finding(read.span, message, "warning", related=[(found[0].name_span, "set here")])
 
@@ -221,8 +221,8 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         line, written = job.line(other.start), job.source.slice(other)
         yield Finding(
             read.span,
-            f"nothing in the script sets {read.name}, so this is empty, and not the name on line {line}; did you mean "
-            f"`{written}`, as there?",
+            f"{read.name} is never set in this script, so it is empty here, unlike on line {line}; did you mean "
+            f"`{written}`?",
             related=[(other, "the same name with a value")],
         )
         return
@@ -230,7 +230,10 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     stops = _stops_if_unset(job, read)
     lost = meant is not None and not stops and (is_list(job, read) or _is_duration(job, read))
     severity = "info" if kind == "print" and not stops else "error" if lost else "warning"
-    nothing = f"nothing in the script sets {read.name}, so {'`set -u` ends it here' if stops else 'this is empty'}"
+    nothing = (
+        f"{read.name} is never set in this script, so "
+        f"{'`set -u` ends the script here' if stops else 'it is empty here'}"
+    )
     if meant is not None:
         line = job.line(meant.span.start)
         unread = " and never read" if similar_variable(job, read) is not None and not _is_read(job, meant) else ""
@@ -240,13 +243,17 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     elif kind == "print" or stops:
         return
     elif is_list(job, read):
-        yield Finding(read.span, f"{nothing}: no environment can hold an array; set it, or remove it", severity)
+        yield Finding(read.span, f"{nothing} (an environment cannot pass arrays); set it, or remove it", severity)
     elif (
         kind in ("argument", "other") and len(read.name) > 1 and is_lone_lowercase_name(job, read) and _sets_others(job)
     ):
-        yield Finding(read.span, f"{nothing}; set it, or write `${{{read.name}:?}}` if the caller sets it", severity)
+        yield Finding(
+            read.span,
+            (f"{nothing}; set it, or write `${{{read.name}:?}}` if it should come from the environment"),
+            severity,
+        )
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
-        yield Finding(read.span, f"{nothing}, and the options meant here are lost; set it, or remove it", severity)
+        yield Finding(read.span, f"{nothing}, and the intended options are lost; set it, or remove it", severity)
 
 
 def _in_same_word(job: Job, read: VariableRead) -> Span | None:
@@ -323,8 +330,8 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
                 dashes = "-" if len(option.name) == 1 else "--"
                 yield Finding(
                     place,
-                    f"nothing in the script sets {name}, so {launch.launcher.name}'s {dashes}{option.name} is empty "
-                    f"unless the submit environment has it; set it, or write `${{{name}:?}}`",
+                    f"{name} is never set in this script, so {launch.launcher.name}'s {dashes}{option.name} is empty "
+                    f"unless the submit environment sets it; set it, or write `${{{name}:?}}`",
                     "warning",
                 )
 

@@ -69,8 +69,8 @@ HAPPENS = {
     "local": "{} runs on the login node, when the job is submitted",
     "status": "the shell that submits the job expands {}, so it says nothing of the job's commands",
     "field": "the shell that submits the job expands {}, so awk never gets it",
-    "time": "{} is run when the job is submitted, so this prints that time, however late the job runs",
-    "once": "{} is expanded once, when the array is submitted, and is the same in all of its jobs",
+    "time": "{} runs at submission, so this prints that time, not the time when the job runs",
+    "once": "{} is expanded once, when the array is submitted, and is the same in all its elements",
 }
 
 

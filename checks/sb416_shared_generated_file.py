@@ -30,7 +30,12 @@ from sbatchlint.job.paths import NODE_LOCAL, classify
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB416", "shared-generated-file", severity="warning", fix="sometimes", since="0.1.0", when=Commands("cat", "tee"),
+    "SB416",
+    "shared-generated-file",
+    severity="warning",
+    fix="sometimes",
+    since="0.1.0",
+    when=Commands("cat", "tee"),
     batch=True,
 )
 
@@ -65,7 +70,7 @@ def check(job: Job) -> Iterator[Finding]:
             if user is not None:
                 shown = shown_text(target)
                 shown = shown if len(shown) < 60 else "this file"
-                happens = f"every job of this script writes {shown}, so two at a time overwrite each other's file"
+                happens = f"every job of this script writes {shown}, so two jobs at once overwrite each other's file"
                 if job.request.has_option("array"):
                     happens = f"every job of the array writes {shown}, so they overwrite each other's file"
                 if redirect.operator == ">>":
@@ -74,10 +79,10 @@ def check(job: Job) -> Iterator[Finding]:
                 differ = redirect.operator == ">" and several_elements(job) is not None and works_by_index(job, command)
                 yield Finding(
                     span_of(target),
-                    f"{happens}; add `$SLURM_JOB_ID` to its name",
+                    f"{happens}; add `$SLURM_JOB_ID` to the name",
                     "warning" if differ else "info",
-                    related=[(user.span, "it is used here")],
-                    fix=Fix("add the job's number to the name", edits) if edits else None,
+                    related=[(user.span, "used here")],
+                    fix=Fix("add the job ID to the name", edits) if edits else None,
                 )
 
 

@@ -46,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             place,
             f"the batch shell expands ${use.expansion.name} before the srun on line {job.line(use.step.span.start)} "
-            f"starts; to leave that to the tasks {repair.text}",
+            f"starts; to expand it in each task {repair.text}",
             related=[(use.step.invocation.name_span, "the tasks start here")],
             fix=Fix("let the task expand it", repair.edits, safe=True),
         )

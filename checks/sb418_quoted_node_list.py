@@ -50,14 +50,14 @@ def check(job: Job) -> Iterator[Finding]:
         group = "array" if found["array"] else "plain"
         place = Span(assigned.span.start + found.start(group), assigned.span.start + found.end(group))
         written = f'$(scontrol show hostnames "${short}")' if short else found["inner"] or found["text"] or found[group]
-        what = "Slurm writes the list in short" if short else "quotes keep the list together"
+        what = "Slurm abbreviates the list" if short else "quotes keep the list as one word"
         if group == "plain":
             what, written = "this is not an array", f"({written})"
         array = f"{assigned.name}={written if group == 'plain' else f'({written})'}"
         yield Finding(
             place,
-            f"{what}, so line {job.line(use.start)} takes all nodes for one; write `{array}`",
-            related=[(use, "is to be one node, or their number")],
+            f"{what}, so line {job.line(use.start)} treats all nodes as one; write `{array}`",
+            related=[(use, "expects one node, or their number")],
             fix=Fix("one element for each node", [replace(place, written)], safe=True),
         )
 

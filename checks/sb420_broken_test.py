@@ -136,7 +136,7 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
         yield Finding(text.span(command.start, last.end), f"{_MISSING}; close it", fix=fix)
 
 
-_MISSING = "bash says that `]` is missing, and the test is false whatever is compared"
+_MISSING = "bash reports a missing `]`, and the test is always false"
 _TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-z", "-n", "-f", "-d", "-e"})
 
 
@@ -157,12 +157,12 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
             happens = f"`{name}` compares numbers, and `{part.text}` is not one, so the test is always false"
             if part.text.replace(".", "").isdigit():
                 happens, instead = f"bash has no decimal numbers, and refuses `{part.text}`", None
-                advice = "let awk compare, or whole numbers"
+                advice = "compare with awk, or use whole numbers"
             elif opening == "[" and part.text in assigned_names(job):
                 instead, advice = None, f"write `${part.text}`"
             else:
                 if opening == "[[":
-                    happens = f"`{name}` compares numbers, and any text counts as 0, `{part.text}` too"
+                    happens = f"`{name}` compares numbers, and any text counts as 0, including `{part.text}`"
                 advice = f"write `{instead}`" if instead else "compare with a number"
             edits = [replace(place, instead or "")]
             fix = _fix(advice.replace("`", ""), edits, place, text, operator) if instead else None
@@ -191,7 +191,7 @@ def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
     place = text.span(first.start, first.end)
     fix = _fix("put a space after the bracket", [insert(place.start + len(opening[0]), " ")], place, text, first)
     yield Finding(
-        place, f"bash runs `{written}` as a command, and does not find it; put a space after `{opening[0]}`", fix=fix
+        place, f"bash runs `{written}` as a command, which does not exist; put a space after `{opening[0]}`", fix=fix
     )
 
 
@@ -213,7 +213,7 @@ def _always_true(text: Text, command: Simple, words: list[Word]) -> Iterator[Fin
         written = "…"
     edits = [insert(place.start, '"'), insert(place.end, '"')]
     fix = Fix("quote it", edits, safe=False) if text.is_plain else None
-    message = f"`[ -n {written} ]` is true even where this is empty, as nothing is left of it then; put it in quotes"
+    message = f"`[ -n {written} ]` is true even if {written} is empty; put {written} in quotes"
     end_of_line = text.string.find("\n", command.end)
     rest = text.string[command.end : end_of_line if end_of_line >= 0 else None]
     again = isinstance(part, Parameter) and re.match(rf"[ \t]*&&.*\$\{{?{re.escape(part.name)}\b", rest) is not None
@@ -263,7 +263,7 @@ def _advice(comparison: str, operator: str, left: str, right: str, at_least: boo
     sign = comparison + ("=" if at_least else "")
     if _DECIMAL.fullmatch(right):
         condition = f"{left} {sign} {right.strip(_QUOTES)}"
-        return f'bash has no decimals; let awk compare: `awk "BEGIN {{exit !({condition})}}"`'
+        return f'bash has no decimals, so compare with awk: `awk "BEGIN {{exit !({condition})}}"`'
     opposite = "<" if comparison == ">" else ">"
     return f"write `! [[ {left} {opposite} {right} ]]`" if at_least else f"write `[[ {left} {comparison} {right} ]]`"
 
@@ -284,7 +284,12 @@ def _unreadable(text: Text, words: tuple[Word, ...]) -> Iterator[Finding]:
     at = _end_of_test(plain, 0) if words else None
     if at is None or at >= len(words) or UNKNOWN_CHARACTER in text.string[words[0].start : words[-1].end]:
         return
-    start, end, instead, advice = words[at].start, words[at].end, _JOINING.get(plain[at] or ""), "write a test of bash"
+    start, end, instead, advice = (
+        words[at].start,
+        words[at].end,
+        _JOINING.get(plain[at] or ""),
+        ("use a valid test operator"),
+    )
     if plain[at - 1] == "=" and plain[at - 2] in _AT_LEAST and words[at - 2].end == words[at - 1].start:
         left, right = (text.string[each.start : each.end] for each in (words[at - 3], words[at]))
         start, end, sign = words[at - 2].start, words[at - 1].end, plain[at - 2] or ""
@@ -295,7 +300,7 @@ def _unreadable(text: Text, words: tuple[Word, ...]) -> Iterator[Finding]:
     exact = text.is_plain and instead is not None and f"`{instead}" in advice
     yield Finding(
         place,
-        f"bash cannot read `{text.string[start:end]}` here and ends the script, without a failure of its own; {advice}",
+        f"bash ends the script here, with status 0, as it cannot read `{text.string[start:end]}`; {advice}",
         fix=Fix(f"write {instead}", [replace(place, instead or "")], safe=False) if exact else None,
     )
 
@@ -349,7 +354,7 @@ def _one_word(job: Job, text: Text, words: tuple[Word, ...] | list[Word], openin
         fix = _fix("put spaces around it", [replace(text.span(start, end), f" {operator} ")], place, text, word)
         yield Finding(
             place,
-            f"`{opening}` gets one word, which is true whatever it holds; put spaces around `{operator}`",
+            f"`{opening}` gets one word, which is always true; put spaces around `{operator}`",
             "warning" if operator != "!=" and _has_only(job, word.parts[0].name, text.string[end : word.end]) else None,
             fix=fix,
         )

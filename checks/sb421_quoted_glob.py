@@ -91,7 +91,9 @@ def _home(job: Job, word: Word, happens: str, severity: str | None) -> Finding:
     double = job.source.text[place.start : place.start + 3] == '"~/'
     fix = Fix("write $HOME", [replace(tilde, "$HOME")], safe=False) if double else None
     advice = "write `$HOME`" if double else "write `$HOME`, in double quotes"
-    return Finding(place, f"in quotes `~` is a name and not your home, so {happens}; {advice}", severity, fix=fix)
+    return Finding(
+        place, (f"a quoted `~` is not expanded to your home folder, so {happens}; {advice}"), severity, fix=fix
+    )
 
 
 def _in_command(job: Job, text: Text, name: str, words: list[Word]) -> Iterator[Finding]:
@@ -109,8 +111,8 @@ def _in_command(job: Job, text: Text, name: str, words: list[Word]) -> Iterator[
         instead = _unquoted(job.source.slice(place))
         yield Finding(
             place,
-            f"in quotes a wildcard is not expanded, so `{name}` finds nothing"
-            + (f"; write `{instead}`" if instead else "; take it out of the quotes"),
+            f"a quoted wildcard is not expanded, so `{name}` finds no files"
+            + (f"; write `{instead}`" if instead else "; move it outside the quotes"),
             "warning" if name == "rm" and (silent or not _ends_at_failure(job, place)) else "error",
             fix=Fix(f"write {instead}", [replace(place, instead)], safe=False) if instead else None,
         )

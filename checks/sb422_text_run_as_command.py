@@ -81,11 +81,11 @@ def check(job: Job) -> Iterator[Finding]:
         seen.add(command.span)
         written = job.source.slice(command.span)
         if not command.kind and len(command.argv) == 1 and _is_prose(written):
-            what, severity = "and does not find it", "warning"
+            what, severity = "which does not exist", "warning"
             if _ends_job(job, command):
                 what, severity = "and under `set -e` the job ends here", "error"
             elif _is_last(job, command):
-                what, severity = "and the job always fails with its status, 127", "error"
+                what, severity = "and the job always ends with its failure (127)", "error"
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
             yield Finding(command.span, message, severity)
         elif _COMMAND_LINE.match(first) and _is_certain(command):
@@ -97,7 +97,7 @@ def _pasted(job: Job, command: Invocation) -> Iterator[Finding]:
     for field in command.argv[1:]:
         name, _, rest = (text_of(field) or "").partition(" ")
         if name == command.name and rest[:1] in ("/", "~", "."):
-            message = f"the word `{name}` is in the quotes, so there is no such folder; write `{name} \"{rest}\"`"
+            message = f'the word `{name}` is in the quotes, so there is no such folder; write `{name} "{rest}"`'
             yield Finding(span_of(field), message)
 
 
@@ -113,12 +113,12 @@ def _sign(job: Job, command: Invocation, first: str) -> Finding:
     rest = Span(command.span.start, command.span.start + len(first))
     if first == "$" and _is_work(command.words[1]) or first not in _SIGNS:
         fix = Fix("remove the prompt", [remove(Span(rest.start, rest.end + 1))], safe=False)
-        message = f"bash runs `{first}` as the command, and `{command.words[1]}` is not run; remove the prompt"
+        message = f"bash runs `{first}` instead of `{command.words[1]}`; remove the prompt"
         return Finding(rest, message, fix=fix)
     ends = _ends_job(job, command)
-    what = "and under `set -e` the job ends here" if ends else "and does not find it"
+    what = "and under `set -e` the job ends here" if ends else "which does not exist"
     fix = Fix("write `#`", [replace(rest, "#")], safe=True)
-    message = f"bash runs `{first}` as a command, {what}; a comment begins with `#`"
+    message = f"bash runs `{first}` as a command, {what}; a comment starts with `#`"
     return Finding(rest, message, "error" if ends else "warning", fix=fix)
 
 
@@ -145,15 +145,15 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
         literal = _QUOTED.match(job.source.text, word[0].start - 1) if inside else None
         if literal is None:
             if written[:1] in ("'", '"') and not command.kind:  # `"$OPTIONS --more"`
-                what = "in quotes this is one word, and bash finds no command of this name"
+                what = "in quotes this is one word, and no command has that name"
                 advice = "assign it, or remove the quotes"
                 severity = "warning" if command.context.conditional else "error"
                 yield Finding(command.span, f"{what}; {advice}", severity)
             return
         if job.source.text[: literal.start()].rstrip().endswith("||"):
             goes_on = job.source.text[literal.end() :].lstrip().startswith("||")  # which `echo` would not do
-            advice = "`{ echo …; exit 1; }`, as `echo` succeeds" if goes_on else "`echo` before it"
-            message = f"bash runs this text as a command, and does not find it; write {advice}"
+            advice = "`{ echo …; exit 1; }` (`echo` alone succeeds)" if goes_on else "`echo` before it"
+            message = f"bash runs this text as a command, which does not exist; write {advice}"
             yield Finding(Span(literal.start(), literal.end()), message, "info" if goes_on else "warning")
             return
         quoted, start, what = literal[0], literal.start(), "the command line is"
@@ -164,11 +164,13 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
     place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "remove the quotes"
     if _NEEDS_SHELL.search(shown_text(word)):
         instead = f"bash -c {quoted}" if command.kind else f"eval {quoted}"
-        advice = f"write `{instead}`" if variable is not None else f"write `{instead.split(quoted)[0]}` before them"
+        advice = (
+            f"write `{instead}`" if variable is not None else (f"write `{instead.split(quoted)[0]}` before the quotes")
+        )
     elif variable is not None:
         advice = f"write `{instead}`, or make it an array"
     who = command.parent.name if command.kind and command.parent is not None else "bash"
-    message = f"in quotes {what} one word, and {who} finds no command of this name; {advice}"
+    message = f"in quotes {what} one word, and {who} finds no such command; {advice}"
     yield Finding(place, message, fix=Fix(advice.partition(",")[0], [replace(place, instead)], safe=False))
 
 
@@ -198,7 +200,7 @@ def _variable_as_command(job: Job, command: Invocation) -> Iterator[Finding]:
     else:
         return
     instead = f"${{{name}}}"
-    message = f"bash runs a command called {name} here, finds none, and the word is empty; write `{instead}`"
+    message = f"bash runs a command named {name} here, which does not exist, so this is empty; write `{instead}`"
     yield Finding(place, message, fix=Fix(f"write {instead}", [replace(place, instead)], safe=True))
 
 

@@ -46,9 +46,10 @@ def check(job: Job) -> Iterator[Finding]:
             continue  # written in some other way than as one word
         yield Finding(
             read.span,
-            f"`{flag}` is passed although {read.name} is {word}: any word counts as set; leave the variable "
-                "empty for no",
-            related=[(place, "this counts as set")],
+            f"`{flag}` is passed although {read.name} is {word}: any non-empty value counts as true; leave "
+            "the variable "
+            "empty instead",
+            related=[(place, "counts as true")],
             fix=Fix("leave it empty", [replace(place, "")], safe=False),
         )
 

@@ -58,7 +58,7 @@ def _in_word(text: Text, word: Word | Assignment) -> Iterator[Finding]:
             place = text.span(part.start, part.start + 1)
             yield Finding(
                 place,
-                f"this brace closes nothing and becomes a part of the name; remove it from "
+                f"this brace closes nothing, so it becomes part of the name; remove it from "
                 f"`{text.string[before.start : before.end]}}}`",
                 fix=Fix("remove the brace", [remove(place)], safe=False),
             )

@@ -34,7 +34,8 @@ CARD = Card(
 # Options of srun that take a list with commas, given a variable.
 _LIST_OPTION = Regex(
     r"--(?P<option>container-mounts|container-env)[= ]\"?"
-    r"(?P<read>\$(?:(?P<bare>\w+)|\{(?P<braced>\w+)\}))")
+    r"(?P<read>\$(?:(?P<bare>\w+)|\{(?P<braced>\w+)\}))"
+)
 # A comment that shows a value of several words; what it matches ends before the name, so that none hides another.
 _SEVERAL_WORDS = Regex(r"^\s*#+\s*(?:export\s+)?(?=(?P<name>\w+)=([\"'])[^\s\"']+ [^\"']*\2)", re.MULTILINE)
 
@@ -52,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
     for _, name, read in _lists_with_spaces(job.source.text):
         yield Finding(
             read,
-            f"if {name} holds several words, as a comment says, srun runs the second one as the program; write "
+            f"if {name} contains several words, as a comment says, srun runs the second as the program; write "
             f"`${{{name}// /,}}`",
             "warning",
             fix=Fix("join the words with commas", [replace(read, f"${{{name}// /,}}")], safe=False),

@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
             single = "'" not in written and _tree(inner) == _tree(written)
             yield Finding(
                 place,
-                "the inner quotes end the string for bash, and Python gets another program; write single quotes inside",
+                "the inner quotes end the bash string, so Python gets other code; write single quotes inside",
                 fix=Fix("write single quotes inside", [replace(place, inner)], safe=False) if single else None,
             )
 

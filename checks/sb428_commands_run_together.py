@@ -41,8 +41,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         yield Finding(
             place,
             f"`{name}` is an argument of `{command.name}` on line {job.line(command.name_span.start)} and never runs, "
-            "as the line before ends in `\\`; write `&& \\` there",
-            related=[(command.name_span, "the command that takes it")],
+            "because the line before ends in `\\`; write `&& \\` there",
+            related=[(command.name_span, "takes it as an argument")],
         )
     elif command.name == "cd":
         folders = [field for field in command.argv[1:] if (text_of(field) or "?")[:1] != "-"]
@@ -50,7 +50,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if words[:1] + words[-1:] in ("[]", "{}", "<>"):
             return  # `cd [your folder]` is to be filled in
         if len(folders) > 1 and all(folders) and not any(map(is_open, folders)):
-            yield Finding(span_of(folders[1]), "`cd` takes one folder and refuses two, so it stays where it is")
+            yield Finding(span_of(folders[1]), "`cd` accepts only one folder, so this changes nothing")
 
 
 def _swallowed(job: Job, command: Invocation) -> int | None:

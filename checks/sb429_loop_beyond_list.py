@@ -111,7 +111,7 @@ def _beyond(
     entries = f"{length} entries, counted from 0" if length != 1 else "one entry, number 0"
     return Finding(
         place,
-        f"`{parameter.name}` has {entries}, so {name} = {which} gets an empty one on line {job.line(span.start)}; "
+        f"`{parameter.name}` has {entries}, so {name} = {which} is empty on line {job.line(span.start)}; "
         f'write `for {name} in "${{!{parameter.name}[@]}}"`, or complete the list',
         related=[(span, "takes an entry")],
     )

@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
         sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
         yield Finding(
             read.span,
-            f"{name} is empty here, as it is assigned only on line {line}; move the assignment above this line",
+            f"{name} is empty here because it is assigned only on line {line}; move the assignment above this line",
             "info" if sourced or kind == "print" else "warning",
             related=[(assignment.span, "assigned here")],
         )

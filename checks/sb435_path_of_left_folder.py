@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
                 place = span_of(field)
                 yield Finding(
                     place if command.span.contains(place) else command.span,
-                    f"after `cd` on line {line} this leads to `{folder}/{folder}/…`; write it without `{folder}/`",
+                    f"after `cd` on line {line}, this path means `{folder}/{folder}/…`; remove `{folder}/` from it",
                     related=[(cd.span, "enters the folder")],
                 )
                 break
@@ -155,7 +155,5 @@ CASES = [
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\ncd repo\npython repo/main.py\n", title="a package in its repository"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\ncd data/raw\n./align a.fasta\ncd ../..\n./report data/raw/a.txt\n"),
-    Good(
-        "#!/bin/bash\n#SBATCH --nodes=1\nOUT=/scratch/out\ncd $OUT\n./solver > $OUT/solver.log\n", title="absolute"
-    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nOUT=/scratch/out\ncd $OUT\n./solver > $OUT/solver.log\n", title="absolute"),
 ]

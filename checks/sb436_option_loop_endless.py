@@ -61,13 +61,13 @@ def check(job: Job) -> Iterator[Finding]:
             if not _advances(job, body) and ending == ";;":
                 place = job.text.span(patterns[0].start, patterns[-1].end)
                 what = f"with `{written[0]}`" if "*" not in written else "with any other word"
-                message = f"{what} this loop never ends, as nothing drops the word; add `shift` to its branch"
+                message = f"{what} this loop never ends because nothing removes the word; add `shift` to its branch"
                 yield Finding(place, message)
                 return
         if not default:
             yield Finding(
                 job.text.span(case.start, case.word.end),
-                "with a word that none of the branches accepts, this loop never ends; add "
+                "with a word that no branch accepts, this loop never ends; add "
                 '`*) echo "unknown option $1" >&2; exit 1 ;;`',
                 "warning",
             )
@@ -76,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
         if shifts and not _MORE_THAN_ONE.search(head) and not _ENDING.search(string) and _is_bash(job):
             yield Finding(
                 job.text.span(shifts[0].start, shifts[0].end),
-                "where this option is the last word, without its value, this drops nothing and the loop never ends; "
+                "if this option comes last, without its value, `shift 2` removes nothing and the loop never ends; "
                 "write `shift 2 || exit 1`",
                 "info",
             )

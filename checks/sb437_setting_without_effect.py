@@ -79,7 +79,7 @@ def check(job: Job) -> Iterator[Finding]:
         read = next((read for read in unset_reads(job) if read.name == plural), None)
         if read is not None:
             line = job.line(read.span.start)
-            message = f"nothing reads {each.name}, but line {line} reads {plural}, which is not set"
+            message = f"{each.name} is set but never used, and line {line} uses {plural}, which is not set"
             related = [(read.span, "empty")]
             yield Finding(each.name_span, f"{message}; write one name", "warning", related=related)
             return
@@ -88,14 +88,14 @@ def check(job: Job) -> Iterator[Finding]:
         first = unread[0]
         yield Finding(
             first.name_span,
-            f"nothing reads {first.name}, so changing it has no effect; use it in the command, or remove it",
+            f"{first.name} is set but never used; use it in the command, or remove it",
             "info",
-            related=[(each.name_span, "not read either") for each in unread[1:4]],
+            related=[(each.name_span, "also never used") for each in unread[1:4]],
         )
     for each in assignments:
         meant = _meant(each.name)
         if meant is not None and _mentions(job)[each.name] == 1:
-            message = f"no program reads {each.name}, as names are case-sensitive; write {meant}"
+            message = f"no program reads {each.name} because names are case-sensitive; write {meant}"
             message = message if meant == each.name.upper() else f"no program reads {each.name}; write {meant}"
             yield Finding(each.name_span, message)
     plain = {
@@ -121,7 +121,7 @@ def check(job: Job) -> Iterator[Finding]:
                 message = f"line {line} sets {later.name} again, even without an argument; write `{default}` there"
                 yield Finding(earlier.name_span, message, "info")
             else:
-                message = f"line {line} sets {later.name} again before anything reads this value; remove one of them"
+                message = f"this value is never used: line {line} sets {later.name} again; remove one of them"
                 yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "this value counts")])
 
 

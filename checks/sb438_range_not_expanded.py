@@ -50,7 +50,8 @@ def check(job: Job) -> Iterator[Finding]:
             span = job.span(word.start, word.end)
             yield Finding(
                 span,
-                f"bash expands no variable in `{match[0]}`, so the loop runs once, with this text; write `{instead}`",
+                f"bash does not expand variables in `{match[0]}`, so the loop runs once, with this text; "
+                f"write `{instead}`",
                 fix=Fix(f"write {instead}", [replace(span, instead)], safe=False),
             )
 
@@ -71,7 +72,7 @@ def _name_of_list(job: Job, loop: For, assigned: dict[str, list[Assignment]]) ->
     span = job.span(loop.words[0].start, loop.words[0].end) if loop.words else job.span(loop.start, loop.end)
     yield Finding(
         span,
-        f"this loops once, over the word `{name}`, and not over the variable; write `{instead}`",
+        f"the loop runs once, for the word `{name}`, not for the values of {name}; write `{instead}`",
         related=[(job.span(lists[-1].start, lists[-1].end), "the variable")],
         fix=Fix(f"write {instead}", [replace(span, instead)], safe=False),
     )

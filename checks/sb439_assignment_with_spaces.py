@@ -88,7 +88,7 @@ def _set(command: Simple) -> tuple[str, str, str | None] | None:
         return None
     first = word.parts[0]
     match = _SET.match(first.text) if isinstance(first, Literal) and not first.quoted else None
-    return None if match is None else (match[1], "in bash `set` sets `$1` to this", None)
+    return None if match is None else (match[1], "in bash `set` assigns this to `$1`", None)
 
 
 def _run(job: Job, text: Text, command: Simple) -> tuple[str, str, str | None] | None:

@@ -86,7 +86,7 @@ def check(job: Job) -> Iterator[Finding]:
                 "warning",
             )
         elif _POINT.search(expression) and not re.search(r"[`\"']|\$\(", expression):
-            yield Finding(span, "bash has no decimal numbers, and refuses this; let awk or bc compute it")
+            yield Finding(span, "bash has no decimal numbers, so this fails; use awk or bc")
         else:
             for name in re.findall(r"(?<![\w#.])\$?\{?([A-Za-z_]\w*)\b(?!\()", expression):
                 if name in kinds:
@@ -124,17 +124,17 @@ def _kinds(job: Job) -> dict[str, _Kind]:
         line = job.line(job.span(assigned.start, assigned.end).start)
         kind = None
         if _OF_ZEROS.fullmatch(written):
-            octal = f"the value of line {line} may be 08 or 09, which is no octal number, so this fails in some runs"
+            octal = f"the value from line {line} may be 08 or 09, which are not octal, so this fails in some runs"
             kind = _Kind(octal, "write `10#${}`", certain=False)
         elif _OF_LINES.fullmatch(written):
             kind = _Kind(
-                f"on line {line} `wc` prints the file's name, too, so this is not a number",
+                f"on line {line} `wc` also prints the file's name, so this is not a number",
                 "write `wc -l <`",
                 certain=True,
             )
         elif _DECIMAL.fullmatch(written):
-            refused = f"the value of line {line} is `{written}`, and bash has no decimal numbers"
-            kind = _Kind(refused, "let awk or bc compute it", certain=True)
+            refused = f"the value from line {line} is `{written}`, and bash has no decimal numbers"
+            kind = _Kind(refused, "use awk or bc", certain=True)
         found[assigned.name] = None if assigned.append or found.get(assigned.name, kind) is None else kind
     for loop in nodes_of(job.program, For):
         words = [string[each.start : each.end] for each in loop.words or ()]
@@ -147,7 +147,7 @@ def _kinds(job: Job) -> dict[str, _Kind]:
         if low is not None and high is not None and low <= _FIRST_FAULT + 1 and high >= _FIRST_FAULT and len(last) > 1:
             text = "0" * (len(last) - 1) + "8" if match[3] else "0" * (len(first) - 1) + "8"
             kind = _Kind(
-                f"`{text}` is no octal number, so this fails from that iteration on", "write `10#${}`", certain=True
+                f"`{text}` is not an octal number, so this fails from that iteration on", "write `10#${}`", certain=True
             )
             found[loop.name] = kind
     return {name: kind for name, kind in found.items() if kind is not None}

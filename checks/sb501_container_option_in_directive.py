@@ -43,9 +43,9 @@ CARD = Card(
 
 # By the setting `pyxis-in-sbatch`: whether sbatch accepts the options of pyxis.
 EFFECTS = {
-    None: ("belongs to srun: {} refuses it or gives it to every step", "warning"),
-    False: ("belongs to srun, and {} refuses it, so that nothing starts", "error"),
-    True: ("given to {} goes to every step, and those without a container complain", "info"),
+    None: ("belongs on srun: {} refuses it or passes it to every step", "warning"),
+    False: ("belongs on srun: {} refuses it, so nothing starts", "error"),
+    True: ("passed to {} reaches every step, and steps without a container print errors", "info"),
 }
 
 
@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
     for setting in settings:
         yield Finding(
             setting.span,
-            f"--{setting.name} {effect.format('sbatch')}; give it to {_listed(places.values())}",
+            f"--{setting.name} {effect.format('sbatch')}; pass it to {_listed(places.values())}",
             severity=severity,
             related=[(span, "this srun starts a container") for span in list(places)[:3]],
             fix=_fix(job, setting, targets),
@@ -78,7 +78,7 @@ def _on_command_lines(job: Job) -> Iterator[Finding]:
             continue
         for option in options.values():
             if option.name in PYXIS_OPTIONS:
-                message = f"--{option.name} {effect.format(command.name)}; give it to {_listed(())}"
+                message = f"--{option.name} {effect.format(command.name)}; pass it to {_listed(())}"
                 yield Finding(option.span, message, severity=severity)
 
 
@@ -99,7 +99,7 @@ def _fix(job: Job, setting: Setting, targets: Sequence[Step]) -> Fix | None:
         return None  # the expanded value may be written elsewhere
     if not targets:
         certain = all(step.certain for step in job.steps)
-        return Fix("take it out of the directive", edits) if certain else None
+        return Fix("remove it from the directive", edits) if certain else None
     several = len({step.span for step in targets}) > 1
     steps_without = [step for step in targets if not _has(step, setting)]
     written = _written(job, setting)
@@ -111,7 +111,7 @@ def _fix(job: Job, setting: Setting, targets: Sequence[Step]) -> Fix | None:
         return None
     adds_up = setting.name == "container-env" and any(step.option(setting.name) for step in steps_without)
     safe = same and not adds_up and knows_all_steps(job)
-    return Fix(f"give it to the srun{'s' if several else ''} with a container", [*edits, *added], safe=safe)
+    return Fix(f"move it to the srun{'s' if several else ''} with a container", [*edits, *added], safe=safe)
 
 
 def _has(step: Step, setting: Setting) -> bool:

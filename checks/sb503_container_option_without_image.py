@@ -39,7 +39,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     more = f" and {len(own) - 1} more" if len(own) > 1 else ""
     yield Finding(
         own[0].span,
-        f"without an image pyxis ignores `--{own[0].name}`{more}, and the command runs on the host; add "
+        f"pyxis ignores `--{own[0].name}`{more} without an image, so the command runs on the host; add "
         "`--container-image`",
         related=[(step.invocation.name_span, "starts no container")],
     )

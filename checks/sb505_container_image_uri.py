@@ -112,7 +112,7 @@ def _of_others(job: Job, image: Image) -> Finding | None:
     if image.reader == "apptainer" and not prefix.startswith("docker://"):
         if (text_of(image.reference) or FILE_ENDINGS[0]).endswith(FILE_ENDINGS):
             return None  # perhaps a file with that name
-        message = f"apptainer reads this as the name of a file; write `docker://{instead}`, or the path of the file"
+        message = f"apptainer reads this as a file name; write `docker://{instead}`, or the path of the file"
         return Finding(image.span, message)
     return Finding(image.span, f"{image.reader} refuses the `#` that enroot knows; write `{instead}`", fix=fix)
 
@@ -127,7 +127,7 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
         instead = "$HOME" + prefix[1:] + ("" if text else "…")
         return Finding(
             image.span,
-            "the shell does not expand `~` inside a word, so pyxis looks for such an image on Docker Hub; write "
+            "the shell does not expand `~` inside a word, so pyxis looks for the image on Docker Hub; write "
             f"`{instead}`",
         )
     scheme = SCHEME.match(prefix)
@@ -144,8 +144,8 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
         edits = [] if image.inherited else list(_as_file(job, image))
         return Finding(
             image.span,
-            f"pyxis looks for this on Docker Hub, as the name of a file must begin with `/` or `.`; write `./{text}`",
-            fix=Fix("name it as a file", edits) if edits else None,
+            f"pyxis looks for this image on Docker Hub: a file name must begin with `/` or `.`; write `./{text}`",
+            fix=Fix("write it as a file name", edits) if edits else None,
         )
     match = REGISTRY.match(prefix if text is not None else shown)
     if match is not None and len(prefix) > match.end(1):
@@ -155,7 +155,7 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
         registry = match.group(1)
         return Finding(
             image.span,
-            f"enroot before 4.0 looks for this on Docker Hub, unless it has credentials for {registry}; write "
+            f"enroot before 4.0 looks for this image on Docker Hub, unless it has credentials for {registry}; write "
             f"`{instead}`",
             "info",
             fix=fix,
@@ -163,7 +163,7 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
     if text is not None and image.reader == "pyxis" and "/" not in text and _is_built_here(job, text):
         return Finding(
             image.span,
-            f"pyxis looks for this on Docker Hub, not among docker's local images; write `dockerd://{text}`, or "
+            f"pyxis looks for this image on Docker Hub, not among docker's local images; write `dockerd://{text}`, or "
             "import it into a squashfs file",
         )
     return None
@@ -178,7 +178,7 @@ def _separated(job: Job, image: Image, at: int, separator: str) -> tuple[str, Ca
 
 
 def _separate(job: Job, image: Image, at: int, separator: str, instead: str) -> Fix | None:
-    title = f"separate the registry by {separator}"
+    title = f"separate the registry with {separator}"
     if image.inherited:
         setting = next(each for each in job.directives.settings if each.span == image.place)
         if setting.value is None or job.is_embedded:

@@ -73,7 +73,7 @@ def check(job: Job) -> Iterator[Finding]:
         if REMOVED.issuperset(names):
             what = f"pyxis does not pass {_listed(names)} into the container"
         else:
-            what = f"a value of {_listed(names)} in the image, if any, overrides the script's"
+            what = f"values of {_listed(names)} in the image override the script's"
         passable = [name for name in names if name not in FOLDERS]
         option = "--container-env=" + ",".join(passable)
         advice = f"add `{option}`" if passable else f"set {_listed(names)} in the container"
@@ -89,7 +89,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _pass(job: Job, step: Step, option: str) -> Fix | None:
     edits = add_step_option(job, [step], option, PYXIS_OPTIONS)
-    return None if edits is None else Fix("let the script's values win", edits)
+    return None if edits is None else Fix("keep the script's values", edits)
 
 
 def _may_be_defined(name: str, variable: Variable) -> bool:

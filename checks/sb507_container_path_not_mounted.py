@@ -132,9 +132,9 @@ def _not_mounted(job: Job) -> Iterator[Finding]:
             root = key(reason.mount.source) if reason.mount is not None else _root(key(use.field))
             groups.setdefault((use.container.span, reason.kind, root), []).append((use, reason))
     for (use, reason), *others in groups.values():
-        related = [(other.span, "so is this") for other, _ in others[:3]]
+        related = [(other.span, "also not mounted") for other, _ in others[:3]]
         if reason.mount is not None:
-            related.append((reason.mount.span, "what is mounted"))
+            related.append((reason.mount.span, "mounted here"))
         yield Finding(use.span, _message(job, use, reason), related=related)
 
 
@@ -145,7 +145,7 @@ def _message(job: Job, use: Use, reason: Reason) -> str:
     if reason.kind == "home":
         return f"the container on line {line} does not see the home folder, so {shown} is missing there; {advice}"
     if reason.mount is None:
-        return f"no mount of the container on line {line} holds {shown}, a path of the host; {advice}"
+        return f"the container on line {line} does not mount {shown}, a path on the host; {advice}"
     source, target = key(reason.mount.source), key(reason.mount.target)
     if reason.kind == "moved":
         instead = target.rstrip("/") + path[len(source.rstrip("/")) :]
@@ -153,7 +153,8 @@ def _message(job: Job, use: Use, reason: Reason) -> str:
     if reason.kind == "other" and reason.container is not None:
         there = job.line(reason.container.span.start)
         return (
-            f"the container on line {line} does not see {shown}, while that on line {there} mounts {_shown(source)}; "
+            f"the container on line {line} does not see {shown}, but the container on line {there} mounts "
+            f"{_shown(source)}; "
             f"{advice} here too"
         )
     return f"the container on line {line} mounts {_shown(source)}, but not {shown}; {advice}"
@@ -350,7 +351,7 @@ def _written_elsewhere(job: Job) -> Iterator[Finding]:
                     span_of(field),
                     f"`{name}` is written {place}, but the container on line {job.line(container.span.start)} sees "
                     f"{_shown(source)} as {_shown(key(container.workdir))}; write {_shown(f'{source}/{name}')}",
-                    related=[(mount.span, "what is mounted")],
+                    related=[(mount.span, "mounted here")],
                 )
 
 
@@ -395,7 +396,7 @@ def _used_outside(job: Job) -> Iterator[Finding]:
                         use.span,
                         f"{_shown(path)} is a path inside the container on line {job.line(container.span.start)}, but "
                         f"this command runs on the host; write {_shown(instead)}",
-                        related=[(mount.span, "what is mounted")],
+                        related=[(mount.span, "mounted here")],
                     )
                     break
 

@@ -155,18 +155,18 @@ def _lost_variables(job: Job, ways: list[ContainerStart]) -> Finding | None:
     cleaned, by_sudo = _cleaning(start), _runs_under_sudo(start)
     reads = sorted({span for name in names for span in lost.reads.get(name, ())})
     if cleaned is not None:
-        cause, advice = f"`{cleaned}` drops the environment", "leave it out, or pass them with `--env`"
+        cause, advice = f"`{cleaned}` drops the environment", "remove it, or pass them with `--env`"
     elif by_sudo and any(name in start.container.passed for name in names):
         cause = "sudo drops the environment"
         advice = f"write `sudo --preserve-env={','.join(names)}`"
     else:
-        cause, advice = f"{start.engine} passes none of the job's variables on", f"add {_flags(names)}"
+        cause, advice = f"{start.engine} does not pass on the job's variables", f"add {_flags(names)}"
     if unexported and cleaned is None:
-        advice = f'write `-e {unexported[0]}="${unexported[0]}"`, as it is not exported'
+        advice = f'write `-e {unexported[0]}="${unexported[0]}"` (it is not exported)'
     where = f" (line {job.line(reads[0].start)})" if reads else ""
     effect = f"{_listed(names)}{where} {'is' if len(names) == 1 else 'are'} empty in the container"
     if lost.ranks:
-        effect = "each task in the container runs as if it were the only one"
+        effect = "each task in the container runs as if it were alone"
     added = None if cleaned or unexported or by_sudo else start.added(" ".join(f"-e {name}" for name in names))
     return Finding(
         start.place,
@@ -300,7 +300,7 @@ def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
     added = None if _runs_under_sudo(start) else start.added(" ".join(f"-e {name}" for name in names))
     return Finding(
         start.place,
-        f"{start.engine} passes none of the job's variables on, so {_listed(names)} (line "
+        f"{start.engine} does not pass on the job's variables, so {_listed(names)} (line "
         f"{job.line(spans[0].start)}) {'does' if len(names) == 1 else 'do'} not reach the container; add "
         f"{_flags(names)}",
         "warning",

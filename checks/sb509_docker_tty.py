@@ -64,14 +64,14 @@ def check(job: Job) -> Iterator[Finding]:
         if start.by_daemon and all(_takes_input(each) for each in ways):
             message = (
                 f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device "
-                "is not a TTY`); leave `-t` out"
+                "is not a TTY`); remove `-t`"
             )
             elsewhere = any(map(_is_for_some_machines, ways))
             severity = "error" if job.request.has_any_option(REQUESTS) and not elsewhere else "warning"
         else:
             message = (
-                f"`{written}` makes docker end each line of the log with a carriage return, as on a terminal; leave "
-                "`-t` out"
+                f"`{written}` makes docker end each line of the log with a carriage return, as on a terminal; remove "
+                "`-t`"
             )
             severity = "info"
         edits = _without_terminal(ways)

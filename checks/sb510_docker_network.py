@@ -55,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
             effect = f"other nodes reach only published ports, not those of NCCL or Gloo: {what} times out"
         else:
             place = start.place if network is None else network.span
-            effect = f"no other node reaches this container's own network: {what} times out"
+            effect = f"other nodes cannot reach this container's own network: {what} times out"
         edits = _host_network(start, published)
         yield Finding(
             place,

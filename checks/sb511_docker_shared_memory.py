@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         if len(devices) == len(ways) and devices[0] is not None and None not in devices:
             yield Finding(
                 devices[0],
-                "docker allows little locked memory by default, and InfiniBand needs much; add `--ulimit memlock=-1`",
+                "docker allows little locked memory by default, but InfiniBand needs a lot; add `--ulimit memlock=-1`",
                 "info",
             )
 

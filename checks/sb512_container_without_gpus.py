@@ -137,12 +137,12 @@ def _without_gpus(job: Job, ways: list[ContainerStart]) -> Finding | None:
     if use.words:
         reason = f"but line {job.line(use.span.start)} needs one ({use.words})"
     else:
-        reason = "and nothing outside of it uses the job's GPUs"
+        reason = "and nothing outside it uses the job's GPUs"
     expands = "$" not in option or start.step is None and not job.in_quoted_text(start.place.start)
     added = start.added(option) if access[0].option is None and expands else None
     write = f"`{start.engine} {start.verb} {option}`"
     if access[0].option is not None:
-        write = f"`{option}` where it is told to give none"
+        write = f"`{option}` in place of the option that gives none"
     return Finding(
         start.place,
         f"the container sees no GPU, {reason}; write {write}",
@@ -173,7 +173,7 @@ def _after_image(ways: list[ContainerStart]) -> Finding | None:
     effect = f"{start.engine} runs it as the command" if start.verb == "exec" else "the program gets it"
     return Finding(
         span_of(argv[option.at]),
-        f"`{word}` stands after the image, so {effect} and the container sees no GPU; put it before the image",
+        f"the container sees no GPU: `{word}` comes after the image, so {effect}; put it before the image",
         "error",
         fix=Fix("put it before the image", certain, safe=True) if len(certain) == len(edits) else None,
     )
@@ -279,10 +279,10 @@ def _srun_inside(job: Job, start: ContainerStart) -> Iterator[Finding]:
     edits = _srun_first(start, inner)
     yield Finding(
         inner.name_span,
-        f"srun runs inside the container, which is unlikely to have it; write `srun {start.engine} {start.verb} …`",
+        f"srun runs inside the container, which probably has no srun; write `srun {start.engine} {start.verb} …`",
         "warning",
         related=[(start.place, "the container")],
-        fix=Fix("start the container by srun", edits) if edits else None,
+        fix=Fix("start the container with srun", edits) if edits else None,
     )
 
 
@@ -320,7 +320,7 @@ def _masks(job: Job) -> Iterator[Finding]:
             continue
         yield Finding(
             step.place,
-            f"where the site sets `{MASKS[0]}`, it counts GPUs that this container lacks; write `unset {MASKS[0]}` "
+            f"if the site sets `{MASKS[0]}`, it names GPUs that this container lacks; write `unset {MASKS[0]}` "
             "before this srun",
             "info",
         )

@@ -59,11 +59,11 @@ def check(job: Job) -> Iterator[Finding]:
         if gpus is None or masked or runs_on_cpus(start):
             continue
         if kind == ALL:
-            what = f"every GPU of the node, of which the job has {'one' if gpus == 1 else gpus}"
+            what = f"every GPU of the node, but the job has {'one' if gpus == 1 else gpus}"
         elif kind == COUNT:
-            what = f"the node's first {'GPU' if text == '1' else f'{text} GPUs'}, which may be another job's"
+            what = f"the node's first {'GPU' if text == '1' else f'{text} GPUs'}, which may belong to another job"
         else:
-            what = f"GPU {text} of the node, which may be another job's"
+            what = f"GPU {text} of the node, which may belong to another job"
         edits = _own_gpus(job, start, option)
         yield Finding(
             option.span,

@@ -61,14 +61,14 @@ def check(job: Job) -> Iterator[Finding]:
         later = next((each for each in stops if each.index > start.invocation.index), None)
         if start.flag("detach") and later is not None:
             message = (
-                f"scancel and the time limit do not stop this container, and line {job.line(later.span.start)} is "
-                "not reached then; stop it in a trap"
+                "scancel and the time limit do not stop this container: they end the script before line "
+                f"{job.line(later.span.start)}"
+                "; stop it in a trap"
             )
         elif start.flag("detach"):
             name = "" if start.container.name else "give it a `--name`, and "
             message = (
-                f"nothing stops this container when the job ends, as docker's daemon runs it; {name}stop it in a "
-                "trap"
+                f"this container keeps running when the job ends: docker's daemon runs it; {name}stop it in a trap"
             )
         else:
             message = (
@@ -90,7 +90,7 @@ def _before_trap(job: Job, start: ContainerStart, traps: list[Invocation]) -> It
         yield Finding(
             start.place,
             f"the trap on line {job.line(traps[0].span.start)} is set only after this container has ended, so "
-            f"nothing stops it at scancel; {named}set the trap above",
+            f"scancel does not stop it; {named}set the trap before it",
             related=[(traps[0].span, "set too late")],
         )
 

@@ -69,8 +69,8 @@ def check(job: Job) -> Iterator[Finding]:
         start = command.name_span.start
         yield Finding(
             Span(start, span.end) if span.start <= start < span.end else span,
-            f"`{command.name}` runs in the container on line {job.line(container.span.start)}, whose image seldom has "
-            f"Slurm: {result}; call it in the batch script",
+            f"`{command.name}` runs in the container on line {job.line(container.span.start)}, whose image rarely has "
+            f"Slurm: {result}; run it in the batch script",
             fix=_computed_before_step(job, command, container),
         )
 

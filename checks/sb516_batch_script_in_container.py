@@ -56,17 +56,17 @@ def check(job: Job) -> Iterator[Finding]:
     if missing:
         names = " and ".join(list(missing)[:3])
         line = job.line(next(iter(missing.values())).span.start)
-        effect = f"the container, which seldom has {names} (line {line})"
-        advice = "give it to an srun"
+        effect = f"the container, which rarely has {names} (line {line})"
+        advice = "move it to an srun"
     elif nodes > 1 and not uses_others and job.invocations and job.is_shell:
         effect = f"a container on the first of {nodes} nodes, and the others stay idle"
-        advice = "give it to an srun"
+        advice = "move it to an srun"
     else:
-        effect, severity = "the container, without the programs of the host", "info"
-        advice = "give it to an srun"
+        effect, severity = "the container, without the host's programs", "info"
+        advice = "move it to an srun"
     yield Finding(
         named[0].span,
-        f"`--{named[0].name}` in a directive puts the batch script into {effect}; {advice}",
+        f"`--{named[0].name}` in a directive runs the batch script in {effect}; {advice}",
         severity,
         related=[(each.name_span, "runs in the container") for each in list(missing.values())[:3]],
     )

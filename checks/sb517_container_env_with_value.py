@@ -43,11 +43,11 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     names = list(dict.fromkeys(name for _, found in with_values for name, _ in found))
     name, value = with_values[0][1][0]
     what = f"`{value}={value}-`" if value else "another value"
-    more = f", and {len(names) - 1} more likewise" if len(names) > 1 else ""
+    more = f", and {len(names) - 1} more too" if len(names) > 1 else ""
     edits = _moved(job, step, options)
     yield Finding(
         options[0].span,
-        f"`--container-env` takes names, so {name} gets {what}{more}; export it before srun, and write "
+        f"`--container-env` takes only names, so {name} gets {what}{more}; export it before srun, and write "
         f"`--container-env={name}`",
         related=[(each.span, "has a value") for each in options[1:4]],
         fix=None if edits is None else Fix("set the variables before srun", edits),

@@ -29,6 +29,7 @@ CARD = Card(
 _ADDRESS = Regex(r"(?:docker|docker-daemon|library|shub|oras|https?|ipfs)://")
 _LAST_TWO = Regex(r"(?<=[ \t])[^\s'\"\\]+[ \t]+[^\s'\"\\]+\Z")
 
+
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if len(command.argv) < 4:
         return
@@ -46,7 +47,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         fix = Fix("swap them", [replace(place, f"{second} {first}")], safe=True)
     yield Finding(
         place or command.span,
-        f"`{command.name} {verb}` finds no image, as it expects the file first and then the address; swap them",
+        f"`{command.name} {verb}` finds no image: it expects the file first, then the address; swap them",
         fix=fix,
     )
 

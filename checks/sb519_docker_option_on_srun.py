@@ -49,16 +49,16 @@ def _meant_for_docker(step: Step, option: StepOption) -> tuple[Span, str, str] |
     written, text = option.written, option.text
     if option.name == "network" and text is not None and text.startswith(NETWORKS):
         rest = "pyxis uses the host's network anyway" if step.container is not None else "remove it"
-        what = f"srun's `--network` chooses options of the interconnect, not docker's network `{text}`; {rest}"
+        what = f"srun's `--network` sets interconnect options, not docker's network `{text}`; {rest}"
         return option.span, f"{what}, so remove it" if step.container is not None else what, "warning"
     if written == "-e" and option.value is not None:
         setting = assignment_of(option.value)
         if setting is not None and setting[0].isupper():
             name = setting[0]
-            what = f"srun's `-e` names the file for errors, so {name} is not set; export {name} before srun"
+            what = f"srun's `-e` sets the error file, not {name}; export {name} before srun"
             return option.span, what, "warning"
     if written == "-w" and option.value is not None and known_prefix(option.value).startswith("/") and step.container:
-        return option.span, "srun reads `-w` as the name of a file with nodes; write `--container-workdir`", "error"
+        return option.span, "srun reads `-w` as a file with node names; write `--container-workdir`", "error"
     if written == "-v" and step.command is not None and step.command == option.word + 1:
         program = step.invocation.argv[step.command]
         words = shown_text(program).split(":")

@@ -94,11 +94,11 @@ def _activates(command: Invocation) -> bool:
 def _finding(job: Job, place: Span, name: str, command: Invocation) -> Finding:
     written = job.source.slice(place)
     is_text = command.text is not None and written.startswith("$")
-    advice = f"write `\\{written}` for the shell in the container" if is_text else "leave it out"
+    advice = f"write `\\{written}` for the shell in the container" if is_text else "remove it"
     fix = Fix("let the container expand it", [insert(place.start, "\\")], safe=False) if is_text else None
     return Finding(
         place,
-        f"the container gets the host's {name}, whose folders it may not have; {advice}",
+        f"the container gets the host's {name}, but may lack its folders; {advice}",
         "info" if _activates(command) and name == "PATH" else None,
         fix=fix,
     )

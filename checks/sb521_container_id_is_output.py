@@ -55,8 +55,8 @@ def check(job: Job) -> Iterator[Finding]:
         name = run.words[0].rpartition("/")[2]
         yield Finding(
             start.place,
-            f"without `-d` this waits for the container and keeps what it prints, so `{name} {verb}` on line {line} "
-            f"gets no id; write `{name} run -d`",
+            f"without `-d` this captures the container's output, not its ID, so `{name} {verb}` on line {line} "
+            f"fails; write `{name} run -d`",
             fix=Fix("add -d", [insert(start.place.end, " -d")], safe=False),
             related=[(each.span, "gets what the container printed") for each in users[:3]],
         )

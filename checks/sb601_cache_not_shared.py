@@ -37,8 +37,8 @@ from sbatchlint.triggers import Steps, Variables
 
 # By variable, the severity and the consequence where each node has its own cache.
 CACHES = {
-    "NEMO_HOME": ("error", "what one prepares is missing on the others"),
-    "NEMO_DATASETS_CACHE": ("error", "what one packs is missing on the others"),
+    "NEMO_HOME": ("error", "data that one prepares is missing on the others"),
+    "NEMO_DATASETS_CACHE": ("error", "data that one packs is missing on the others"),
     "MODELSCOPE_CACHE": ("warning", "each downloads and packs its own copy"),
     "HF_DATASETS_CACHE": ("warning", "each node prepares the datasets again"),
     "HF_HOME": ("info", "each node downloads the models again"),
@@ -51,8 +51,8 @@ CACHES = {
 }
 # The same by option; others of this kind only cost time.
 OPTIONS = {
-    "data_cache_path": ("error", "other nodes do not find the indexes"),
-    "packing_cache": ("warning", "what one packs is missing on the others"),
+    "data_cache_path": ("error", "other nodes cannot find the indexes"),
+    "packing_cache": ("warning", "data that one packs is missing on the others"),
 }
 _OTHERS = ("info", "each node fills its own")
 CARD = Card(
@@ -81,7 +81,7 @@ def check(job: Job) -> Iterator[Finding]:
             path, neighbour = job.source.slice(cache.span), _near_shared_cache(job, cache)
             fix = None
             if cache.name in CACHES and neighbour is not None and not cache.default and not set("$ ") & set(path):
-                fix = Fix("keep it beside the other cache", [replace(cache.span, neighbour)])
+                fix = Fix("put it next to the other cache", [replace(cache.span, neighbour)])
             own = "is in the container of" if in_container else "is private to"
             yield Finding(
                 cache.span,

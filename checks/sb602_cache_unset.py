@@ -65,7 +65,7 @@ def check(job: Job) -> Iterator[Finding]:
                 severe = severe or name == "UV_CACHE_DIR" and _builds_on_nodes(step, command, container)
                 yield Finding(
                     command.name_span,
-                    f"`{name}` is not set: {CONSEQUENCE[name]}; export `{name}` with a folder that all nodes see",
+                    f"`{name}` is not set: {CONSEQUENCE[name]}; export `{name}` with a shared folder",
                     "warning" if severe else "info",
                     related=[(step.invocation.name_span, "the step")],
                 )
@@ -109,7 +109,8 @@ def _is_named(command: Invocation, container: Container | None, *names: str) -> 
     """Whether the script sets one of the variables in any way."""
     return any(
         is_set(command, name)
-        or container is not None and name in container.passed
+        or container is not None
+        and name in container.passed
         or any(name in word for word in command.words)
         for name in names
     )

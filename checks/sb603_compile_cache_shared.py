@@ -27,8 +27,8 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.paths import SHARED
 from sbatchlint.triggers import Variables
 
-VANISHING = "files vanish under readers"
-LOCKED = "SQLite files are damaged"
+VANISHING = "files vanish while they are read"
+LOCKED = "SQLite files are corrupted"
 # By variable, the severity and the consequence where several nodes write into one folder.
 COMPILE_CACHES = {
     "TRITON_CACHE_DIR": ("warning", VANISHING),
@@ -39,7 +39,7 @@ COMPILE_CACHES = {
     "MIOPEN_CUSTOM_CACHE_DIR": ("warning", LOCKED),
     "NUMBA_CACHE_DIR": ("warning", VANISHING),
     "CUDA_CACHE_PATH": ("info", "all wait for network locks"),
-    "XDG_CACHE_HOME": ("info", "compilers disturb each other"),
+    "XDG_CACHE_HOME": ("info", "compilers interfere with each other"),
 }
 CARD = Card(
     "SB603", "compile-cache-shared", severity="warning", fix="sometimes", since="0.1.0",
@@ -74,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
                 related=[
                     (step.invocation.name_span, f"runs on {who}" if step.several_nodes else f"runs {who} on a node")
                 ],
-                fix=None if quoted else Fix("keep it on each node's own disk", [replace(cache.span, local)]),
+                fix=None if quoted else Fix("put it on each node's own disk", [replace(cache.span, local)]),
             )
 
 

@@ -94,7 +94,8 @@ def _log(job: Job, name: str, value: Pieces, step: Step | None) -> Iterator[Find
         where = "the job's first node" if step is None else "the node that writes it"
         yield Finding(
             span_of(value),
-            f"`--{name}` leaves the log on {where} ({location.reason}), lost after the job; use a shared folder",
+            f"`--{name}` leaves the log on {where} ({location.reason}), lost after the job; use a "
+            "shared folder",
         )
 
 
@@ -258,7 +259,7 @@ def _made_for_tasks(job: Job) -> Iterator[Finding]:
                 if not is_made_there(job, use.path, command, folder=use.folder):
                     yield Finding(
                         use.span,
-                        f"{use.name} makes this on the first node alone ({use.location.reason}), but {step.nodes} "
+                        f"{use.name} creates this only on the first node ({use.location.reason}), but {step.nodes} "
                         f"nodes look for it (line {job.line(command.span.start)}); use a shared folder",
                         related=[(command.name_span, "looks for it")],
                     )
@@ -280,7 +281,7 @@ def _made_for_submitted(job: Job) -> Iterator[Finding]:
         for use in _used(job, command, made, Phase.SUBMIT, start):
             yield Finding(
                 use.span,
-                f"{use.name} makes this on the login node alone ({use.location.reason}), but the submitted job looks "
+                f"{use.name} creates this on the login node ({use.location.reason}), but the submitted job looks "
                 f"for it (line {job.line(command.span.start)}); use a shared folder",
                 related=[(command.name_span, "looks for it")],
             )

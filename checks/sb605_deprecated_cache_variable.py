@@ -46,8 +46,8 @@ def check(job: Job) -> Iterator[Finding]:
         if "HUGGINGFACE" in old:
             message = f"`{old}` is the old name of `{new}`; write `{new}` for the same folder"
         else:
-            other = "leave it out, as `HF_HOME` is set" if "HF_HOME" in names else "`HF_HOME` for all such caches"
-            message = f"`{old}` is not read by Transformers 5; write `{new}` instead, or {other}"
+            other = "remove it: `HF_HOME` is set" if "HF_HOME" in names else "`HF_HOME` for all such caches"
+            message = f"`{old}` is ignored by Transformers 5; write `{new}` instead, or {other}"
         # another variable of the script may already have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
         yield Finding(assignment.name_span, message, fix=None if taken else partial(_renamed, job, old, new))
@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
 @once
 def _renamed(job: Job, old: str, new: str) -> Fix:
     places = re.finditer(rf"{old}(?<!\w{old})\b", job.source.text)  # the literal first: a fast search
-    return Fix(f"call it {new}", [replace(Span(found.start(), found.end()), new) for found in places])
+    return Fix(f"rename it to {new}", [replace(Span(found.start(), found.end()), new) for found in places])
 
 
 CASES = [

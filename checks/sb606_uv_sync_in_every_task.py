@@ -67,8 +67,8 @@ def _on_host(job: Job, install: Install) -> Finding | None:
             return _finding(
                 install,
                 step,
-                f"`{install.kind}` makes an environment for the host, but the step on line "
-                f"{job.line(step.span.start)} runs in a container; sync in a step with the same container",
+                f"`{install.kind}` creates an environment for the host, but the step on line "
+                f"{job.line(step.span.start)} runs in a container; run it in a step with the same container",
                 "info",
             )
     return None
@@ -86,7 +86,7 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
         return _finding(
             install,
             step,
-            f"one task runs `{kind}`, and the others sleep for a fixed time, which may be too short; run it before, "
+            f"one task runs `{kind}`, and the others sleep for a fixed time, which may be too short; run it earlier, "
             "in a step of one task",
             "info",
         )
@@ -99,17 +99,17 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
         if step.geometry.several is not True:
             return None
         fix = _no_sync(job, install, installs)
-        instead = "write `uv run --no-sync`" if fix or warm else "run `uv sync` before, then `uv run --no-sync`"
-        message = f"`uv run` first syncs the environment, in {tasks} of the step on line {line} at once; {instead}"
+        instead = "write `uv run --no-sync`" if fix or warm else "run `uv sync` earlier, then `uv run --no-sync`"
+        message = f"{tasks} of the step on line {line} sync one environment at once with `uv run`; {instead}"
         # uv locks the environment, which may only fail between nodes
         return _finding(install, step, message, "info" if step.nodes == 1 else None, fix)
     if kind == "uv sync" and step.geometry.several is not True and warm is not None:
         return None
     place = _environment_place(job, install)
     if step.geometry.several is True or place.kind == SHARED and not place.per_node:
-        instead = "run it before, with `srun --nodes=1 --ntasks=1`"
+        instead = "run it earlier, with `srun --nodes=1 --ntasks=1`"
         if warm is not None:
-            instead = f"leave it out, as line {job.line(warm.span.start)} has done it"
+            instead = f"remove it: line {job.line(warm.span.start)} has already done it"
         return _finding(
             install,
             step,
@@ -122,8 +122,8 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
     return _finding(
         install,
         step,
-        f"`{kind}` runs again on each node of the step on line {line}, in a container that is gone afterwards; put "
-        "the packages into the image",
+        f"`{kind}` runs on each node of the step on line {line}, in a container that is then discarded; put "
+        "the packages in the image",
         "info",
     )
 
@@ -172,15 +172,13 @@ def _no_sync(job: Job, install: Install, installs: list[Install]) -> Fix | None:
     command = install.command
     image = image_of(command)
     synced = any(
-        earlier.kind == "uv sync"
-        and earlier.command.index < command.index
-        and image_of(earlier.command) == image
+        earlier.kind == "uv sync" and earlier.command.index < command.index and image_of(earlier.command) == image
         for earlier in installs
     )
     word = span_of(command.argv[install.at])
     if not synced or job.source.slice(word) != "run":
         return None
-    return Fix("keep uv run from syncing", [Edit(Span(word.end, word.end), " --no-sync")], safe=True)
+    return Fix("stop uv run from syncing", [Edit(Span(word.end, word.end), " --no-sync")], safe=True)
 
 
 # --- the place of an environment ----------------------------------------------------------------------

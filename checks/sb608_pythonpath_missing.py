@@ -58,7 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
         if kind == "module" and MODULE.fullmatch(text) and _is_elsewhere(job, command):
             yield Finding(
                 span_of(field),
-                f"python looks for `{text}` in the working folder, which is not that of Megatron-LM; put "
+                f"python looks for `{text}` in the working folder, which is not Megatron-LM's; put "
                 "Megatron-LM's folder on PYTHONPATH",
                 "warning",
             )

@@ -169,15 +169,15 @@ def _lacks(loss: Loss) -> str:
     if loss.program:
         return f"`{loss.program}` is not found"
     shown = ", ".join(loss.variables[:3]) + (" …" if len(loss.variables) > 3 else "")
-    return f"the tasks do not get {shown}" if shown else f"the tasks lack what `{loss.environment}` set"
+    return f"the tasks do not get {shown}" if shown else f"the tasks lack the settings of `{loss.environment}`"
 
 
 def _of_srun(job: Job, loss: Loss) -> Finding:
     export = loss.export
-    why = "leaves the tasks without PATH" if loss.program else "passes nothing else on"
+    why = "leaves the tasks without PATH" if loss.program else "passes nothing else"
     if export.at is not None and job.source.text.startswith(export.text, export.at):
         advice = f"write `--export=ALL,{export.text}`"
-        fix = Fix("pass the rest on too", [insert(export.at, "ALL,")], safe=bool(loss.program))
+        fix = Fix("pass the rest too", [insert(export.at, "ALL,")], safe=bool(loss.program))
     elif export.text.upper() in NOTHING:
         advice, fix = "write the path of the program, or `--export=ALL`", None
     else:
@@ -195,13 +195,13 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
     export, steps = loss.export, [each.step for each in losses]
     safe = all(each.program for each in losses)
     places = list(dict.fromkeys(each.place for each in steps))
-    why = "without PATH" if loss.program else "and passes nothing else on"
+    why = "without PATH" if loss.program else "and passes nothing else"
     happens = f"{_lacks(loss)}: srun inherits the job's `--export={export.text}`"
     severity = None if loss.program else "warning"
     setting = job.request.setting("export")
     if setting is not None and setting.span == export.place and _only_adds(setting):
         value = f"ALL,{setting.text}"
-        fix = Fix("pass the rest on too", [replacement(job.directives, setting, value)], safe=safe)
+        fix = Fix("pass the rest too", [replacement(job.directives, setting, value)], safe=safe)
         message = f"{happens}, {why}; write `--export={value}`"
         return Finding(setting.span, message, severity, related=[(each, "starts them") for each in places][:3], fix=fix)
     edits = add_step_option(job, steps, "--export=ALL", ("ntasks", "nodes"))
@@ -210,10 +210,10 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
         f"{happens} (line {job.line(export.place.start)}), {why}; add --export=ALL to the srun",
         severity,
         related=[
-            (export.place, "holds for srun too"),
+            (export.place, "also applies to srun"),
             *((each, "here too") for each in places if each != loss.step.place),
         ][:4],
-        fix=None if edits is None else Fix("pass the environment on", edits, safe=safe),
+        fix=None if edits is None else Fix("pass the environment", edits, safe=safe),
     )
 
 
@@ -227,7 +227,7 @@ def _of_sbatch(job: Job) -> Iterator[Finding]:
             continue
         yield Finding(
             setting.span,
-            "the job's sruns get no PATH, as --export without ALL drops the rest of the environment; "
+            "steps of this job get no PATH: --export without ALL drops the rest of the environment; "
             f"write `--export=ALL,{setting.text}`",
             "warning" if block is not job.directives and _starts_steps(job, setting) else "info",
         )

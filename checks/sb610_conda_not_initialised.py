@@ -71,10 +71,11 @@ def check(job: Job) -> Iterator[Finding]:
         if personal is not None:
             yield Finding(
                 command.span,
-                f"`{name} activate` needs `{name} init` in the file of line {job.line(personal.span.start)}, which "
-                f"Debian and Ubuntu skip in a job; write `{hook}`",
+                f"`{name} activate` may fail: on Debian and Ubuntu a job skips the `{name} init` part of "
+                "the file sourced "
+                f"on line {job.line(personal.span.start)}; write `{hook}`",
                 "info",
-                related=[(personal.span, "returns at once where the shell is not interactive")],
+                related=[(personal.span, "returns at once in a non-interactive shell")],
             )
             return
         alone = all(weight(job, each) is Weight.NONE for each in job.invocations[command.index + 1 :])
@@ -133,9 +134,7 @@ def _is_module(command: Invocation) -> bool:
     if command.name not in ("module", "ml", "spack", "uenv"):
         return False
     return any(
-        text is None or PROVIDERS.search(text) is not None
-        for field in command.argv[1:]
-        for text in (text_of(field),)
+        text is None or PROVIDERS.search(text) is not None for field in command.argv[1:] for text in (text_of(field),)
     )
 
 

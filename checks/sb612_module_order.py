@@ -134,7 +134,8 @@ def _undone(job: Job, purge: Invocation, loads: list[Invocation]) -> Finding:
         fix = Fix("purge first", edits)
     return Finding(
         purge.span,
-        f"this unloads what line {job.line(first.span.start)} loads, so the job runs without it; purge first",
+        f"this unloads what line {job.line(first.span.start)} loads, so the job runs without it; move this "
+        "line above the loads",
         related=[(first.span, "loaded here")],
         fix=fix,
     )
@@ -163,7 +164,7 @@ def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterato
                 yield Finding(
                     span,
                     f"`{_program(before[0])}` on line {job.line(before[0].span.start)} runs before this module is "
-                    "loaded, so it is another one or is not found; load the module above it",
+                    "loaded, so the wrong program runs, or none is found; load the module above it",
                     related=[(before[0].span, "runs without the module")],
                 )
 
@@ -204,7 +205,7 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                 if PYTHON.fullmatch(module) and _python_follows(own, command):
                     yield Finding(
                         span,
-                        "this module puts its own python before that of the environment of line "
+                        "this module puts its own python first on PATH, before the environment of line "
                         f"{job.line(active.span.start)}; load it above that line",
                         related=[(active.span, "the environment")],
                     )

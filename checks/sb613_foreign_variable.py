@@ -89,7 +89,7 @@ def _finding(job: Job, read: VariableRead) -> Finding:
         fix = Fix(f"write ${counterpart}", [edit], safe=read.name not in SLOTS)
     instead = f"write `${counterpart}`" if counterpart else 'Slurm has `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
     if counterpart == "SLURM_CPUS_PER_TASK":
-        instead += ", as one task has all of them"
+        instead += " (one task has all of them)"
     return Finding(
         read.span,
         f"{read.name} is a variable of {_system(read.name)}, so it is empty in a Slurm job; {instead}",

@@ -46,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
         seen.add(read.span)
         if _is_shown(job, read):
             continue
-        message = f"{read.name} is an old name, kept for old scripts; write `{new}`"
+        message = f"{read.name} is an outdated name, kept only for old scripts; write `{new}`"
         yield Finding(read.span, message, fix=partial(_renamed, job, read, new))
 
 

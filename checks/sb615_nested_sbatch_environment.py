@@ -74,10 +74,10 @@ def check(job: Job) -> Iterator[Finding]:
         if remaining and _reads(job, step):
             remedy = f"env {' '.join(f'-u {name}' for name in remaining)} "
             exact = job.source.slice(command.name_span) == "sbatch"
-            fix = Fix("take it out of the environment", [insert(command.name_span.start, remedy)])
+            fix = Fix("remove it from the environment", [insert(command.name_span.start, remedy)])
             yield Finding(
                 command.name_span,
-                f"the new job inherits {remaining[0]} of this one, and its srun on line {job.line(step.span.start)} "
+                f"the new job inherits {remaining[0]} from this one, so its srun on line {job.line(step.span.start)} "
                 f"{fault}; write `{remedy}sbatch`",
                 related=[(step.span, "reads it")],
                 fix=fix if exact else None,
@@ -149,7 +149,7 @@ def _gpus(job: Job, outer: Job) -> Inherited | None:
     step = _step_without(job, *GPU_VARIABLES, "gres", "tres-per-task")
     if not names or step is None or job.request.asks_for_gpus is not False or outer.request.asks_for_gpus is not True:
         return None
-    return Inherited(names, step, "asks for GPUs that the job lacks")
+    return Inherited(names, step, "requests GPUs that the job lacks")
 
 
 def _memory(job: Job, outer: Job) -> Inherited | None:
@@ -158,7 +158,7 @@ def _memory(job: Job, outer: Job) -> Inherited | None:
     step = _step_without(job, *MEMORY_VARIABLES)
     if len(here) != 1 or len(there) != 1 or here == there or step is None:
         return None
-    return Inherited((MEMORY_VARIABLES[there[0]],), step, f"stops, as it excludes --{here[0]}")
+    return Inherited((MEMORY_VARIABLES[there[0]],), step, f"fails: it excludes --{here[0]}")
 
 
 CASES = [

@@ -82,12 +82,12 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(fewer.span, message, severity, related=[(span, f"{number} here")])
                 continue
             given = None if requested else cpus_without_asking(job)
-            available = f"a task has {cpus} here" if requested else "a job that asks for no CPUs gets one"
+            available = f"a task has {cpus} here" if requested else "a job that requests no CPUs gets one"
             if given is not None:
-                available = f"the job gets {given} of a node"
-            remedy = f"ask for {number} with `--cpus-per-task`, or lower it" if not in_whole_nodes(job) else "lower it"
+                available = f"the job gets {given} on a node"
+            remedy = f"request {number} with `--cpus-per-task`, or lower it" if not in_whole_nodes(job) else "lower it"
             severity = "warning" if (requested or given is not None) and number >= 2 * cpus else "info"
-            yield Finding(span, f"`{words}` is more than there are CPUs: {available}; {remedy}", severity)
+            yield Finding(span, f"`{words}` exceeds the CPUs available: {available}; {remedy}", severity)
 
 
 def _cpus(job: Job, step: Step | None) -> int | None:
@@ -194,7 +194,8 @@ CASES = [
         #SBATCH -p gpu --gpus=1
         python train.py «--workers=64»
         """,
-        settings=SETTINGS, title="the partition gives 16 CPUs for a GPU",
+        settings=SETTINGS,
+        title="the partition gives 16 CPUs for a GPU",
     ),
     Bad(
         """\
@@ -202,7 +203,8 @@ CASES = [
         #SBATCH -p whole --nodes=1
         ./solver «--threads 256»
         """,
-        settings=SETTINGS, title="more than a whole node has",
+        settings=SETTINGS,
+        title="more than a whole node has",
     ),
     Good(
         """\
@@ -210,7 +212,8 @@ CASES = [
         #SBATCH -p gpu --gpus=1
         python train.py --workers=16
         """,
-        settings=SETTINGS, title="as many as the partition gives for a GPU",
+        settings=SETTINGS,
+        title="as many as the partition gives for a GPU",
     ),
     Good(
         """\
@@ -218,6 +221,7 @@ CASES = [
         #SBATCH -p whole --nodes=1
         srun ./solver --threads 128
         """,
-        settings=SETTINGS, title="a partition of whole nodes",
+        settings=SETTINGS,
+        title="a partition of whole nodes",
     ),
 ]

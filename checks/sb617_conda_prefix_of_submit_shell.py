@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix("ask conda for its folder", [replace(place, "$(conda info --base)")], safe=False)
         yield Finding(
             place,
-            "CONDA_PREFIX is the environment that was active at submission, and only base has this file; write "
+            "CONDA_PREFIX is the environment that was active at submission, but only base has this file; write "
             "`$(conda info --base)`",
             fix=fix,
         )

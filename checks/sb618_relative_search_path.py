@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
                 place = text.span(*part)
                 yield Finding(
                     place,
-                    f"this folder of {name} is relative to the working folder, unlike those beside it; put a slash "
+                    f"this folder of {name} is relative to the working folder, unlike the others; put a slash "
                     "before it",
                     fix=Fix("put a slash before it", [insert(place.start, "/")], safe=False),
                 )

@@ -84,7 +84,7 @@ def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     fix = None if quote == "'" else Fix("append the old value", [insert(at, ":$PATH")], safe=True)
     yield Finding(
         assignment.span,
-        f"PATH loses the folders of the system, so `{lost.name}` on line {job.line(lost.span.start)} is not found; "
+        f"this removes the system folders from PATH, so line {job.line(lost.span.start)} cannot find `{lost.name}`; "
         "append `:$PATH`",
         related=[(lost.name_span, "not found")],
         fix=fix,
@@ -126,7 +126,8 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     lines = sorted({job.line(each.span.start) for each in modules})[-3:]
     yield Finding(
         assignment.span,
-        f"{assignment.name} loses what the modules above may have added (line{'s' if len(lines) > 1 else ''} "
+        f"this drops folders that the modules above may have added to {assignment.name} "
+        f"(line{'s' if len(lines) > 1 else ''} "
         f"{', '.join(map(str, lines))}); if the program needs it, append `:${assignment.name}`",
         "info",
         related=[(each.span, "a module") for each in modules[-3:]],

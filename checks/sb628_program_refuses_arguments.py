@@ -68,7 +68,7 @@ def _complaint(program: PythonProgram, invocation: Invocation, words: Sequence[P
     for field in words:
         option = _option(field)
         if option is not None and not _knows(parser, option):
-            return span_of(field), f"{_name(program)} has no option `{option}` ({where}), and ends at once"
+            return span_of(field), f"{_name(program)} fails at once: it has no option `{option}` ({where})"
     # Releases of Python distribute several positional arguments differently.
     if any(text_of(each) is None for each in words) or any(each.nargs in ("?", "*", "+") for each in parser.positional):
         return None

@@ -114,8 +114,8 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
         if no_file:
             yield _no_file(job, setting, name, path)
         elif is_folder:
-            message = f"`{path}` is a folder beside the script, and where --{name} names one the job fails at once"
-            yield Finding(setting.value_span or setting.span, f"{message}; name a file in it", "warning")
+            message = f"`{path}` is a folder next to the script, and the job fails at once if --{name} is a folder"
+            yield Finding(setting.value_span or setting.span, f"{message}; write a file name", "warning")
         else:
             seen.add(folder)
             finding = _missing(job, setting, folder, old)
@@ -135,7 +135,7 @@ def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
 
 def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> Finding | None:
     """The finding on the folder of a log before Slurm 23.02; None where the folder may exist."""
-    span, when = setting.value_span or setting.span, job.versions.suffix(old)
+    span, slurm = setting.value_span or setting.span, job.versions.slurm(old)
     of_job = _part_of_each_job(folder)
     if of_job is not None:
         return _of_each_job(job, span, folder.replace(UNKNOWN, "…"), of_job)
@@ -151,7 +151,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         if is_made_before_job(job, folder):
             return None
         row = job.line(maker.span.start)
-        message = f"line {row} makes `{folder}` after Slurm{when} opens the log"
+        message = f"line {row} creates `{folder}` after {slurm} opens the log"
         message = f"{message}: without the folder the job fails at once; run mkdir before sbatch"
         return Finding(span, message, related=[(maker.span, "runs after the log is opened")], versions=old)
     if _SLOT.fullmatch(folder.partition("/")[0]):
@@ -161,13 +161,13 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
     if is_made_before_job(job, folder):
         return None
     shown = f"`{folder}`" if len(folder) < 20 else "this folder"
-    message = f"Slurm{when} does not make {shown}, and without it the job fails at once"
+    message = f"{slurm} does not create {shown}, and without it the job fails at once"
     return Finding(span, f"{message}; run `mkdir -p {folder}` before sbatch", "info")
 
 
 def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:
     message = (
-        f"Slurm{job.versions.suffix(_old(job))} makes no folder `{folder}`, so the job fails at once without a log"
+        f"{job.versions.slurm(_old(job))} creates no folder `{folder}`, so the job fails at once without a log"
     )
     return Finding(span, f"{message}; put `{of_job}` into the file name", versions=_old(job))
 
@@ -225,9 +225,7 @@ def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Ite
         return
     old = _old(job)
     shown = new_part.name if new_part.name.startswith("$(") else f"${new_part.name}"
-    message = (
-        f"nothing makes this folder (`{shown}`), and Slurm{job.versions.suffix(old)} does not:"
-    )
+    message = f"nothing creates this folder (`{shown}`), and {job.versions.slurm(old)} does not either:"
     opening = Opening(command, folder, span, command.index, "output")
     message = f"{message} the job fails; run `mkdir -p` before sbatch"
     yield Finding(span, message, fix=_fix(job, opening), versions=old)
@@ -271,9 +269,7 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
             continue
         if not has_makers and opening.is_option and _is_never_made(job, opening):
             seen.add(folder)
-            message = (
-                f"srun{job.versions.suffix(_old(job))} makes no folder `{folder}`, and without it the step"
-            )
+            message = f"srun{job.versions.suffix(_old(job))} creates no folder `{folder}`, and without it the step"
             message = f"{message} fails; run `mkdir -p {folder}` before"
             yield Finding(opening.span, message, "warning", versions=_old(job))
             continue
@@ -310,9 +306,9 @@ def _too_early(job: Job, opening: Opening, maker: Invocation) -> Finding:
     first = "" if certain else "at the first run "
     return Finding(
         opening.span,
-        f"line {job.line(maker.span.start)} makes `{shown}` {when}, so {first}{effect}; run `mkdir -p` before",
+        f"line {job.line(maker.span.start)} creates `{shown}` {when}, so {first}{effect}; run `mkdir -p` before",
         "error" if certain else "warning",
-        related=[(maker.span, "makes the folder")],
+        related=[(maker.span, "creates the folder")],
         fix=_fix(job, opening),
         versions=_old(job) if opening.is_option else None,
     )
@@ -334,7 +330,7 @@ def _fix(job: Job, opening: Opening) -> Fix | None:
         return None
     if before.endswith(("\\", "|", "&&", "||", "(", "if", "while", "!")) or job.in_quoted_text(line.start):
         return None
-    return Fix("make the folder before", [insert(line.start, f'{indent}mkdir -p "{raw}"\n')], safe=True)
+    return Fix("create the folder first", [insert(line.start, f'{indent}mkdir -p "{raw}"\n')], safe=True)
 
 
 CASES = [

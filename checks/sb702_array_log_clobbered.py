@@ -78,9 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
             numbered += settings
     if numbered:
         instead = [_with_index_for_number(each.text or "") for each in numbered]
-        message = (
-            f"`%j` is another number in each task of this array, which squeue shows as `%A_%a`; write `{instead[0]}`"
-        )
+        message = f"`%j` differs for each array task, and squeue shows the tasks as `%A_%a`; write `{instead[0]}`"
         yield Finding(numbered[0].value_span or numbered[0].span, message, "info", fix=_fix(job, numbered, instead))
 
 
@@ -92,13 +90,13 @@ def _clobbered(
     mode = (job.request.value("open-mode") or "").lower()
     severity = "info" if mode.startswith("a") else None
     if severity is not None:
-        happens = f"all tasks of the array mix their lines in `{path}`{when}"
+        happens = f"all array tasks mix their lines in `{path}`{when}"
     elif array is None:
-        happens = f"submitted with --array, all tasks write `{path}`{when}, and each empties it when it starts"
+        happens = f"submitted with --array, all tasks write `{path}`{when}, and each truncates it at its start"
     elif array.throttle == 1:
-        happens = f"each task of the array empties `{path}`{when}, so only the last log is left"
+        happens = f"each array task truncates `{path}`{when}, so only the last log is left"
     else:
-        happens = f"all {array.tasks} tasks of the array write `{path}`{when}, and each empties it when it starts"
+        happens = f"all {array.tasks} array tasks write `{path}`{when}, and each truncates it at its start"
     message = f"{happens}; write `{instead}`"
     span = settings[0].value_span or settings[0].span
     return Finding(span, message, severity, fix=_fix(job, settings, [instead] * len(settings)), versions=shared)

@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None
         if all(job.source.slice(span) == path for span in spans):
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
-        message = f"`%a` becomes 4294967294 in the name, as the job is not an array; write `{instead}`, or give --array"
+        message = f"`%a` becomes 4294967294 in the name: the job is not an array; write `{instead}`, or add --array"
         # a sweep is often submitted as an array
         switched = _SWITCHED_OFF.search(job.source.own.text) is not None
         severity = "info" if switched or "wandb agent" in job.source.own.text else None

@@ -145,11 +145,11 @@ def _logs_of_work(job: Job) -> Iterator[Finding]:
                 continue
             fix = None
             if where is not None and file.count(name) == 1:
-                fix = Fix("add the job's number to the name", [insert(where, "-${SLURM_JOB_ID}")], safe=False)
+                fix = Fix("add the job ID to the name", [insert(where, "-${SLURM_JOB_ID}")], safe=False)
             place = field[-1].span
             yield Finding(
                 command.name_span if "\n" in job.source.slice(place) else place,  # a value of a loop above
-                f"every run of this job overwrites `{name}`; add `$SLURM_JOB_ID` to its name",
+                f"every run of this job overwrites `{name}`; add `$SLURM_JOB_ID` to the name",
                 fix=fix,
             )
             return

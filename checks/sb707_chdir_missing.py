@@ -42,7 +42,6 @@ CARD = Card(
 )  # fmt: skip
 
 
-
 def check(job: Job) -> Iterator[Finding]:
     for setting, path in plain_paths(job, "chdir") if job.directives.certain else ():
         yield from _missing(job, setting, path)
@@ -62,7 +61,7 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
         if may_be_made_beside(job, folder) if folder.startswith("/") else _may_exist(job, folder):
             return
         old = _failing(job)
-        without = "Slurm has gone to /tmp before the script begins" if old is None else "the job fails at once"
+        without = "Slurm goes to /tmp before the script starts" if old is None else "the job fails at once"
         yield Finding(
             span,
             f"line {job.line(maker.span.start)} makes `{folder}` too late: without it "

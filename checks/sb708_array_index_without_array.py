@@ -246,20 +246,21 @@ def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> 
     single = _RANGE.fullmatch(setting.text or "")
     missing = array.maximum - max(array.minimum, choice.length + shift) + 1
     if single is None:
-        many = "the last ones"
+        many = "the last tasks"
     else:
         many = f"{missing} tasks" if missing > 1 else f"task {array.maximum}"
         good += single[3] or ""
     fix = None
     if single is not None and job.source.slice(span) == setting.text:
-        fix = Fix("fit the range to the list", [replace(span, good)], safe=False)
+        fix = Fix("match the range to the list", [replace(span, good)], safe=False)
     entries = f"has {choice.length} entries, counted from 0" if choice.length != 1 else "has one entry, number 0"
     row = job.line(choice.read.span.start)
     return Finding(
         span,
-        f"`{choice.name}` {entries}, so {many} of this array get an empty one on line {row}; "
+        f"`{choice.name}` {entries}, so {many} of this array "
+        f"{'gets' if many.startswith('task ') else 'get'} an empty one on line {row}; "
         f"write `--array={good}`, or complete the list",
-        related=[(choice.read.span, "takes an entry")],
+        related=[(choice.read.span, "uses an entry")],
         fix=fix,
     )
 
@@ -281,10 +282,11 @@ def _beyond_parts(job: Job, setting: Setting, array: Indexes, choice: Choice) ->
     row = job.line(choice.read.span.start)
     return Finding(
         setting.value_span or setting.span,
-        f"`{choice.name}` has {choice.length} entries, so {many} of this array get an empty one on line {row}; "
+        f"`{choice.name}` has {choice.length} entries, so {many} of this array "
+        f"{'gets' if many.startswith('task ') else 'get'} an empty one on line {row}; "
         f"write `--array={good}`, or complete the list",
-        related=[(choice.read.span, "takes an entry")],
-        fix=Fix("fit the range to the list", [replace(setting.value_span or setting.span, good)], safe=False)
+        related=[(choice.read.span, "uses an entry")],
+        fix=Fix("match the range to the list", [replace(setting.value_span or setting.span, good)], safe=False)
         if job.source.slice(setting.value_span or setting.span) == setting.text
         else None,
     )
@@ -304,10 +306,10 @@ def _too_short(setting: Setting, array: Indexes, choice: Choice, first: int, las
     good = f"{array.minimum - first}-{array.minimum - first + choice.length - 1}{single[3] or ''}"
     return Finding(
         setting.value_span or setting.span,
-        f"`{choice.name}` has {choice.length} entries, counted from 0, and no task takes {unused}; "
+        f"`{choice.name}` has {choice.length} entries, counted from 0, and no task uses {unused}; "
         f"if all are wanted, write `--array={good}`",
         "info",
-        related=[(choice.read.span, "takes an entry")],
+        related=[(choice.read.span, "uses an entry")],
     )
 
 
@@ -328,8 +330,9 @@ def _by_count(job: Job) -> Iterator[Finding]:
         if not any(each.start <= read.span.start < each.end for each in tests):
             yield Finding(
                 read.span,
-                "resubmitted for some tasks (`--array=7,9`), SLURM_ARRAY_TASK_COUNT differs, and so do the parts of "
-                "the work; write the number itself",
+                "if only some tasks are resubmitted (`--array=7,9`), SLURM_ARRAY_TASK_COUNT changes and "
+                "splits the work "
+                "differently; write the number itself",
                 "info",
             )
             return
@@ -369,7 +372,7 @@ def _no_line(job: Job, setting: Setting, array: Indexes, line: Line) -> Finding 
         last_index = array.maximum + 1 if length is None else length + shift
         good = f"{shift + 1}-{last_index}"
         task = f"task {array.minimum}"
-        message = f"{line.command.name} counts lines from 1, so {task} of this array gets none on line {row}"
+        message = f"{line.command.name} counts lines from 1, so {task} of this array gets no line on line {row}"
         severity = None
     elif length is not None and 0 < length < last and first <= length:
         good = f"{array.minimum}-{length + shift}"
@@ -383,10 +386,10 @@ def _no_line(job: Job, setting: Setting, array: Indexes, line: Line) -> Finding 
         good += single[3] or ""
         message = f"{message}; write `--array={good}`"
         if job.source.slice(span) == setting.text:
-            fix = Fix("fit the range to the file", [replace(span, good)], safe=False)
+            fix = Fix("match the range to the file", [replace(span, good)], safe=False)
     else:
-        message = f"{message}; fit the indexes to the file"
-    return Finding(span, message, severity, related=[(line.command.span, "takes a line")], fix=fix)
+        message = f"{message}; match the indexes to the file"
+    return Finding(span, message, severity, related=[(line.command.span, "uses a line")], fix=fix)
 
 
 def _no_array(job: Job) -> Iterator[Finding]:
@@ -409,11 +412,11 @@ def _no_array(job: Job) -> Iterator[Finding]:
         fix = None
         if re.fullmatch(r"\$SLURM_ARRAY_TASK_ID|\$\{SLURM_ARRAY_TASK_ID\}", written):
             guarded = f"${{{_ID}:?submit with --array}}"
-            fix = Fix("stop without an array", [replace(read.span, guarded)], safe=False)
+            fix = Fix("stop if the job is not an array", [replace(read.span, guarded)], safe=False)
         yield Finding(
             read.span,
-            f"{_ID} is empty unless sbatch is called with --array; add the directive, or write `${{{_ID}:?}}` to "
-            "stop the job",
+            f"{_ID} is empty unless sbatch is called with --array; add #SBATCH --array, or write `${{{_ID}:?}}` to "
+            "stop",
             "info",
             fix=fix,
         )
@@ -429,6 +432,7 @@ def _is_unused(job: Job, read: VariableRead) -> bool:
     if assigned is None or assigned.exported:
         return False
     return assigned.name not in read_names(job)
+
 
 CASES = [
     Good(

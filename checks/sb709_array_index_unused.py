@@ -79,23 +79,23 @@ def check(job: Job) -> Iterator[Finding]:
     if True in known:
         return
     span = setting.value_span or setting.span
-    related = [(works[0].name_span, "every task runs it")]
+    related = [(works[0].name_span, "every task runs this")]
     path = next(filter(None, map(_continued, works)), None)
     if path is not None:
-        message = f"all {array.tasks} tasks of this array load and save {path} at once; to run one after another"
+        message = f"all {array.tasks} tasks of this array load and save {path} at once; to run them one by one"
         yield Finding(span, f"{message}, write `--array={setting.text}%1`", "warning", related)
     elif None in known:
         yield Finding(
             span,
             f"all {array.tasks} tasks of this array do the same, unless {_name(works[known.index(None)])} reads "
-            "SLURM_ARRAY_TASK_ID itself; pass it on",
+            "SLURM_ARRAY_TASK_ID itself; pass the index to it",
             "info",
             related=related,
         )
     else:
         yield Finding(
             span,
-            f"all {array.tasks} tasks of this array do the same, as nothing reads SLURM_ARRAY_TASK_ID; use it, or "
+            f"all {array.tasks} tasks of this array do the same: nothing uses SLURM_ARRAY_TASK_ID; use it, or "
             "remove --array",
             "warning",
             related,
@@ -116,7 +116,8 @@ def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:
         if len(values) == 1 == len(assignment.alternatives) and values[0] is not None and values[0].isdecimal():
             happens = f"all {tasks} tasks of this array do the work of number {values[0]}"
             yield Finding(
-                assignment.span, f"{happens}, as this overwrites the index that Slurm gives to each; remove the line"
+                assignment.span,
+                (f"{happens}: this overwrites the index that Slurm sets; remove the line"),
             )
 
 

@@ -135,13 +135,13 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     label = _LABELS[main.how]
     if found.last is not None and main.how == "replaced" and _cancels_itself(found):
         place, by, label = found.last.name_span, place, "this status is lost"
-    related = [(by, label), *((each, "this status is lost, too") for each in others)]
+    related = [(by, label), *((each, "this status is also lost") for each in others)]
     end = found.end or (found.last.name_span if found.last is not None else None)
     if end is not None and main.how == "replaced" and end != by:
         related.insert(1, (end, "the script ends with this status"))
     reader = state_reader(job, main.command) if best[0] and main.how not in _DECEIVING else None
     if reader is not None and reader.place is not None:
-        related.insert(1, (reader.place, "takes the job for a success"))
+        related.insert(1, (reader.place, "treats the job as a success"))
     return Finding(place, message, severity="warning" if best[0] else "info", related=related[:4], fix=fix)
 
 
@@ -279,9 +279,9 @@ def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     plain = [each for each in places if job.source.slice(each) in ("exit", "exit 0")]
     yield Finding(
         first.span,
-        f"the job gives up here, but ends with {status}, so it is COMPLETED; write `exit 1`",
+        f"the job stops here with {status}, so it is COMPLETED, not FAILED; write `exit 1`",
         "warning" if state_reader(job, first) is not None else "info",
-        related=[(message.span, "the message"), *((each, "here, too") for each in [*places][1:])][:4],
+        related=[(message.span, "the message"), *((each, "also here") for each in [*places][1:])][:4],
         fix=Fix("exit 1", [replace(each, "exit 1") for each in plain], safe=False) if plain else None,
     )
 
@@ -291,12 +291,12 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     read = bool(found.work) and state_reader(job, found.work[0]) is not None
     for end in dead_ends(found):
         if end.message:
-            message = "where this is printed, nothing runs and the job is COMPLETED; write `exit 1` after it"
+            message = "after this message nothing runs, but the job is COMPLETED; write `exit 1` after it"
             severity = "warning" if read and not end.chosen else "info"
             yield Finding(end.span, message, severity, related=[(end.test, "the work runs only in other branches")])
         else:
             branch = "`*)` with `exit 1`" if end.kind == "Case" else "`else` with `exit 1`"
-            message = f"where no branch fits, nothing runs and the job is COMPLETED; add {branch}"
+            message = f"if no branch matches, nothing runs and the job is COMPLETED; add {branch}"
             yield Finding(end.span, message, "warning" if read else "info")
 
 
@@ -329,13 +329,19 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         )
         return message, None
     if loss.how == "iterations":
-        return f"an earlier failure of {name} is ignored: only the last iteration's status counts; write {leave}", None
+        return (
+            f"only the last iteration's status counts, so an earlier failure of {name} is ignored; write {leave}"
+        ), None
     if loss.how == "ignored":
-        return f"{outcome} even if {name}{many} {fail}; write `|| exit` where that is not meant", None
+        return f"{outcome} even if {name}{many} {fail}; write `|| exit` after it to stop", None
     if loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
-        ends = "the trap ends the script with 0" if before is None else f"`exit $?` gives the status of `{before.name}`"
+        ends = (
+            "the trap ends the script with 0"
+            if before is None
+            else (f"`exit $?` returns the status of `{before.name}`")
+        )
         message = (
             f"{ends}, so {outcome} even if {name}{many} {fail}; begin the trap with "
             "`status=$?` and end it with `exit $status`"
@@ -343,8 +349,8 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         return message, None
     if loss.how == "tested":
         message = (
-            f"the status of {name}{many} is tested, but a failure has no consequence and {outcome}; "
-            "end with `exit 1` where it failed"
+            f"the script tests the status of {name}{many}, but still {outcome}; "
+            "write `exit 1` in the branch for a failure"
         )
         return message, None
     if loss.command.context.parent is not None:
@@ -357,14 +363,14 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     later = _decides_later(job, loss)
     if later is not None:
         line = job.line(later.span.start)
-        begin = f"a failure of {name}{many} is ignored: only line {line} decides how the job ends"
+        begin = f"a failure of {name}{many} is ignored: only line {line} sets the job's exit status"
         return f"{begin}; write {leave}", None
     last = found.last if not others and not found.decisive else None
     if last is not None and _removes_data_after(loss, last):
         line, rest = job.line(last.span.start), " …" if len(loss.command.argv) > 1 else ""
         return f"`rm` on line {line} runs and {outcome} even if {name} fails; write `{name[1:-1]}{rest} && rm …`", None
     fix = _keep(job, loss, last) if last is not None else None
-    advice = "keep `status=$?` and end with `exit $status`" if fix is not None else f"write {leave}"
+    advice = "add `status=$?` after it, and end with `exit $status`" if fix is not None else f"write {leave}"
     if found.last is not None and id(loss.command) in needed_producers(job):
         fail += f" after writing what `{found.last.name}` needs"
     return f"{_last_line(job, found, loss)}, so {outcome} even if {name}{many} {fail}; {advice}", fix
@@ -380,7 +386,7 @@ def _removes_data_after(loss: Loss, last: Invocation) -> bool:
 
 def _are_independent(found: ExitStatuses) -> bool:
     """Whether the script runs the same program again and again, so that one failure should not end the others."""
-    programs = [tuple(each.command.words[: _PROGRAM_WORDS]) for each in found.lost]
+    programs = [tuple(each.command.words[:_PROGRAM_WORDS]) for each in found.lost]
     return len(programs) > 2 * len(set(programs))
 
 
@@ -405,7 +411,7 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> str:
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:
     """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
-    begin = f"a failure of {name}{many} is ignored: the pipeline has the status of `{filter_name}`; "
+    begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "
     if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
         return begin + "run the script with bash and `set -eo pipefail`", None
     lost = exit_statuses_with_pipefail(job).lost
@@ -488,7 +494,7 @@ def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
     else:
         newline = "" if source.text.endswith("\n") else "\n"
         edits.append(insert(len(source.text), f'{newline}exit "${name}"\n'))
-    return Fix("keep the status, and end with it", edits)
+    return Fix("keep the status and exit with it", edits)
 
 
 def _read_next(job: Job, run: PipelineRun) -> list[Span] | None:

@@ -84,21 +84,21 @@ def check(job: Job) -> Iterator[Finding]:
     place = first.by
     name = f"`{first.command.name}`" if first.command.name else "a command"
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
-    advice = f"keep the ids (`{keep}`) and write `wait \"$pid\" || status=1` for each"
+    advice = f'collect the PIDs (`{keep}`) and write `wait "$pid" || status=1` for each'
     if first.how == "wait":
         happens = f"`wait` returns 0 even if {name} fails"
         if server is not None:
             happens += f", and does not end while `{server.name}` runs"
-            advice = f"write `wait \"$pid\" || status=1` for {name} alone, and then end `{server.name}`"
+            advice = f'write `wait "$pid" || status=1` for {name} alone, and then end `{server.name}`'
     elif first.how == "waits":
         happens = f"this `wait` returns the status of the last process, so an earlier failure of {name} is lost"
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
         happens = f"only the status of `{first.filter.name}` counts, so a failure of {name} before the pipe is lost"
-        advice = "write `wait \"$pid\" || status=1` and `exit ${status:-0}` there, and `set -e -o pipefail` at the top"
+        advice = 'write `wait "$pid" || status=1` and `exit ${status:-0}` there, and `set -e -o pipefail` at the top'
     else:
-        happens = f"this status replaces that of the `wait` for {name}, so a failure of it is lost"
-        advice = "write `wait \"$pid\" || status=1`, and end with `exit ${status:-0}`"
+        happens = f"this command replaces the status of the `wait` for {name}, so its failure is lost"
+        advice = 'write `wait "$pid" || status=1`, and end with `exit ${status:-0}`'
     follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
     reader = None if _in_task(first) or follows else state_reader(job, first.command)
     so = "" if reader is None else f", and {reader.outcome}"

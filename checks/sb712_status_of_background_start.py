@@ -31,8 +31,8 @@ def check(job: Job) -> Iterator[Finding]:
     for status in exit_statuses(job).empty:
         yield Finding(
             status.read,
-            f"`$?` is 0 here: the command on line {job.line(status.started.end - 1)} was only started; `wait $!` "
-            "gives its final status, and `kill -0 $!` tells whether it runs",
+            f"`$?` is 0 here: line {job.line(status.started.end - 1)} only starts the command; `wait $!` "
+            "returns its status, and `kill -0 $!` tells whether it still runs",
             severity="warning" if status.acted_on else "info",
             related=[(status.started, "started in the background")],
         )

@@ -218,7 +218,7 @@ def _finding(job: Job, command: Invocation, written: Written) -> Finding:
         what = f"all tasks of the array edit {name}"
     return Finding(
         written.place,
-        f"{what}, each with other content, and overwrite each other's; add `$SLURM_ARRAY_TASK_ID` to its name",
+        f"{what} with different content, and overwrite each other; add `$SLURM_ARRAY_TASK_ID` to the name",
         "warning" if _is_log(command, word) else None,
         related=[] if job.line(written.place.start) == row else [(command.span, "writes it")],
         fix=fix,

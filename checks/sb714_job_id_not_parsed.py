@@ -65,9 +65,9 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix("add --parsable", [insert(at_end, " --parsable")], safe=False) if exact else None
             yield Finding(
                 source.name_span,
-                f"line {job.line(command.span.start)} uses all of `Submitted batch job NUMBER` as the job id, which "
+                f"line {job.line(command.span.start)} uses all of `Submitted batch job NUMBER` as the job ID, which "
                 "Slurm refuses; write `sbatch --parsable`",
-                related=[(command.span, "uses it as a job id")],
+                related=[(command.span, "uses it as a job ID")],
                 fix=fix,
             )
 
@@ -105,7 +105,7 @@ def _of_other_word(job: Job, command: Invocation, output: Expansion, cut: tuple[
     if number == (1 if parsable else 4) or not number and parsable:
         return
     if parsable:
-        gives, advice = "prints nothing, as `sbatch --parsable` prints the number alone", "remove the filter"
+        gives, advice = "prints nothing: `sbatch --parsable` prints only the number", "remove the filter"
     else:
         what = (
             f"`{_SENTENCE[number - 1]}`" if 0 < number <= len(_SENTENCE) else "all of it" if not number else "nothing"
@@ -115,8 +115,8 @@ def _of_other_word(job: Job, command: Invocation, output: Expansion, cut: tuple[
     place = Span(at, at + len(filter_)) if at >= 0 else output.span
     yield Finding(
         place,
-        f"`{filter_}` {gives}, so the job id of line {job.line(command.span.start)} is wrong; {advice}",
-        related=[(command.span, "uses it as a job id")],
+        f"`{filter_}` {gives}, so the job ID on line {job.line(command.span.start)} is wrong; {advice}",
+        related=[(command.span, "uses it as a job ID")],
     )
 
 

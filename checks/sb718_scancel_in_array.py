@@ -50,7 +50,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     elif name == "SLURM_ARRAY_JOB_ID" and not command.context.conditional and _is_last(job, command):
         yield Finding(
             command.span,
-            "the first task that gets here cancels the whole array, even after a crash; do it only where the work's "
+            "the first task that gets here cancels the whole array, even after a crash; do it only if the program's "
             "exit status is 0",
             "warning",
         )
@@ -67,7 +67,7 @@ def _requeue(job: Job, command: Invocation) -> Iterator[Finding]:
         written = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
         yield Finding(
             piece.span,
-            f"{name} is the id of the array, so this requeues all tasks, even finished ones; write `{written}`",
+            f"{name} is the ID of the array, so this requeues all tasks, even finished ones; write `{written}`",
             fix=Fix("requeue this task alone", [replace(piece.span, written)]),
         )
 
@@ -76,7 +76,7 @@ def _itself(command: Invocation, name: str) -> Finding:
     word = command.argv[1][0]
     return Finding(
         word.span,
-        f"{name} is this task alone (but for the last), so it cancels itself and the array goes on; write "
+        f"{name} is only this task (unless it is the last), so it cancels itself and the array goes on; write "
         "`$SLURM_ARRAY_JOB_ID`",
         "warning",
         fix=Fix("cancel the array", [replace(word.span, "$SLURM_ARRAY_JOB_ID")], safe=False),

@@ -70,8 +70,8 @@ def check(job: Job) -> Iterator[Finding]:
             row = job.line(invocation.span.start)
             yield Finding(
                 command.span,
-                f"line {row} runs however the script ends, so failed work counts as done, too; begin the handler "
-                "with `status=$?`, and do it only if that is 0",
+                f"line {row} runs however the script ends, so failed work is also marked as done; start the handler "
+                "with `status=$?`, and do this only if it is 0",
                 related=[(invocation.span, "marks the work as done")],
             )
             return
@@ -92,7 +92,7 @@ def _at_time_limit(job: Job, trap: Invocation, handler: list[Invocation], progra
             row = job.line(command.span.start)
             yield Finding(
                 trap.span,
-                f"at the time limit SIGTERM ends bash with the last `$?`, mostly 0, so line {row} marks the work as "
+                f"at the time limit SIGTERM ends bash with the last `$?`, usually 0, so line {row} marks the work as "
                 "done; add `trap 'exit 143' TERM`",
                 "info",
                 related=[(command.span, "marks the work as done")],

@@ -35,10 +35,10 @@ def check(job: Job) -> Iterator[Finding]:
         test = "print" if read.use == "printed" else "test"
         yield Finding(
             read.read,
-            f"`$?` is the status of line {job.line(read.by.start)}, 0 even if {name} on line "
+            f"`$?` is the status of line {job.line(read.by.start)}, which is 0 even if {name} on line "
             f"{job.line(read.work.span.start)} fails; write `status=$?` right after {name}, and {test} that",
             _SEVERITY[read.use],
-            related=[(read.work.name_span, "whose status is meant"), (read.by, "this one replaces it")],
+            related=[(read.work.name_span, "the intended status"), (read.by, "this one replaces it")],
         )
 
 
@@ -68,7 +68,7 @@ CASES = [
         title="behind an assignment",
     ),
     Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver\nstatus=$?\necho done\n[ $status -eq 0 ] || exit 1\ntar -cf o out\n"),
-    Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver\necho \"ended with $?\"\n", title="only printed"),
+    Good('#!/bin/bash\n#SBATCH -N2\nsrun ./solver\necho "ended with $?"\n', title="only printed"),
     Good(
         "#!/bin/bash\n#SBATCH -N2\nsrun ./a\nx=$(./b)\nif [ $? -ne 0 ]; then exit 1; fi\nsrun ./solver $x\n",
         title="an assignment has the status of its substitution",

@@ -36,7 +36,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         work = f"`{read.work.name}`" if read.work.name else "the command"
         keep = f"{read.name or 'status'}=0; {read.work.name or '…'} … || {read.name or 'status'}=$?"
-        happens = f"`$?` is always 0 here, as `set -e` ends the script if {work} fails"
+        happens = f"`$?` is always 0 here because `set -e` ends the script if {work} fails"
         skipped = _before_exit(job, read) if read.gives_up else None
         if skipped is not None:
             message = f"{happens}, and `{skipped.name}` (line {job.line(skipped.span.start)}) does not run"

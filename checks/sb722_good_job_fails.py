@@ -102,7 +102,7 @@ def _under_errexit(job: Job, run: PipelineRun, work: int) -> Iterator[Finding]:
     if first.context.shell.kind == "substitution" or first.context.captured:
         stored = _STORING.search(job.source.text[max(run.span.start - 80, 0) : run.span.start])
         if stored and any(_COUNTS.fullmatch(word) for word in grep.words[1:]):
-            yield _finding(grep, "`grep -c` returns 1 where it counts 0")
+            yield _finding(grep, "`grep -c` returns 1 when it counts 0")
         return
     before = deciding[deciding.index(grep) - 1] if grep in deciding[1:] else first
     if before.name in _ENVIRONMENT and any(_ALWAYS_SET.search(word) for word in grep.words[1:]):
@@ -115,7 +115,7 @@ def _under_errexit(job: Job, run: PipelineRun, work: int) -> Iterator[Finding]:
 
 def _finding(grep: Invocation, reason: str) -> Finding:
     return Finding(
-        grep.name_span, f"{reason}, and `set -e` then fails a job whose work is done; add `|| true`", "warning"
+        grep.name_span, f"{reason}, and then `set -e` fails a job that did its work; add `|| true`", "warning"
     )
 
 
@@ -137,10 +137,10 @@ def _last_test(job: Job) -> Iterator[Finding]:
     span = job.span(last.start, last.end)
     tested = _STATUS_TEST.match(written)
     if tested and (tested[1] == "?" or Regex(rf"\b{tested[1]}=\"?\$(?:\?|\{{PIPEST)").search(job.text.string)):
-        happens = f"`{written}` returns 1 if the status is 0, so the job is FAILED just when all went well"
+        happens = f"`{written}` returns 1 if the status is 0, so the job is FAILED when everything went well"
         yield Finding(span, f"{happens}; write `if {written}; then …; fi`")
     else:
-        happens = f"where `{written}` is false, this ends the script with 1 and the job is FAILED"
+        happens = f"if `{written}` is false, the script ends with 1 and the job is FAILED"
         yield Finding(span, f"{happens}; write `if {written}; then …; fi`", "warning")
 
 
@@ -159,15 +159,13 @@ def _last_kill(job: Job, met: Sequence[tuple[Invocation, Weight]]) -> Iterator[F
             ran = {name for each, _ in met if each.index < command.index for name in _names(each) & names}
             if ran and not any(each.context.background for each in job.invocations[: command.index]):
                 happens = f"`{min(ran)}` has ended by then, so `{command.name}` finds no process and returns 1"
-                yield Finding(command.name_span, f"{happens}: a good job is FAILED; remove it, or add `|| true`")
+                yield Finding(command.name_span, f"{happens}: a successful job is FAILED; remove it, or add `|| true`")
                 return
         elif command.name == "wait" and len(command.argv) == 2 and command.context.parent is None:
             killed = _killed_before(job, command)
             if killed is not None:
-                happens = "`wait` returns 143, the status of a process that was killed, and a good job is FAILED"
-                yield Finding(
-                    command.span, f"{happens}; add `|| true`", related=[(killed.span, "killed here")]
-                )
+                happens = "`wait` returns 143, the status of a process that was killed, and a successful job is FAILED"
+                yield Finding(command.span, f"{happens}; add `|| true`", related=[(killed.span, "killed here")])
                 return
 
 

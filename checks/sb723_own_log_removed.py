@@ -65,11 +65,11 @@ def _finding(job: Job, command: Invocation, field: Pieces, log: str) -> Iterator
     removes = f"`{written}` is also the job's own log (`{log}`)"
     advice = "give the log another name"
     if folder:
-        message = f"{removes} when submitted from this folder, and what it prints is lost; {advice}"
+        message = f"{removes} when submitted from this folder, so its output is lost; {advice}"
         yield Finding(span_of(field), message, "info")
     else:
         severity = "warning" if depends_on_test(command) else "error"
-        yield Finding(span_of(field), f"{removes}, so what the job prints is lost; {advice}", severity)
+        yield Finding(span_of(field), f"{removes}, so the job's output is lost; {advice}", severity)
 
 
 def _log_among(job: Job, command: Invocation, field: Pieces) -> str | None:

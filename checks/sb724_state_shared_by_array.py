@@ -53,7 +53,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if text is not None and not _OWN_PLACE.search(text):
             yield Finding(
                 command.name_span,
-                "before R2022a the pools of all tasks of this array use one folder, and may damage it; set "
+                "before R2022a all tasks of this array use one folder for their pools, and may corrupt it; set "
                 "JobStorageLocation to a folder per task",
                 "warning",
             )
@@ -61,14 +61,14 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if _has_own_words(job, command):
             yield Finding(
                 command.name_span,
-                "if two tasks of this array need the same missing file, snakemake locks it, and one fails; make "
-                "what they share before the array",
+                "if two tasks of this array need the same missing file, snakemake locks it, and one fails; create "
+                "shared files before the array",
                 "info",
             )
             return
         yield Finding(
             command.name_span,
-            "all tasks of this array make the same files, so all but the first fail; give each its own target or "
+            "all tasks of this array create the same files, so all but the first fail; give each its own target or "
             "`--directory`",
         )
 

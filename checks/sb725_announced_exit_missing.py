@@ -73,9 +73,9 @@ def check(job: Job) -> Iterator[Finding]:
         error = any(_ERROR.match(string[each.start : each.end]) for each in body)
         if (usage or ends or error) and _goes_on(job, last.end):
             span = job.span(last.start, last.end)
-            what = "says how the script is used" if usage else "says that the script ends"
+            what = "prints a usage message" if usage else "says that the script stops"
             severity = "warning" if usage or ends else "info"
-            what = what if usage or ends else "tells of an error"
+            what = what if usage or ends else "reports an error"
             message = f"this {what}, but the script goes on with the commands below; write `exit 1` after it"
             yield Finding(span, message, severity)
     yield from _of_unset(job, inside)
@@ -109,7 +109,7 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
                 continue
             span = job.span(last[-1].start, last[-1].end)
             message = (
-                f"where this is printed, {name} is not set, but the script goes on with the commands below; write "
+                f"this reports that {name} is not set, but the script goes on with the commands below; write "
                 "`exit 1` after it"
             )
             yield Finding(span, message, related=[(later[0].span, "empty then")])

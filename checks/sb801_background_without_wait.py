@@ -108,7 +108,7 @@ def check(job: Job) -> Iterator[Finding]:
         group.reverse()
         places = dict.fromkeys(_place(job, each.work) for each in group)
         place = _place(job, group[-1].work)
-        others = [(each, "killed too") for each in places if each != place]
+        others = [(each, "also killed") for each in places if each != place]
         yield Finding(
             place,
             _message(job, group, place),
@@ -444,8 +444,8 @@ def _message(job: Job, group: list[Abandoned], place: Span) -> str:
     if lost.first.phase is Phase.TASK:
         return f"the task ends {still} in the background, and Slurm kills it; end the task's shell with `wait`"
     if lost.elsewhere is not None:
-        begin = f"`wait` on line {job.line(lost.elsewhere.span.start)} runs in another shell than `{name}`, "
-        begin += "so the job ends and Slurm kills it"
+        begin = f"`wait` on line {job.line(lost.elsewhere.span.start)} runs in a different shell from `{name}`, "
+        begin += f"so the job ends and Slurm kills `{name}`"
     advice = {"subshell": "write `wait` before the `)`", "pipeline": "write `| { …; wait; }`"}
     if kind != "script":
         return f"{begin}; {advice.get(kind, 'write `wait` in the shell that starts it')}"
@@ -456,7 +456,7 @@ def _message(job: Job, group: list[Abandoned], place: Span) -> str:
     statement = _statement(job, lost)
     if _has_others(job, group):
         alone = len(group) == 1 and isinstance(statement, Background)
-        return f"{begin}; {'write `wait $!` after it' if alone else 'keep each `$!` and `wait` for these'}"
+        return f"{begin}; {'write `wait $!` after it' if alone else 'keep each `$!` and `wait` for it'}"
     if statement is None:
         return f"{begin}; write `wait` at the end"
     return f"{begin}; write `wait` after line {job.line(job.span(statement.start, statement.end).end - 1)}"
@@ -519,7 +519,7 @@ def _fix(job: Job, group: list[Abandoned]) -> Fix | None:
     names = {tuple(map(shown_text, each.argv[: 1 + is_python(each.argv[0])])) for each in works}
     alike = len(names) == 1 or all(each.name == "srun" for each in works)
     safe = alike and all(each.certain for each in group)
-    return Fix("wait for what runs in the background", [insert(line.end, "\nwait")], safe=safe)
+    return Fix("wait for background commands", [insert(line.end, "\nwait")], safe=safe)
 
 
 CASES = [

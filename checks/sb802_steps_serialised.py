@@ -374,7 +374,7 @@ def _report(
     if "whole" in reasons or "cpus" in reasons:
         claimed.append("all CPUs of the node")
     if "memory" in reasons and setting is not None:
-        claimed.append(f"the whole `{setting.as_written}` of line {job.line(setting.span.start)}")
+        claimed.append(f"the whole `{setting.as_written}` on line {job.line(setting.span.start)}")
     if "gpus" in reasons:
         claimed.append(f"all {total.gpus} GPUs" if total.gpus > 1 else "the GPU")
     when = job.versions.suffix(releases).strip()
@@ -387,16 +387,16 @@ def _report(
         if total.nodes > 1:
             happens = f"only {total.nodes} of {steps} run at a time"
     elif _never_ends(job, first.step):
-        happens = f"this step never starts, as the one on line {job.line(first.place.start)} does not end"
+        happens = f"this step never starts because the one on line {job.line(first.place.start)} does not end"
         severity = "warning" if depends_on_test(first.step.invocation) else "error"
     else:
-        happens = f"this step waits until the one on line {job.line(first.place.start)} has ended"
+        happens = f"this step waits for the one on line {job.line(first.place.start)} to end"
     looks = _only_looks(later.step)
     beside = first.step is not later.step and _covers_job(later.step, total) and _never_ends(job, first.step)
     options = [] if looks or beside else _advice(job, total, group, first, later, releases[-1], reasons)
     if options:
         unsure = "whole" in reasons and not total.cpus and job.request.exclusive is None
-        advice = f"add `{' '.join(options)}` to each" + (", and CPUs for all to the job" if unsure else "")
+        advice = f"add `{' '.join(options)}` to each" + (", and request CPUs for all" if unsure else "")
     elif looks:
         instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
         advice = f"add `--overlap`{instead} to it"
@@ -410,8 +410,8 @@ def _report(
         advice = f"add `--overlap`{instead} to one of them"
     return Finding(
         later.place,
-        f"{when + ' ' if when else ''}{happens}, as each claims {' and '.join(claimed)}; {advice}".replace(
-            "does not end, as each claims", "does not end and each claims"
+        f"{when + ' ' if when else ''}{happens} because each claims {' and '.join(claimed)}; {advice}".replace(
+            "does not end because each claims", "does not end and each claims"
         ),
         severity,
         related=[] if first.step is later.step else [(first.place, "runs until then")],
@@ -464,7 +464,7 @@ def _fix(job: Job, group: list[Started], options: list[str]) -> Fix | None:
     if not options:
         return None
     edits = add_step_option(job, [each.step for each in group], " ".join(options), ("ntasks", "nodes"))
-    return None if edits is None else Fix("let each step claim its part only", edits, safe=False)
+    return None if edits is None else Fix("let each step claim only its part", edits, safe=False)
 
 
 # --- one after the other ---------------------------------------------------------------------------------
@@ -494,7 +494,8 @@ def _of_row(job: Job, row: list[Step], tasks: int) -> Iterator[Finding]:
     if len(row) == tasks:
         yield Finding(
             row[1].place,
-            f"this step starts only after the one on line {job.line(row[0].place.start)}, and the rest is idle; put "
+            f"this step starts only after the one on line {job.line(row[0].place.start)}, and the other "
+            "resources stay idle; put "
             "`&` after each, with `--exact` and `--mem`, and `wait` at the end",
             "warning",
             related=[(each.place, "runs after it") for each in row if each is not row[1]][:3],

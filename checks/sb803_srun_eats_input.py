@@ -80,9 +80,11 @@ def _fed_a_line(text: Text, pipeline: Pipeline) -> Iterator[Node]:
 def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:
     row = job.line(read.start)
     if reader.background:
-        happens = f"srun may read lines that are meant for the `read` of line {row}, which then skips them"
+        happens = f"srun may consume input lines of the `read` on line {row}"
     else:
-        happens = f"srun reads all that is left for the `read` of line {row}, so the loop ends after this iteration"
+        happens = (
+            f"srun consumes the remaining input of the `read` on line {row}, so the loop ends after this iteration"
+        )
     option = step.option("input")
     return Finding(
         step.place,
@@ -95,7 +97,7 @@ def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:
 
 def _fix(job: Job, step: Step, safe: bool) -> Fix | None:
     edits = add_step_option(job, [step], "--input=none", ("ntasks", "nodes"))
-    return None if edits is None else Fix("let srun read nothing", edits, safe=safe)
+    return None if edits is None else Fix("give srun no input", edits, safe=safe)
 
 
 def _start_of(step: Step) -> int:

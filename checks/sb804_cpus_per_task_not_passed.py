@@ -75,16 +75,16 @@ def check(job: Job) -> Iterator[Finding]:
         return
     others = {step.place: step for step in steps if step.place != main.place}
     if reason:
-        consequence = f"with `{reason}` it has one"
+        consequence = f"with `{reason}` each task gets one CPU"
     elif binds is None:
         consequence = "tasks bound to cores get one CPU"
     else:
-        consequence = "this cluster binds tasks to one CPU"
+        consequence = "this cluster binds each task to one CPU"
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another
     yield Finding(
         main.place,
-        f"srun of Slurm {' and '.join(releases)} ignores {setting.shown} (line {job.line(setting.span.start)}): "
-        f"{consequence}; add --cpus-per-task={dollar}SLURM_CPUS_PER_TASK to it",
+        f"srun in Slurm {' and '.join(releases)} ignores {setting.shown} (line {job.line(setting.span.start)}): "
+        f"{consequence}; add --cpus-per-task={dollar}SLURM_CPUS_PER_TASK to srun",
         "error" if reason or binds else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
         fix=partial(_fix, job, steps),
@@ -188,7 +188,7 @@ def _takes_whole_tasks(step: Step, cpus: int) -> bool:
 def _fix(job: Job, steps: list[Step]) -> Fix | None:
     edits = add_step_option(job, steps, "--cpus-per-task=$SLURM_CPUS_PER_TASK", ("ntasks", "ntasks-per-node", "nodes"))
     safe = all("ntasks" not in step.options for step in steps) and not _is_whole(job)
-    return None if edits is None else Fix("give each srun the CPUs of a task", edits, safe=safe)
+    return None if edits is None else Fix("pass --cpus-per-task to each srun", edits, safe=safe)
 
 
 def _is_whole(job: Job) -> bool:

@@ -61,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
             severity = None if sent is not None else "info" if SWITCHED_OFF.search(job.source.own.text) else "warning"
             yield Finding(
                 work.span,
-                f"bash runs the trap of line {row} only after this command, so {trap.signal}{first} is not handled "
+                f"bash runs the trap on line {row} only after this command, so {trap.signal}{first} is not handled "
                 "in time; append `&` to it, and put `wait` after it",
                 severity,
                 related=[(trap.command.span, "runs too late")],
@@ -136,9 +136,7 @@ CASES = [
         """
     ),
     Good("#!/bin/bash\n#SBATCH --time=4:00:00\ntrap 'rm -rf $TMPDIR/x' EXIT TERM\nsrun ./a.out\n", title="tidying up"),
-    Good(
-        "#!/bin/bash\n#SBATCH --time=4:00:00 --signal=B:USR1@300\ntrap '' USR1\nsrun ./a.out\n", title="ignored"
-    ),
+    Good("#!/bin/bash\n#SBATCH --time=4:00:00 --signal=B:USR1@300\ntrap '' USR1\nsrun ./a.out\n", title="ignored"),
     Good(
         "#!/bin/bash\n#SBATCH --time=4:00:00 --signal=USR1@300\ntrap 'touch stop' USR1\nsrun ./a.out\n",
         title="for the steps",

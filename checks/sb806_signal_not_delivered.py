@@ -64,12 +64,12 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _kills_shell(job: Job, setting: Setting, signal: EarlySignal) -> Finding:
-    dies = f"{signal.name} goes to the batch shell alone, which has no trap for it: it dies "
+    dies = f"{signal.name} goes to the batch shell alone, which has no trap for it: the shell dies "
     dies += f"{duration(signal.seconds, 60)} before the end, and the job fails"
     if job.steps and signal.name in _AT_THE_END:
-        message = f"{dies}; drop `B:`"
+        message = f"{dies}; remove `B:`"
         return Finding(setting.span, message, "warning")
-    advice = f"add a `trap … {signal.name}`" + (" or drop `B:`" if job.steps else "")
+    advice = f"add a `trap … {signal.name}`" + (" or remove `B:`" if job.steps else "")
     return Finding(setting.span, f"{dies}; {advice}")
 
 
@@ -98,13 +98,13 @@ def _starts_no_step(job: Job) -> bool:
 
 
 def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list[Trap]) -> Finding:
-    message = f"without `B:` {signal.name} goes to the steps alone, and this script starts none with srun"
+    message = f"without `B:` {signal.name} goes only to steps, and this script starts none with srun"
     if not waiting:
         srun = "srun" if job.request.effective_tasks() == 1 else "srun --ntasks=1"
         advice = f"start the program with `{srun}` if it handles {signal.name}, or remove --signal"
         # a time to save something in is meant for a handler, a signal alone is often left over
         severity = "warning" if "@" in (setting.text or "") else "info"
-        return Finding(setting.span, f"{message}: nobody gets it; {advice}", severity)
+        return Finding(setting.span, f"{message}, so it is lost; {advice}", severity)
     trap = waiting[0].command
     value = setting.value_span or setting.span
     written = job.source.slice(value)
@@ -113,10 +113,11 @@ def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list
         fix = Fix("send it to the batch shell", [insert(value.start, "B" if written[:2] == "R:" else "B:")], safe=True)
     return Finding(
         setting.span,
-        f"{message}: the trap of line {job.line(trap.span.start)} never runs; write `B:{signal.name}@{signal.seconds}`",
+        f"{message}: the trap on line {job.line(trap.span.start)} never runs; write `B:{signal.name}@{signal.seconds}`",
         related=[(trap.span, "waits for the signal")],
         fix=None if written[:1] in "rR" else fix,
     )
+
 
 def _misses_trap(setting: Setting, signal: EarlySignal, waiting: list[Trap]) -> Iterator[Finding]:
     """The finding on a trap of the batch shell, where only the programs of the steps get the signal."""

@@ -63,12 +63,12 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _finding(job: Job, command: Invocation, what: str) -> Finding:
     if command.context.handler:
-        happens = f"the trap {what} at every end of the job, even when the work is finished"
+        happens = f"the trap {what} whenever the job ends, even when the work is finished"
     elif job.request.has_option("array") and command.name == "sbatch":
-        happens = f"every element of the array {what}, all of it, without end"
+        happens = f"every array element {what} as a whole array, endlessly"
     else:
-        happens = f"the job {what} in every run, even when the work is finished"
-    return Finding(command.span, f"{happens}; let a test decide, of a file or of a count")
+        happens = f"the job {what} after every run, even when the work is finished"
+    return Finding(command.span, f"{happens}; test first whether work is left")
 
 
 def _resubmission(job: Job, command: Invocation) -> str:
@@ -122,7 +122,7 @@ def _never_satisfied(job: Job) -> Iterator[Finding]:
         if waits and own and job.phase is Phase.BATCH and _resumes(job):
             yield Finding(
                 command.span,
-                "a run that its time limit ends is TIMEOUT, for which afterok waits forever: the chain stops there; "
+                "a run that hits its time limit is TIMEOUT, and afterok then waits forever, so the chain stops; "
                 "write afterany",
                 "warning",
             )
@@ -130,7 +130,7 @@ def _never_satisfied(job: Job) -> Iterator[Finding]:
         if waits and not any(word.startswith("--kill-on-inv") for word in shown):
             yield Finding(
                 command.span,
-                "if the job before fails, this one stays pending until it is cancelled, unless the site does that; "
+                "if the previous job fails, this one stays pending until someone or the site cancels it; "
                 "add --kill-on-invalid-dep=yes",
                 "info",
             )

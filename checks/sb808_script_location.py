@@ -40,9 +40,11 @@ CARD = Card(
 
 _NAMES = frozenset({"0", "BASH_SOURCE"})
 # Commands for which a wrong path does not matter, or that only compute it.
-_HARMLESS = frozenset({"echo", "printf", ":", "dirname", "basename", "realpath", "readlink", "pwd", "logger", "test"}
-                      | {"[", "[[", "ls", "cat", "sbatch", "bash", "sh", "cp", "scontrol", "export", "local", "declare"}
-                      | {"readonly", "eval"})
+_HARMLESS = frozenset(
+    {"echo", "printf", ":", "dirname", "basename", "realpath", "readlink", "pwd", "logger", "test"}
+    | {"[", "[[", "ls", "cat", "sbatch", "bash", "sh", "cp", "scontrol", "export", "local", "declare"}
+    | {"readonly", "eval"}
+)
 _SELF = r"(?:\$0|\$\{0\}|\$\{?BASH_SOURCE(?:\[0\])?\}?)"
 _FILE = rf"\"?(?:{_SELF}|\$\((?:realpath|readlink -f)(?: --)? \"?{_SELF}\"?\))\"?"
 _FOLDER = Regex(
@@ -87,7 +89,7 @@ def check(job: Job) -> Iterator[Finding]:
         what = "the path from `$SLURM_SUBMIT_DIR`" if other else "`$SLURM_SUBMIT_DIR`"
         yield Finding(
             read,
-            "Slurm runs a copy in its spool folder, not in the script's folder, and line "
+            "Slurm runs a copy of the script from its spool folder, so line "
             f"{job.line(use.command.span.start)} {use.what}; write {what}",
             None if use.certain else "warning",
             related=[(use.command.span, "needs the folder")],
@@ -148,11 +150,11 @@ def _what(command: Invocation, at: int, field: Pieces) -> str:
     rest = shown_text(field).rpartition(UNKNOWN_CHARACTER)[2]
     rest = rest.strip("/") if rest.startswith("/") and ":" not in rest and "," not in rest else ""
     if command.name in ("cd", "pushd"):
-        return "goes there"
+        return "changes to that folder"
     if command.name in ("mkdir", "touch", "tee"):
-        return "writes there"
+        return "writes to that folder"
     rest = rest.partition(" ")[0]
-    return f"does not find `{rest}`" if rest and rest.isprintable() else "gets a wrong path"
+    return f"cannot find `{rest}`" if rest and rest.isprintable() else "gets a wrong path"
 
 
 def _fix(job: Job, read: Span) -> Fix | None:
@@ -160,7 +162,7 @@ def _fix(job: Job, read: Span) -> Fix | None:
     for found in _FOLDER.finditer(job.source.text, line.start, line.end):
         if found.start() <= read.start and read.end <= found.end():
             span = Span(*found.span())
-            return Fix("take the folder of the submission", [replace(span, "$SLURM_SUBMIT_DIR")], safe=False)
+            return Fix("use the submission folder", [replace(span, "$SLURM_SUBMIT_DIR")], safe=False)
     return None
 
 

@@ -113,7 +113,7 @@ def _of_pty(job: Job, step: Step) -> Finding | None:
     edit = remove_step_option(job, step, option)
     return Finding(
         option.span,
-        "a batch job has no terminal, so srun ignores --pty; leave it out",
+        "a batch job has no terminal, so srun ignores --pty; remove it",
         "info",
         fix=None if edit is None else Fix("remove --pty", [edit], safe=True),
     )
@@ -140,29 +140,32 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
     name = command.name or ""
     happens, severity = "", "warning"
     if name == "salloc":
-        advice = "start the program with srun" if command.children else "remove this line"
-        happens = f"salloc asks for a second allocation, while that of the job is idle; {advice}"
+        advice = "start the program with srun" if command.children else "remove this salloc"
+        happens = f"salloc requests a second allocation, while the job's own stays idle; {advice}"
     elif name in ("clear", "reset") and len(words) == 1:
         severity = "info"
-        happens = f"`{name}` writes control characters into the log, and fails where TERM is not set; leave it out"
+        happens = f"`{name}` writes control characters into the log, and fails if TERM is not set; remove it"
     elif name == "sudo" and not any(each in ("-n", "-S", "-A", "-nE") for each in words[1:3]):
         severity = "info"
-        happens = "sudo has no terminal to ask for a password, and fails unless the site lets you do without"
+        happens = "sudo has no terminal to ask for a password, so it fails unless the site requires none"
     elif name in INSTALLERS and not _CHANGES.isdisjoint(words[1:3]) and command.parent is None:
-        happens = f"`{name}` needs root, which a job is not, so it changes nothing; use a module, conda or a container"
+        happens = f"`{name}` needs root, which jobs do not have; use a module, conda or a container"
     elif name in SCREENS and command.context.background is None and not _needs_no_screen(name, words):
         kind = SCREENS[name]
-        ends = {"vim": "waits on a screen that nobody sees", "top": "ends with an error"}.get(kind, "never ends")
-        advice = "write `wait` instead" if _keeps_job_alive(job, command) else "leave it out"
+        ends = {"vim": "waits for keys that nobody can press", "top": "ends with an error"}.get(kind, "never ends")
+        advice = "write `wait` instead" if _keeps_job_alive(job, command) else "remove it"
         happens = f"a batch job has no terminal: `{name}` {ends}; {advice}"
         severity = "info" if is_sample(job) else severity  # a text of commands to follow by hand
     elif name == "read" and _with_input_of_job(job).get(command.span.start):
         if not command.redirects and not command.context.loops:
-            happens = "a batch job has no terminal: `read` returns at once, with an empty value; take it as an argument"
+            happens = (
+                "a batch job has no terminal: `read` returns at once, with an empty value; pass the value as "
+                "an argument"
+            )
     elif words[0][:1] != "!" and _is_shell(words) and command.parent is None and _has_input_of_job(job, command):
         if command.children:
             return None  # `apptainer shell IMAGE -c …`
-        happens = f"a batch job has no terminal: `{words[0]}` gets no input and ends at once; leave it out"
+        happens = f"a batch job has no terminal: `{words[0]}` gets no input and ends at once; remove it"
     return Finding(command.span, happens, severity) if happens else None
 
 

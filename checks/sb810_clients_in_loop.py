@@ -87,7 +87,7 @@ def _polls(job: Job, command: Invocation, loop: Span) -> tuple[str, bool]:
     if any(each.context.loops[-1:] == (loop,) and _works(each) for each in inside) or pause >= SHORT:
         return "", False
     often = f"every {pause} seconds" if pause else "as fast as it can"
-    message = f"this loop asks Slurm's controller {often}; wait 30 seconds or more, or let --dependency wait"
+    message = f"this loop asks Slurm's controller {often}; sleep 30 seconds or more, or use --dependency"
     return message, pause < HASTY
 
 
@@ -122,7 +122,7 @@ def _submits(job: Job, command: Invocation, loops: tuple[Span, ...]) -> str:
         return ""  # the jobs may differ
     if expansions(command.argv[parsed.rest + 1]):
         return ""
-    return "each iteration submits a job of its own; one array (`--array=…`) is one request"
+    return "each iteration submits a separate job; submit one array instead (`--array=…`)"
 
 
 CASES = [

@@ -140,7 +140,7 @@ def _before_restart(job: Job, command: Invocation, field: Pieces, restarts: list
     first = 'if `[ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]`' if restart.same_job else "in the first run"
     return Finding(
         _place(command, field),
-        f"each start (`{restart.words}`, line {job.line(restart.span.start)}) removes the checkpoints of line "
+        f"each start (`{restart.words}`, line {job.line(restart.span.start)}) removes the checkpoints on line "
         f"{job.line(user.span.start)}, so training begins again; remove them only {first}",
         "info" if restart.habit else "error",
         related=[(restart.span, "starts it again"), (user.name_span, "keeps its checkpoints there")],
@@ -229,8 +229,9 @@ def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | No
         tasks = f"each of the {step.tasks} tasks" if step.tasks else "every task"
         return Finding(
             _place(command, field),
-            f"{tasks} of the step on line {job.line(step.span.start)} runs this, and a late one removes what line "
-            f"{job.line(invocation.span.start)} has made; remove it once, before the srun",
+            f"{tasks} of the step on line {job.line(step.span.start)} runs this, and a late one removes "
+            "the output of line "
+            f"{job.line(invocation.span.start)}; remove it once, before the srun",
             "warning" if step.geometry.several or location.kind == SHARED else "info",
             related=[(step.invocation.name_span, "the step"), (invocation.name_span, "makes it again")],
         )

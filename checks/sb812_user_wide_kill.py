@@ -46,12 +46,16 @@ _KILLALL = syntax(
     "e/exact I/ignore-case i/interactive g/process-group q/quiet r/regexp v/verbose w/wait l/list V/version",
 )  # fmt: skip
 # Options that select processes of the job itself, or only one.
-_NARROW = frozenset({"pgroup", "parent", "session", "terminal", "pidfile", "ns", "cgroup", "newest", "oldest", "older"}
-                    | {"older-than", "younger-than"})
+_NARROW = frozenset(
+    {"pgroup", "parent", "session", "terminal", "pidfile", "ns", "cgroup", "newest", "oldest", "older"}
+    | {"older-than", "younger-than"}
+)
 _SIGNAL = Regex(r"-(?:[0-9]+|[A-Z]{2,}[A-Z0-9]*)")
 # Process names that programs of every kind have.
-_COMMON = frozenset({"python", "python3", "java", "R", "Rscript", "julia", "node", "perl", "bash", "sh", "ray", "ssh"}
-                    | {"mpirun", "mpiexec", "orted", "torchrun", "accelerate", "deepspeed", "srun", "jupyter"})
+_COMMON = frozenset(
+    {"python", "python3", "java", "R", "Rscript", "julia", "node", "perl", "bash", "sh", "ray", "ssh"}
+    | {"mpirun", "mpiexec", "orted", "torchrun", "accelerate", "deepspeed", "srun", "jupyter"}
+)
 # Signals that do not end a process that handles them, and signal 0, which only tests.
 _NOTIFYING = frozenset({"0", "USR1", "USR2", "HUP", "CONT", "STOP", "WINCH"})
 _ME = frozenset({"USER", "LOGNAME", "$(whoami)", "$(id -un)"})
@@ -86,7 +90,7 @@ def _of_user(command: Invocation) -> tuple[str, str | None] | None:
             return None
         if not {(word or "").removeprefix("-").removeprefix("SIG") for word in rest[:1]}.isdisjoint(_NOTIFYING):
             return None
-        return _message("every process of yours" if found else "all processes of yours with this name"), None
+        return _message("all your processes" if found else "all your processes with this name"), None
     if any((text_of(field) or "").removeprefix("-").removeprefix("SIG") in _NOTIFYING for field in command.argv[1:2]):
         return None
     words = [field for field in command.argv if not _SIGNAL.fullmatch(text_of(field) or "")]
@@ -95,12 +99,12 @@ def _of_user(command: Invocation) -> tuple[str, str | None] | None:
         return None
     users = any(each.name in ("u", "U", "euid", "uid", "user") for each in reading.options)
     if reading.operand is None:
-        return (_message("every process of yours"), None) if users else None
+        return (_message("all your processes"), None) if users else None
     pattern = text_of(words[reading.operand])
     if pattern is None or not pattern:
         return None  # it may name the job
     common = pattern in _COMMON and not any(each.name == "x" for each in reading.options)
-    return _message(f"all `{pattern}` processes of yours"), None if common else "info"
+    return _message(f"all your `{pattern}` processes"), None if common else "info"
 
 
 def _is_narrow(reading: Reading) -> bool:
@@ -108,9 +112,7 @@ def _is_narrow(reading: Reading) -> bool:
 
 
 def _message(what: str) -> str:
-    return (
-        f"this ends {what} on the node, also of other jobs; end the job's own by `kill $pid`, or ask for --exclusive"
-    )
+    return f"this kills {what} on the node, even in other jobs; use `kill $pid`, or request --exclusive"
 
 
 def _all_jobs(command: Invocation) -> tuple[str, str | None] | None:
@@ -122,7 +124,7 @@ def _all_jobs(command: Invocation) -> tuple[str, str | None] | None:
     whole = any(each.name in _ME for field in fields for each in expansions(field))
     if rest or words != ["--me"] and not (users and whole):
         return None
-    return "this cancels all of your jobs, including this one; name those that are meant (`scancel $JOB_ID`)", None
+    return "this cancels all your jobs, including this one; name the jobs to cancel (`scancel $JOB_ID`)", None
 
 
 CASES = [

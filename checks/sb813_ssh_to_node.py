@@ -40,7 +40,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if any(map(_is_of_job, _hosts(command))):
         yield Finding(
             command.name_span,
-            f"what {command.name} starts on a node is not part of the job: Slurm may neither limit nor end it; "
+            f"processes started with {command.name} are outside the job, so Slurm may not limit or end them; "
             "write `srun --overlap -N1 -n1 -w NODE`",
         )
 
@@ -85,7 +85,7 @@ CASES = [
         wait
         """
     ),
-    Bad("#!/bin/bash\n#SBATCH --nodes=4\n«pdsh» -w \"$SLURM_JOB_NODELIST\" ./agent\n", title="all at once"),
+    Bad('#!/bin/bash\n#SBATCH --nodes=4\n«pdsh» -w "$SLURM_JOB_NODELIST" ./agent\n', title="all at once"),
     Good("#!/bin/bash\n#SBATCH --nodes=4\nssh login1 sbatch next.sbatch\n", title="another machine"),
     Good(
         """\

@@ -57,7 +57,7 @@ _UNITS = {"s": 1, "sec": 1, "secs": 1, "seconds": 1, "m": 60, "min": 60, "mins":
 _NUMBER = Regex(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([a-z]*)")
 _CLOCK = Regex(r"(?:([0-9]{1,4})[:-])?([0-9]{1,4}):([0-9]{1,2}):([0-9]{1,2})")
 _TIMEOUT = syntax(values="k/kill-after kill-after s/signal signal", flags="f/foreground p/preserve-status v/verbose")
-_WHO = "the program is ended"
+_WHO = "`timeout` ends the program"
 _DURATION = Regex(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd]?)")
 # A program with one of these starts other jobs, which have their own limits.
 _OTHER_JOBS = frozenset(("--partition", "--account", "--queue", "--qos"))
@@ -99,9 +99,9 @@ def check(job: Job) -> Iterator[Finding]:
         stop = duration(math.floor(limits[0].seconds))
         yield Finding(
             span,
-            f"{_WHO if limits[0].written.startswith('timeout ') else 'it stops by itself'} after {stop} "
+            f"{_WHO if limits[0].written.startswith('timeout ') else 'the program stops itself'} after {stop} "
             f"(`{limits[0].written}`), but Slurm kills the job after {duration(allowed)} (line "
-            f"{job.line(setting.span.start)}); write less than that",
+            f"{job.line(setting.span.start)}); lower it below that",
             related=[(setting.span, "the job's limit")],
         )
 

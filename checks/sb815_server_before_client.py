@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
                 advice = "put it above the server" if command.name in _PRINTING else "put `&` after the server"
                 yield Finding(
                     command.span,
-                    f"{what} only after `{before.name}` on line {where}, a server, has been stopped; {advice}",
+                    f"{what} only after the server `{before.name}` on line {where} has stopped; {advice}",
                     related=[(before.command.name_span, "serves until it is stopped")],
                 )
                 break
@@ -115,12 +115,12 @@ def _use(command: Invocation, server: Invocation) -> str | None:
     """How a command uses the server, as the beginning of a sentence; None where it does not."""
     words = " ".join(command.words[1:])
     if command.name in _CLIENTS and (_HERE.search(words) or _port(server) in words.replace(":", " ").split()):
-        return f"`{command.name}` asks it"
+        return f"`{command.name}` runs"
     if command.name == "cat" and command.stdin is not None:
         words = command.stdin.string
     if command.name in _PRINTING and _HOW_TO_CONNECT.search(words):
-        return "this is told"
-    return "this program asks it" if python_of(command) is not None and _HERE.search(words) else None
+        return "this is printed"
+    return "this program runs" if python_of(command) is not None and _HERE.search(words) else None
 
 
 def _port(server: Invocation) -> str | None:

@@ -57,10 +57,7 @@ _LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
 # The variables of other batch systems that tell about a job.
 _OTHER_SYSTEM = Regex(r"\$\{?(?:AWS_BATCH|AZ_BATCH|COBALT|LSB|OAR|PBS|SGE)_")
 _IS_THERE = Regex(r"(?:\[\[?|test)[ \t]+-[defrs][ \t]")
-_LOCK = (
-    "this loop waits for a lock without limit, but a killed job leaves its lock behind; use flock, or count the "
-    "iterations"
-)
+_LOCK = "this loop waits forever for a lock that a killed job leaves behind; use flock, or limit the iterations"
 # A file that somebody creates to end a session.
 _STOP = Regex(
     r"(?i)(?:.*[._-])?(?:stop|quit|shutdown|terminate)(?:[._-](?:here|job|me|now|server|session))?(?:\.\w+)?"
@@ -90,7 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
             elif not _keeps_open(inside):
                 yield Finding(
                     _head(job, wait.span),
-                    f"this loop waits for {wait.what} without limit; if it never comes, the job idles until its "
+                    f"this loop waits forever for {wait.what}; if it never comes, the job idles until its "
                     "time limit; limit the iterations",
                 )
 

@@ -130,7 +130,7 @@ def _made_on_first_node(job: Job, steps: list[Step]) -> Iterator[Finding]:
             how = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
             yield Finding(
                 command.span,
-                f"only the first node gets this folder, but {step.nodes or 'several'} nodes use {name} (line "
+                f"this creates the folder only on the first node, but {step.nodes or 'several'} nodes use {name} (line "
                 f"{job.line(step.span.start)}); write `{how} mkdir …`",
                 "warning" if emptied or name in _TEMPORARY else "info",
                 related=[(step.place, "gets the folder")],
@@ -333,7 +333,7 @@ def _finding(job: Job, staged: Staged, use: Use, nodes: int | None) -> Finding:
         fix = Fix("copy on each node", [insert(start, f"{how} ")], safe=False)
     return Finding(
         command.span,
-        f"only the first node gets this ({staged.reason}), but line {job.line(user.span.start)} needs it on "
+        f"this reaches only the first node ({staged.reason}), but line {job.line(user.span.start)} needs it on "
         f"{nodes or 'several'} nodes; write `{how} {name} …`",
         "info" if use.likely else None,
         related=[(user.name_span, "looks for it")],

@@ -47,7 +47,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     written = place.start == command.span.start and job.source.slice(place).endswith("curl")
     yield Finding(
         place,
-        "without `-f` curl accepts an error as an answer, even 503 from a server that is not ready; write `curl -f`",
+        "without `-f` curl succeeds even on an error answer, such as 503 from a server not yet ready; write `curl -f`",
         fix=Fix("add -f", [insert(place.end, " -f")], safe=False) if written else None,
     )
 

@@ -41,7 +41,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         ends = "`set -e` ends the script"
     yield Finding(
         command.span,
-        f"no process of this shell has the id {number}, so `wait` returns 127 at "
+        f"`wait {number}` waits for a process ID, not for seconds, and returns 127 at "
         f"once{', and ' + ends if ends else ''}; write `sleep {number}`, or a bare `wait`",
         None if ends else "warning",
         fix=Fix("sleep instead", [replace(command.name_span, "sleep")], safe=False),

@@ -42,7 +42,7 @@ def check(job: Job) -> Iterator[Finding]:
         variable = re.sub(r"\W", "_", name).upper() if name else "TOKEN"
         yield Finding(
             secret.span,
-            f"anyone who reads this file gets this secret; revoke it, and write `{variable}=$(cat FILE)` with a "
+            f"anyone who can read this file gets the secret; revoke it, and write `{variable}=$(cat FILE)` with a "
             "file that only you can read",
         )
 

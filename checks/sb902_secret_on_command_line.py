@@ -157,7 +157,7 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
             kept = ", and `sacct` keeps it" if starter in ("srun", "sbatch", "salloc") else ""
             yield Finding(
                 span,
-                f"everyone on the node sees `{name}` in `ps`, as an argument of {starter}{kept}; {instead}",
+                f"anyone on the node can see `{name}` in `ps`, as an argument of {starter}{kept}; {instead}",
                 "info" if is_short_lived(name) or secrets.are_generated_here(name) else None,
                 related=[(command.name_span, "these arguments")],
                 fix=fix,
@@ -195,8 +195,8 @@ def _written(secrets: Secrets, exposed: list[Span]) -> Iterator[Finding]:
                 kept = any(each.name in ("srun", "sbatch", "salloc") for each in (command, *command.ancestors()))
                 yield Finding(
                     span,
-                    "everyone on the node sees this secret in `ps`, as an argument of "
-                    f"{command.name or 'a command'}{', and `sacct` keeps it' if kept else ''}; pass it by the "
+                    "anyone on the node can see this secret in `ps`, as an argument of "
+                    f"{command.name or 'a command'}{', and `sacct` keeps it' if kept else ''}; pass it in the "
                     "environment or a file",
                 )
 
@@ -249,7 +249,7 @@ def _holder(secrets: Secrets, command: Invocation, word: Pieces) -> VariableRead
 def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
     """The advice, and the fix where the program has the variable anyway."""
     has_it = _is_in_environment(command, name)
-    by_itself = "pass it by the environment or a file"
+    by_itself = "pass it in the environment or a file"
     container = command.spawn.info
     if isinstance(container, Container) and container.kind in ("docker", "podman"):
         if name not in container.passed:
@@ -265,8 +265,8 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
             passes = has_it and _inherits(job, command, export.context)
             edits = _without_export(job, export) if passes else []
             return (
-                "leave it out, as steps inherit it",
-                _fix("leave the export to the step", edits),
+                "remove it: steps inherit it",
+                _fix("let the step inherit it", edits),
             )
     login: Invocation | None = command
     if command.name not in LOGINS or len(command.argv) < 2 or text_of(command.argv[1]) != "login":
@@ -276,7 +276,7 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
         return by_itself, None
     reads_it = login is command or _inherits(job, command, login.context)
     edits = _without_login(job, login) if has_it and reads_it and name == LOGINS[login.name or ""] else []
-    advice = "remove it, as wandb reads the variable"
+    advice = "remove it: wandb reads the variable"
     return advice, _fix("remove the login", edits)
 
 
@@ -377,8 +377,8 @@ def _in_scripts(job: Job) -> Iterator[Finding]:
         for piece in command.stdin.field:
             name = piece.expansion.name if piece.expansion is not None else ""
             if is_secret(name) and not is_short_lived(name):
-                message = f"the value of `{name}` goes into {shown_text(target)}, for everyone who may read that file"
-                yield Finding(piece.span, f"{message}; write `\\${name}`, which the script finds in its environment")
+                message = f"the value of `{name}` goes into {shown_text(target)}, for anyone who can read that file"
+                yield Finding(piece.span, f"{message}; write `\\${name}`, which the script reads from its environment")
                 break
 
 
@@ -406,7 +406,7 @@ def _printed(secrets: Secrets) -> Iterator[Finding]:
             yield Finding(
                 read.span,
                 f"this writes the value of `{read.name}` into the job's log, which others can often read; write it to "
-                "a file of mode 600",
+                "a file with mode 600",
                 "info" if is_session or secrets.are_generated_here(read.name) else "warning",
             )
 

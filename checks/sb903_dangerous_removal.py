@@ -22,7 +22,10 @@ the folder exists, nothing changes.
 
 ## References
 
-bash(1), "Parameter Expansion"; cd in bash(1); `_make_tmpdir()` in src/slurmd/slurmstepd/task.c, Slurm 20.11 to 26.05; https://www.shellcheck.net/wiki/SC2115
+bash(1), (
+    "Parameter "
+    "Expansion"
+); cd in bash(1); `_make_tmpdir()` in src/slurmd/slurmstepd/task.c, Slurm 20.11 to 26.05; https://www.shellcheck.net/wiki/SC2115
 """
 
 import re
@@ -107,13 +110,15 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if not found and _EVERYTHING.fullmatch(rest) and "home" not in rest and rest.strip("/*.") == "":
         if command.alternatives > 1 or command.phase is Phase.SUBMIT:
             return None
-        return Finding(command.span, f"this is `{command.name} … {rest}`, and removes all it can; name the folder")
+        return Finding(
+            command.span, (f"this is `{command.name} … {rest}`, which removes everything it can; name the folder")
+        )
     if not found or field[0].text is not None or not _EVERYTHING.fullmatch(rest):
         return None
     if len(found) == 1 and _is_tmpdir(found[0], command) and "TMPDIR" not in _tested(job) and rest.strip("/*.") == "":
         return Finding(
             command.span,
-            "where TMPDIR is /tmp, this removes files of your other jobs on the node; work in "
+            "if TMPDIR is /tmp, this removes files of your other jobs on the node; work in "
             "`$TMPDIR/$SLURM_JOB_ID`, and remove that",
             "info",
         )
@@ -126,9 +131,9 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     edits = [_checked(piece.expansion) for piece in found if piece.expansion is not None]
     return Finding(
         command.span,
-        f"{why}, this is `{command.name} … {rest}`, and removes all it can; write `${{{name}:?}}`",
+        f"{why}, this is `{command.name} … {rest}`, which removes everything it can; write `${{{name}:?}}`",
         None if name is not None and _is_certain(job, name, command) else "warning",
-        fix=Fix("end the script where it is empty", edits, safe=True),
+        fix=Fix("stop the script if it is empty", edits, safe=True),
     )
 
 
@@ -244,7 +249,7 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if not here and _is_made_before(job, cd, command):
         return None
     entered = job.source.slice(cd.span)
-    what = "what is" if here else "files with these names"
+    what = "everything" if here else "files with these names"
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
     advice = "`|| exit 1` after it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
@@ -254,7 +259,7 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
         f"write {advice}",
         "warning" if (here or _clears(job, cd)) and run.errexit is False else "info",
         related=[(cd.span, "may fail")],
-        fix=Fix("end the script where it fails", edits, safe=True) if ends else None,
+        fix=Fix("stop the script if it fails", edits, safe=True) if ends else None,
     )
 
 

@@ -42,11 +42,11 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if at is None or container_of(command) is not None:
         return
     if command.name == "umask":
-        message = "everyone may change what the job writes with this mask; write `umask 027`"
+        message = "with this mask anyone can change the job's files; write `umask 027`"
     elif all(word is not None and SHARED.fullmatch(word) for word in words[at + 1 :] or [None]):
         return
     else:
-        message = f"mode `{words[at]}` lets everyone with an account write there; give it to a group, with `g+w`"
+        message = f"mode `{words[at]}` lets anyone with an account write there; allow only a group, with `g+w`"
     yield Finding(span_of(command.argv[at]), message)
 
 

@@ -48,7 +48,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if command.piped_to and not _goes_on(job, command):
         return
     name = _secret(command)
-    shown = f"also the value of `{name}`" if name else "with any token in it"
+    shown = f"including the value of `{name}`" if name else "with any token in it"
     message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print only what you need"
     yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", None if name else "info")
 
@@ -85,7 +85,8 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH --nodes=1\n«printenv»\nsrun ./a.out\n", severity="info", title="what came along"),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=1\n«env» | sort\n«export»\n«declare -x»\nsrun ./a.out\n",
-        severity="info", title="in other words",
+        severity="info",
+        title="in other words",
     ),
     Good(
         """\

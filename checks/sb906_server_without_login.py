@@ -65,10 +65,10 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     word = command.argv[found]
     option = shown_text(word).partition("=")[0]
-    message = f"with `{option}` anyone who reaches the node can use this {name}, and so your account"
+    message = f"with `{option}` anyone who can reach the node can use this {name}, and your account"
     saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
     severity = "warning" if saved or name in _DATABASES else "error"
-    yield Finding(span_of(word), f"{message}; leave it out, or set a password", severity)
+    yield Finding(span_of(word), f"{message}; remove it, or set a password", severity)
 
 
 CASES = [

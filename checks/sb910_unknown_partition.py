@@ -51,7 +51,7 @@ def check(job: Job) -> Iterator[Finding]:
             state = profile.partitions[closed[0]].state
             yield Finding(
                 place(job, request),
-                f"sbatch refuses the job: partition `{closed[0]}` takes none ({state}); name another one",
+                f"sbatch refuses the job: partition `{closed[0]}` accepts no jobs ({state}); name another one",
                 severity(job),
             )
     for stop in stops(job):

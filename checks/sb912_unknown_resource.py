@@ -53,7 +53,7 @@ def _finding(job: Job, request: Request, unknown: UnknownName, waits: bool) -> F
 
 def _missing(unknown: UnknownName) -> str:
     if unknown.kind == "licence":
-        return "the cluster has no licence"
+        return "the cluster has no license"
     what = "resource" if unknown.kind == "name" else "type of GPU" if "gpu" in unknown.option else "type"
     return f"no node of the cluster has a {what}"
 

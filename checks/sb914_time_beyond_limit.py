@@ -50,7 +50,7 @@ def check(job: Job) -> Iterator[Finding]:
         if setting is not None and len(stop.target.partitions) == 1:
             value = whole_minutes(most)
             fix = Fix(f"write {value}", [replacement(job.directives, setting, value)])
-        message = f"{stop.effect}: {stop.sentence(name, obstacle)}; ask for less, or name another one"
+        message = f"{stop.effect}: {stop.sentence(name, obstacle)}; request less, or choose another one"
         span = place(job, request, *obstacle.options, "time")
         yield Finding(span, message, severity(job, stop.target, stop.waits), fix=fix)
 

@@ -67,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
     for request in requests(job) if known else ():
         for name, number in licences_of(request).items():
             if number > (most := known.get(name, number)):
-                message = f"sbatch refuses the job: it asks for {number} licences `{name}`, and the cluster has {most}"
+                message = f"sbatch refuses the job: it requests {number} licenses `{name}`, and the cluster has {most}"
                 yield Finding(place(job, request, "licenses", "tres-per-task"), message, severity(job))
 
 

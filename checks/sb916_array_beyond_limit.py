@@ -34,7 +34,9 @@ def check(job: Job) -> Iterator[Finding]:
     found = indexes(job.request.array)
     if not size or found is None or found.maximum < size or job.request.has_option("clusters"):
         return
-    several = "count with an offset" if found.tasks <= size else "do several units of work in each task"
+    several = (
+        "use smaller indexes and add an offset" if found.tasks <= size else ("do several pieces of work in each task")
+    )
     yield Finding(
         place(job, job.request, "array"),
         f"sbatch refuses the job: the largest index of an array is {size - 1} here, not {found.maximum}; {several}",

@@ -50,10 +50,10 @@ def check(job: Job) -> Iterator[Finding]:
         whole = all(target.profile.partitions[each].whole_nodes for each in target.partitions)
         none = request.asks_for_gpus is False and not request.declines_gpus and job.site.gpus == "gres"
         if none and elsewhere and not whole and gpu_need(job) is None:
-            message = f"each node of {name} has {most}, and the job asks for none; name a partition without GPUs"
+            message = f"each node of {name} has {most}, but the job requests none; choose a partition without GPUs"
             yield Finding(place(job, request), message)
         elif whole and asked is not None and 0 < asked < min(gpus):
-            message = f"a job in {name} has its nodes to itself, and asks for {asked} of {min(gpus)} GPUs"
+            message = f"a job in {name} gets whole nodes, but requests {asked} of {min(gpus)} GPUs"
             yield Finding(place(job, request, "gpus-per-node", "gres", "gpus"), f"{message}: the others stay idle")
 
 

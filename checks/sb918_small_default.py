@@ -54,7 +54,7 @@ def _time(job: Job, target: Target) -> Iterator[Finding]:
     if default is None or default > SHORT or most is not None and most < 4 * default:
         return
     if not target.request.has_any_option(("time", "time-min")):
-        ended = f"is ended after {whole_minutes(default)}, the default of {shown(target, name)}"
+        ended = f"ends after {whole_minutes(default)}, the default of {shown(target, name)}"
         message = f"without --time the job {ended}"
         yield Finding(place(job, target.request), f"{message}; add --time", None if target.named else "info")
 

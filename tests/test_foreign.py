@@ -181,21 +181,21 @@ def effects(*lines: str, version: str = "22.05-26.05") -> list[tuple[str, str]]:
 def test_effects() -> None:
     assert effects("#SBATCH -t 60", "#PBS -l walltime=01:00:00") == []
     assert effects("#SBATCH -t 60", "#PBS -l walltime=3600") == [
-        ("error", "--time=3600 (minutes) replaces -t 60 of line 2")
+        ("error", "--time=3600 (minutes) replaces -t 60 on line 2")
     ]
     assert effects("#SBATCH --mem=4G", "#PBS -l mem=4096mb") == []
     assert effects("#SBATCH -N 2 --ntasks-per-node=4", "#PBS -l nodes=2:ppn=4") == []
     more = effects("#SBATCH -N 2 --ntasks-per-node=4", "#PBS -l nodes=2:ppn=8")
     assert more == [("warning", "it sets --ntasks=16")]
     gres = effects("#SBATCH --gres=gpu:1", "#PBS -l naccelerators=2")
-    assert gres == [("error", "--gres=gpu:1,gpu:2 replaces --gres=gpu:1 of line 2")]
+    assert gres == [("error", "--gres=gpu:1,gpu:2 replaces --gres=gpu:1 on line 2")]
     # What sbatch does with the other lines is of no interest where it refuses one.
     refused = effects("#SBATCH -t 60", "#PBS -P x", "#PBS -l walltime=5")
-    assert refused == [("error", "it refuses the script for -P, which it cannot translate")]
+    assert refused == [("error", "it refuses the script for the unknown -P")]
     ((_, beside),) = effects("#SBATCH --mem-per-cpu=1G", "#PBS -l mem=4gb")
-    assert beside.startswith("it refuses --mem=4g beside --mem-per-cpu of line 2: `--mem, --mem-per-cpu, and")
-    mail = "--mail-type=END replaces --mail-type=ALL of line 2"
-    assert effects("#SBATCH --mail-type=ALL", "#PBS -m e") == [("warning", f"{mail} (from 25.05 on)")]
+    assert beside.startswith("it refuses --mem=4g with --mem-per-cpu on line 2: `--mem, --mem-per-cpu, and")
+    mail = "--mail-type=END replaces --mail-type=ALL on line 2"
+    assert effects("#SBATCH --mail-type=ALL", "#PBS -m e") == [("warning", f"{mail} (in Slurm 25.05 and later)")]
     assert effects("#SBATCH --mail-type=ALL", "#PBS -m e", version="22.05-24.11") == []
     # An unknown value may well be the same.
     assert effects("#SBATCH -t {{ time }}", "#PBS -l walltime=5") == []

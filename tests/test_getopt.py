@@ -120,10 +120,10 @@ def test_versions() -> None:
             parse_range(wrong)
     for releases in ({"20.11"}, {"22.05", "23.02", "24.05"}, set(MAJORS)):
         assert expand(shorten(releases)) == releases
-    assert describe(["22.05"], ALL) == "before 23.02"
-    assert describe(["25.11", "26.05"], ALL) == "from 25.11 on"
+    assert describe(["22.05"], ALL) == "before Slurm 23.02"
+    assert describe(["25.11", "26.05"], ALL) == "in Slurm 25.11 and later"
     assert describe(ALL, ALL) == ""
-    assert describe([each for each in ALL if each != "25.11"], ALL) == "before 25.11 and from 26.05 on"
+    assert describe([each for each in ALL if each != "25.11"], ALL) == "before Slurm 25.11 and in Slurm 26.05 and later"
     assert Range("23.02", "24.05").all_since("23.02") and Range("23.02", "24.05").all_before("24.11")
 
 

@@ -403,9 +403,7 @@ def test_dependencies() -> None:
     assert isinstance(either, dependencies.Dependency) and either.any
     # A state takes all that stands before its parentheses with it.
     assert terms("afterany:1,afterany:2(failed)") == [("afterany", 1, None, 0)]
-    assert dependencies.parse("afterany:1 ", "22.05") == dependencies.DependencyFault(
-        10, "` ` cannot stand behind a job id"
-    )
+    assert dependencies.parse("afterany:1 ", "22.05") == dependencies.DependencyFault(10, "` ` cannot follow a job ID")
 
 
 def test_where_a_term_stands() -> None:

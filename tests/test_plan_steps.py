@@ -215,7 +215,7 @@ def test_a_branch_that_never_runs_is_no_step() -> None:
         ("srun $OPTIONS --array=0-1 python t.py", "24.11", None),
         ('srun "$PROGRAM" --array=0-1', "24.11", None),
         ("srun --nodes=3 --ntasks=3 python t.py", "24.11", "the job has 2 nodes and srun requests 3"),
-        ("srun --gres=gpu:2 python t.py", "26.05", "srun does not accept --gres=gpu beside --gpus-per-node"),
+        ("srun --gres=gpu:2 python t.py", "26.05", "srun does not accept --gres=gpu together with --gpus-per-node"),
         ("srun --gres=gpu:2 python t.py", "25.11", None),
         ("srun --gres=nic:1 python t.py", "26.05", None),
         ("srun --nodes=3 --ntasks=2 python t.py", "24.11", None),

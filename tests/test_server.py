@@ -270,7 +270,7 @@ def edited(text: str, action: types.CodeAction) -> str:
     [
         ("--ntasks-per-node", ["**tasks per node: 4**", "without it: as --ntasks says"]),
         ("1:30:00", ["**time limit: 1:30 h**", "minutes, MIN:SEC", "`-t`"]),
-        ("--exclusive=topo", ["before 24.05 refuses this: Invalid --exclusive specification"]),
+        ("--exclusive=topo", ["refused before Slurm 24.05: Invalid --exclusive specification"]),
         ("--cpu-bind", ["how tasks are bound to CPUs", "of srun"]),
         ("SLURM_JOB_NODELIST", ["by the batch script", "known only when it runs"]),
         ("SLURM_NNODES", ["by the batch script", "**2**"]),

@@ -67,7 +67,7 @@ def _directive_text(snapshot: Snapshot, part: Part, job: Job, setting: Setting) 
     for refused in job.directives.refused:
         if refused.setting is setting:
             when = describe(refused.refusal.versions or (), job.versions.majors)
-            lines.append(f"**Slurm{' ' + when if when else ''} refuses this: {refused.refusal.message}**")
+            lines.append(f"**refused{' ' + when if when else ''}: {refused.refusal.message}**")
     if setting.option is not None:
         lines.append(text_of(setting.option, "sbatch"))
     else:

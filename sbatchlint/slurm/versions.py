@@ -40,14 +40,18 @@ class Range(NamedTuple):
         return is_before(self.last, version)
 
     def suffix(self, versions: Iterable[str] | None) -> str:
-        """The releases of the range for which something holds, as in ` before 23.02`; '' for None or all of them."""
+        """Releases of the range for which something holds, as ` before Slurm 23.02`; '' for None or all of them."""
         told = "" if versions is None else describe(versions, self.majors)
         return f" {told}" if told else ""
 
     def in_brackets(self, versions: Iterable[str] | None) -> str:
-        """The same in parentheses: ` (before 23.02)`, or ''."""
+        """The same in parentheses: ` (before Slurm 23.02)`, or ''."""
         told = self.suffix(versions)
         return f" ({told[1:]})" if told else ""
+
+    def slurm(self, versions: Iterable[str] | None) -> str:
+        """Slurm with these releases, as the subject of a sentence: `Slurm before 23.02`, `Slurm`."""
+        return f"Slurm{self.suffix(versions).replace(' Slurm', '').replace(' in ', ' ')}"
 
     def __str__(self) -> str:
         return self.first if self.first == self.last else f"{self.first}-{self.last}"
@@ -148,9 +152,9 @@ def shorten(versions: Iterable[str]) -> str:
 
 
 def describe(versions: Iterable[str], within: Iterable[str] = MAJORS) -> str:
-    """Releases in words: `before 23.02`, `from 24.05 on`, `in 23.11`, `from 22.05 to 23.11`; '' for all of `within`.
+    """Releases in words: `before Slurm 23.02`, `in Slurm 24.05 and later`, `in Slurm 22.05 to 23.11`.
 
-    `within`: the releases of interest.
+    `within`: the releases of interest; '' for all of them.
     """
     chosen = {_INDEX[version] for version in versions}
     domain = sorted(_INDEX[version] for version in within)
@@ -163,7 +167,7 @@ def describe(versions: Iterable[str], within: Iterable[str] = MAJORS) -> str:
         parts = ([domain[at] for at in range(first, end + 1)], [index for index in hit if index > domain[end]])
         return " and ".join(describe([MAJORS[index] for index in part], within) for part in parts)
     if first == 0:
-        return f"before {MAJORS[domain[last + 1]]}"
+        return f"before Slurm {MAJORS[domain[last + 1]]}"
     if last == len(domain) - 1:
-        return f"from {MAJORS[hit[0]]} on"
-    return f"in {MAJORS[hit[0]]}" if len(hit) == 1 else f"from {MAJORS[hit[0]]} to {MAJORS[hit[-1]]}"
+        return f"in Slurm {MAJORS[hit[0]]} and later"
+    return f"in Slurm {MAJORS[hit[0]]}" if len(hit) == 1 else f"in Slurm {MAJORS[hit[0]]} to {MAJORS[hit[-1]]}"

@@ -109,7 +109,7 @@ class PositionalWords:
             return Meant("replace the placeholder")
         if setting is None and _SHELL.match(self.string, self.start):
             return Meant(
-                "write the options themselves, as no shell expands them here, or give them on sbatch's command line"
+                "write the options themselves (no shell expands them here), or pass them on sbatch's command line"
             )
         for shape in (self._escaped, self._colon, self._glued, self._separator, self._no_dashes):
             found = shape(word)
@@ -146,13 +146,13 @@ class PositionalWords:
         token = words.tokens[0]
         value = quote(token.text)
         edits = (self._edit(start, token.end, value),)
-        fault = "a backslash joins no space to a word"
+        fault = "a backslash does not escape a space here"
         return Meant(f"write `{value}`", edits, safe=self.problem.versions is not None, fault=fault, end=token.end)
 
     def _colon(self, word: str) -> Meant | None:
         if self.problem.kind != "leading-colon":
             return None
-        setting, fault = self.setting, "a word of a directive may not begin with `:`"
+        setting, fault = self.setting, "a word in a directive cannot begin with `:`"
         if setting is not None and setting.value is not None:
             rest_of_value = _NEXT_OPTION.split(self.string[self.start : self.line.end].rstrip(BLANKS))[0]
             value = setting.value + "".join(rest_of_value.split())
@@ -169,7 +169,7 @@ class PositionalWords:
         if self.start != self.line.words_start:
             return None
         fault = f"`{word}` is glued to `#SBATCH`"
-        advice = "write `#SBATCH ` and an option, or `##SBATCH` before what is switched off"
+        advice = "write `#SBATCH ` and an option, or `##SBATCH` to disable the line"
         rest = word.lstrip("_=;,.")
         if rest != word and rest.startswith("-"):
             edits = (self._edit(self.start, self.start + len(word) - len(rest), " "),)
@@ -248,7 +248,7 @@ class PositionalWords:
             return _ANYTHING
         if argument == "optional":
             return Meant(f"remove it, or join a value with `=`: {setting.written}=VALUE")
-        return Meant(f"remove it, as {setting.written} takes no value here")
+        return Meant(f"remove it: {setting.written} takes no value here")
 
     def _value(self, setting: Setting) -> Meant | None:
         value = setting.value or ""

@@ -141,19 +141,19 @@ def _of_launcher(launcher: Launcher) -> Iterable[Sign]:
 def _of_container(container: Container) -> Iterable[Sign]:
     for option in container.options:
         if container.kind == "apptainer" and option.name in ("nv", "nvccli") and option.text != "false":
-            yield Sign(STRONG, f"--{option.name} brings NVIDIA GPUs into the container", option.span, "nvidia")
+            yield Sign(STRONG, f"--{option.name} passes NVIDIA GPUs into the container", option.span, "nvidia")
         elif container.kind == "apptainer" and option.name == "rocm" and option.text != "false":
-            yield Sign(STRONG, "--rocm brings AMD GPUs into the container", option.span, "amd")
+            yield Sign(STRONG, "--rocm passes AMD GPUs into the container", option.span, "amd")
         elif container.kind == "shifter" and option.name == "module" and _SHIFTER_MODULE.search(option.text or ""):
-            yield Sign(STRONG, f"--module={option.text} brings GPUs into the container", option.span)
+            yield Sign(STRONG, f"--module={option.text} passes GPUs into the container", option.span)
         elif container.kind in ("docker", "podman"):
             text = option.text or ""
             if option.name == "gpus" and text not in ("0", "none"):
-                yield Sign(STRONG, "--gpus brings GPUs into the container", option.span, "nvidia")
+                yield Sign(STRONG, "--gpus passes GPUs into the container", option.span, "nvidia")
             elif option.name == "gpu":
-                yield Sign(STRONG, "--gpu brings GPUs into the container", option.span, "nvidia")
+                yield Sign(STRONG, "--gpu passes GPUs into the container", option.span, "nvidia")
             elif option.name == "runtime" and text == "nvidia":
-                yield Sign(STRONG, "the nvidia runtime brings GPUs into the container", option.span, "nvidia")
+                yield Sign(STRONG, "the nvidia runtime passes GPUs into the container", option.span, "nvidia")
             elif option.name == "device" and ("nvidia" in text or text.startswith("/dev/kfd")):
                 vendor = "nvidia" if "nvidia" in text else "amd"
                 yield Sign(STRONG, f"{text} is a GPU device", option.span, vendor)
@@ -244,7 +244,7 @@ def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None
     if name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "ROCM_PATH", "ROCM_HOME", "HIP_PATH"):
         return Sign(WEAK, f"{name} says where the GPU software is", span, "nvidia" if name[0] == "C" else "amd")
     if name.startswith(("NCCL_", "TORCH_NCCL_")):
-        return Sign(STRONG, f"{name} configures the communication of GPUs", span)
+        return Sign(STRONG, f"{name} configures GPU communication", span)
     if name.startswith(("CUDA_", "NVIDIA_", "NVTE_", "CUDNN_", "CUBLAS_")):
         return Sign(STRONG, f"{name} is for NVIDIA GPUs", span, "nvidia")
     if name.startswith(("RCCL_", "HSA_", "MIOPEN_", "HIP_", "AMD_")):

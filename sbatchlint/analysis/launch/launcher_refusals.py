@@ -15,7 +15,7 @@ from sbatchlint.job.launchers.refusals import Refusal, command_line_refusal
 from sbatchlint.job.once import once
 
 _SHOW = "show it some, or write a number"
-_ASK = "ask for some, or write a number"
+_ASK = "request some, or write a number"
 
 
 @once
@@ -58,7 +58,9 @@ def _without_gpus(job: Job, launch: Launch) -> Refusal | None:
         return None
     own = step is not None and any(name in step.options for name in FORMS)
     if job.request.asks_for_gpus is False and job.site.gpus_required and not own and not is_submitted_with_gpus(job):
-        return Refusal("no-request", "--nproc_per_node=gpu finds no GPU, as the job asks for none", setting.span, _ASK)
+        return Refusal(
+            "no-request", "--nproc_per_node=gpu finds no GPU because the job requests none", setting.span, _ASK
+        )
     return None
 
 

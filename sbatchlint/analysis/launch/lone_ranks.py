@@ -177,5 +177,5 @@ def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
             continue
         edits.append(replacement(directives, setting, str(number // expected)))
         shared.append(resource)
-    title = f"ask for {expected} tasks per node"
+    title = f"request {expected} tasks per node"
     return MoreTasks(title + (f", which share the {' and '.join(shared)}" if shared else ""), edits)

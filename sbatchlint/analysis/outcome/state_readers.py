@@ -57,13 +57,13 @@ def _of_whole_job(job: Job) -> Reader | None:
         return Reader("the job is COMPLETED, which no site requeues,", setting.span if setting is not None else None)
     for command in job.invocations:
         if command.name == "sbatch" and _depends_on(command, _OWN_IDS):
-            return Reader(f"the job of line {job.line(command.span.start)} starts", command.span)
+            return Reader(f"the job on line {job.line(command.span.start)} starts", command.span)
     outer, submission = job.outer, job.submission
     if outer is not None and submission is not None and submission.command is not None:
         dependents = _dependents(outer)
         later = bisect_right(dependents, submission.command.index, key=lambda each: each.index)
         for command in dependents[later : later + 1]:
-            return Reader(f"the job of line {job.line(command.span.start)} starts", command.span)
+            return Reader(f"the job on line {job.line(command.span.start)} starts", command.span)
     return None
 
 

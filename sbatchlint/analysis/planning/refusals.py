@@ -23,7 +23,7 @@ def refusal_of(job: Job, step: Step) -> str | None:
     if value is not None:
         return f"srun does not accept {value}"
     if all(refuses_gres(step, version) for version in job.versions.majors):
-        return "srun does not accept --gres=gpu beside --gpus-per-node"
+        return "srun does not accept --gres=gpu together with --gpus-per-node"
     if str(job.versions) == "23.11" and "gpus-per-task" in step.options and step.request.has_option("cpus-per-task"):
         # sbatch leaves SLURM_TRES_PER_TASK=cpu=N in the environment (23.11.4; 23.11.11 and 24.11 take both)
         if "SLURM_TRES_PER_TASK" not in step.invocation.state.variables:

@@ -108,8 +108,8 @@ def listing(names: tuple[str, ...] | list[str], most: int = 8) -> str:
 def instead_of(meant: str | None, known: tuple[str, ...] | list[str], none: str = "there are none") -> str:
     """What to write, in a message. `meant`: by `nearest`; `none`: what is said where nothing is known."""
     if meant is not None:
-        return f"write `{meant}`, if that is meant"
-    return f"there are {listing(known)}" if known else none
+        return f"write `{meant}`, if that is intended"
+    return f"available: {listing(known)}" if known else none
 
 
 def correction(job: Job, request: Request, unknown: UnknownName, meant: str | None) -> Fix | None:

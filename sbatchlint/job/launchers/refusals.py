@@ -65,7 +65,7 @@ def _of_options(launcher: Launcher, grammar: Grammar) -> Iterator[Refusal]:
     for option in _certain(launcher):
         if option.name in options.values:
             if _lacks_value(launcher, option):
-                yield Refusal("option", f"{_option(launcher, option)} is given no value", option.span, "give it one")
+                yield Refusal("option", f"{_option(launcher, option)} has no value", option.span, "add a value")
         elif option.name in options.flags:
             if option.value is not None:
                 written = _option(launcher, option)
@@ -88,7 +88,7 @@ def _meant(name: str, known: Iterable[str]) -> str:
     near = min((each for each in known if len(each) > 2), key=lambda each: (edit_distance(plain, each), each))
     if plain in known or len(plain) > 4 and edit_distance(plain, near) <= 2:
         return f"write --{plain if plain in known else near}"
-    return "remove it, or give it to the program"
+    return "remove it, or pass it to the program"
 
 
 def _certain(launcher: Launcher) -> Iterator[CommandOption]:
@@ -145,7 +145,7 @@ def _as_written(launcher: Launcher, setting: Setting) -> str:
 
 def _whole(string: str) -> str | None:
     is_whole = is_number(string) or re.fullmatch(r"\s*[+-]?\d+(_\d+)*\s*", string)
-    return None if is_whole else "is no whole number; write one"
+    return None if is_whole else "is not a whole number; write one"
 
 
 def _process_count(string: str) -> str | None:
@@ -177,7 +177,7 @@ def _backend(string: str) -> str | None:
     if string in known:
         return None
     near = [each for each in known if edit_distance(string.lower(), each) < 2]
-    return f"is no rendezvous backend; write {near[0]}" if near else None
+    return f"is not a rendezvous backend; write {near[0]}" if near else None
 
 
 def _endpoint(string: str) -> str | None:

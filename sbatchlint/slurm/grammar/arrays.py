@@ -109,14 +109,14 @@ def _reason(value: str) -> str:
         if parse_integer(last) < parse_integer(first):
             return f"the range {first}-{last} ends before it begins"
     if re.search(r"-[0-9]+:0+(?![0-9])", value, re.ASCII):
-        return "a step is at least 1"
+        return "a step must be at least 1"
     if re.match(r"\s*\[?-[0-9]", value, re.ASCII):
-        return "an index is not negative"
+        return "an index cannot be negative"
     if re.search(r"\s", value):
-        return "an array has no blanks"
+        return "an array contains no spaces"
     if any(parse_integer(number) >= SIZE_LIMIT for number in re.findall("[0-9]{7,18}", value)):
-        return f"no index is larger than {SIZE_LIMIT - 1}"
-    return "an array is numbers and ranges such as 1,3,5-9:2%4"
+        return f"an index is at most {SIZE_LIMIT - 1}"
+    return "an array is a list of numbers and ranges, such as 1,3,5-9:2%4"
 
 
 _SPAN = Regex(r"([0-9]+)(?:\.\.+|…|to|~|:|/|_)([0-9]+)", re.ASCII)

@@ -75,7 +75,7 @@ def _cpu_freq(value: str, version: str) -> Refusal | None:
         if colon:
             return wrong("a governor is named twice")
         if dash:
-            return wrong("a governor comes after a range, low-high:governor")
+            return wrong("a governor follows a range: low-high:governor")
     else:
         low = frequency(first, version)
         if low is None:
@@ -136,7 +136,7 @@ def _gpu_bind(value: str, version: str) -> Refusal | None:
     shown = f"gpu:{value}" if old else value
     reason = "--gpu-bind takes closest, none, single:N, per_task:N, map_gpu:LIST or mask_gpu:LIST, verbose before"
     if old and re.match(r"(?:verbose,)?(?:map|mask):", value):
-        reason = "map: and mask: are known from 23.11 on"
+        reason = "map: and mask: are new in Slurm 23.11"
     return _choice(f"Invalid --gpu-bind argument: {shown}", reason, _binding_meant(value, version))
 
 
@@ -276,7 +276,7 @@ def _tres_bind(value: str, version: str) -> Refusal | None:
         if not part or colon and name.startswith("gres/") and _is_resource_binding(name, rest, version):
             continue
         message = "Batch job submission failed: Invalid Trackable RESource (TRES) specification"
-        reason = "a binding is gres/NAME:BINDING, several are joined by `+`"
+        reason = "a binding is written gres/NAME:BINDING, several are joined by `+`"
         if name.startswith("gres/") and colon:
             reason = f"`{rest}` is no binding of {name}"
         return Refusal("choice", message, reason, None, "controller")

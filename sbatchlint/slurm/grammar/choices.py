@@ -34,7 +34,7 @@ _WORDS = {
 
 # The words in a sentence, the same for all releases.
 _KNOWS = {
-    "exclusive": "--exclusive takes user, mcs, from 24.05 on topo, or no value",
+    "exclusive": "--exclusive takes user, mcs, topo (since Slurm 24.05), or no value",
     "no-kill": "--no-kill takes set, off, no, or no value",
     "kill-on-invalid-dep": "--kill-on-invalid-dep takes yes or no",
     "requeue": "--requeue takes expedite, or no value",

@@ -113,17 +113,17 @@ class _Parser:
                 expected = "," if bare else self.sign
                 if expected and sign != expected:
                     return DependencyFault(
-                        at, "`,` and `?` cannot be mixed" if not bare else "`?` cannot stand behind a bare job id"
+                        at, "`,` and `?` cannot be mixed" if not bare else "`?` cannot follow a bare job ID"
                     )
                 self.sign = sign
             elif bare and sign == "?":
-                return DependencyFault(at, "`?` cannot stand behind a bare job id")
+                return DependencyFault(at, "`?` cannot follow a bare job ID")
             if sign == "?":
                 self.any = True
             at += 1
         rest = text[at:]
         if rest and (self.strict or self.terms[-1].type == "singleton" or self.terms[-1].bare):
-            return DependencyFault(at, f"`{rest}` cannot stand behind a {'job id' if self.terms[-1].job else 'term'}")
+            return DependencyFault(at, f"`{rest}` cannot follow a {'job ID' if self.terms[-1].job else 'term'}")
         return Dependency(tuple(self.terms), self.sign == "?" if self.strict else self.any)
 
     def no_type(self, at: int) -> str:
@@ -132,14 +132,14 @@ class _Parser:
             return "the list ends with a separator" if at else "the value is empty"
         word = re.split(r"[:,?]", text[at:], maxsplit=1)[0]
         if not word:
-            return "a term is empty"
+            return "an item of the list is empty"
         if is_number(word[0]):
-            return f"a bare job id ({word}) can only be followed by bare job ids"
+            return f"a bare job ID ({word}) can only be followed by bare job IDs"
         if word != word.strip():
-            return f"a blank stands beside `{word.strip()}`"
+            return f"there is a space next to `{word.strip()}`"
         if word.lower() in TYPES:
             return f"{word} names no job"
-        return f"`{word}` is no type of dependency"
+        return f"`{word}` is not a type of dependency"
 
     def jobs(self, start: int, at: int, name: str) -> int | DependencyFault:
         """Reads the jobs of one term; returns the offset of their end."""
@@ -162,7 +162,7 @@ class _Parser:
         number = parse_integer(found.group(1)) if found is not None else 0
         if found is None or number % 2**32 == 0:
             shown = re.split(r"[:,?+(]", text[at:], maxsplit=1)[0]
-            return DependencyFault(at, f"`{shown}` is no job id" if shown else "a job id is missing")
+            return DependencyFault(at, f"`{shown}` is not a job ID" if shown else "a job ID is missing")
         end = found.end()
         task: int | None = None
         if text[end : end + 1] == "_":
@@ -183,11 +183,11 @@ class _Parser:
             following = text[end : end + 1]
             if following not in ("", ",") and not (self.strict and following == "?"):
                 if following == "?":
-                    return DependencyFault(end, "`?` cannot stand behind a bare job id")
-                return DependencyFault(end, f"`{text[end:]}` cannot stand behind a job id")
+                    return DependencyFault(end, "`?` cannot follow a bare job ID")
+                return DependencyFault(end, f"`{text[end:]}` cannot follow a job ID")
             return Term(name, number, task, 0, True, at, end)
         if not self.strict and text[end : end + 1] not in ("", ",", "?", ":", "+", "("):
-            return DependencyFault(end, f"`{text[end:]}` cannot stand behind a job id")
+            return DependencyFault(end, f"`{text[end:]}` cannot follow a job ID")
         if text[end : end + 1] == "+":
             delay = _NUMBER.match(text, end + 1)
             if delay is None or parse_integer(delay.group(1)) <= 0:

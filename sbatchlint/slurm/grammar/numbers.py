@@ -192,7 +192,7 @@ def _priority(value: str, version: str) -> Refusal | None:
         return None
     number, _ = strtol(value)
     if number < 0:
-        return _no("Priority must be >= 0", "a priority is not negative")
+        return _no("Priority must be >= 0", "a priority cannot be negative")
     if number >= 2**32 - 2:
         return _no("Priority must be < 4294967294", "the number is too large")
     return None
@@ -238,7 +238,7 @@ def _nodes(value: str, version: str) -> Refusal | None:
         meant = read.instead
         return read if meant is None or _nodes(meant, version) is None else read._replace(instead=None)
     if read.minimum == 0 and read.maximum == 0:
-        return _no(_NO_SUCH_COUNT, "a job has at least one node", stage="controller")
+        return _no(_NO_SUCH_COUNT, "a job needs at least one node", stage="controller")
     return None
 
 
@@ -287,7 +287,7 @@ def _not_nodes(part: str, string: str, version: str) -> Refusal:
     if ("," in string or ":" in string) and is_before(version, "23.02"):
         listed = _read_nodes(string, "23.02")
         if isinstance(listed, NodeCount):
-            reason = "lists of node counts came with 23.02"
+            reason = "lists of node counts are new in Slurm 23.02"
     instead = _plain(string, True)
     span = re.fullmatch(r"([0-9]+)\s*(?:\.\.+|to|~)\s*([0-9]+)", string.strip(), re.ASCII)
     if span is not None and parse_integer(span.group(1)[:18]) <= parse_integer(span.group(2)[:18]):

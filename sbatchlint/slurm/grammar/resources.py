@@ -123,7 +123,7 @@ def gres_item(string: str, version: str) -> Item | ResourceFault | None:
     if not name:
         return ResourceFault(string, "the name is missing", _CONTROLLER, "controller") if number else None
     if name == "gres":
-        return ResourceFault(string, "the prefix is `gres/`, from 23.11 on", _GRES)
+        return ResourceFault(string, "the prefix is `gres/` since Slurm 23.11", _GRES)
     if "/" in name and number:
         return ResourceFault(string, "the type comes after a colon, NAME:TYPE", _GRES)
     return Item(name, kind, number, string)
@@ -139,9 +139,9 @@ def _old_item(string: str, message: str) -> Item | ResourceFault:
         reason = "the name is missing"
         if "=" in name or "/" in name:
             reason = (
-                "before 23.11 the number comes after a colon"
+                "Slurm before 23.11 wants a colon before the number"
                 if "=" in name
-                else "the prefix `gres/` is known from 23.11 on"
+                else "the prefix `gres/` is new in Slurm 23.11"
             )
         return ResourceFault(string, reason, _GRES)
     if not colon:
@@ -187,7 +187,7 @@ def tres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     for name in FORBIDDEN:
         if f",{name}:" in folded if old else f",{name}" in folded or folded.startswith(name):
             return ResourceFault(
-                name, f"{name} cannot be asked for by the task", f"Invalid TRES for --tres-per-task: {name}"
+                name, f"{name} cannot be requested per task", f"Invalid TRES for --tres-per-task: {name}"
             )
     found: list[Item] = []
     late: ResourceFault | None = None
@@ -234,7 +234,7 @@ def _old_tres(item: str, version: str) -> Item | ResourceFault | None:
     if kind == "gres" and sign:
         return gres_item(rest, version)
     if not sign or kind not in (*FORBIDDEN, "cpu", "license", "ic"):
-        return ResourceFault(item, "before 23.11 the form is cpu:N or gres:NAME:N", _CONTROLLER, "controller")
+        return ResourceFault(item, "Slurm before 23.11 wants cpu:N or gres:NAME:N", _CONTROLLER, "controller")
     if kind == "cpu" and not 0 < _leading(rest) < 2**31:
         return ResourceFault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu:{_leading(rest)}")
     name, _, last = rest.rpartition(":")
@@ -262,7 +262,7 @@ def licences(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
             return ()
         for sign, since in (("=", "23.11"), ("|", "25.05"), ("(", "25.05")):
             if sign in item and is_before(version, since):
-                return ResourceFault(item, f"`{sign}` is known from {since} on", message, "controller")
+                return ResourceFault(item, f"`{sign}` is new in Slurm {since}", message, "controller")
         parts = re.split(r"[:=]", item, maxsplit=1)
         if re.search(r"\s", parts[0]):
             return ResourceFault(item, "a space cannot be part of a name", message, "controller")
@@ -341,7 +341,7 @@ def _first_by_task(value: str, version: str) -> tuple[Item, ...] | ResourceFault
         found = re.search("[/:=]", item)
         kind = item[: found.start()] if found is not None else ""
         if found is not None and kind not in _NAMED and count(item[found.end() :]) != 0:
-            return ResourceFault(item, "only one type can be named before 24.05", _CONTROLLER, "controller")
+            return ResourceFault(item, "Slurm before 24.05 accepts only one type", _CONTROLLER, "controller")
     return read
 
 

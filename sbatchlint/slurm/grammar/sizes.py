@@ -63,14 +63,14 @@ def _mem_update(value: str) -> Refusal | None:
 
 def _reason(value: str) -> str:
     if not value.strip():
-        return "an amount is a number such as 4G"
+        return "an amount looks like 4G"
     if re.search(r"[0-9][.,][0-9]", value):
         return "an amount is a whole number"
     if value[:1] == "-":
-        return "an amount is not negative"
+        return "an amount cannot be negative"
     if not re.match(r"\s*\+?[0-9]", value):
-        return "an amount is a number such as 4G"
-    return "an amount is a whole number and one of K, M, G and T"
+        return "an amount looks like 4G"
+    return "an amount is a whole number with K, M, G or T"
 
 
 # Amounts as other programs write them.

@@ -97,16 +97,16 @@ _UNITS = {
 
 def _limit_reason(value: str) -> str:
     if not value.strip():
-        return "a time is minutes, H:MM:SS or D-HH:MM:SS"
+        return "a time is written as minutes, H:MM:SS or D-HH:MM:SS"
     if re.search(r"[0-9]\s*[a-z]", value, re.ASCII | re.IGNORECASE):
-        return "a time has no unit"
+        return "times take no unit"
     if value.count(":") > 2:
-        return "days come before a `-`"
+        return "days are separated by `-`"
     if re.search(r"[0-9]\.[0-9]", value):
-        return "a time has no decimals"
+        return "times take no decimals"
     if re.search(r"\s", value):
-        return "a time has no spaces"
-    return "a time is minutes, H:MM:SS or D-HH:MM:SS"
+        return "times contain no spaces"
+    return "a time is written as minutes, H:MM:SS or D-HH:MM:SS"
 
 
 def _limit(value: str) -> str | None:
@@ -336,9 +336,9 @@ def _moment(value: str, version: str) -> tuple[str, str | None]:
     text = value.strip()
     lowered = text.lower()
     if lowered in _WORDS and lowered != "elevenses":
-        return "words that begin with T are written in small letters", lowered
+        return "words that begin with T must be lower case", lowered
     if lowered == "elevenses":
-        return "the word elevenses came with 24.05", "11:00"
+        return "the word elevenses is new in Slurm 24.05", "11:00"
     delta = re.fullmatch(r"(?:now\s*)?\+?\s*((?:[0-9]+\s*[a-z]+\s*)+)", lowered, re.ASCII)
     if delta is not None:
         seconds = _duration(delta.group(1))
@@ -352,14 +352,14 @@ def _moment(value: str, version: str) -> tuple[str, str | None]:
             hour = re.fullmatch("[0-9]{1,2}", clock)
             meant += f"T{clock}:00" if hour is not None else f"T{clock}"
         if timestamp_fault(meant, version) is None:
-            return "a date is YYYY-MM-DD, with T before the time", meant
+            return "a date is written as YYYY-MM-DD, with T before the time", meant
     american = re.fullmatch(r"([0-9]{1,2}/[0-9]{1,2}/)20([0-9]{2})(.*)", text, re.ASCII)
     if american is not None and timestamp_fault(meant := "".join(american.groups()), version) is None:
         return "a year after month and day has two digits", meant
     hour = re.fullmatch(r"([0-9]{1,2})\s*([ap]m)", lowered)
     if hour is not None and timestamp_fault(meant := f"{hour.group(1)}:00{hour.group(2)}", version) is None:
-        return "a time of the day has minutes", meant
-    return "a moment looks like 2030-12-31T12:00:00, now+2hours or 16:00", None
+        return "a time of day needs minutes", meant
+    return "a start time looks like 2030-12-31T12:00:00, now+2hours or 16:00", None
 
 
 def _from_now(seconds: int, unit: int) -> str:
