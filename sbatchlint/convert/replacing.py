@@ -152,7 +152,7 @@ def _port(launch: Launch) -> str:
     names = {each.name for each in expansions(setting.value)}
     if len(names) == 1 and (name := names.pop()).isidentifier():
         return f'"${name}"'
-    raise NotConvertible("the port of the launcher is put together of several parts: write it as one")
+    return PORT  # drawn or looked for when the script runs, so any port does
 
 
 def _values(field: Pieces) -> list[tuple[str | None, Expansion | None]]:

@@ -54,6 +54,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     ("words", re.compile(r"(?i)(?:unknown|unrecogni[sz]ed|unexpected|unsupported|invalid|illegal|missing|ambiguous|conflicting|no such|undefined)\W+(?:[\w'\"`./-]+\W+){0,2}?"
                          r"(?:option|argument|flag|parameter|keyword|command|sub-?command|switch|setting|config\w*|choice|style|profile|queue|partition|account)s?\b"
                          r"|\b(?:option|argument|flag|parameter|keyword|command|switch|profile|config\w*)\b.{0,60}\b(?:not (?:recogni[sz]ed|known|valid|allowed|supported|set)|unknown|invalid|required|missing)"
+                         r"|\b(?:option|argument)\b.{0,40}\b(?:not have enough|requires an?|needs an?|expects an?|expected (?:one|an)) ?\w*"
                          r"|(?:^|[\s'\"`])--?[a-z][\w-]+['\"`]? (?:must|needs|has to|expects|requires|should|can ?not)\b|^usage:|mutually exclusive|only one of|(?:cannot|can not|can't) (?:enable|use|specify|combine)|must (?:be )?(?:specif|set\b|given|provid)|(?:please|make sure to|be sure to|need to) (?:specify|set|provide|choose|select|pass|give)\b"
                          r"|\b(?:not|neither|nor|never|isn't|wasn't)\W+(?:\w+\W+){0,4}?(?:specified|defined|provided|given|supplied)\b")),
     ("rights", re.compile(r"(?i)permission ?(?:denied|error)|access (?:is )?denied|not permitted|\beacces|not writ(?:e)?able|unauthori[sz]ed|forbidden")),
@@ -315,7 +316,7 @@ GENERAL_CAUSES = (
     Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=memory_asked, log=about("memory"), unproven="possible"),
     Cause("gpu-memory", "code", "the memory of the GPU is used up", "smaller batches, or more GPUs", log=_of_gpu),
     Cause("memory", "submission", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=about("memory")),
-    Cause("words-broken", "script", "a command of the script does not get the words that are meant for it", "see the finding", codes=("SB411", "SB412", "SB414", "SB419", "SB421", "SB424", "SB425", "SB427"), log=about("words", "file", "command"), unproven="possible"),
+    Cause("words-broken", "script", "a command of the script does not get the words that are meant for it", "see the finding", codes=("SB411", "SB412", "SB414", "SB419", "SB421", "SB424", "SB425", "SB427", "SB409", "SB613", "SB708", "SB431"), log=about("words", "file", "command"), unproven="possible"),
     Cause("geometry-of-script", "script", "the program cannot work with so many processes, threads or nodes", "compare what the script starts and asks for with what the message wants", script=launches, log=about("geometry"), unproven="possible"),
     Cause("geometry", "submission", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=about("geometry")),
     Cause("variable", "submission", "the program wants a variable of the environment that nothing sets", "export it in the script, and hand it to the container", log=_of_environment),

@@ -305,16 +305,18 @@ ls: cannot access '/data': Transport endpoint is not connected
         literals=(
             "unexpected end of file", "not in gzip format", "invalid compressed data", "Unexpected EOF in archive", "End-of-central-directory",
             "end-of-stream marker", "zlib.error", "BadZipFile", "BadGzipFile", "ZipException", "end of ZLIB", "EOF marker is absent", "truncated file",
-            "file is truncated", "fewer sequences", "runcated quality", "crc error", "Compressed data is corrupt", "Bad magic number",
+            "file is truncated", "changed as we read", "fewer sequences", "runcated quality", "crc error", "Compressed data is corrupt", "Bad magic number",
         ),
         patterns=(
             r"^(?:\S*/)?(?:gzip|gunzip|zcat|pigz|unpigz|tar|bzip2|bunzip2|bzcat|xz|unxz|xzcat|unzip|zstd|7z\w?): (?P<path>.+?): (?:unexpected end of file|not in gzip format|invalid compressed data.*|.*truncated.*|Compressed data is corrupt)",
-            r"^(?:\S*/)?tar: Unexpected EOF in archive|End-of-central-directory signature not found",
+            r"^(?:\S*/)?tar: .*: file changed as we read it|^(?:\S*/)?tar: Unexpected EOF in archive|End-of-central-directory signature not found",
             r"^EOFError: Compressed file ended before|^zlib\.error: Error -\d|BadZipFile: |BadGzipFile: |java\.util\.zip\.ZipException: |Unexpected end of ZLIB input stream",
             r"EOF marker is absent|(?:[Tt]runcated (?:file|quality)|file is truncated|has fewer (?:sequences|reads))\b",
         ),
         causes=(
             Cause("shared-write", "script", "several tasks write the file at the same time, or it is removed while it is read", "see the finding", codes=("SB416", "SB811", "SB713", "SB724")),
+            Cause("changing", "script", "elements of the array write files while another one packs them: all of them pack the same folder", "pack once, in a job of its own after the array (--dependency=afterok:JOB)", script=lambda job, event: shown((*options(job, "array"), *commands(job, "tar", "zip"))) if options(job, "array") else None, log=says("changed as we read")),
+            Cause("still-written", "code", "a file was written while it was packed or copied", "wait for what writes it, before", log=says("changed as we read")),
             Cause("damaged", "data", "a file is cut short, damaged, or not of the form that its name says", "compare its size and checksum with the original, and copy it again; one that an earlier run wrote, or a download left, delete, so that it is made anew"),
         ),
         matches="""\

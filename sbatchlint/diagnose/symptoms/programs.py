@@ -192,8 +192,8 @@ AssertionError: Not equal to tolerance rtol=1e-07, atol=0
         printed_by="the dynamic linker, Python",
         releases="all releases",
         role="cause",
-        literals=("cannot open shared object file", "version `GLIBC", "version `CXXABI", "undefined symbol", "error while loading shared libraries", "symbol lookup error", "not found (required by", "wrong ELF class", "invalid ELF header", "version `"),
-        patterns=(r"error while loading shared libraries: (?P<library>[^:]+):", r"^\s*(?P<library>lib[\w.+-]+\.so[\w.]*): cannot open shared object file", r"(?:ImportError|OSError): .*?(?P<library>[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|version|invalid ELF|wrong ELF|file too short)", r"version [`'](?P<library>(?:GLIBC|GLIBCXX|CXXABI)\w*_[\d.]+)' not found", r"symbol lookup error: |undefined symbol: "),
+        literals=("cannot open shared object file", "version `GLIBC", "version `CXXABI", "undefined symbol", "error while loading shared libraries", "symbol lookup error", "not found (required by", "wrong ELF class", "invalid ELF header", "version `", "java.library.path"),
+        patterns=(r"error while loading shared libraries: (?P<library>[^:]+):", r"\bno (?P<library>[\w.-]+) in java\.library\.path", r"^\s*(?P<library>lib[\w.+-]+\.so[\w.]*): cannot open shared object file", r"(?:ImportError|OSError): .*?(?P<library>[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|version|invalid ELF|wrong ELF|file too short)", r"version [`'](?P<library>(?:GLIBC|GLIBCXX|CXXABI)\w*_[\d.]+)' not found", r"symbol lookup error: |undefined symbol: "),
         causes=(
             Cause("nothing-loaded", "script", "the program wants {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
             Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it wants {library}", "load the release that it was built for", script=_other_release, log=says("libcu"), unproven="possible"),
@@ -209,6 +209,7 @@ AssertionError: Not equal to tolerance rtol=1e-07, atol=0
 ImportError: libcudart.so.12: cannot open shared object file: No such file or directory
 python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
 ./a.out: symbol lookup error: ./a.out: undefined symbol: foo
+java.lang.UnsatisfiedLinkError: no hmsbeagle-jni in java.library.path
   libmpi.so.12: cannot open shared object file: No such file or directory
 """,
     ),
@@ -346,16 +347,18 @@ CondaHTTPError: HTTP 000 CONNECTION FAILED for url <https://conda.anaconda.org/x
         printed_by="huggingface_hub, wandb, git, docker registries",
         releases="all releases",
         role="cause",
-        literals=("GatedRepoError", "Cannot access gated repo", "access a gated repo", "api_key not configured", "RepositoryNotFoundError", " Client Error: ", " Client Error. ", "wandb login", "could not read Username", "Too Many Requests", "Invalid user token", "Invalid credentials", "is not a local folder and is not a valid model identifier"),
-        patterns=(r"GatedRepoError|(?:Cannot|trying to) access a? ?gated repo|RepositoryNotFoundError|(?:401|403) Client Error|Invalid (?:user token|credentials in Authorization)", r"api_key not configured|wandb\.errors\.\S*UsageError|could not read Username for", r"429 Client Error|Too Many Requests", r"is not a local folder and is not a valid model identifier"),
+        literals=("GatedRepoError", "Cannot access gated repo", "access a gated repo", "api_key not configured", "RepositoryNotFoundError", " Client Error: ", " Client Error. ", "wandb login", "could not read Username", "Too Many Requests", "Invalid user token", "Invalid credentials", "locate credentials", "fetch token", "invalid_grant", "ExpiredToken", "is not a local folder and is not a valid model identifier"),
+        patterns=(r"GatedRepoError|(?:Cannot|trying to) access a? ?gated repo|RepositoryNotFoundError|(?:401|403) Client Error|Invalid (?:user token|credentials in Authorization)", r"api_key not configured|wandb\.errors\.\S*UsageError|could not read Username for", r"429 Client Error|Too Many Requests", r"[Uu]nable to locate credentials|cannot fetch token|\binvalid_grant\b|ExpiredToken", r"is not a local folder and is not a valid model identifier"),
         causes=(
             Cause("not-exported", "script", "the token is not in the environment of the program", "export it, and hand it to the container", codes=("SB508", "SB408", "SB517", "SB513")),
+            Cause("credentials", "submission", "the job finds no credentials for the storage, or those that it has are no longer valid", "log in anew before the job (`aws configure` or `aws sso login`, `rclone config reconnect`), and keep the file with the credentials where the nodes see it", log=says("locate credentials", "fetch token", "invalid_grant", "ExpiredToken")),
             Cause("token", "submission", "the service wants a token, or does not take the one that it got", "log in before the job (`hf auth login`, `wandb login`), or submit with HF_TOKEN or WANDB_API_KEY set", unproven="likely"),
         ),
         matches="""\
 huggingface_hub.errors.GatedRepoError: 401 Client Error. Cannot access gated repo for url https://huggingface.co/x
 wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[your_api_key])
 requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/x
+fatal error: Unable to locate credentials
 OSError: lab/model is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'
 """,
     ),

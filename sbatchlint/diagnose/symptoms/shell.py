@@ -323,8 +323,8 @@ bash: train.sh: No such file or directory
         printed_by="bash, OpenMP, OpenBLAS, Python",
         releases="all releases",
         role="cause",
-        literals=("Resource temporarily unavailable", "can't start new thread", "pthread_create failed", "Cannot allocate memory", "fork: retry", "Thread creation failed"),
-        patterns=(r"fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)", r"can't start new thread|pthread_create failed|BlockingIOError: (?!.*lock).*Resource temporarily unavailable|OSError: \[Errno 12\] Cannot allocate memory", r"libgomp: Thread creation failed"),
+        literals=("Resource temporarily unavailable", "can't start new thread", "pthread_create failed", "Cannot allocate memory", "fork: retry", "Thread creation failed", "resources for OMP thread"),
+        patterns=(r"fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)", r"can't start new thread|pthread_create failed|BlockingIOError: (?!.*lock).*Resource temporarily unavailable|OSError: \[Errno 12\] Cannot allocate memory", r"libgomp: Thread creation failed|necessary resources for OMP thread"),
         causes=(
             Cause("threads", "script", "the processes start more threads than the job has CPUs, and the node lets them", "set OMP_NUM_THREADS to SLURM_CPUS_PER_TASK", codes=("SB616", "SB213", "SB330")),
             Cause("threads-unset", "script", "each task starts as many threads as the node has cores, as the script says nothing of their number", "export OMP_NUM_THREADS=${{SLURM_CPUS_PER_TASK:-1}} (OpenBLAS and MKL follow it) before srun", script=_threads_unset, log=says("hread")),
