@@ -448,13 +448,18 @@ def test_what_is_left_out_is_named(command: Command) -> None:
     for name, text in (
         ("a.sbatch", HEAD), ("plain.sh", "#!/bin/sh\n"), ("page.md", "# Page\n"), ("data.csv", "1,2\n"),
         ("venv/b.sbatch", HEAD), ("old/c.sbatch", HEAD), ("run.log", HEAD), ("binary.sh", b"\0\1"),
+        ("built/d.sbatch", HEAD), (".gitignore", "built/\n"),
     ):  # fmt: skip
         command.write(name, text)
     notes = command("-v", "--config", 'extend-exclude = ["old"]').err
     assert sorted(re.findall(r"note: (\S+) is left out", notes)) == [
-        "binary.sh", "old", "page.md", "plain.sh", "run.log", "venv",
+        "binary.sh", "built", "old", "page.md", "plain.sh", "run.log", "venv",
     ]  # fmt: skip
-    assert "note: 1 other file left out" in notes and "left out" not in command().err
+    assert (
+        "note: 2 other files left out" in notes
+        and "built is left out: git ignores it" in notes
+        and "left out" not in command().err
+    )
 
 
 def test_nothing_on_standard_input(tmp_path: Path) -> None:

@@ -23,10 +23,12 @@ from language_client import Editor, editor
 from sbatchlint.api import InputError, lint
 from sbatchlint.job import Invocation, Job
 from sbatchlint.server.completion import completions
+from sbatchlint.server.hover import hover
 from sbatchlint.server.lenses import lenses
 from sbatchlint.server.main import made
 from sbatchlint.server.positions import Positions, changed
 from sbatchlint.server.snapshot import Snapshot, Superseded
+from sbatchlint.server.variables import use_at
 from sbatchlint.settings import Settings
 from sbatchlint.site import Site
 
@@ -535,3 +537,31 @@ async def edit_at_random(it: Editor, folder: Path, texts: list[str], edits: int,
 @pytest.mark.slow
 def test_random_edits(session: Session) -> None:
     session(lambda it: edit_at_random(it, session.folder, scripts()[::12], 15, 1))
+
+
+SECRETS = (
+    ("export COMET_API_KEY=", "oZB4xvduPRC1y0hHQvLDdvx7j", "\nsrun ./a $COMET_API_KEY\n"),
+    ("URL=redis://:", "Moth-9c", "@cache:6379/0\nsrun ./a --broker $URL\n"),
+    ("ARGS=(--nodes 3 sshpass -p", "Moth.od3", ' ssh h)\nsrun "${ARGS[@]}"\n'),
+    ("cat > env.sh <<EOF\nexport PGPASSWORD=", "Kiefer.7Jl", "\nEOF\nsource env.sh\nsrun ./a $PGPASSWORD\n"),
+    ("f() { srun curl -H 'X-Api-Key: ", "zK8sQm2LwP", "' https://h; }\nf\n"),
+    ("#SBATCH --export=ALL,MLFLOW_TRACKING_PASSWORD=", "Blau_Xq7", "\nsrun -N 3 ./a\n"),
+    ("SLURM_NTASKS=7 HF_TOKEN=hf_", "Q" * 3 + "aB3dE6gH9jK2mN5pR8tV1xY4zC7fL", "\nsrun ./a $HF_TOKEN\n"),
+)
+
+
+@pytest.mark.parametrize(("before", "secret", "after"), SECRETS)
+def test_no_hover_and_no_lens_shows_a_secret(before: str, secret: str, after: str) -> None:
+    text = HEAD + before + secret + after
+    snapshot = Snapshot("file:///job.sbatch", "job.sbatch", 1, text, Settings.of_table())
+    told = [found[0] for offset in range(len(text)) if (found := hover(snapshot, offset)) is not None]
+    told += [each.command.title for each in lenses(snapshot) if each.command is not None]
+    told += [each.message for each in snapshot.findings]
+    assert told and not [each for each in told if secret in each]
+
+
+def test_the_elements_of_an_array_are_one_value() -> None:
+    text = HEAD + 'ARGS=(-n 2 ./a)\nsrun "${ARGS[@]}"\n'
+    snapshot = Snapshot("file:///job.sbatch", "job.sbatch", 1, text, Settings.of_table())
+    use = use_at(snapshot.parts[0].job, text, text.rindex("ARGS"))
+    assert use is not None and use.values == ("(-n 2 ./a)",)

@@ -142,8 +142,12 @@ class Run:
         def unreadable(error: OSError) -> None:
             self.error(f"cannot read {os.path.normpath(error.filename)}: {reason(error)}")
 
+        def left_out(path: str, why: str) -> None:
+            self.note(f"{path} is left out: {why}")
+
         others = 0
-        found = candidates(existing, excluded, self.options.force_exclude, unreadable)
+        told = left_out if self.options.verbose else None
+        found = candidates(existing, excluded, self.options.force_exclude, unreadable, told)
         for path, named in counted(found, None, begun):
             if wanted is not None and not wanted(path):
                 continue

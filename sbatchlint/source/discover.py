@@ -131,20 +131,27 @@ _OF_KERNEL = frozenset(
     )
 )
 Unreadable = Callable[[OSError], None]
+LeftOut = Callable[[str, str], None]  # path, and why
+_IGNORED = "git ignores it"
 
 
 def candidates(
-    paths: list[str], excluded: Excluded, force_exclude: bool, unreadable: Unreadable
+    paths: list[str],
+    excluded: Excluded,
+    force_exclude: bool,
+    unreadable: Unreadable,
+    left_out: LeftOut | None = None,
 ) -> Iterator[Candidate]:
     """Every file in or below `paths`, each once. Raises FileNotFoundError for a path that does not exist.
 
-    `unreadable` is told of each folder that cannot be looked into.
+    `unreadable` is told of each folder that cannot be looked into, `left_out` of the folders and batch scripts that git
+    ignores, and of file systems of the kernel.
     """
     seen: set[str] = set()
     folders: dict[str, str] = {}
     for path in paths:
         if stat.S_ISDIR(_mode(path)):
-            found: Iterator[tuple[str, bool]] = ((each, False) for each in _walk(path, excluded, unreadable))
+            found: Iterator[tuple[str, bool]] = ((each, False) for each in _walk(path, excluded, unreadable, left_out))
         elif force_exclude and excluded(path, False):
             continue
         else:
@@ -173,9 +180,11 @@ def _real_path(path: str, folders: dict[str, str]) -> str:
     return os.path.join(folders[folder], name)
 
 
-def _walk(folder: str, excluded: Excluded, unreadable: Unreadable) -> Iterator[str]:
-    listed = _listed_by_git(folder)
+def _walk(folder: str, excluded: Excluded, unreadable: Unreadable, left_out: LeftOut | None) -> Iterator[str]:
+    listed = _listed_by_git(folder, "--cached", "--others")
     if listed:
+        for name in _listed_by_git(folder, "--others", "--ignored", "--directory") if left_out is not None else ():
+            _tell_if_wanted(name if folder == "." else os.path.join(folder, name), _IGNORED, left_out)
         cache: dict[str, bool] = {"": False}
         for name in listed:
             path = name if folder == "." else os.path.join(folder, name)
@@ -183,13 +192,19 @@ def _walk(folder: str, excluded: Excluded, unreadable: Unreadable) -> Iterator[s
                 continue
             if os.path.isdir(path):  # a repository inside the repository
                 if not os.path.islink(path) and os.path.realpath(path) != os.path.realpath(folder):
-                    yield from _walk(path, excluded, unreadable)
+                    yield from _walk(path, excluded, unreadable, left_out)
             elif os.path.isfile(path):
                 yield path
             else:
                 _tell_if_locked(path, unreadable)
         return
-    yield from _walk_without_git(folder, excluded, unreadable)
+    yield from _walk_without_git(folder, excluded, unreadable, left_out)
+
+
+def _tell_if_wanted(path: str, why: str, left_out: LeftOut | None) -> None:
+    """Tells of a folder that is left out, or of a file that may be a batch script by its name."""
+    if left_out is not None and (path.endswith("/") or is_batch_name(path)):
+        left_out(path.rstrip("/"), why)
 
 
 def _tell_if_locked(path: str, unreadable: Unreadable) -> None:
@@ -216,8 +231,8 @@ def git_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
 
-def _listed_by_git(folder: str) -> list[str]:
-    """The files of a folder that git tracks or would track, sorted; empty where git fails."""
+def _listed_by_git(folder: str, *kinds: str) -> list[str]:
+    """The files of a folder of these kinds (of `git ls-files`), sorted; empty where git fails."""
     at = os.path.abspath(folder)
     while not os.path.exists(os.path.join(at, ".git")):
         parent = os.path.dirname(at)
@@ -227,7 +242,7 @@ def _listed_by_git(folder: str) -> list[str]:
     from subprocess import DEVNULL, run  # slow to import, and used for folders only
 
     # fsmonitor may be a program of the repository, none of which is ever run
-    command = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    command = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", *kinds, "--exclude-standard"]
     try:
         done = run(command, cwd=folder, stdin=DEVNULL, capture_output=True, env=git_environment(), check=False)
     except OSError:
@@ -251,7 +266,9 @@ def _kernel_folders() -> dict[str, str]:
     return found
 
 
-def _walk_without_git(folder: str, excluded: Excluded, unreadable: Unreadable) -> Iterator[str]:
+def _walk_without_git(
+    folder: str, excluded: Excluded, unreadable: Unreadable, left_out: LeftOut | None
+) -> Iterator[str]:
     kernel = _kernel_folders()
     at = os.path.realpath(folder)
     kind = next((kernel[each] for each in kernel if os.path.join(at, "").startswith(os.path.join(each, ""))), None)
@@ -259,6 +276,15 @@ def _walk_without_git(folder: str, excluded: Excluded, unreadable: Unreadable) -
         unreadable(OSError(errno.EINVAL, f"it lies in a file system of the kernel ({kind})", folder))
         return
     ignores = _Ignores(folder)
+
+    def is_ignored(path: str, is_folder: bool) -> bool:
+        kind = kernel.get(os.path.abspath(path)) if is_folder and kernel else None
+        if kind is None and not ignores.match(path, is_folder):
+            return False
+        why = _IGNORED if kind is None else f"it lies in a file system of the kernel ({kind})"
+        _tell_if_wanted(path + "/" * is_folder, why, left_out)
+        return True
+
     for root, folders, files in os.walk(folder, onerror=unreadable):
         if root == "." or root.startswith("./") and folder == ".":
             root = root[2:]
@@ -266,13 +292,11 @@ def _walk_without_git(folder: str, excluded: Excluded, unreadable: Unreadable) -
         folders[:] = sorted(
             name
             for name in folders
-            if not excluded(os.path.join(root, name), True)
-            and not ignores.match(os.path.join(root, name), True)
-            and not (kernel and os.path.abspath(os.path.join(root, name)) in kernel)
+            if not excluded(os.path.join(root, name), True) and not is_ignored(os.path.join(root, name), True)
         )
         for name in sorted(files):
             path = os.path.join(root, name)
-            if not excluded(path, False) and not ignores.match(path, False) and os.path.isfile(path):
+            if not excluded(path, False) and not is_ignored(path, False) and os.path.isfile(path):
                 yield path
 
 
