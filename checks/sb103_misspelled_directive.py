@@ -17,8 +17,8 @@ another time.
 ## Fix
 
 Writes `#SBATCH`. Safe for a misspelt, an indented and a `#SLURM` line; unsafe for `# SBATCH` and `#sbatch`, which may
-have been switched off on purpose, and for GPUs in a script that sets CUDA_VISIBLE_DEVICES itself. A banner gets a space
-after its `#`.
+have been switched off on purpose, for an option that a directive sets which is read, and for GPUs in a script that sets
+CUDA_VISIBLE_DEVICES itself. A banner gets a space after its `#`.
 
 ## References
 
@@ -136,7 +136,9 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     picked = any(each.name in _PICKING for each in miss.settings)
     picked = picked and any(each.name in DEVICE_VARIABLES for each in job.assignments)
     correct = miss.accepted and not is_off and rival is None
-    fix = Fix("write #SBATCH", edits, certain and not picked) if correct else None
+    # a line that is read sets the option to something else, which the job has had until now
+    overrides = any(job.directives.last(each.name) is not None for each in miss.settings)
+    fix = Fix("write #SBATCH", edits, certain and not picked and not overrides) if correct else None
     severity = severity_of_loss(job, miss.settings) or (None if certain and rival is None else "warning")
     severity = "info" if is_off else severity
     return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)

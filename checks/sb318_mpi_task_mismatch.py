@@ -53,6 +53,10 @@ OPEN_MPI_5 = Regex(r"open-?mpi[/@-]?5(?:[._-]|$)|ompi[/@-]5(?:[._-]|$)", re.IGNO
 _GRID, _FACTOR = Regex(r"(?<![\w.])\d{1,6}(?:[,x*]\d{1,6}){1,3}(?![\w.,])"), Regex(r"\d+")
 NO_PMIX = frozenset({"pmi2", "none", "pmi1", "openmpi", "cray_shasta"})
 
+_ASSIGNED = Regex(r"(?:^|[\s;])([A-Za-z_]\w*)=[\"']?$")
+# Names of variables that count processes.
+_OF_PROCESSES = Regex(r"(?i)proc|task|rank|core|cpu|mpi|(?:^|_)n?np(?:$|_)|^n$|^p$")
+
 
 def check(job: Job) -> Iterator[Finding]:
     for finding in (*(_mpirun(job, launch) for launch in job.launches), *(_step(job, step) for step in job.steps)):
@@ -194,6 +198,10 @@ def _from_slurm(job: Job, launcher: Mpi) -> Fix | None:
     between = job.source.slice(Span(min(total.span.end, span.start), span.start)).strip()
     if text_of(value) is None or literal_number(job, span) is None or between not in ("", "=") or job.is_embedded:
         return None
+    line = job.source.slice(Span(job.source.line_of(span.start).start, span.start))
+    name = _ASSIGNED.search(line)
+    if name is not None and _OF_PROCESSES.search(name[1]) is None:
+        return None  # a number of something else, as which other commands may need it
     number = "$SLURM_NTASKS" if job.in_quoted_text(span.start) else '"$SLURM_NTASKS"'
     return Fix("take the number of tasks from Slurm", [replace(span, number)])
 
