@@ -56,7 +56,7 @@ def test_exit_codes(command: Command) -> None:
         (["--slurm-version", "22.05-23.13"], "not 23.13"),
         (["plan", "--slurm-version", "26.11"], "not 26.11"),
         (["--slurm-version", "24.05-23.11"], "must begin with the older version"),
-        (["--jobs", "0"], "must be a number from 1 on"),
+        (["--jobs", "0"], "must be a number, 1 or more"),
         (["-", "a.sbatch"], "cannot be mixed"),
         (["--stdin-filename", "x"], "--stdin-filename needs -"),
         (["--config", "nothing.toml"], "there is no file nothing.toml"),
@@ -370,7 +370,7 @@ def test_many_files_in_several_processes(command: Command) -> None:
 
 def test_what_holds_for_old_releases_only(command: Command) -> None:
     command.write("a.sbatch", f"{HEAD}OLD\n")
-    told = "1 holds only before Slurm 23.11: if you have such a release, set slurm-version"
+    told = "1 matters only on Slurm before 23.11; set slurm-version to hide or raise these"
     run = command("a.sbatch", "--output-format", "concise")
     assert run.code == 0 and told in run.out and "1 of severity info not shown" in run.out
     assert told in command("a.sbatch", "--output-format", "concise", "--min-severity", "info").out

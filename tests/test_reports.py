@@ -267,7 +267,7 @@ def test_the_line_that_counts() -> None:
         "3 fixed; no findings left in 2 scripts; 4 of severity info not shown\n  (--min-severity info)\n"
     )
     assert rendered("concise", scripts=2, hidden=4, dated=1).endswith(
-        "(--min-severity info); 1 holds only before Slurm 23.11: if you have such a release, set slurm-version\n"
+        "(--min-severity info); 1 matters only on Slurm before 23.11; set slurm-version to hide or raise these\n"
     )
 
 

@@ -30,6 +30,21 @@ WORDS = {
     r"\bput a blank\b|\bblanks (?:around|before|after)\b|\ba blank (?:after|before)\b": "space",
     r"\bin front of\b": "before",
     r"\btakes? (?:this|it|them|all of it) for\b": "reads it as",
+    r"\b(?:set|is) given again\b": "is set again",
+    r"\b(?:job|script|step|program) asks? for\b": "requests",
+    r"\bask for (?:GPUs|more|less|fewer)\b": "request",
+    r"\bmaybe with other\b|\bas there\?": "name what differs",
+    r"\btrains? a copy of its own\b|\bas a command of its own\b": "a separate copy, a separate command",
+    r"\bif that is (?:not )?meant\b|\bthose that are meant\b": "if that is intended",
+    r"\bnothing reads\b": "is set but never used, or nothing uses",
+    r"\bfrom (?:Slurm )?\d\d\.\d\d on\b": "in Slurm 24.05 and later",
+    r"\bstands? (?:behind|beside|above|before|after)\b": "follows, precedes, is next to",
+    r"\blet awk\b|\bleave it to Slurm\b": "use awk, let Slurm set it",
+    r"\bto submit(?:ted)? alone\b|\bgoes to the steps alone\b": "only",
+    r"\bseldom\b": "rarely",
+    r"\bleave (?:it|this|them) out\b|\bleave .-t. out\b": "remove it",
+    r"\bprocesses of yours\b|\bprocess of yours\b": "your processes",
+    r"\bas nothing\b|\bas it holds\b": "because, or a colon",
 }
 SAID = re.compile("|".join(f"(?:{word})" for word in WORDS))
 FOLDERS = ("checks", "sbatchlint/cli", "sbatchlint/analysis", "sbatchlint/slurm", "sbatchlint/job")

@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
             message = f"unknown option '{word}'{did_you_mean(word, self._option_string_actions)}"
             message = message if word else f"unexpected argument '{unknown}'"
         wrong = InputError(message)
-        wrong.add_note(self.format_usage().rstrip())
+        wrong.add_note(f"hint: `{self.prog} --help` lists the options")
         raise wrong
 
     def format_help(self) -> str:
@@ -60,7 +60,7 @@ def add_configuration_options(group: argparse._ActionsContainer) -> None:
 def count_argument(text: str) -> int:
     """How many of something: an argument of `type=`."""
     if not is_number(text) or not 1 <= parse_integer(text) <= 100_000:
-        raise argparse.ArgumentTypeError("must be a number from 1 on")
+        raise argparse.ArgumentTypeError("must be a number, 1 or more")
     return parse_integer(text)
 
 
@@ -75,7 +75,7 @@ def command_after_dashes(arguments: list[str]) -> tuple[list[str], list[str] | N
         return arguments, None
     at = arguments.index("--")
     if at + 1 == len(arguments):
-        raise InputError("there is no command behind --")
+        raise InputError("there is no command after --")
     return arguments[:at], arguments[at + 1 :]
 
 
@@ -162,7 +162,7 @@ def _version(text: str) -> str:
 
 def _jobs(text: str) -> int:
     if not is_number(text) or parse_integer(text) < 1:
-        raise argparse.ArgumentTypeError("must be a number from 1 on")
+        raise argparse.ArgumentTypeError("must be a number, 1 or more")
     return parse_integer(text)
 
 

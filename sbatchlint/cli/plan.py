@@ -80,7 +80,7 @@ def parser() -> Parser:
         prog="sbatchlint plan",
         usage="sbatchlint plan [OPTIONS] PATH...\n"
         "       sbatchlint plan --as-job NODES [OPTIONS] PATH...|-- COMMAND...",
-        description="What a job asks for, whether sbatch takes it, and which tasks and processes run where.",
+        description="What a job requests, whether sbatch accepts it, and which tasks and processes run where.",
         allow_abbrev=False,
         formatter_class=formatter,
     )

@@ -17,7 +17,7 @@ TITLE = "What you see when it bites"
 _REFUSED = "time-limit-invalid"
 _LONGEST = 110
 # The most messages on the page of a check.
-MOST = 8
+MOST = 4
 
 
 @cache

@@ -45,13 +45,32 @@ def _in_one_line(row: Row, terminal: Terminal) -> str:
     worst = row.worst
     place = f"{escape(shown_path(worst.source.path))}:{worst.source.row(worst.span.start)}"
     code = f"{worst.severity}[{worst.code}]"
-    told = f" {place}: {escape(worst.message)}"
     room = terminal.width - len(code)
-    if width(told) > room:
-        while width(told) > room - 3:
-            told = told[:-1]
-        told += "..."
-    return terminal.style(worst.severity, code) + told
+    told = f" {_middle(place, max(room // 3, 16))}: {escape(worst.message)}"
+    return terminal.style(worst.severity, code) + _beginning(told, room)
+
+
+def _beginning(text: str, room: int) -> str:
+    """The first cells of a text, with dots for the rest."""
+    return text if width(text) <= room else f"{_cells(text, room - 3)}..."
+
+
+def _middle(place: str, room: int) -> str:
+    """A place without the middle of its path, which tells least."""
+    if width(place) <= room:
+        return place
+    end = _cells(place[::-1], room * 2 // 3)[::-1]
+    return f"{_cells(place, room - 3 - width(end))}...{end}"
+
+
+def _cells(text: str, room: int) -> str:
+    """As much of the beginning of a text as fits into so many cells."""
+    left = room
+    for at, character in enumerate(text):
+        left -= width(character)
+        if left < 0:
+            return text[:at]
+    return text
 
 
 def _checks(rows: list[Row], terminal: Terminal) -> list[str]:
@@ -77,11 +96,7 @@ def _ending(place: str, room: int) -> str:
     """The last cells of a place; nothing where there is no room for much of it."""
     if room < 16:
         return ""
-    if width(place) <= room:
-        return place
-    while width(place) > room - 3:
-        place = place[1:]
-    return f"...{place}"
+    return place if width(place) <= room else f"...{_cells(place[::-1], room - 3)[::-1]}"
 
 
 def _files(report: Report, terminal: Terminal) -> list[str]:

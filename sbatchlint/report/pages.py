@@ -8,6 +8,7 @@ from sbatchlint.report.cells import wrap
 from sbatchlint.report.reasons import sections
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source
 
 Sections = Sequence[tuple[str, str]]
@@ -237,6 +238,7 @@ def as_text(check: Check, terminal: Terminal, more: Sections = ()) -> str:
             lines += [terminal.style("bold", title), *_paragraphs(text, terminal), ""]
     if card.seen:
         lines += [*_paragraph(_seen(check), terminal), ""]
+    lines += ["Words of Slurm: docs/glossary.md"]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -260,8 +262,13 @@ def _paragraphs(markdown: str, terminal: Terminal) -> list[str]:
     return lines
 
 
+# A link of Markdown: its text and its address.
+_LINK = Regex(r"\[([^\]\n]+)\]\(([^()\s]+)\)")
+
+
 def _paragraph(text: str, terminal: Terminal) -> list[str]:
-    return wrap(text.replace("`", ""), min(terminal.width, 110))
+    plain = _LINK.sub(lambda link: f"{link[1]} ({link[2]})", text).replace("`", "")
+    return wrap(plain, min(terminal.width, 110))
 
 
 def markdown_table(found: list[Check], pages: str) -> str:

@@ -51,8 +51,8 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained:
         below = "of severity info" if report.least == "warning" else f"below {report.least}"
         parts.append(f"{report.hidden} {below} not shown (--min-severity info)")
     if report.dated:
-        holds = "1 holds" if report.dated == 1 else f"{report.dated} hold"
-        parts.append(f"{holds} only before Slurm {OLDEST_USUAL}: if you have such a release, set slurm-version")
+        matters = "1 matters" if report.dated == 1 else f"{report.dated} matter"
+        parts.append(f"{matters} only on Slurm before {OLDEST_USUAL}; set slurm-version to hide or raise these")
     if found and explained:
         parts.append(f"why: `sbatchlint explain {worst(found).code}`")
     text = "; ".join(parts)

@@ -65,7 +65,7 @@ class Stop(NamedTuple):
 
     def sentence(self, name: str, obstacle: Obstacle) -> str:
         """What is asked for, and what there is instead."""
-        verb = "needs nodes with" if obstacle.kind == "features" else "asks for"
+        verb = "needs nodes with" if obstacle.kind == "features" else "requests"
         asks = f"it {verb} {obstacle.asks}, and " if obstacle.asks else ""
         if obstacle.kind in ("policy", "qos-time"):
             return asks + obstacle.says
