@@ -80,7 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
         advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
         if any(EXPANSION.search(job.source.slice(line.span)) for line in lost):
-            consequence += ", and pass options with variables on sbatch's command line"
+            consequence += ", but pass those with variables on sbatch's command line"
         message = f"sbatch stops reading directives at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         fix = _fix(job, lost) if len(groups) == 1 else None

@@ -54,9 +54,9 @@ def check(job: Job) -> Iterator[Finding]:
             )
             yield Finding(last.span, message, related=related)
         elif least == most and tasks < most * per_node:
-            fill = "task does" if tasks == 1 else "tasks do"
+            fill = "task" if tasks == 1 else "tasks"
             message = (
-                f"{tasks} {fill} not fill {nodes} with {per_node} each: with --ntasks, --ntasks-per-node is "
+                f"the job has {tasks} {fill} in total, not {per_node} per node: with --ntasks, --ntasks-per-node is "
                 "only a maximum; remove one of the two options"
             )
             yield Finding(last.span, message, "info", related)
@@ -67,10 +67,11 @@ def _without_nodes(job: Job, tasks: int, per_node: int | None, first: Setting, s
     if first.name != "ntasks" or per_node is None or not 0 < tasks < per_node:
         return
     comment = job.source.slice(job.source.line_of(first.span.end)).partition(" #")[2]
-    fill = "task does" if tasks == 1 else "tasks do"
+    fill = "task" if tasks == 1 else "tasks"
     yield Finding(
         second.span,
-        f"{tasks} {fill} not fill a node with {per_node}: --ntasks is the total; write --nodes={tasks}, or "
+        f"the job has {tasks} {fill} in total, not {per_node} per node: --ntasks is the total; write "
+        f"--nodes={tasks}, or "
         "remove one of the two options",
         "warning" if _NODES.search(comment) else "info",
         related=[(first.span, "conflicts with this")],
