@@ -40,7 +40,7 @@ _OF_PACKAGES = re.compile(
 )
 # Options that take a list after them, and then the script, the image or the program.
 _TAKES_SCRIPT = frozenset(["sbatch", "srun", "apptainer", "singularity", "docker", "podman"])
-_UNQUOTED = re.compile(r"(?:^|\s)(--?[A-Za-z][\w-]*(?:=|\s+))\$\{?([A-Za-z_]\w*)\}?(?=\s|\\?$)")
+_UNQUOTED = re.compile(r"(?:^|\s)(--?[A-Za-z][\w-]{0,60}(?:=|\s{1,20}))\$\{?([A-Za-z_]\w*)\}?(?=\s|\\?$)")
 
 
 def signed(first: Answer, picture: Picture | None) -> Answer | None:
@@ -241,9 +241,12 @@ def _parted(first: Answer, picture: Picture | None) -> Answer | None:
 
 def _value_with_blank(text: str, command: Invocation) -> tuple[str, Span] | None:
     """The variable in an option of a command, and where it gets a value with a blank."""
-    for match in _UNQUOTED.finditer(text[command.span.start : command.span.end]):
-        name = match[2]
-        assigned = re.search(rf"(?m)^\s*{name}\+?=(?:\"[^\"\n]*[^\"\n\s]?\s[^\"\n]*\"|'[^'\n]*\s[^'\n]*')", text)
+    found = _UNQUOTED.finditer(text[command.span.start : command.span.end])
+    for name in dict.fromkeys(match[2] for match in found):
+        assigned = re.search(
+            rf"(?m)^[ \t]{{0,40}}{name}\+?=(?:\"[^\"\n]{{0,400}}?\s[^\"\n]{{0,400}}\"|'[^'\n]{{0,400}}?\s[^'\n]{{0,400}}')",
+            text,
+        )
         if assigned:
             return name, Span(*assigned.span())
     return None

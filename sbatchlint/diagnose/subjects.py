@@ -151,7 +151,9 @@ def sent_to(job: Job, event: Event) -> Verdict:
     parts = path[0].split("/")
     for end in range(len(parts), 2, -1):
         folder = re.escape("/".join(parts[:end]))
-        found = re.search(rf"(?m)^[^#\n]*?(?:\b\w+=|--?[\w-]+[= ])['\"]?({folder})/?(?=['\"\s;]|$)", text)
+        found = re.search(
+            rf"(?m)^[^#\n]{{0,400}}?(?:\b\w{{1,60}}=|--?[\w-]{{1,60}}[= ])['\"]?({folder})/?(?=['\"\s;]|$)", text
+        )
         if found:
             says = f"the script sends the program to {'/'.join(parts[:end])}, where the user may not do what the message names"
             return Shown((Span(*found.span(1)),), says, "likely")
