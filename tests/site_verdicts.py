@@ -20,9 +20,11 @@ _OF_THE_CLUSTER = re.compile("SB9[12]")
 _UNKNOWN = re.compile("Assoc[A-Z]|Invalid account|Requested reservation is invalid")
 # A QOS that exists, and that the account of the user does not have.
 _NOT_OURS = re.compile(r"(?m)^#SBATCH -q secret$")
-# 22.05 asks the nodes for what --prefer names, refuses some jobs that have CPUs by their GPUs or are to be spread, and
-# counts the memory of the first node of a partition, whichever that is, for all memory of one (--mem=0).
-_OF_THE_RELEASE = re.compile(r"--prefer|--gpus-per-node=4 --cpus-per-gpu=10|--spread-job|--mem=0\b[\s\S]*-q strict")
+# 22.05 asks the nodes for what --prefer names, refuses some jobs that have CPUs or tasks by their GPUs or are to be
+# spread, and counts the memory of the first node of a partition, whichever that is, for all memory of one (--mem=0).
+_OF_THE_RELEASE = re.compile(
+    r"--prefer|--gpus-per-node=4 --cpus-per-gpu=10|--ntasks-per-gpu|--spread-job|--mem=0\b[\s\S]*-q strict"
+)
 
 
 class Answer(NamedTuple):

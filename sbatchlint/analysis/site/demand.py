@@ -72,8 +72,9 @@ def demand_of(target: Target, partition: Partition) -> Demand:
     gpus = _gpus_on_a_node(request, most, on_a_node)
     shared = request.has_any_option(("overcommit", "oversubscribe")) or by_gpu
     cpus = each if shared else each * on_a_node
-    per_gpu, least = whole(request.value("cpus-per-gpu")) or 0, whole(request.value("mincpus")) or 0
-    cpus = max(cpus, per_gpu * gpus, least, _cpus_for_memory(request, profile, partition))
+    cpus = max(cpus, (whole(request.value("cpus-per-gpu")) or 0) * gpus)
+    memory = _memory(request, profile, partition, cpus, gpus)  # not that of the CPUs of --mincpus
+    cpus = max(cpus, whole(request.value("mincpus")) or 0, _cpus_for_memory(request, profile, partition))
     total = 0 if shared else max((tasks or 1) * each, cpus * nodes)
     threads = counts.threads_per_core if counts is not None else None
     per_node = counts.ntasks_per_node if counts is not None else None
@@ -82,7 +83,7 @@ def demand_of(target: Target, partition: Partition) -> Demand:
         shape = (counts.sockets_per_node or 0, counts.cores_per_socket or 0, threads or 0)
     features, any_feature, on_some = _features(request.value("constraint"))
     return Demand(
-        nodes, most, cpus, threads == 1, shape, *_memory(request, profile, partition, cpus, gpus),
+        nodes, most, cpus, threads == 1, shape, *memory,
         _tmp(request), partition.whole_nodes or request.exclusive == "", gpus,
         request.gpus.kind or "", _gres(request), features, any_feature, on_some, total,
         _all_gpus(request, nodes, tasks, gpus), -(-tasks // per_node) if tasks is not None and per_node else 0,

@@ -123,19 +123,18 @@ def _of_partition(target: Target, name: str) -> list[Obstacle]:
     if kinds and lists(profile, "nodes"):
         number = partition.nodes if (known := total(kinds)) is None else known
         every = _of_nodes(demand, kinds, target, name, _most_nodes(number, partition.max_nodes))
-        # of nodes that are named, and for a held job, it does not look at what they have before it starts the job
-        held, listed = request.has_any_option(("hold", "spread-job")), request.has_option("nodelist")
-        later = held or profile.enforce_part_limits not in ("ALL", "ANY") and _later(target, partition)
-        found += [
-            each._replace(waits=later and not each.limit or listed and each.kind in ("gpus", "gres")) for each in every
-        ]
+        # for a held job, and for GPUs of nodes that are named, it does not look at them before it starts the job
+        later = request.has_any_option(("hold", "spread-job")) or _later(target, partition)
+        later = later or request.has_option("nodelist") and any(each.kind in ("gpus", "gres") for each in every)
+        found += [each._replace(waits=each.waits or later and not each.limit) for each in every]
     return found
 
 
 def _later(target: Target, partition: Partition) -> bool:
-    """Whether a job waits for a limit of time that it can go below (`--time-min`)."""
+    """Whether a job may wait for a limit of time that it can go below (`--time-min`)."""
     most, asked = limit(partition.max_time), _minutes(target, "time")
-    return most is not None and asked is not None and asked > most
+    waits = target.profile.enforce_part_limits not in ("ALL", "ANY")
+    return waits and most is not None and asked is not None and asked > most
 
 
 def _minutes(target: Target, option: str) -> int | None:
@@ -235,8 +234,8 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
             return [Obstacle("exclude", "none of its nodes", "has no others", False)]
     missing = {id(each): lacks(each, demand, partition) for each in kinds}
     for each in kinds if listed else ():
-        own = [what for what in missing[id(each)] if what not in ("gpus", "gres")]
-        if own and hosts_of([each]) & set(listed or ()):
+        own = missing[id(each)]
+        if own and not {"gpus", "gres"} & set(own) and hosts_of([each]) & set(listed or ()):
             says = _most(own[0], [each], demand, partition.max_cpus_per_node)
             return [Obstacle(own[0], f"{_asked(own[0], demand)} of the nodes that it names", says, False)]
     fitting = [each for each in kinds if not missing[id(each)]]
@@ -257,7 +256,7 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
         return [Obstacle(what, asks, f"has {_nodes(count)} with that", False)]
     if count is not None and demand.spread > min(count, most):
         asks = f"{_nodes(demand.spread)}, by its tasks and --ntasks-per-node"
-        return [Obstacle("nodes", asks, f"has {_nodes(min(count, most))} for it", False)]
+        return [Obstacle("nodes", asks, f"has {_nodes(min(count, most))} for it", demand.spread <= count)]
     together = sum(number for _, number in demand.on_some)
     if demand.most_nodes is not None and together > demand.most_nodes:
         asks = " and ".join(f"{feature} ({number})" for feature, number in demand.on_some)
@@ -295,6 +294,10 @@ def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition)
     cpus = _largest(sizes, most)
     if cpus is not None and demand.total_cpus > cpus:
         found.append(Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus} on {_nodes(most)}", False))
+    memory = _largest([(each.memory, each.count) for each in kinds], most)
+    if memory is not None and demand.memory_per_cpu * demand.total_cpus > memory:
+        asks = f"{demand.memory_per_cpu * demand.total_cpus}M of memory"
+        found.append(Obstacle("memory", asks, f"has {memory}M on {_nodes(most)}", False))
     return found
 
 
@@ -341,7 +344,9 @@ def _asked(what: str, demand: Demand) -> str:
     said = {
         "cpus": f"{demand.cpus} CPU{'s' if demand.cpus != 1 else ''} on a node",
         "shape": _shape(demand.shape, demand.shape),
-        "memory": f"{demand.memory}M of memory on a node",
+        "memory": f"{demand.memory}M of memory on a node"
+        if not (demand.whole and demand.memory_per_cpu)
+        else f"{demand.memory_per_cpu}M of memory for each CPU of whole nodes",
         "tmp": f"{demand.tmp}M of temporary disk on a node",
         "gpus": f"{demand.gpus} GPU{'s' if demand.gpus != 1 else ''}{kind} on a node",
         "gres": " and ".join(f"{name}{f':{kind}' if kind else ''}:{number}" for name, kind, number in demand.gres),
