@@ -8,11 +8,11 @@ or the name of a log is lost; only advice where the job has anyway what the line
 that is read sets what sbatch would refuse beside it (`--mem`, and `#SBTACH --mem-per-gpu`), and for a number of tasks
 where none is started.
 
-`##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a directive off, and are not reported, nor is `# SBATCH`
-for an option that another directive sets, or where a comment says that such lines are off. Among directives that count,
-`# SBATCH` and `#sbatch` are only advice for an option that the job can do without, in a row of several such lines, and
-where another `# SBATCH` stands beside directives that count, or a comment says what to uncomment: they are kept for
-another time.
+`#SBATCh`, with one small letter, is never meant so. `##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a
+directive off, and are not reported, nor is `# SBATCH` for an option that another directive sets, or where a comment
+says that such lines are off. Among directives that count, `# SBATCH` and `#sbatch` are only advice for an option that
+the job can do without, in a row of several such lines, and where another `# SBATCH` stands beside directives that
+count, or a comment says what to uncomment: they are kept for another time.
 
 ## Fix
 
@@ -47,6 +47,7 @@ _OPTIONAL = (
     " threads-per-core"
 )
 _PICKING = (*GPU_OPTIONS, "gres")
+_MOST_CAPITALS = 4
 DISPENSABLE = frozenset(_OPTIONAL.split())
 # A comment that explains the spelling: `with "# SBATCH" a line is off`, `delete the space before SBATCH`.
 _EXPLAINED = Regex(
@@ -115,7 +116,9 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
         "blank": "`# SBATCH` is not `#SBATCH`",
         "case": "sbatch recognizes `#SBATCH` only in capitals",
     }[miss.kind]
-    certain = miss.kind in ("spelling", "indented")
+    # `#sBATCH` is a slip, as nobody switches a directive off by one small letter.
+    slip = miss.kind == "case" and sum(map(str.isupper, miss.word)) >= _MOST_CAPITALS
+    certain = miss.kind in ("spelling", "indented") or slip
     # A space or small letters are often used on purpose to switch off an option that the job can do without.
     is_off = not certain and bool(job.directives.lines)
     is_off = is_off and (in_row or all(each.name in DISPENSABLE for each in miss.settings))

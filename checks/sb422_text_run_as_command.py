@@ -6,6 +6,8 @@ train.py"` is the same mistake in work that was meant to be done: in quotes the 
 with a space in it, which srun, timeout and mpirun do not find either; nor do they find `srun "python train.py"`. And
 `$(SLURM_ARRAY_TASK_ID)` is how make writes a variable: bash runs a command of that name, and the word is empty.
 
+So is a note that lost its `#`: `Set the input folder before you run this`.
+
 A line with the sign of another language's comment (`// load data`, `% load data`) or of a prompt (`$ python train.py`)
 is a command as well, which is called `//`, `%` or `$`: it fails, and what stands after a prompt is not run.
 `cd "cd /data"` looks for a folder of that name.
@@ -52,6 +54,12 @@ _NEEDS_SHELL = Regex(r"""[;&|<>()`\n"'$\\]|^\s*\w+=""")
 _ACCEPT_COMMAND_LINES = frozenset({"docker", "podman", "nsys profile", "nsys launch", "rocprof"})
 # Signs of comments in other languages, and of prompts, with which no command begins.
 _SIGNS = frozenset({"//", "%", "%%", "--", "-", "$", "/*", "*", ";;", "==", "===", "----", "====", "<!--"})
+# A sentence of words, and the words that hardly any program takes as arguments.
+_SENTENCE = Regex(r"[A-Za-z]{2,}(?:[ \t]+(?:[A-Za-z]+[.,:!]?|[=/]|\d+))+")
+_OF_ENGLISH = Regex(
+    r"(?i)\b(?:the|an?|of|be|to|is|are|this|that|for|with|must|should|and|not|only|will|you|your|on|in)\b"
+)
+_FEWEST_WORDS = 4
 _PROMPT = Regex(r"\[?[\w.-]+@[\w.-]+(?:[: ]\S*)?\]?[$%#]|\([\w.-]+\)\$")
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
 # Variables that every shell has.
@@ -72,6 +80,13 @@ def check(job: Job) -> Iterator[Finding]:
                 seen.add(command.span)
                 yield finding
         first = known_prefix(command.argv[0]) if command.argv else ""
+        if _is_sentence(job, command, first) and command.span not in seen:
+            seen.add(command.span)
+            ends = _ends_job(job, command)
+            what = "and under `set -e` the job ends here" if ends else "and does not find it"
+            message = f"bash runs `{first}` as a command, {what}; write `#` before the text"
+            yield Finding(command.span, message, "error" if ends else "warning")
+            continue
         if _is_sign(job, command, first) and command.span not in seen:
             seen.add(command.span)
             yield _sign(job, command, first)
@@ -106,6 +121,16 @@ def _is_sign(job: Job, command: Invocation, first: str) -> bool:
     if command.kind or len(command.argv) < 2 or not (first in _SIGNS or _PROMPT.fullmatch(first)):
         return False
     return job.source.text.startswith(f"{first} ", command.span.start)
+
+
+def _is_sentence(job: Job, command: Invocation, first: str) -> bool:
+    """Whether a command is a note without its `#`: words of English that begin with a capital."""
+    if command.kind or len(command.argv) < _FEWEST_WORDS or not first[:1].isupper() or command.redirects:
+        return False
+    if command.calls_function or command.piped_to or not first.isalpha():
+        return False
+    written = job.source.slice(command.span)
+    return _SENTENCE.fullmatch(written) is not None and len(_OF_ENGLISH.findall(written)) > 1
 
 
 def _sign(job: Job, command: Invocation, first: str) -> Finding:

@@ -2,7 +2,7 @@
 
 `OUT = results` runs a program named `OUT`, `OUT= results` runs one named `results` with an empty OUT, and
 `THREADS=-b 32` runs one named `32`; bash finds none of them, and the script goes on without the value. `set
-OUT=results` is csh: in bash it sets `$1`.
+OUT=results`, `set OUT = results` and `setenv OUT results` are csh: bash sets `$1`, or finds no such command.
 
 An error where the script reads the variable, which then is empty or what the login shell has; otherwise a warning.
 
@@ -45,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.interpreter_line[0] not in ("bash", "sh", "zsh", "ksh") or is_templated(job.source.text):
         return
     for text, program in programs(job):
-        if text is not job.text or "=" not in text.string:
+        if text is not job.text or "=" not in text.string and "setenv" not in text.string:
             continue
         functions = {each.name for each in nodes_of(program, Function)}
         for command in nodes_of(program, Simple):
@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             if not command.words or "\n" in written or UNKNOWN_CHARACTER in written:
                 continue
-            found = _apart(text, command, functions) or _set(command) or _run(job, text, command)
+            found = _apart(text, command, functions) or _set(text, command, functions) or _run(job, text, command)
             if found is None:
                 continue
             name, runs, instead = found
@@ -81,14 +81,19 @@ def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, 
     return words[at], what, instead
 
 
-def _set(command: Simple) -> tuple[str, str, str | None] | None:
-    """`set NAME=value`."""
-    word = command.words[1] if len(command.words) == 2 else None
-    if unquoted_text(command.words[0]) != "set" or not isinstance(word, Word) or not word.parts:
+def _set(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, str | None] | None:
+    """`set NAME=value`, `set NAME = value` and `setenv NAME value`, as csh has them."""
+    name, words = unquoted_text(command.words[0]), [text.string[each.start : each.end] for each in command.words[1:]]
+    if name == "setenv" and len(words) == 2 and _NAME.fullmatch(words[0]) and name not in functions:
+        return words[0], "bash has no `setenv`", f"export {words[0]}={words[1]}"
+    word = command.words[1] if len(words) in (1, 3) else None
+    if name != "set" or not isinstance(word, Word) or not word.parts:
         return None
-    first = word.parts[0]
+    first, happens = word.parts[0], "in bash `set` assigns this to `$1`"
+    if len(words) == 3:
+        return (words[0], happens, None) if _NAME.fullmatch(words[0]) and words[1] == "=" else None
     match = _SET.match(first.text) if isinstance(first, Literal) and not first.quoted else None
-    return None if match is None else (match[1], "in bash `set` assigns this to `$1`", None)
+    return None if match is None else (match[1], happens, None)
 
 
 def _run(job: Job, text: Text, command: Simple) -> tuple[str, str, str | None] | None:
