@@ -330,7 +330,7 @@ def test_the_plan_says_which_nodes_can_run_a_job_and_what_it_takes() -> None:
 
 def test_what_if_the_job_were_larger() -> None:
     found = plan("-p gpu -N 2 --gpus-per-node=2", sbatch_options="--nodes=9")
-    assert not found["accepted"] and found["reason"] == "asks for 9 nodes, and partition `gpu` allows 8 nodes"
+    assert not found["accepted"] and found["reason"] == "requests 9 nodes, and partition `gpu` allows 8 nodes"
     said = run("plan", "--site", "example", "--isolated", "--nodes", "9", "examples/ranks.sbatch").stdout
     assert " 9 " in said and "in the default" not in said
 
