@@ -51,7 +51,8 @@ def site(arguments: list[str]) -> int:
     else:
         _create(options.output_file, as_toml(profile).encode())
     kinds, names = len(profile.nodes), len(profile.partitions)
-    print(f"{escape(options.output_file)}: {names} partitions, {kinds} kinds of nodes", file=sys.stderr)
+    said = f"{names} partition{'s' * (names != 1)}, {kinds} kind{'s' * (kinds != 1)} of nodes"
+    print(f"{escape(options.output_file)}: {said}", file=sys.stderr)
     return 0
 
 
