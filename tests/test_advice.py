@@ -26,8 +26,14 @@ from test_fix_properties import UNCOVERED, settings_for
 pytestmark = pytest.mark.slow
 
 # What right advice uncovers, beside what right fixes do: a comment that has no counterpart, further missing options, a
-# wait that no task reached.
-UNCOVERED_BY_ADVICE = UNCOVERED | {("SB010", "SB011"), ("SB401", "SB816"), ("SB303", "SB305"), ("SB303", "SB307")}
+# wait that no task reached; and the `export -f` that the same sentence asks for before what is written in place.
+UNCOVERED_BY_ADVICE = UNCOVERED | {
+    ("SB010", "SB011"),
+    ("SB401", "SB816"),
+    ("SB303", "SB305"),
+    ("SB303", "SB307"),
+    ("SB403", "SB442"),
+}
 
 
 def earned(source: Source, found: Diagnostic, before: list[Diagnostic], after: list[Diagnostic]) -> list[str]:
