@@ -627,24 +627,6 @@ CASES = [
         """,
         title="mail would tell of it",
     ),
-    Bad(
-        """\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        «srun» ./solver
-        echo "ended with $?"
-        """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun ./solver
-        status=$?
-        echo "ended with $status"
-        exit "$status"
-        """,
-        severity="info",
-        title="the next command shows the status",
-    ),
     Good("#!/bin/bash\n#SBATCH -N2\nset -o pipefail\nsrun ./solver | tee log\n"),
     Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver | tee log\nexit ${PIPESTATUS[0]}\n"),
     Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./solver\ntar -czf out.tgz out\n"),

@@ -300,7 +300,7 @@ what is left of the budget. `sacctmgr show qos` and `sshare -U` show them.
         ),
         causes=(
             Cause("array-counts", "script", "every element of the array counts as a job, and there may not be so many at once", "submit it in parts, or let each element do several", codes=("SB807",), script=sets("array"), log=lambda event: None if "Submit" in event.text or "violates" in event.text else False),
-            Cause("beyond-qos", "script", "the job asks for more than its QOS or that of its partition allows, or for less than it takes", "compare with `sacctmgr show qos`, and ask for less or name another QOS", codes=("SB914", "SB920"), script=sets("qos", "partition", "nodes", "ntasks", "mem", "gres", "time")),
+            Cause("beyond-qos", "script", "the job asks for more than its QOS or that of its partition allows, or for less than it takes", "compare with `sacctmgr show qos`, and ask for less or name another QOS", codes=("SB914", "SB920")),
             _submitted("what was submitted goes beyond a limit of the account or QOS; every element of an array counts as a job", "submit less at once, or another account, QOS or size", "array", "time", "nodes"),
         ),
         matches="""\
