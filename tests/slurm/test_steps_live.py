@@ -122,7 +122,7 @@ LIST = "/tmp/list-$SLURM_JOB_ID"
 
 
 def steps_script(directives: str, first: str, second: str) -> str:
-    return f"#!/bin/bash\n#SBATCH {directives}\n{first} sleep 2 &\nsleep 0.5\n{second} true &\nwait\n"
+    return f"#!/bin/bash\n#SBATCH {directives}\n{first} sleep 2 &\nsleep 0.5\n{second} sleep 1 &\nwait\n"
 
 
 def loop_script(before: str, iteration: str, after: str) -> str:

@@ -65,23 +65,33 @@ def _is_looked_up(use: Use) -> bool:
     return command is not None and bool(command.context.captured) and has_trait(command.name, "looks")
 
 
-def _is_only_shown(job: Job, read: VariableRead) -> bool:
-    """Whether a read is in the value of a variable that is read, and only to be printed, or to set such another."""
-    reads, seen = [read], set[str]()
-    for each in reads:
-        use = _direct_use(job, each)
-        if use.kind == "print":
-            continue
-        assigned = enclosing_assignment(job, each.span)
-        if assigned is None or assigned.exported or use.kind != "assignment" and not _is_looked_up(use):
-            return False
-        if assigned.name not in seen:
-            seen.add(assigned.name)
-            uses = _reads_of(job).get(assigned.name, ())
-            if not uses or len(seen) > _MOST_HANDED_ON:
-                return False
-            reads += [other for other in uses if other.span != each.span]
-    return len(reads) > 1
+def _is_only_shown(job: Job, read: VariableRead, through: tuple[str, ...] = ()) -> bool:
+    """Whether a read is in the value of a variable that is read, and only to be printed, or to set such another.
+
+    `through`: the variables that lead to the read.
+    """
+    use = _direct_use(job, read)
+    if through and use.kind == "print":
+        return True
+    assigned = enclosing_assignment(job, read.span)
+    if assigned is None or assigned.exported or use.kind != "assignment" and not _is_looked_up(use):
+        return False
+    name = assigned.name
+    if name in through:
+        return True
+    if len(through) == _MOST_HANDED_ON:
+        return False
+    known, key = _known_as_shown(job), (name, len(through))
+    if key not in known:
+        reads = [other for other in _reads_of(job).get(name, ()) if other.span != read.span]
+        known[key] = bool(reads) and all(_is_only_shown(job, other, (*through, name)) for other in reads)
+    return known[key]
+
+
+@once
+def _known_as_shown(job: Job) -> dict[tuple[str, int], bool]:
+    """Whether a variable is only printed, by its name and the number of variables that lead to it, once it is known."""
+    return {}
 
 
 @once
