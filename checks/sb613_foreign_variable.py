@@ -87,7 +87,8 @@ def _finding(job: Job, read: VariableRead) -> Finding:
     if counterpart and written in (f"${read.name}", f"${{{read.name}}}"):
         edit = replace(read.span, written.replace(read.name, counterpart))
         fix = Fix(f"write ${counterpart}", [edit], safe=read.name not in SLOTS)
-    instead = f"write `${counterpart}`" if counterpart else 'Slurm has `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
+    name = f"${{{counterpart}}}" if written.startswith("${") else f"${counterpart}"
+    instead = f"write `{name}`" if counterpart else 'Slurm has `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
     if counterpart == "SLURM_CPUS_PER_TASK":
         instead += " (one task has all of them)"
     return Finding(

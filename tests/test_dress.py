@@ -28,6 +28,7 @@ OTHERWISE = {
     ("SB219", "timeout"): "a job is one that only copies where each of its own commands is a known one",
     ("SB222", "pipeline"): "the other commands of the pipeline need CPUs as well",
     ("SB407", "pipeline"): "not seen yet: an escaped dollar in the words of a launcher whose output is piped",
+    ("SB443", "timeout"): "not seen yet: a job that a wrapper's sbatch submits",
     ("SB411", "*"): "the command is broken in two, and each half is dressed",
     ("SB421", "timeout"): "a pattern is looked for behind names of commands only",
     ("SB422", "timeout"): "prose is looked for at the beginning of a command only",
