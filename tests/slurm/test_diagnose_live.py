@@ -125,11 +125,11 @@ MISHAPS = {
     "its time is up": Mishap(f"#SBATCH --time=00:01:00\n{WAIT}", "time-limit", "script", (2,), _time_is_up),
     "the time of the partition is up": Mishap("echo begin\nsleep 80\n", "time-limit", "script", (), _time_is_up),
     "requeued, and not made for it": Mishap(
-        f"#SBATCH --requeue\nset -e\nmkdir results-$SLURM_JOB_ID\n{WAIT}", "failure-words", "script", (4,), _requeued
+        f"#SBATCH --requeue\nset -e\nmkdir results-$SLURM_JOB_ID\n{WAIT}", "failure-words", "code", (4,), _requeued
     ),
     "requeued into the same log": Mishap(
         f"#SBATCH --requeue --open-mode=append\nset -e\nmkdir results-$SLURM_JOB_ID\n{WAIT}",
-        "failure-words", "script", (4,), _requeued,
+        "failure-words", "code", (4,), _requeued,
     ),
     "a node is lost": Mishap(
         f"#SBATCH --nodes=2 --nodelist=node1,node3 --no-requeue\n{WAIT}",
