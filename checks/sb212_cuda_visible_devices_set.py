@@ -67,6 +67,15 @@ class Choice(NamedTuple):
     command: Invocation | None
 
 
+def _are_all(ids: tuple[int, ...], available: int) -> bool:
+    """Whether these are the GPUs of the node, of which there may be more than can be counted up."""
+    return len(set(ids)) == available and max(ids) < available
+
+
+def _are_fewer(ids: tuple[int, ...], available: int) -> bool:
+    return len(set(ids)) < available and max(ids) < available
+
+
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is Phase.BATCH and not job.request.has_option("exclusive"):
         yield from _computed(job)
@@ -81,9 +90,9 @@ def check(job: Job) -> Iterator[Finding]:
         number = "one" if len(ids) == 1 else f"{len(ids)}"
         background = context.background or choice.command is not None and choice.command.context.background
         severity, safe, meant = None, False, False
-        if context.conditional or job.request.has_option("exclusive") and not set(ids) < set(range(available)):
+        if context.conditional or job.request.has_option("exclusive") and not _are_fewer(ids, available):
             continue
-        if _only_steps(job) and set(ids) != set(range(available)):
+        if _only_steps(job) and not _are_all(ids, available):
             option = f"pass --gpus-per-node={len(ids)} to srun, or " if len(ids) < available else ""
             message = (
                 f"Slurm sets {name} again for the tasks that srun starts, so this value is lost; {option}remove it"
@@ -99,13 +108,13 @@ def check(job: Job) -> Iterator[Finding]:
             )
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":
             continue
-        elif ids == tuple(range(available)):
+        elif len(ids) == available and ids == tuple(range(available)):
             gpus = "GPU" if available == 1 else f"{available} GPUs"
             message = (
                 f"Slurm already sets {name} for the job's {gpus}, and this value may differ; remove this assignment"
             )
             severity, safe = "info", _only_steps(job)
-        elif set(ids) == set(range(available)) or choice.command is not None:
+        elif _are_all(ids, available) or choice.command is not None:
             continue
         elif _works_in_batch_shell(job) and not _works_in_steps(job):
             message = (
@@ -185,7 +194,8 @@ def _all_in_tasks(job: Job, available: int) -> Iterator[Finding]:
             continue
         for name, field in command.variables:
             span = span_of(field)
-            if name in DEVICE_VARIABLES and _ids(field) == tuple(range(available)):
+            ids = _ids(field) if name in DEVICE_VARIABLES else None
+            if ids is not None and len(ids) == available and ids == tuple(range(available)):
                 yield Finding(span, f"each task sees all {available} GPUs of its node anyway; remove {name}", "info")
 
 

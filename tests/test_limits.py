@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+import tracemalloc
 import weakref
 from functools import cache
 from pathlib import Path
@@ -201,6 +202,17 @@ def test_no_number_is_counted_up_to(line: str) -> None:
     body = f"srun -n2 {line} python train.py\nsrun {line} --gpu-bind=per_task:2 python train.py\n"
     assert plan_of(Job.from_source(Source(f"#!/bin/bash\n#SBATCH {line}\n{body}", "a.sbatch"), Site()))
     findings(body)
+
+
+@pytest.mark.parametrize("body", ["export CUDA_VISIBLE_DEVICES=0,1\nsrun", "srun env CUDA_VISIBLE_DEVICES=0,1"])
+def test_gpus_of_a_node_are_not_counted_up(body: str) -> None:
+    source = Source(f"#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=3000000\n{body} python a.py\n", "a.sbatch")
+    tracemalloc.start()
+    try:
+        inspect(source, Settings.of_table())
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000  # each number takes some 70 bytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_gpus_are_not_counted_one_by_one() -> None:
