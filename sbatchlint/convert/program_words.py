@@ -31,7 +31,7 @@ def words_of_starts(job: Job) -> list[Argv | None]:
     if not found and not steps:  # of one task on each node
         steps = job.steps
     for step in steps:
-        program = only_program(job, step.invocation)
+        program = only_program(step.invocation)
         found.append(None if program is None else _program(program.argv))
     return found
 
@@ -48,7 +48,7 @@ def _of_launch(job: Job, launch: Launch) -> Argv | None:
             if words and launcher.program_kind == "module" and STARTED.fullmatch(shown_text(words[0]))
             else words
         )
-    program = only_program(job, launch.invocation)
+    program = only_program(launch.invocation)
     return None if program is None else _program(program.argv)
 
 

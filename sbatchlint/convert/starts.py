@@ -164,7 +164,7 @@ def _what_hides(launcher: Launcher) -> str:
 
 def start_of_step(job: Job, number: int) -> Start:
     """The start by the step with this index."""
-    return Start(None, number, job.steps[number], only_program(job, job.steps[number].invocation))
+    return Start(None, number, job.steps[number], only_program(job.steps[number].invocation))
 
 
 def start_again(job: Job, start: Start, left: int, first: Job) -> Start | None:
@@ -196,11 +196,9 @@ def count_by_slurm(job: Job) -> set[Edit]:
     return found
 
 
-def only_program(job: Job, command: Invocation) -> Invocation | None:
+def only_program(command: Invocation) -> Invocation | None:
     """The command that an srun or mpirun runs in the end; None if it is not exactly one."""
-    inside = [each for each in job.invocations if any(parent is command for parent in each.ancestors())]
-    parents = {id(each.context.parent) for each in inside}
-    found = [each for each in inside if id(each) not in parents]
+    found = command.leaves() if command.children else []
     return found[0] if len(found) == 1 else None
 
 
