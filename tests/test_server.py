@@ -229,14 +229,14 @@ def test_actions(session: Session) -> None:
 
         every = await actions()
         assert set(every) == {
-            "Ask for one task per node, with the CPUs of 4",
+            "Request one task per node, with the CPUs of 4",
             "Add --mail-type=END,FAIL (unsafe)",
             "Ignore launcher-tasks-per-node here",
             "Ignore mail-user-without-type here",
             "Fix everything that is safe to fix",
             "Fix everything, also by guesses (unsafe)",
         }
-        assert every["Ask for one task per node, with the CPUs of 4"].is_preferred
+        assert every["Request one task per node, with the CPUs of 4"].is_preferred
         assert not every["Add --mail-type=END,FAIL (unsafe)"].is_preferred
         on_save = await actions(["source.fixAll"])
         assert set(on_save) == {"Fix everything that is safe to fix"}
