@@ -166,9 +166,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
 
 
 def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:
-    message = (
-        f"{job.versions.slurm(_old(job))} creates no folder `{folder}`, so the job fails at once without a log"
-    )
+    message = f"{job.versions.slurm(_old(job))} creates no folder `{folder}`, so the job fails at once without a log"
     return Finding(span, f"{message}; put `{of_job}` into the file name", versions=_old(job))
 
 

@@ -3,15 +3,15 @@
 `%a` is the index of a task of a job array. In a job that is not an array it is a meaningless number: `run_%A_%a.out`
 becomes `run_4711_4294967294.out`. Whatever looks for the log by its name does not find it.
 
-Nothing is reported where the script reads SLURM_ARRAY_TASK_ID, or a file of the project shows that it is submitted with
---array; but it is where the script only prints its index, and shows in a comment how it is submitted, as no array.
-`%A` alone is then the job's id, and does no harm. Advice where a directive for an array is commented out, and in a
-sweep: it is an array now and then.
+Nothing is reported where a comment or a file of the project shows that the script is submitted with --array. Advice
+where the script reads SLURM_ARRAY_TASK_ID, unless it only prints it and a comment shows that it is submitted as no
+array; where a directive for an array is commented out, and in a sweep: it is an array now and then. `%A` alone is then
+the job's id, and does no harm.
 
 ## Fix
 
 Writes `%j`, the job's id, or drops `%a` where the name already has an id. Unsafe: the array may come from the command
-line. None where a directive for an array is commented out.
+line. None where a directive for an array is commented out, or the index is read.
 
 ## References
 
@@ -21,7 +21,7 @@ sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; a live
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo
-from sbatchlint.analysis.script.submit_lines import is_shown_alone, may_be_array
+from sbatchlint.analysis.script.submit_lines import has_array_switched_off, is_shown_alone, may_be_array, shows_array
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
@@ -37,8 +37,6 @@ _ELEMENT = Regex(r"SLURM_ARRAY_")
 _MESSAGE = Regex(r"(?m)^[ \t]*(?:echo|printf|#)[ \t][^\n;&|>]*$")
 _ALONE = Regex(r"[-_.]?%[0-9]*a")
 _AFTER_ID = Regex(r"(?:[-_.]?%[0-9]*A)?[-_.]?%[0-9]*a")
-# An array that is off for now: `##SBATCH --array=1-9`.
-_SWITCHED_OFF = Regex(r"(?m)^[ \t]*#(?!SBATCH\b)[# \t]*SBATCH[ \t]+(?:[^\n]*[ \t])?(?:--array\b|-a[ =\d])")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -52,18 +50,21 @@ def check(job: Job) -> Iterator[Finding]:
         if setting is None or not path or not patterns.uses(path, "a") or typo(directives, setting) is not None:
             continue
         by_path.setdefault(path, []).append(setting.value_span or setting.span)
-    if not by_path or may_be_array(job) and not (is_shown_alone(job) and _only_prints_index(job)):
+    if not by_path or shows_array(job):
         return
+    reads_index = may_be_array(job) and not (is_shown_alone(job) and _only_prints_index(job))
     for path, spans in by_path.items():
         instead = _without_index(path)
         fix = None
         if all(job.source.slice(span) == path for span in spans):
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
         message = f"`%a` becomes 4294967294 in the name: the job is not an array; write `{instead}`, or add --array"
+        if reads_index:
+            message = "`%a` becomes 4294967294 in the name unless sbatch is called with --array; request an array"
+        meant = reads_index or has_array_switched_off(job)
         # a sweep is often submitted as an array
-        switched = _SWITCHED_OFF.search(job.source.own.text) is not None
-        severity = "info" if switched or "wandb agent" in job.source.own.text else None
-        yield Finding(spans[0], message, severity, fix=None if switched else fix)
+        severity = "info" if meant or "wandb agent" in job.source.own.text else None
+        yield Finding(spans[0], message, severity, fix=None if meant else fix)
 
 
 def _only_prints_index(job: Job) -> bool:
@@ -89,9 +90,10 @@ CASES = [
         title="two names alike are reported once",
     ),
     Good("#!/bin/bash\n#SBATCH --array=1-9\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n"),
-    Good(
-        "#!/bin/bash\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n",
-        title="the array comes from the command line",
+    Bad(
+        "#!/bin/bash\n#SBATCH --output=«run_%A_%a.out»\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n",
+        severity="info",
+        title="perhaps the array comes from the command line",
     ),
     Good("#!/bin/bash\n# sbatch --array=1-9 job.sh\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out\n", title="as shown"),
     Good("#!/bin/bash\n#SBATCH --output=run_%A.out\nsrun ./a.out\n", title="the job's own id"),

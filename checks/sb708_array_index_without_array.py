@@ -12,7 +12,9 @@ Advice where a range is shorter than the list, and where the work is divided by 
 when only some tasks are submitted again.
 
 Without `--array` SLURM_ARRAY_TASK_ID is empty: `${FILES[$SLURM_ARRAY_TASK_ID]}` is the first entry, and `sed -n
-"${SLURM_ARRAY_TASK_ID}p" list` prints all lines. As the array may come from the command line, this is advice.
+"${SLURM_ARRAY_TASK_ID}p" list` prints all lines, `[ $SLURM_ARRAY_TASK_ID -eq 3 ]` is an error, and in `$((…))` the
+index is 0. As the array may come from the command line, this is advice; it is a warning where a directive for an array
+is commented out (`##SBATCH --array=1-9`).
 
 Nothing is reported where the script reads the length of the list, or tests the entry.
 
@@ -27,10 +29,12 @@ sbatch(1), "--array"; bash(1), "Arrays".
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.reads import (
     TESTS,
+    Use,
     enclosing_assignment,
     guarded_names,
     read_names,
@@ -39,7 +43,7 @@ from sbatchlint.analysis.expansion.reads import (
 )
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.analysis.script.submit_lines import shows_array
+from sbatchlint.analysis.script.submit_lines import has_array_switched_off, shows_array
 from sbatchlint.bash.expansion.arithmetic import NotUnderstood, evaluate
 from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -65,6 +69,9 @@ _RANGE = Regex(r"([0-9]{1,7})-([0-9]{1,7})(%[0-9]+)?")
 _GLOB = Regex(r"[*?[]")
 # First entries that only serve to count from 1.
 _FILLER = Regex(r"(?i)|0|[-_.x]|none|null|n/?a|zero|dummy|skip|unused|empty|placeholder")
+# What follows the index in a test whether there is one.
+_POSITIVE = (("-gt", "0"), ("-ge", "0"), ("-ge", "1"))
+_NUMERIC = Regex(r" -(?:eq|ne|lt|le|gt|ge)\b")
 _LEAVING = frozenset({"exit", "return", "scancel"})
 _MOST_STEPS, _MOST_BYTES = 4, 1 << 20
 _MOST_TASKS = 500  # for each of which an index is worked out
@@ -403,24 +410,44 @@ def _no_array(job: Job) -> Iterator[Finding]:
     strict = None if first is None else first.span.start
     if first is not None and first.index and job.invocations[first.index - 1].name == "set":
         strict = job.invocations[first.index - 1].span.end
+    severity = "warning" if has_array_switched_off(job) else "info"
     for read in unprepared_reads(job):
-        if read.name != _ID or read.context.conditional or read.operator or use_of(job, read).kind in _HARMLESS:
+        if read.name != _ID or read.context.conditional or read.operator not in ("", "arithmetic"):
             continue
-        if _is_unused(job, read) or (strict is not None and read.span.end > strict):
+        use = use_of(job, read)
+        if use.kind in ("print", "guard") or _asks_for_array(use) or _is_unused(job, read):
+            continue
+        if strict is not None and read.span.end > strict:
             continue
         written = job.source.slice(read.span)
         fix = None
         if re.fullmatch(r"\$SLURM_ARRAY_TASK_ID|\$\{SLURM_ARRAY_TASK_ID\}", written):
             guarded = f"${{{_ID}:?submit with --array}}"
             fix = Fix("stop if the job is not an array", [replace(read.span, guarded)], safe=False)
+        consequence = _consequence(use)
         yield Finding(
             read.span,
-            f"{_ID} is empty unless sbatch is called with --array; add #SBATCH --array, or write `${{{_ID}:?}}` to "
-            "stop",
-            "info",
+            f"{_ID} is empty{consequence} unless sbatch is called with --array; add #SBATCH --array, or write "
+            f"`${{{_ID}:?}}`{'' if consequence else ' to stop'}",
+            severity,
             fix=fix,
         )
         return
+
+
+def _asks_for_array(use: Use) -> bool:
+    """Whether a test asks if the job is an array: `[[ $SLURM_ARRAY_TASK_ID -gt 0 ]]`."""
+    words = () if use.command is None or use.kind != "test" else use.command.words
+    return any(pair in _POSITIVE for pair in pairwise(words))
+
+
+def _consequence(use: Use) -> str:
+    """What becomes of an empty index, as the end of a clause."""
+    words = [] if use.command is None or use.kind != "test" else use.command.words
+    numeric = _NUMERIC.search(" ".join(words)) is not None
+    if use.kind == "arithmetic" or numeric and words[0] == "[[":
+        return " (counts as 0)"
+    return " (an error here)" if numeric else ""
 
 
 _HARMLESS = frozenset({"print", "guard", "test"})

@@ -7,6 +7,8 @@ A warning where the job's programs are known: Python programs of the project who
 read neither their environment nor anything else that differs. So is an array whose tasks all load and save the same
 checkpoint. Advice for other unknown programs, which may read the index themselves.
 
+An error where a number replaces the index, or its only copy: `n=$SLURM_ARRAY_TASK_ID`, then `n=3`.
+
 Not reported: an array whose tasks run one after the other (`%1`), as long runs are continued this way from checkpoints;
 a script that passes its programs anything else that differs between tasks, such as the job's id, a random number or the
 time; and workers that take their work from a queue.
@@ -23,10 +25,11 @@ sbatch(1), "Job arrays"; live runs of Slurm 22.05 (tests/slurm); CoBrALab/qbatch
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.array_elements import INDEX, several_elements
+from sbatchlint.analysis.expansion.reads import Use, use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.serial_programs import is_serial
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.argv import program_options
@@ -42,7 +45,7 @@ CARD = Card(
 )  # fmt: skip
 
 _INDEX = Regex(r"ARRAY_(?:TASK|JOB)")
-_IN_ANY_CASE = Regex(r"(?i)array_?task_?id")
+_IN_ANY_CASE = Regex(r"(?i)array_?(?:task|job)")
 _DIRECTIVE = Regex(r"(?m)^#SBATCH.*")
 # Variables and commands by which the tasks of an array may differ.
 _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "RANDOM", "SRANDOM", "$", "BASHPID", "HOSTNAME", "EPOCHSECONDS"})
@@ -65,10 +68,11 @@ def check(job: Job) -> Iterator[Finding]:
     if array is None or not job.is_shell:
         return
     yield from _overwritten(job, array.tasks)
+    yield from _copy_overwritten(job, array.tasks)
     if array.throttle == 1:
         return
     setting = job.request.setting("array")
-    if setting is None or _names_index(job.source.text):
+    if setting is None or _uses_index(job):
         return
     works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
     if not works or any(is_unclear_source(each, personal=False) for each in job.invocations):
@@ -112,13 +116,45 @@ def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:
             return  # set for one command
         if context.phase is not Phase.BATCH or context.shell.kind != "script" or context.loops:
             continue
-        values = [text_of(each.fields[0]) for each in assignment.alternatives if each.fields and len(each.fields) == 1]
-        if len(values) == 1 == len(assignment.alternatives) and values[0] is not None and values[0].isdecimal():
-            happens = f"all {tasks} tasks of this array do the work of number {values[0]}"
+        value = _number(assignment)
+        if value is not None:
+            happens = f"all {tasks} tasks of this array do the work of number {value}"
             yield Finding(
                 assignment.span,
                 (f"{happens}: this overwrites the index that Slurm sets; remove the line"),
             )
+
+
+def _copy_overwritten(job: Job, tasks: int) -> Iterator[Finding]:
+    """The finding on a number that replaces the only copy of the index: `n=$SLURM_ARRAY_TASK_ID`, then `n=3`."""
+    places = {each.span for each in job.trace.reads if each.name == INDEX}
+    copies = [each for each in job.assignments if any(each.span.contains(place) for place in places)]
+    if len(places) != 1 or len(copies) != 1 or len(_INDEX.findall(job.source.own.text)) != 1:
+        return
+    copy, context = copies[0], copies[0].context
+    others = [each for each in job.assignments if each.name == copy.name and each is not copy]
+    if len(others) != 1 or context.conditional or context.guards or context.loops or others[0].context.conditional:
+        return
+    other, value = others[0], _number(others[0])
+    if value is None or other.context.shell is not context.shell or other.context.guards or other.context.loops:
+        return
+    if other.order < copy.order or other.span.start < copy.span.end or copy.exported:
+        return
+    if any(each.name == copy.name and each.span.start < other.span.start for each in job.trace.reads):
+        return
+    yield Finding(
+        other.span,
+        f"all {tasks} tasks of this array do the work of number {value}: this replaces {copy.name}, which line "
+        f"{job.line(copy.span.start)} sets to the index; remove the line",
+        related=[(copy.span, "the index")],
+    )
+
+
+def _number(assignment: VariableAssignment) -> str | None:
+    """The only value of an assignment if it is a number; None otherwise."""
+    values = [text_of(each.fields[0]) for each in assignment.alternatives if each.fields and len(each.fields) == 1]
+    alone = len(values) == 1 == len(assignment.alternatives)
+    return values[0] if alone and values[0] is not None and values[0].isdecimal() else None
 
 
 def _continued(command: Invocation) -> str | None:
@@ -131,12 +167,21 @@ def _continued(command: Invocation) -> str | None:
     return next((path for path, kinds in named.items() if len(kinds) == 2), None)
 
 
-def _names_index(text: str) -> bool:
-    """Whether a script names the index of its tasks outside its directives."""
-    for found in _INDEX.finditer(text):
-        if not text.startswith("#SBATCH", text.rfind("\n", 0, found.start()) + 1):
-            return True
+def _uses_index(job: Job) -> bool:
+    """Whether a script names the index of its tasks outside its directives, other than to print it."""
+    text = job.source.text
+    if _INDEX.search(text):
+        printed = {each.span: True for each in job.trace.reads if each.name == INDEX}
+        for read in (each for each in job.trace.reads if each.name == INDEX):
+            printed[read.span] &= _is_only_printed(use_of(job, read))
+        for span in sorted((span for span, only in printed.items() if only), reverse=True):
+            text = text[: span.start] + text[span.end :]
     return _IN_ANY_CASE.search(_DIRECTIVE.sub("", text)) is not None
+
+
+def _is_only_printed(use: Use) -> bool:
+    command = use.command
+    return use.kind == "print" and command is not None and not command.piped_to and not command.redirects
 
 
 def _name(command: Invocation) -> str:

@@ -15,7 +15,7 @@ _SETUPS = Regex(
     r"|GMXRC(?:\.bash)?|SetUpFreeSurfer\.sh|fsl\.sh|jobsetup|nvm\.sh)|.*/(?:spack|spack/.*)/setup-env\.sh"
 )
 # Startup files of the user's own shell.
-_PERSONAL = Regex(r"(?:.*/)?\.?(?:bashrc|bash_profile|profile)")
+_PERSONAL = Regex(r"(?:.*/)?\.?(?:bashrc|bash_profile|bash_aliases|profile|zshrc|zprofile)")
 # `eval "$(conda shell.bash hook)"` and the like.
 _HOOKS = Regex(r"conda|mamba|module|spack| hook|shellenv|ssh-agent")
 
