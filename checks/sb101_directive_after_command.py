@@ -80,8 +80,8 @@ def check(job: Job) -> Iterator[Finding]:
         advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
         if any(EXPANSION.search(job.source.slice(line.span)) for line in lost):
-            consequence += ", but pass those with variables on sbatch's command line"
-        message = f"sbatch stops reading directives at this command, so {consequence}"
+            consequence += ", and pass those with variables on sbatch's command line"
+        message = f"sbatch stops reading at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         fix = _fix(job, lost) if len(groups) == 1 else None
         yield Finding(stop.span, message, _severity(job, lost), related, fix)
@@ -91,10 +91,11 @@ def check(job: Job) -> Iterator[Finding]:
     several = False
     for lines in groups:
         span = Span(lines[0].span.start, lines[-1].span.end)
+        kept = _COMMAND.search(text, lines[-1].full.end) is None and not job.is_embedded
+        wanted = " if they should count" if kept else ""
+        consequence = f"these {len(lines)} are only comments; move them above{wanted}"
         if len(lines) == 1:
-            consequence = "this one is only a comment; move it above that line"
-        else:
-            consequence = f"these {len(lines)} are only comments; move them above that line"
+            consequence = f"this one is only a comment; move it above{wanted.replace('they', 'it')}"
         if not all(job.directives.read_line(line)[1] for line in lines):
             consequence += ", except any that sbatch refuses"
         if several:
@@ -108,10 +109,7 @@ def check(job: Job) -> Iterator[Finding]:
             related = [(stop.span, "the first command, where sbatch stops reading")]
             yield Finding(span, message, _severity(job, lines), related)
             continue
-        kept = _COMMAND.search(text, lines[-1].full.end) is None and not job.is_embedded
-        message = (
-            f"sbatch stops reading directives at line {row}, so {consequence}{' if they should count' if kept else ''}"
-        )
+        message = f"sbatch stops reading directives at line {row}, so {consequence}"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         severity, fix = ("info", None) if kept else (_severity(job, lines), _fix(job, lines))
         yield Finding(span, message, severity, related, fix)

@@ -46,7 +46,10 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
             continue  # it contains quotes or backslashes
         effect, severity = f"{block.command} has no option {word}", None
         if dashes == 1 and isinstance(option, Setting):
-            effect = f"{block.command} reads {word} as `{token.text[:2]} {token.text[2:]}`"
+            rest = token.text[2:]
+            if len(rest) > 30 and "=" in rest:
+                rest = rest.partition("=")[0] + "=…"
+            effect = f"{block.command} reads {word} as `{token.text[:2]} {rest}`"
             # a step of a job runs in the partition of the job, whatever it says
             in_job = block.command == "srun" and option.name == "partition" and job.phase is Phase.BATCH
             severity = "warning" if in_job or are_only_told((name, option.name)) else None

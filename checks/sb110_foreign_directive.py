@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.directives.conflicts import conflicts
 from sbatchlint.analysis.directives.lost_options import are_only_told
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, shortened
 from sbatchlint.slurm.foreign import Foreign
 from sbatchlint.slurm.grammar.numbers import node_count, whole
 from sbatchlint.slurm.grammar.sizes import megabytes
@@ -106,14 +106,14 @@ def _effects(job: Job, foreign: Foreign) -> list[Effect]:
 
 def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
     for problem in foreign.problems:
-        reason = f"with `{problem.message}`"
+        reason = f"with `{shortened(problem.message)}`"
         if problem.kind == "unknown-option":
             reason = f"for the unknown {problem.written}"
         effect = f"it refuses the script {reason}{job.versions.in_brackets(problem.versions)}"
         yield Effect(problem.span, "", effect, problem.versions)
     for setting, refusal in foreign.refused:
         when = job.versions.in_brackets(refusal.versions)
-        effect = f"it refuses the script with `{refusal.message}` for {_shown(setting)}{when}"
+        effect = f"it refuses the script with `{refusal.message}` for {shortened(_shown(setting))}{when}"
         yield Effect(setting.span, _shown(setting), effect, refusal.versions)
 
 
@@ -154,8 +154,8 @@ def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
             versions = _since(job.versions, "25.05")
         value = setting.applied_to(block.value)
         if versions != () and not _mean_the_same(setting, value, block.value):
-            place = f"{job.source.slice(block.span)} on line {job.line(block.span.start)}"
-            effect = f"{_with_unit(setting, value)} replaces {place}{job.versions.in_brackets(versions)}"
+            place = f"that of line {job.line(block.span.start)}"
+            effect = f"{shortened(_with_unit(setting, value), 30)} replaces {place}{job.versions.in_brackets(versions)}"
             return Effect(setting.span, _shown(setting, value), effect, versions, block)
     if in_block or not directives.certain or _is_product(job, setting):
         return None

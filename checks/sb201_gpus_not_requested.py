@@ -57,9 +57,9 @@ def check(job: Job) -> Iterator[Finding]:
     for need in needs:
         option = f"--gpus-per-node={need.per_node or 'N'}"
         sign = need.signs[0]
-        effect = ": at many sites its steps then see none" if need.whole_nodes else ""
+        effect = ": at many sites it sees none" if need.whole_nodes else ""
         uses = "may use" if need.alone else "uses"
-        write = f"{'if so, ' if need.alone else ''}write #SBATCH {option}"
+        write = f"{'if so, ' if need.alone else ''}add `#SBATCH {option}`"
         whole = "component" if job.request.heterogeneous else "job"
         advice = need.whole_nodes or not need.certain or need.alone and job.site.gpus is None
         # who names a node of a partition for GPUs knows how it hands them out

@@ -174,7 +174,7 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     written = (step.request.effective_tasks() or 0) * (whole(step.request.value("cpus-per-task")) or 1)
     has = f"has {found.available} (line {line})"
     if written < found.available:
-        has = f"asks for {written} (line {line}), which are {found.available} in whole cores"
+        has = f"requests {written} (line {line}), in whole cores {found.available}"
     if found.inherited:
         wants += " by --cpus-per-task"
         advice = f"write srun --cpus-per-task={max(1, found.available // found.tasks)}"
@@ -186,7 +186,7 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     is_of_nodes = step.request.has_option("nodes") and not step.request.has_any_option(("ntasks", "ntasks-per-node"))
     return Finding(
         step.place if option is None else option.span,
-        f"{refuses} for {wants} because the job {has}, unless the site allocates whole nodes; {advice}",
+        f"{refuses} for {wants} because the job {has} (unless nodes are whole); {advice}",
         "info" if is_of_nodes or gets_whole_nodes(job) else "warning",
         related=[(found.setting.span, "what the job has")],
         versions=found.versions,

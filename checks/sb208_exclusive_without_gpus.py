@@ -44,8 +44,8 @@ def check(job: Job) -> Iterator[Finding]:
     option = f"--gpus-per-node={number or 'N'}"
     yield Finding(
         place.span,
-        f"--exclusive does not request GPUs, so the srun on line {job.line(step.span.start)} ({sign.words}) may get "
-        f"none; add #SBATCH {option}",
+        f"--exclusive requests no GPUs, so line {job.line(step.span.start)} may get none ({sign.words}); "
+        f"add `#SBATCH {option}`",
         "warning" if job.site.gpus == "gres" or sign.words.endswith("starts GPU workers") else "info",
         related=[(sign.span, sign.words)],
         fix=Fix("request GPUs", [insertion(job.directives, option)]) if number else None,

@@ -49,7 +49,7 @@ def _message(job: Job, found: UnsharedAddress) -> str:
         )
     if found.kind == "loopback":
         return (
-            f"{address} may be 127.0.1.1 (from /etc/hosts), so {name} cannot find the first node; use the node's name"
+            f"{address} may be 127.0.1.1 (from /etc/hosts), so {name} cannot find the first node; use the node name"
         )
     waits = "waits for itself"
     if starts_alone(found.world):

@@ -82,8 +82,8 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
         return None
     return Finding(
         total.span,
-        f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, tasks, setting)}, and the other CPUs "
-        "stay idle; write `-np $SLURM_NTASKS`, or request fewer tasks",
+        f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, tasks, setting)}, so CPUs stay idle; "
+        "write `-np $SLURM_NTASKS`, or request fewer tasks",
         "warning",
         related=[(setting.span, "what the job requests")],
         fix=_from_slurm(job, launcher),
@@ -93,7 +93,7 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     number, setting = found.processes, found.setting
     refused = is_open_mpi(job, launch)
-    effect = "Open MPI starts none of them" if refused else "Open MPI refuses, other MPIs share CPUs"
+    effect = "Open MPI starts none of them" if refused else "Open MPI refuses, others share CPUs"
     severity = None if refused else "warning"
     related = [] if setting is None else [(setting.span, "what the job requests")]
     if found.per_node:
@@ -103,7 +103,7 @@ def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     message = f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, found.number, setting)}: {effect}"
     # a job that requests only nodes expects a site that allocates whole nodes
     only_nodes = setting is None and job.request.has_option("nodes") and not job.request.has_option("cpus-per-task")
-    message += f"{', unless the site allocates whole nodes' if only_nodes else ''}; write "
+    message += f"{' (unless nodes are whole)' if only_nodes else ''}; write "
     in_grid = _is_grid_of(launcher, number)
     message += _advice(job, number, in_grid)
     fix = None if in_grid else _from_slurm(job, launcher)

@@ -28,7 +28,7 @@ from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.bash.variables import Variable
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, shortened
 from sbatchlint.job.environment import COUNTING_OPTIONS, TASK_COUNTS
 from sbatchlint.job.geometry import available_cpus
 from sbatchlint.job.launchers import python_of
@@ -85,7 +85,7 @@ def _finding(job: Job, step: Step) -> Finding | None:
     times = f"once per {cpus} CPUs of the node" if available is None else f"{available // cpus} times on each node"
     return Finding(
         step.invocation.name_span,
-        f"without a number of tasks, `{reason.as_written}` makes srun start `{name}` {times}"
+        f"without `--ntasks`, `{reason.as_written}` makes srun start `{shortened(name, 25)}` {times}"
         f"{job.versions.in_brackets(releases)}; write `{one}`",
         severity="info" if available is None and cpus > LIKELY else None,
         related=[(reason.span, "the CPUs of one task")],

@@ -56,7 +56,7 @@ def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     chosen = "nodes" if nodes is None else "node" if nodes == 1 else f"{nodes} nodes"
     yield Finding(
         setting.span,
-        f"{where.format(setting.text)} {shown}, but Slurm chooses the {chosen} of each job; take them from "
+        f"{where.format(setting.text)} {shown}, but Slurm chooses the {chosen} of each job; use "
         '`scontrol show hostnames "$SLURM_JOB_NODELIST"`',
         "error" if nodes is not None and len(set(names)) > nodes else "warning",
     )

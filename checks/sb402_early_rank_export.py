@@ -87,8 +87,8 @@ def check(job: Job) -> Iterator[Finding]:
         known = f"is {value_in_batch(names[0])}" if len(names) == 1 else "have a single value"
         yield Finding(
             place_of(job, first.expansion),
-            f"{_listed(names, '$')} {known} in the batch shell, so all tasks on line {line} get the same "
-            f"{_listed(ranks)}; {advice}",
+            f"{_listed(names, '$')} {known} in the batch shell, so all tasks of line {line} get the same "
+            f"{ranks[0] if len(ranks) == 1 else 'ranks'}; {advice}",
             level,
             related=[
                 *((place_of(job, use.expansion), "also expanded here") for use in uses[1:]),
@@ -135,7 +135,7 @@ def _listed(names: list[str], sign: str = "") -> str:
 def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) -> tuple[str, Fix | None]:
     use, rank = uses[0], _listed(ranks)
     settings = " ".join(f"{_rank(job, each)}=${each.expansion.name}" for each in uses)
-    advice = f"set {'it' if len(ranks) == 1 else 'them'} in the task: `bash -c '{settings} exec …'`"
+    advice = f"write `srun bash -c '{settings} exec …'`"
     copies = _copies_at(job, *(each.expansion.span for each in uses))
     if use.consumer == "ignored":
         launcher = job.launcher_of(use.command)

@@ -124,8 +124,8 @@ def _work(job: Job) -> Iterator[Finding]:
             if step.invocation.span.contains(inner) and _ONLY_OPTIONS.fullmatch(before):
                 yield Finding(
                     inner,
-                    f"the batch shell runs `{function}` on the first node, and srun treats its output as the "
-                    f"command; `export -f {function}` and write `srun bash -c {function}`",
+                    f"the batch shell runs `{function}`, and srun takes its output for a command; "
+                    f"write `export -f {function}` and `srun bash -c {function}`",
                     "warning",
                     related=[(command.span, "runs in the batch shell")],
                 )

@@ -63,8 +63,8 @@ def check(job: Job) -> Iterator[Finding]:
                 fix = fix._replace(safe=False)  # the program would get an empty value
             yield Finding(
                 assigned.name_span,
-                f"{assigned.name} is not exported, so the program started on line {job.line(starter.span.start)} does "
-                f"not see it; {advice}",
+                f"{assigned.name} is not exported, so the program on line {job.line(starter.span.start)} does not "
+                f"see it; {advice}",
                 "warning",
                 fix=fix,
             )

@@ -143,8 +143,8 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         may_be_empty = _is_dispensable(job, read, match)
         yield Finding(
             read.span,
-            f"{name} is empty here unless the submit environment sets it: its assignment on line {line} is commented "
-            f"out; assign it, or {'remove it' if may_be_empty else f'write `${{{name}:?}}`'}",
+            f"{name} is empty here unless the submit environment sets it: line {line} is commented out; "
+            f"assign it, or {'remove it' if may_be_empty else f'write `${{{name}:?}}`'}",
             "info" if may_be_empty else "warning",
             related=[
                 (job.span(match.start(1), match.end(1)), "commented out"),
@@ -330,8 +330,8 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
                 dashes = "-" if len(option.name) == 1 else "--"
                 yield Finding(
                     place,
-                    f"{name} is never set in this script, so {launch.launcher.name}'s {dashes}{option.name} is empty "
-                    f"unless the submit environment sets it; set it, or write `${{{name}:?}}`",
+                    f"{name} is not set in this script: unless the submit environment has it, "
+                    f"{dashes}{option.name} is empty; set it, or write `${{{name}:?}}`",
                     "warning",
                 )
 

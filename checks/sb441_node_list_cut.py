@@ -52,11 +52,11 @@ def check(job: Job) -> Iterator[Finding]:
             if "[" in string[start:end]:
                 continue
             by_place = string[start:end].startswith("$") and ":" in string[start:end]
-            what = "is right for names of one length alone" if by_place else "finds no name of a node"
+            what = "is right only for names of equal length" if by_place else "finds no name of a node"
             yield Finding(
                 text.span(start, end),
-                f"Slurm writes its list of nodes in short, as in `node[01-02]`, so this {what}; take it from `scontrol "
-                'show hostnames "$SLURM_JOB_NODELIST"`',
+                f"Slurm writes node lists in short (`node[01-02]`), so this {what}; "
+                'use `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
             )
             break
 

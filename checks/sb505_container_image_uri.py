@@ -155,8 +155,8 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
         registry = match.group(1)
         return Finding(
             image.span,
-            f"enroot before 4.0 looks for this image on Docker Hub, unless it has credentials for {registry}; write "
-            f"`{instead}`",
+            f"enroot before 4.0 looks for this image on Docker Hub unless it has credentials for {registry}; write "
+            f"`{instead if len(instead) < 35 else registry + '#…'}`",
             "info",
             fix=fix,
         )

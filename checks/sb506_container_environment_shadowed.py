@@ -107,7 +107,8 @@ def _may_be_shadowed(name: str, variable: Variable, container: Container) -> boo
 
 def _listed(names: list[str]) -> str:
     if len(names) > 4:
-        return ", ".join(names[:3]) + f" and {len(names) - 3} others"
+        kept = next((each for each in (3, 2) if len(", ".join(names[:each])) < 45), 1)
+        return ", ".join(names[:kept]) + f" and {len(names) - kept} others"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

@@ -29,7 +29,7 @@ from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.activations import is_activation, sources_activate
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, shortened
 from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.job.exports import exports_of
 from sbatchlint.job.once import once
@@ -184,7 +184,7 @@ def _of_srun(job: Job, loss: Loss) -> Finding:
         advice, fix = "put ALL before its list", None
     return Finding(
         export.place,
-        f"{_lacks(loss)}: `--export={export.text}` {why}; {advice}",
+        f"{_lacks(loss)}: `{shortened('--export=' + export.text)}` {why}; {advice}",
         None if loss.program else "warning",
         related=[(loss.step.place, "starts them")] if not loss.program else [],
         fix=fix,

@@ -71,9 +71,8 @@ def check(job: Job) -> Iterator[Finding]:
         if personal is not None:
             yield Finding(
                 command.span,
-                f"`{name} activate` may fail: on Debian and Ubuntu a job skips the `{name} init` part of "
-                "the file sourced "
-                f"on line {job.line(personal.span.start)}; write `{hook}`",
+                f"`{name} activate` may fail: on Debian and Ubuntu `.bashrc` (line {job.line(personal.span.start)}) "
+                f"ends early in a job; write `{hook}` before it",
                 "info",
                 related=[(personal.span, "returns at once in a non-interactive shell")],
             )

@@ -126,9 +126,8 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     lines = sorted({job.line(each.span.start) for each in modules})[-3:]
     yield Finding(
         assignment.span,
-        f"this drops folders that the modules above may have added to {assignment.name} "
-        f"(line{'s' if len(lines) > 1 else ''} "
-        f"{', '.join(map(str, lines))}); if the program needs it, append `:${assignment.name}`",
+        f"this drops what the modules of line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))} may have "
+        f"added to {assignment.name}; append `:${assignment.name}` to keep it",
         "info",
         related=[(each.span, "a module") for each in modules[-3:]],
     )

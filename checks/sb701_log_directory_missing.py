@@ -43,7 +43,7 @@ from sbatchlint.analysis.storage.project_folders import (
 )
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, cut, expansions, shown_text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, shortened
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import key
 from sbatchlint.job.programs import commands_named
@@ -151,8 +151,8 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         if is_made_before_job(job, folder):
             return None
         row = job.line(maker.span.start)
-        message = f"line {row} creates `{folder}` after {slurm} opens the log"
-        message = f"{message}: without the folder the job fails at once; run mkdir before sbatch"
+        message = f"line {row} creates this folder too late: {slurm} opens the log first, and the job fails at once"
+        message = f"{message}; run `mkdir` before sbatch"
         return Finding(span, message, related=[(maker.span, "runs after the log is opened")], versions=old)
     if _SLOT.fullmatch(folder.partition("/")[0]):
         return None  # a program that writes the script fills it in
@@ -160,13 +160,14 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         return None
     if is_made_before_job(job, folder):
         return None
-    shown = f"`{folder}`" if len(folder) < 20 else "this folder"
-    message = f"{slurm} does not create {shown}, and without it the job fails at once"
-    return Finding(span, f"{message}; run `mkdir -p {folder}` before sbatch", "info")
+    advice = f"run `mkdir -p {folder}` before sbatch" if len(folder) < 40 else "create it before sbatch"
+    return Finding(span, f"{slurm} does not create this folder, so the job fails without it; {advice}", "info")
 
 
 def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:
-    message = f"{job.versions.slurm(_old(job))} creates no folder `{folder}`, so the job fails at once without a log"
+    message = (
+        f"{job.versions.slurm(_old(job))} does not create `{shortened(folder)}`, so the job fails at once without a log"
+    )
     return Finding(span, f"{message}; put `{of_job}` into the file name", versions=_old(job))
 
 
@@ -267,8 +268,8 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
             continue
         if not has_makers and opening.is_option and _is_never_made(job, opening):
             seen.add(folder)
-            message = f"srun{job.versions.suffix(_old(job))} creates no folder `{folder}`, and without it the step"
-            message = f"{message} fails; run `mkdir -p {folder}` before"
+            message = f"srun{job.versions.suffix(_old(job))} does not create this folder, and the step fails without it"
+            message = f"{message}; run `mkdir -p {folder}` before"
             yield Finding(opening.span, message, "warning", versions=_old(job))
             continue
         maker = next((maker for maker in by_folder.get(folder, ()) if is_too_late(maker, opening)), None)
@@ -300,11 +301,11 @@ def _too_early(job: Job, opening: Opening, maker: Invocation) -> Finding:
     elif opening.by == "tee":
         effect = "tee cannot open its file"
     else:
-        effect = "bash cannot open this file and does not run the command"
-    first = "" if certain else "at the first run "
+        effect = "bash cannot open this file and skips the command"
+    first = "" if certain else "on the first run "
     return Finding(
         opening.span,
-        f"line {job.line(maker.span.start)} creates `{shown}` {when}, so {first}{effect}; run `mkdir -p` before",
+        f"line {job.line(maker.span.start)} creates `{shown}` {when}, so {first}{effect}; run `mkdir -p` first",
         "error" if certain else "warning",
         related=[(maker.span, "creates the folder")],
         fix=_fix(job, opening),

@@ -27,7 +27,7 @@ from sbatchlint.analysis.directives.log_paths import plain_paths
 from sbatchlint.analysis.script.submit_lines import shows_array
 from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, shortened
 from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
@@ -78,14 +78,15 @@ def check(job: Job) -> Iterator[Finding]:
             numbered += settings
     if numbered:
         instead = [_with_index_for_number(each.text or "") for each in numbered]
-        message = f"`%j` differs for each array task, and squeue shows the tasks as `%A_%a`; write `{instead[0]}`"
+        message = "`%j` differs for each array task, and squeue shows the tasks as `%A_%a`"
+        message = f"{message}; write `{shortened(instead[0])}`"
         yield Finding(numbered[0].value_span or numbered[0].span, message, "info", fix=_fix(job, numbered, instead))
 
 
 def _clobbered(
     job: Job, array: Indexes | None, shared: tuple[str, ...], path: str, settings: list[Setting]
 ) -> Finding:  # fmt: skip
-    instead = _with_index(path)
+    instead, path = _with_index(path), shortened(path)
     when = job.versions.suffix(shared)
     mode = (job.request.value("open-mode") or "").lower()
     severity = "info" if mode.startswith("a") else None
@@ -97,7 +98,7 @@ def _clobbered(
         happens = f"each array task truncates `{path}`{when}, so only the last log is left"
     else:
         happens = f"all {array.tasks} array tasks write `{path}`{when}, and each truncates it at its start"
-    message = f"{happens}; write `{instead}`"
+    message = f"{happens}; write `{shortened(instead)}`"
     span = settings[0].value_span or settings[0].span
     return Finding(span, message, severity, fix=_fix(job, settings, [instead] * len(settings)), versions=shared)
 

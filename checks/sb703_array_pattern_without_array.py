@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.script.submit_lines import has_array_switched_off, is_shown_alone, may_be_array, shows_array
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace, shortened
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
@@ -58,7 +58,8 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None
         if all(job.source.slice(span) == path for span in spans):
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
-        message = f"`%a` becomes 4294967294 in the name: the job is not an array; write `{instead}`, or add --array"
+        message = "`%a` becomes 4294967294 in the name: the job is not an array"
+        message = f"{message}; write `{shortened(instead)}`, or add --array"
         if reads_index:
             message = "`%a` becomes 4294967294 in the name unless sbatch is called with --array; request an array"
         meant = reads_index or has_array_switched_off(job)

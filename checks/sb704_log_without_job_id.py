@@ -29,7 +29,7 @@ from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import place_in
 from sbatchlint.bash.trace import PipelineRun
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, expansions, shown_text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, shortened
 from sbatchlint.job.paths import classify
 from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.directives import Setting
@@ -81,10 +81,10 @@ def _logs_of_job(job: Job, array: bool = False) -> Iterator[Finding]:
     first = found[0]
     instead = [_with_array_id(each.text or "") if array else _with_job_id(each.text or "") for each in found]
     edits = [replacement(job.directives, each, text) for each, text in zip(found, instead, strict=True)]
-    log = f"`{first.text}`" if len(instead[0]) < 50 else "this log"
+    log = f"`{first.text}`" if len(instead[0]) < 40 else "this log"
     yield Finding(
         first.value_span or first.span,
-        f"every run of this {'array' if array else 'job'} overwrites {log}; write `{instead[0]}`",
+        f"every run of this {'array' if array else 'job'} overwrites {log}; write `{shortened(instead[0])}`",
         fix=Fix(f"write {instead[0]}", edits, safe=False),
     )
 

@@ -50,7 +50,7 @@ from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Parameter, 
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace, shortened
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
@@ -300,40 +300,32 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
             yield Finding(end.span, message, "warning" if read else "info")
 
 
-def _shortened(word: str) -> str:
-    """A command as a message names it: its first word, where it was taken whole and is long."""
-    if len(word) > 50 and word.startswith("$("):
-        return "$(…)"
-    first = word.strip("`").split(maxsplit=1)
-    return f"{first[0]} …" if len(word) > 50 and len(first) > 1 else word
-
-
 # --- advice --------------------------------------------------------------------------------------------
 
 
 def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str) -> tuple[str, Fix | None]:
     """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
-    name = f"`{_shortened(job.source.slice(_word(job, loss)))}`"
-    many, fail = (f" (and {others} more)", "fail") if others else ("", "fails")
-    leave = "`set -e` near the top" if not found.risky else "`|| exit` after each" if others else "`|| exit` after it"
+    name = f"`{shortened(job.source.slice(_word(job, loss)), 25)}`"
+    many = f" (or {others} others)" if others > 1 else " (or 1 other)" if others else ""
+    each = "each" if others else "it"
+    leave = f"`|| exit` after {each}" if found.risky else "`set -e` near the top"
     if others and _are_independent(found) or _cleans_up_after(job, loss):
-        leave = f"`|| status=1` after {'each' if others else 'it'}, and `exit ${{status:-0}}` at the end"
+        leave = f"`|| status=1` after {each} and end with `exit ${{status:-0}}`"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":
         text = job.source.slice(loss.by).strip()
         keep = text.partition("=")[0]
         message = (
-            f"`{text}` in the loop keeps the status of the last iteration, so an earlier failure of {name} is ignored; "
-            f"write `{name[1:-1]} … || {keep}=$?`"
+            f"`{text}` in the loop keeps the status of the last iteration only; write `{name[1:-1]} … || {keep}=$?`"
         )
         return message, None
     if loss.how == "iterations":
         return (
-            f"only the last iteration's status counts, so an earlier failure of {name} is ignored; write {leave}"
+            f"an earlier failure of {name} is ignored: only the last iteration's status counts; add {leave}"
         ), None
     if loss.how == "ignored":
-        return f"{outcome} even if {name}{many} {fail}; write `|| exit` after it to stop", None
+        return f"{outcome} even if {name}{many} fails; add `|| exit` after it to stop", None
     if loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
@@ -343,8 +335,8 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
             else (f"`exit $?` returns the status of `{before.name}`")
         )
         message = (
-            f"{ends}, so {outcome} even if {name}{many} {fail}; begin the trap with "
-            "`status=$?` and end it with `exit $status`"
+            f"{outcome} even if {name}{many} fails, as {ends}; "
+            "begin it with `status=$?` and end it with `exit $status`"
         )
         return message, None
     if loss.how == "tested":
@@ -354,26 +346,27 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         )
         return message, None
     if loss.command.context.parent is not None:
-        after = "each" if others else "it"
-        begin = f"another command of this shell follows, so {outcome} even if {name}{many} {fail}"
-        return f"{begin}; write `|| exit` after {after}", None
+        begin = f"{outcome} even if {name}{many} fails, as its shell runs another command after it"
+        return f"{begin}; add `|| exit` after {each}", None
     if _cancels_itself(found):
-        begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} {fail}"
-        return f"{begin}; write {leave}", None
+        begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails"
+        return f"{begin}; add {leave}", None
     later = _decides_later(job, loss)
     if later is not None:
         line = job.line(later.span.start)
-        begin = f"a failure of {name}{many} is ignored: only line {line} sets the job's exit status"
-        return f"{begin}; write {leave}", None
+        begin = f"a failure of {name}{many} is ignored: only line {line}'s status counts"
+        return f"{begin}; add {leave}", None
     last = found.last if not others and not found.decisive else None
     if last is not None and _removes_data_after(loss, last):
         line, rest = job.line(last.span.start), " …" if len(loss.command.argv) > 1 else ""
-        return f"`rm` on line {line} runs and {outcome} even if {name} fails; write `{name[1:-1]}{rest} && rm …`", None
+        begin = f"`rm` on line {line} runs, and {outcome}, even if {name} fails"
+        return f"{begin}; write `{name[1:-1]}{rest} && rm …`", None
     fix = _keep(job, loss, last) if last is not None else None
-    advice = "add `status=$?` after it, and end with `exit $status`" if fix is not None else f"write {leave}"
+    advice = "add `status=$?` after it and end with `exit $status`" if fix is not None else f"add {leave}"
+    fails = "fails"
     if found.last is not None and id(loss.command) in needed_producers(job):
-        fail += f" after writing what `{found.last.name}` needs"
-    return f"{_last_line(job, found, loss)}, so {outcome} even if {name}{many} {fail}; {advice}", fix
+        fails += f" after writing what `{found.last.name}` needs"
+    return f"{outcome} even if {name}{many} {fails}, as {_last_line(job, found, loss, leave)}; {advice}", fix
 
 
 def _removes_data_after(loss: Loss, last: Invocation) -> bool:
@@ -395,31 +388,31 @@ def _cleans_up_after(job: Job, loss: Loss) -> bool:
     return any(_CLEANING.search(each.name or "") for each in job.invocations[loss.command.index + 1 :])
 
 
-def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> str:
-    """The part of a message that says with which status the script ends instead."""
+def _last_line(job: Job, found: ExitStatuses, loss: Loss, leave: str) -> str:
+    """The clause of a message that says with which status the script ends instead."""
     last = found.last
     if last is None or found.end is not None or last.index <= loss.command.index:
         return f"line {job.line(loss.by.start)} replaces its status"
     line = job.line(last.span.start)
     if last.name == "exit":
-        return f"the script ends with `{job.source.slice(last.span)}` on line {line}"
-    if last.name is None:
-        return f"the script ends with the status of line {line}"
-    return f"the script ends with `{last.name}` on line {line}"
+        return f"`{job.source.slice(last.span)}` on line {line} ends the script"
+    if last.name is None or "status=1" in leave:
+        return f"line {line} ends the script"
+    return f"`{shortened(last.name, 25)}` on line {line} ends the script"
 
 
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:
     """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
-    begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "
+    begin = f"a failure of {name}{many} is ignored: only the status of `{filter_name}` counts; "
     if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
         return begin + "run the script with bash and `set -eo pipefail`", None
     lost = exit_statuses_with_pipefail(job).lost
     if _ends_script(job, loss) or all(each.command is not loss.command for each in lost):
-        return begin + "write `set -o pipefail` before it", _pipefail(job, found)
+        return begin + "add `set -o pipefail` above", _pipefail(job, found)
     if not found.risky:
-        return begin + "write `set -eo pipefail` near the top", None
-    return begin + f"write `set -o pipefail` before it and {leave}", None
+        return begin + "add `set -eo pipefail` near the top", None
+    return begin + f"add `set -o pipefail` above and {leave}", None
 
 
 def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:

@@ -91,14 +91,14 @@ def check(job: Job) -> Iterator[Finding]:
             happens += f", and does not end while `{server.name}` runs"
             advice = f'write `wait "$pid" || status=1` for {name} alone, and then end `{server.name}`'
     elif first.how == "waits":
-        happens = f"this `wait` returns the status of the last process, so an earlier failure of {name} is lost"
+        happens = f"this `wait` returns the status of the last process, so a failure of {name} may be lost"
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
-        happens = f"only the status of `{first.filter.name}` counts, so a failure of {name} before the pipe is lost"
-        advice = 'write `wait "$pid" || status=1` and `exit ${status:-0}` there, and `set -e -o pipefail` at the top'
+        happens = f"a failure of {name} is lost: only the status of `{first.filter.name}` counts"
+        advice = 'use `set -eo pipefail`, and before the pipe `wait "$pid" || status=1` and `exit ${status:-0}`'
     else:
-        happens = f"this command replaces the status of the `wait` for {name}, so its failure is lost"
-        advice = 'write `wait "$pid" || status=1`, and end with `exit ${status:-0}`'
+        happens = f"a failure of {name} is lost: this replaces the status of `wait`"
+        advice = 'write `wait "$pid" || status=1` and end with `exit ${status:-0}`'
     follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
     reader = None if _in_task(first) or follows else state_reader(job, first.command)
     so = "" if reader is None else f", and {reader.outcome}"

@@ -36,10 +36,10 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         work = f"`{read.work.name}`" if read.work.name else "the command"
         keep = f"{read.name or 'status'}=0; {read.work.name or '…'} … || {read.name or 'status'}=$?"
-        happens = f"`$?` is always 0 here because `set -e` ends the script if {work} fails"
+        happens = f"`$?` is always 0 here: if {work} fails, `set -e` ends the script"
         skipped = _before_exit(job, read) if read.gives_up else None
         if skipped is not None:
-            message = f"{happens}, and `{skipped.name}` (line {job.line(skipped.span.start)}) does not run"
+            message = f"{happens} without `{skipped.name}` (line {job.line(skipped.span.start)})"
             related = [(skipped.name_span, "does not run after a failure")]
             yield Finding(read.read, f"{message}; write `{keep}`", related=related)
         elif read.never is not None:

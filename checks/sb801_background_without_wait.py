@@ -450,7 +450,7 @@ def _message(job: Job, group: list[Abandoned], place: Span) -> str:
     if kind != "script":
         return f"{begin}; {advice.get(kind, 'write `wait` in the shell that starts it')}"
     if lost.race is not None:
-        return f"{begin} when line {job.line(lost.race.span.start)} has ended; write `wait` at the end"
+        return f"{begin} after line {job.line(lost.race.span.start)}; write `wait` at the end"
     if server_name(lost.work) is not None:
         return f"{begin}; start what uses it after this, or write `wait` at the end"
     statement = _statement(job, lost)

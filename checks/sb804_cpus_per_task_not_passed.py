@@ -75,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     others = {step.place: step for step in steps if step.place != main.place}
     if reason:
-        consequence = f"with `{reason}` each task gets one CPU"
+        consequence = f"`{reason}` gives each task one CPU"
     elif binds is None:
         consequence = "tasks bound to cores get one CPU"
     else:
@@ -83,8 +83,8 @@ def check(job: Job) -> Iterator[Finding]:
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another
     yield Finding(
         main.place,
-        f"srun in Slurm {' and '.join(releases)} ignores {setting.shown} (line {job.line(setting.span.start)}): "
-        f"{consequence}; add --cpus-per-task={dollar}SLURM_CPUS_PER_TASK to srun",
+        f"srun in Slurm {' and '.join(releases)} ignores {setting.shown}: "
+        f"{consequence}; add `-c {dollar}SLURM_CPUS_PER_TASK` to srun",
         "error" if reason or binds else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
         fix=partial(_fix, job, steps),

@@ -98,13 +98,13 @@ def _starts_no_step(job: Job) -> bool:
 
 
 def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list[Trap]) -> Finding:
-    message = f"without `B:` {signal.name} goes only to steps, and this script starts none with srun"
+    message = f"{signal.name} is lost: without `B:` it goes only to steps, and the script has no srun"
     if not waiting:
         srun = "srun" if job.request.effective_tasks() == 1 else "srun --ntasks=1"
-        advice = f"start the program with `{srun}` if it handles {signal.name}, or remove --signal"
+        advice = f"start the program with `{srun}`, or remove --signal"
         # a time to save something in is meant for a handler, a signal alone is often left over
         severity = "warning" if "@" in (setting.text or "") else "info"
-        return Finding(setting.span, f"{message}, so it is lost; {advice}", severity)
+        return Finding(setting.span, f"{message}; {advice}", severity)
     trap = waiting[0].command
     value = setting.value_span or setting.span
     written = job.source.slice(value)
@@ -125,8 +125,8 @@ def _misses_trap(setting: Setting, signal: EarlySignal, waiting: list[Trap]) -> 
         trap = waiting[0].command
         yield Finding(
             setting.span,
-            f"without `B:` {signal.name} goes to the steps, and ends programs that do not handle it, but not to the "
-            f"batch shell with its trap; write `B:{signal.name}@{signal.seconds}`",
+            f"without `B:` {signal.name} goes to the steps (and ends programs that do not handle it), not to this "
+            f"trap; write `B:{signal.name}@{signal.seconds}`",
             "warning",
             related=[(trap.span, "waits for the signal")],
         )

@@ -130,10 +130,10 @@ def _made_on_first_node(job: Job, steps: list[Step]) -> Iterator[Finding]:
             how = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
             yield Finding(
                 command.span,
-                f"this creates the folder only on the first node, but {step.nodes or 'several'} nodes use {name} (line "
-                f"{job.line(step.span.start)}); write `{how} mkdir …`",
+                f"only the first node gets this folder, but line {job.line(step.span.start)} uses it on "
+                f"{step.nodes or 'several'} nodes; write `{how} mkdir …`",
                 "warning" if emptied or name in _TEMPORARY else "info",
-                related=[(step.place, "gets the folder")],
+                related=[(step.place, f"gets the folder by {name}")],
             )
             break
 

@@ -38,7 +38,7 @@ from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import is_recursive, operands
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, known_prefix, shown_text, text_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
 from sbatchlint.job.shell_environment import JobEnvironment
@@ -255,8 +255,8 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     advice = "`|| exit 1` after it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
     return Finding(
         command.span,
-        f"if `{entered}` on line {job.line(cd.span.start)} fails, this removes {what} in the submission folder; "
-        f"write {advice}",
+        f"if `{shortened(entered, 30)}` on line {job.line(cd.span.start)} fails, this removes {what} in the "
+        f"submission folder; write {advice}",
         "warning" if (here or _clears(job, cd)) and run.errexit is False else "info",
         related=[(cd.span, "may fail")],
         fix=Fix("stop the script if it fails", edits, safe=True) if ends else None,

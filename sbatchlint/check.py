@@ -7,6 +7,7 @@ from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import quoted
 from sbatchlint.source.edits import Edit, insert, remove, replace
+from sbatchlint.source.shortening import shortened
 from sbatchlint.source.text import Span
 from sbatchlint.triggers import Trigger
 
@@ -26,6 +27,7 @@ __all__ = [
     "quoted",
     "remove",
     "replace",
+    "shortened",
 ]
 
 

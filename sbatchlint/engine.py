@@ -20,6 +20,7 @@ from sbatchlint.slurm.versions import are_old
 from sbatchlint.source.edits import in_order
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import redacted, values_in
+from sbatchlint.source.shortening import shorten_message
 from sbatchlint.source.text import SLOT, Source, Span
 from sbatchlint.source.workspace import SBATCH_OPTIONS, Workspace
 from sbatchlint.triggers import IgnoreComments, Index
@@ -156,7 +157,11 @@ class _Run:
                 found += _diagnostics(prepared[entry], self.jobs, self.source, self.settings)
             except Exception as error:
                 self._record(entry.name, error)
-        return without_secrets(found, values_in(self.source.text)) if found else found
+        if not found:
+            return found
+        text = self.source.text
+        redacted_ones = without_secrets(found, values_in(text))
+        return [each._replace(message=shorten_message(each.message, text)) for each in redacted_ones]
 
     def _record(self, where: str, error: Exception) -> None:
         if self.raising:

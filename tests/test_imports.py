@@ -56,6 +56,7 @@ LINT = VERSION | {
     "sbatchlint.source.regex",
     "sbatchlint.source.secret_places",
     "sbatchlint.source.secrets",
+    "sbatchlint.source.shortening",
     "sbatchlint.source.text",
     "sbatchlint.source.workspace",
     "sbatchlint.checks",

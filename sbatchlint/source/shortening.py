@@ -1,0 +1,55 @@
+"""Shorter forms of what users wrote, for messages that only tell which word is meant."""
+
+import re
+
+from sbatchlint.source.regex import Regex
+
+MOST = 140
+"""The characters that a message may have before the script's own words in it are shortened."""
+_LONG = 45
+# Code in a message, after a word that asks to write exactly this.
+_CODE = Regex(r"(\b(?:write|run|add|append) )?`([^`]*)`")
+
+
+def shortened(written: str, most: int = _LONG) -> str:
+    """A path by its last parts, a command by its first words, where they have more than `most` characters.
+
+    It never cuts a word or the name of a file, so the result may still be longer.
+    """
+    if len(written) <= most:
+        return written
+    if written.startswith("$("):
+        return "$(…)"
+    first, *others = written.strip("`").split()
+    if others:
+        kept = shortened(first, most)
+        for word in others:
+            if len(kept) + len(word) > most:
+                break
+            kept += f" {word}"
+        return f"{kept} …"
+    option, equals, value = written.partition("=")
+    if equals and option.startswith("-"):
+        return f"{option}={_end_of_path(value, most - len(option))}"
+    return _end_of_path(written, most)
+
+
+def _end_of_path(path: str, most: int) -> str:
+    if len(path) <= most:
+        return path
+    at = path.find("/", max(len(path) - most + 1, 0), len(path) - 1)
+    if at < 0:
+        at = path.rfind("/", 0, len(path) - 1)
+    return f"…{path[at:]}" if at > 0 else path
+
+
+def shorten_message(message: str, script: str) -> str:
+    """A message of more than `MOST` characters with the long words of the script in it shortened."""
+    if len(message) <= MOST:
+        return message
+
+    def code(found: re.Match[str]) -> str:
+        asks, written = found.groups()
+        return found[0] if asks or written not in script else f"`{shortened(written)}`"
+
+    return _CODE.sub(code, message)
