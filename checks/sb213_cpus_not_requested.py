@@ -16,6 +16,7 @@ sbatch(1), --cpus-per-gpu and --cpus-per-task; slurm.conf(5), DefCpuPerGPU; a li
 
 from collections.abc import Iterator, Sequence
 
+from sbatchlint.analysis.gpus.told_gpus import told_gpus
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
@@ -42,7 +43,8 @@ def check(job: Job) -> Iterator[Finding]:
         return  # CPUs come with each GPU
     worlds = find_worlds(job)
     if not job.request.heterogeneous:
-        yield from _one_cpu(job.request, job.steps, worlds)
+        told = [each.least for each in map(told_gpus, job.invocations) if each is not None]
+        yield from _one_cpu(job.request, job.steps, worlds, max(told, default=1))
         return
     by_component: dict[int, list[Step]] = {}
     for step in job.steps:
@@ -52,17 +54,20 @@ def check(job: Job) -> Iterator[Finding]:
         yield from _one_cpu(steps[0].request, steps, [world for world in worlds if world.step in steps])
 
 
-def _one_cpu(request: Request, steps: list[Step], worlds: Sequence[World]) -> Iterator[Finding]:
+def _one_cpu(request: Request, steps: list[Step], worlds: Sequence[World], told: int = 1) -> Iterator[Finding]:
+    """The finding on processes for several GPUs that share a CPU. `told`: for how many GPUs a program is started."""
     gpus = request.gpus_per_node()
     if gpus is None or gpus < 2 or request.has_any_option(GRANTING):
         return
     counted = request.has_option("ntasks") or request.has_option("ntasks-per-node")
-    if counted and request.tasks_on_each_node() != 1:
+    if counted and request.tasks_on_each_node() != 1 and request.effective_tasks() != 1:
         return
     if any("cpus-per-task" in step.options for step in steps):
         return  # the script expects whole nodes
     processes = [world.processes for world in worlds if world.starts_per_node == 1]
     most = max((each for each in processes if each is not None), default=1)
+    if most < 2 <= told <= gpus:
+        most = told  # it starts a process for each GPU itself, or feeds them all
     settings = request.gpu_settings()
     if most < 2 or not settings:
         return
@@ -106,6 +111,10 @@ CASES = [
         """,
         severity="info",
         title="several nodes",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH «--gpus-per-node=2»\npython finetune.py --n_gpus 2 --batch_size 128\n",
+        title="a program that is told of its GPUs",
     ),
     Good(
         "#!/bin/bash\n#SBATCH --gres=gpu:4 --cpus-per-task=32\ntorchrun --standalone --nproc_per_node=4 train.py\n",
