@@ -1,0 +1,257 @@
+"""A command is not found: the word that bash runs is a folder, a mistyped name, or no name of a program at all.
+
+bash takes the first word of a line for a command. `/scratch/run7/` alone is a folder, which it cannot run ("Is a
+directory", 126): `cd` was forgotten. `mkdit out`, `uptime8` and `d $SLURM_SUBMIT_DIR` are found nowhere (127). So is a
+line of a notebook, `!pip install numpy`, and a rule of `=====` without its `#`; and `${STEPS:=100}` alone sets STEPS,
+then runs `100`. The job goes on without what was meant: in the folder where it was, or without the folder that it
+needs. Under `set -e` it ends there, and as the last command it makes every good job FAILED.
+
+A word counts as mistyped only where it is one letter away from a usual command: swapped, doubled, left out or wrong.
+A folder counts where the line is only its name, and the script uses the name as a folder elsewhere, or a slash ends it.
+
+An error where the job then works elsewhere, or always ends with this failure; otherwise a warning.
+
+## Fix
+
+`cd` before a folder, the usual name, no `!`, `: ` before `${NAME:=value}`, `#` before a rule. Unsafe, as what was meant
+is a guess; a rule of signs does nothing, so its `#` is safe.
+
+## References
+
+bash(1), "COMMAND EXECUTION", "EXIT STATUS", "Assign Default Values"; run with bash 5.2.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.storage.written_paths import values_in
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove, replace
+from sbatchlint.job.once import once
+from sbatchlint.job.paths import key
+from sbatchlint.programs import PROGRAMS
+from sbatchlint.slurm.edit_distance import edit_distance
+from sbatchlint.source.regex import Regex
+
+CARD = Card(
+    "SB444", "no-such-command", severity="error", fix="sometimes", since="0.1.0", seen="a review of public scripts",
+)  # fmt: skip
+
+# Usual commands, and those whose loss changes what the job does.
+_MATTERS = frozenset(
+    {"activate", "apptainer", "bash", "chmod", "conda", "export", "gunzip", "mkdir", "module", "mpiexec", "mpirun"}
+    | {"python", "python3", "rsync", "sbatch", "scontrol", "singularity", "source", "srun", "unset", "unzip", "xargs"}
+)
+_USUAL = _MATTERS | frozenset(
+    {"date", "deactivate", "echo", "exit", "hostname", "nvidia-smi", "printf", "printenv", "sleep", "touch", "uname"}
+    | {"uptime", "wait", "which"}
+)
+# Other programs that are one letter away from a usual one.
+_OTHER = frozenset({"conda2", "conda3", "mkdirp", "modules", "mpirun1", "python2", "pythonw", "uptimed"})
+_WORD = Regex(r"[A-Za-z][A-Za-z-]*\d?")
+_RULE = Regex(r"[=*~_#+-]{4,}")
+_DEFAULT = Regex(r"\"?\$\{\w+:?=\"?(\d[\d.]*)\"?\}\"?")
+_NOTEBOOK = Regex(r"![A-Za-z][\w-]*")
+_PLACE = Regex(r"(?:/|~|\.\.|\$)")
+# Names shorter than this are mistyped only by two letters that changed places.
+_SHORT = 5
+_MOST_SHOWN = 50
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if not job.is_shell or not job.text.string.startswith("#!"):
+        return
+    for command in job.invocations:
+        context, written = command.context, job.source.slice(command.span)
+        if context.parent is not None or context.tested or command.calls_function or not command.argv:
+            continue
+        if job.source.text[max(command.span.start - 8, 0) : command.span.start].rstrip(" \t").endswith("="):
+            continue  # `OUT= /scratch/out`
+        default = _DEFAULT.fullmatch(written)
+        if default:
+            fix = Fix("write `:` before it", [insert(command.span.start, ": ")], safe=False)
+            message = (
+                f"this also runs its value, `{default[1]}`, as a command, which does not exist; write `: {written}`"
+            )
+            yield Finding(command.span, message, _severity(job, command), fix=fix)
+        elif command.alternatives == 1:
+            yield from _folder(job, command, written)
+            yield from _word(job, command, written)
+
+
+def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
+    """The finding on a word that is not the name of a command."""
+    word, span = text_of(command.argv[0]) or "", command.span
+    if not word or not written.startswith(word):
+        return
+    place = Span(span.start, span.start + len(word))
+    if _NOTEBOOK.fullmatch(word):
+        fix = Fix("remove `!`", [remove(Span(span.start, span.start + 1))], safe=False)
+        message = f"`{word}` is a command only in notebooks, and bash does not find it; write `{word[1:]}`"
+        yield Finding(place, message, fix=fix)
+    elif _RULE.fullmatch(written) and not job.program.errors:
+        fix = Fix("write `#`", [insert(span.start, "# ")], safe=True)
+        message = "bash runs this as a command and does not find it; write `#` before it"
+        yield Finding(span, message, _severity(job, command), fix=fix)
+    elif written.startswith(("http://", "https://")) and len(command.argv) == 1:
+        message = "bash runs the address as a command and does not find it; write `#` or `wget` before it"
+        yield Finding(span, message, _severity(job, command))
+    else:
+        meant = _meant(command, word, written)
+        if meant is not None:
+            fix = Fix(f"write {meant}", [replace(place, meant)], safe=False)
+            severity = "error" if meant in _MATTERS or meant == "cd" else _severity(job, command)
+            yield Finding(place, f"bash does not find a command named `{word}`; write `{meant}`", severity, fix=fix)
+
+
+def _severity(job: Job, command: Invocation) -> str:
+    """An error where the job ends with the failure of a command."""
+    statements = job.program.statements
+    last = bool(statements) and job.span(statements[-1].start, statements[-1].end) == command.span
+    ends = any(
+        run.errexit and not run.tested and any(command in each for each in run.elements) for run in job.pipelines
+    )
+    return "error" if (last or ends) and job.phase is Phase.BATCH and not command.context.conditional else "warning"
+
+
+def _meant(command: Invocation, word: str, written: str) -> str | None:
+    """The usual command that a word was meant to be; None where it may be a program of its own."""
+    if word == "d" and len(command.argv) == 2 and _PLACE.match(written[1:].lstrip()):
+        return "cd"
+    if not _WORD.fullmatch(word) or word in _USUAL or word in _OTHER:
+        return None
+    if not word[1:].islower():
+        return None
+    if word[0].isupper():
+        return word.lower() if word.lower() in _USUAL else None
+    for usual in sorted(_USUAL):
+        swapped = sorted(word) == sorted(usual)
+        if not swapped and (word[:1] != usual[:1] or min(len(word) + 1, len(usual)) < _SHORT):
+            continue
+        if abs(len(usual) - len(word)) < 2 and edit_distance(word, usual) == 1:
+            return None if any(word in names.split() for names in PROGRAMS) else usual
+    return None
+
+
+def _folder(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
+    """The finding on a line that is only the name of a folder."""
+    if (
+        len(command.argv) != 1
+        or command.redirects
+        or command.piped_to
+        or command.piped_from
+        or command.context.captured
+    ):
+        return
+    field = command.argv[0]
+    text = shown_text(field)
+    if "/" not in text.strip("/") or any(each in text for each in "*?[:") or "\n" in written:
+        return
+    if text.endswith("/") or key(field) in _folders(job):
+        fix = Fix("write `cd`", [insert(command.span.start, "cd ")], safe=False)
+        shown = written if len(written) < _MOST_SHOWN else "…"
+        message = f"bash cannot run a folder, and the script goes on in the one where it is; write `cd {shown}`"
+        yield Finding(command.span, message, fix=fix)
+
+
+@once
+def _folders(job: Job) -> frozenset[str]:
+    """The folders that a script enters or makes, and those in which it names something."""
+    found: set[str] = set()
+    for command in job.invocations:
+        fields = [*command.argv[1:], *(each.target for each in command.redirects if each.target)]
+        if command.argv and "/" in shown_text(command.argv[0]):
+            fields.append(command.argv[0])
+        for field in fields:
+            for value in values_in(field):
+                path = key(value)
+                if command.name in ("cd", "pushd", "mkdir"):
+                    found.add(path)
+                while "/" in path[1:]:
+                    path = path.rpartition("/")[0]
+                    found.add(path)
+    return frozenset(found)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «/scratch/ada/run7/»
+        srun ./solver input.dat
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        cd /scratch/ada/run7/
+        srun ./solver input.dat
+        """,
+        title="a folder",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «mkdit» results
+        srun ./solver --out results
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        mkdir results
+        srun ./solver --out results
+        """,
+        title="a mistyped name",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «!pip» install numpy
+        python train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        pip install numpy
+        python train.py
+        """,
+        title="a line of a notebook",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -e
+        «${STEPS:=100}»
+        srun ./solver --steps $STEPS
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -e
+        : ${STEPS:=100}
+        srun ./solver --steps $STEPS
+        """,
+        title="a default",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «=====================»
+        srun ./solver
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        # =====================
+        srun ./solver
+        """,
+        severity="warning",
+        title="a rule",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nbin/solver\n./run\n$SOLVER\nipython train.py\nusleep 100\n"),
+    Good('#!/bin/bash\n#SBATCH --nodes=1\nd() { cd "$1"; }\nd $HOME/run\n: ${STEPS:=100}\n', title="a function"),
+]

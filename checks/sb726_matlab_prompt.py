@@ -1,0 +1,153 @@
+"""MATLAB hides that its program failed, or runs none: it is started at its prompt.
+
+`matlab -r "simulate"` types its text at MATLAB's prompt. After an error the rest of the text is not run, not even an
+`exit` in it: MATLAB is at its prompt again, where a batch job has no input (/dev/null), so it ends, and with status 0.
+The job is COMPLETED, `set -e` and `&&` go on, and jobs that wait with `afterok` start. Without an `exit` MATLAB is at
+its prompt after success as well: where its input is a pipe that stays open, it waits until the time limit. `-batch`,
+since R2019a, runs the same text without a prompt, and returns 1 after an error.
+
+`matlab simulate.m simulate.out` has neither `-r` nor `<`: no program reads the words, and MATLAB ends at once.
+
+A warning where nothing in the text ends MATLAB, advice where an `exit` does. Nothing is said where the text has `try`
+and `catch`, or where the m-file that it calls, beside the script, has them.
+
+## Fix
+
+Replaces `-r` by `-batch`. Unsafe: releases before R2019a do not know it. There, write
+`-r "try, simulate, catch e, disp(getReport(e)), exit(1), end, exit"`.
+
+## References
+
+MATLAB, "matlab (Linux)": `-r`, `-batch`; sbatch(1), `--input`: standard input of a batch script is /dev/null.
+"""
+
+import os.path
+from collections.abc import Iterator
+
+from sbatchlint.analysis.storage.project_folders import project_folders
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, is_open, span_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.source import lookups
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB726", "matlab-prompt", severity="error", fix="sometimes", since="0.1.0", when=Commands("matlab"), batch=True,
+    seen="a review of public scripts", unseen="Nothing: MATLAB ends with status 0.",
+)  # fmt: skip
+
+_ENDS = Regex(r"(?i)\b(?:exit|quit)\b")
+_CATCHES = Regex(r"\btry\b[\s\S]*\bcatch\b|\b(?:exit|quit)\s*\(\s*[^)\s]|\bonCleanup\b")
+# Arguments and texts within the statements, in which no statement stands.
+_INNER = Regex(r"\([^()]*\)|'[^']*'")
+_CALLED = Regex(r"\s*(?:run\s*\(\s*['\"])?([\w./-]+?)(?:\.m)?['\"]?\s*(?:[(;,)]|$)")
+# Options with which MATLAB runs something else, or only tells something.
+_OTHER = frozenset({"-batch", "-h", "-help", "-n", "-e", "-version", "-dmlworker"})
+_MOST_BYTES = 1 << 18
+
+
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    words = [word.replace("--", "-", 1) if word.startswith("--") else word for word in command.words]
+    if command.phase is Phase.SUBMIT or command.children or any(map(is_open, command.argv)):
+        return
+    at = next((number for number, word in enumerate(words) if word == "-r"), None)
+    if at is None:
+        if _OTHER.isdisjoint(words) and UNKNOWN_CHARACTER not in "".join(words):
+            yield from _without_program(job, command, words)
+        return
+    if at + 1 == len(words):
+        return
+    text = words[at + 1]
+    plain = text
+    for _ in range(4):
+        plain = _INNER.sub("", plain)
+    if _CATCHES.search(text) or UNKNOWN_CHARACTER in plain:
+        return
+    program = _program(job, text)
+    if program is not None and _CATCHES.search(program):
+        return
+    ends = _ENDS.search(text) is not None or program is not None and _ENDS.search(program) is not None
+    option = span_of(command.argv[at])
+    fix = Fix("run it with -batch", [replace(option, "-batch")], safe=False)
+    yield Finding(
+        option,
+        "after an error MATLAB returns to its prompt and ends with 0, so the failure is lost; write `-batch` (R2019a)"
+        + ("" if ends else ", which also ends MATLAB"),
+        "info" if ends else "warning",
+        fix=fix if job.source.slice(option) == "-r" else None,
+    )
+
+
+def _without_program(job: Job, command: Invocation, words: list[str]) -> Iterator[Finding]:
+    """The finding on a MATLAB that gets m-files as words, and no input."""
+    if command.piped_from or command.stdin is not None or any(each.operator[:1] == "<" for each in command.redirects):
+        return
+    file = next((word for word in words[1:] if word.endswith(".m") and not word.startswith("-")), None)
+    if file is None or job.request.has_option("input"):
+        return
+    name = os.path.basename(file).removesuffix(".m")
+    yield Finding(
+        command.name_span, f"MATLAB does not run `{file}` without `-r` or `<`, and ends at once; write `-batch {name}`"
+    )
+
+
+def _program(job: Job, text: str) -> str | None:
+    """The m-file that a text calls first, where it lies beside the script."""
+    called = _CALLED.match(text)
+    for folder in project_folders(job)[:1] if called else ():
+        data = lookups.read(os.path.join(folder, f"{called[1]}.m"), _MOST_BYTES) if called else None
+        if data is not None:
+            return data.decode("utf-8", "replace")
+    return None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        module load matlab
+        matlab -nodisplay «-r» "simulate($SLURM_JOB_ID)"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        module load matlab
+        matlab -nodisplay -batch "simulate($SLURM_JOB_ID)"
+        """,
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «matlab» -nodisplay simulate.m simulate.out
+        """,
+        title="no program",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun matlab -nodisplay «-r» "addpath('lib'); simulate; exit"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun matlab -nodisplay -batch "addpath('lib'); simulate; exit"
+        """,
+        severity="info",
+        title="an exit that errors do not reach",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nmatlab -batch simulate\n"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        matlab -nodisplay -r "try, simulate, catch e, disp(getReport(e)), exit(1), end, exit"
+        """,
+        title="an error is caught",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nmatlab -nodisplay < simulate.m > simulate.out\n", title="from a file"),
+]
