@@ -71,10 +71,10 @@ def _memory(job: Job, target: Target) -> Iterator[Finding]:
     if memory is None or profile.default_memory_per_gpu:
         return
     by_gpu = partition.default_cpus_per_gpu or 0
-    cpus = max(demand.cpus, by_gpu * demand.gpus if not request.has_option("cpus-per-task") else 0)
+    cpus = max(demand.even.cpus, by_gpu * demand.even.gpus if not request.has_option("cpus-per-task") else 0)
     default = memory.megabytes * (1 if memory.per == "node" else cpus)
     least = min((each.memory or 0 for each in nodes_of(profile, name)), default=0)
-    if default * SMALL >= least * max(demand.gpus, 1):
+    if default * SMALL >= least * max(demand.even.gpus, 1):
         return
     span = place(job, request, "gpus-per-node", "gres", "gpus")
     message = f"without --mem the job gets {default}M of a node's {least}M, the default of {shown(target, name)}"

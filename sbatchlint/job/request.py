@@ -235,8 +235,12 @@ class Request:
 
     @cached_property
     def exclusive(self) -> str | None:
-        """'' for whole nodes, or `user`, `mcs`, `topo`; None without --exclusive, or where its value is not known."""
-        if not self.has_option("exclusive"):
+        """'' for whole nodes, or `user`, `mcs`, `topo`; None without --exclusive, or where its value is not known.
+
+        --oversubscribe after it takes it back (src/common/slurm_opt.c; a live run of 22.05).
+        """
+        order = list(self._values)
+        if "exclusive" not in order or "oversubscribe" in order[order.index("exclusive") :]:
             return None
         value = self._values["exclusive"]
         if value is not None and UNKNOWN in value:

@@ -54,6 +54,7 @@ class Partition(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True,
     min_nodes: int | None = None
     max_nodes: int | None = None
     max_cpus_per_node: int | None = None
+    max_cpus_per_socket: int | None = None
     default_memory_per_node: int | None = None
     default_memory_per_cpu: int | None = None
     default_memory_per_gpu: int | None = None

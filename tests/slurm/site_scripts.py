@@ -20,10 +20,11 @@ NodeName=b1 CPUs=64 Boards=1 SocketsPerBoard=2 CoresPerSocket=32 RealMemory=5120
 
 
 class Cluster(NamedTuple):
-    """Lines of slurm.conf, and of sacctmgr."""
+    """Lines of slurm.conf, and of sacctmgr; `families`: options, a line for each script that is always asked."""
 
     lines: str
     accounts: tuple[str, ...] = ()
+    families: str = ""
 
 
 ACCOUNTS = (
@@ -43,6 +44,90 @@ ACCOUNTS = (
     "add account lab set MaxTRESPerJob=cpu=150 QOS=normal,short,gpu,wide,lazy,few,strict,thin,over,reserved,long",
     "add user nobody set Account=lab",
 )
+# Nodes of several sizes in one partition, and what of a node a partition keeps back.
+MIXED = f"""\
+{NODES}{GPUS}PartitionName=batch Nodes=c[1-4] Default=YES MaxCPUsPerNode=8 State=UP
+PartitionName=full Nodes=c[1-4] State=UP
+PartitionName=equal Nodes=c[1-4] MaxCPUsPerNode=16 State=UP
+PartitionName=threads Nodes=s[1-2] MaxCPUsPerNode=32 State=UP
+PartitionName=whole Nodes=c[1-4] MaxCPUsPerNode=8 OverSubscribe=EXCLUSIVE State=UP
+PartitionName=user Nodes=c[1-4] MaxCPUsPerNode=8 ExclusiveUser=YES State=UP
+PartitionName=force Nodes=c[1-4] MaxCPUsPerNode=8 OverSubscribe=FORCE:4 State=UP
+PartitionName=pair Nodes=c1,s1 State=UP
+PartitionName=limited Nodes=c1,s1 MaxCPUsPerNode=16 State=UP
+PartitionName=all Nodes=c[1-4],s[1-2] State=UP
+PartitionName=gpu Nodes=g[1-2],b1 State=UP
+PartitionName=cpu Nodes=c[1-4] MaxMemPerCPU=2000 State=UP
+PartitionName=node Nodes=c[1-4] MaxMemPerNode=20000 State=UP
+"""
+FAMILIES = """-p batch --exclusive
+-p batch --exclusive=user
+-p batch --exclusive=mcs -n 4
+-p equal --exclusive
+-p equal --exclusive=user
+-p whole
+-p whole --exclusive=user
+-p whole --oversubscribe
+-p user -n 4
+-p force -n 4
+-p force --exclusive
+-p force --exclusive=user
+-p threads --exclusive
+-p threads --exclusive --hint=nomultithread
+-p threads --exclusive=user --threads-per-core=1
+-p threads -n 32 -N 1 --hint=nomultithread
+-p threads -n 33 -N 1 --hint=nomultithread
+-p limited --exclusive
+-p limited --exclusive -N 2
+-p limited --exclusive -w s1
+-p limited -w s1 -c 17
+-p limited -w s1 -c 65
+-p batch -w c1 -c 9
+-p full -w c1 -c 17
+-p full -w c1 -n 17 -N 1
+-p batch --mincpus=9
+-p batch --mincpus=17
+-p batch --mincpus=9 -w c1
+-p batch -n 33
+-p batch -n 32
+-p batch -n 40 --overcommit
+-p batch -n 40 --oversubscribe
+-p batch -n 5 -c 5
+-p batch -n 4 -c 5
+-p batch -N 1-3 -n 32
+-p batch -c 9 --overcommit
+-p full --ntasks-per-node=20 --overcommit
+-p full -N 1 -n 20 --overcommit
+-p full -n 9 -c 6
+-p full -n 8 -c 6
+-p full -N 2 -n 5 -c 6
+-p full -N 2 -n 33 --oversubscribe
+-p full -n 9 --mem-per-cpu=25000
+-p full -n 8 --mem-per-cpu=25000
+-p full -n 5 -c 2 --mem-per-cpu=20000
+-p pair -N 2 -n 40
+-p pair -N 2 -n 81
+-p all -N 3 -n 60
+-p all -N 3 -n 150
+-p all -N 4 -n 10 -c 16
+-p all -N 4 -n 11 -c 16
+-p all -N 3 -n 27 --mem-per-cpu=20000
+-p all -N 3 -n 28 --mem-per-cpu=20000
+-p gpu -N 2 -n 12 --gpus-per-task=1
+-p gpu -N 2 -n 13 --gpus-per-task=1
+-p gpu -N 2 -n 4 --gpus-per-task=3
+-p gpu -N 2 --gpus=10
+-p gpu -N 2 --gpus=13
+-p gpu -N 3 -n 16 --gpus-per-task=1
+-p cpu -n 5 -N 1 --mem-per-cpu=5000
+-p cpu -n 6 -N 1 --mem-per-cpu=5000
+-p cpu -c 6 --mem-per-cpu=5000
+-p cpu -n 21 --mem-per-cpu=5000
+-p cpu --mem=34000
+-p node --mem-per-cpu=5000 -n 5
+-p node --mem-per-cpu=5000 -n 5 -N 1
+-p node --mem-per-cpu=2000 --exclusive
+"""
 CLUSTERS = {
     "GPUs by GRES, limits refuse": Cluster(f"""\
 {NODES}{GPUS}EnforcePartLimits=ALL
@@ -81,6 +166,8 @@ AccountingStorageEnforce=limits
 AccountingStorageTRES=gres/gpu
 PartitionName=batch Nodes=c[1-4],s[1-2] Default=YES MaxTime=2-00:00:00 MaxNodes=4 QOS=ofgpu State=UP
 PartitionName=gpu Nodes=g[1-2],b1 MaxTime=1-00:00:00 AllowQos=normal,gpu,few,over State=UP""", ACCOUNTS),
+    "nodes of several sizes": Cluster(f"{MIXED}EnforcePartLimits=ALL", families=FAMILIES),
+    "nodes of several sizes, limits let wait": Cluster(f"{MIXED}EnforcePartLimits=NO", families=FAMILIES),
 }  # fmt: skip
 QOS = (
     "", "", "short", "gpu", "gpu", "wide", "lazy", "few", "strict", "strict", "thin", "over", "reserved", "long",
@@ -92,6 +179,8 @@ SIZES = (
     "-n 40 --overcommit", "-n 16 --hint=nomultithread", "-c 40 --hint=nomultithread", "-n 4 --ntasks-per-socket=2",
     "--sockets-per-node=4", "--cores-per-socket=16", "--threads-per-core=2 -n 4", "--mincpus=20", "-N 2 -n 2 -c 20",
     "-n 6 --ntasks-per-node=1", "-N 4 -n 8 -c 16 --oversubscribe", "-n 30 --spread-job", "", "", "",
+    "-N 3 -n 60", "-n 9 -c 6", "-N 2 -n 33 --oversubscribe", "--exclusive=mcs -N 1", "--exclusive --hint=nomultithread",
+    "--ntasks-per-node=20 --overcommit", "-n 7 -c 12", "-N 2 -n 11 --mincpus=12",
 )  # fmt: skip
 MEMORY = (
     "", "", "", "--mem=16G", "--mem=60G", "--mem=120G", "--mem=220G", "--mem=300G", "--mem=0", "--mem-per-cpu=2G",
@@ -118,6 +207,8 @@ TIMES = (
 
 def scripts(cluster: Cluster, partitions: list[str], seed: str, count: int) -> Iterator[str]:
     """So many scripts for a cluster, the same for the same seed."""
+    for line in cluster.families.splitlines():
+        yield f"#!/bin/bash\n#SBATCH {line}\nsleep 1\n"
     chosen = random.Random(seed)
     for _ in range(count):
         names = chosen.choice([*partitions * 4, "", "", "nope", ",".join(partitions[:2])])

@@ -129,6 +129,8 @@ class SiteSlurm(LocalSlurm):
             self._accounting(line)
         self.lose(CONTROLLER)
         self.processes.pop()
+        shutil.rmtree(self.root / "state")  # of a controller that was killed; 26.05 wants all of it or nothing
+        (self.root / "state").mkdir()
         path.write_text(text)
 
     def _has_database(self) -> bool:

@@ -1,6 +1,8 @@
 """What a job asks of each of its nodes, and of all together: lower bounds, so that what does not fit never fits.
 
-`select_nodes()` of src/slurmctld/job_mgr.c and select/cons_tres; tests/slurm/test_site_live.py asks a live controller.
+`select_nodes()` of src/slurmctld/job_mgr.c and select/cons_tres, whose `_allocate_sc()` (later `_allocate()`) takes no
+node of which `MaxCPUsPerNode` keeps CPUs back for a job that has all of them: with --exclusive, and before 24.05 with
+any value of it. tests/slurm/test_site_live.py asks a live controller.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from sbatchlint.site.profile import GPU, gpus_of, gres_of
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.grammar.sizes import megabytes
+from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:
@@ -24,12 +27,35 @@ _COUNTED = Regex(r"\*[ \t]*[0-9]+")
 _NUMBERED = Regex(r"([^&|,\[\]*]+)(?:\*[ \t]*([0-9]+))?")
 
 
-class Demand(NamedTuple):
-    """What is asked for. `cpus`, `memory` (MB), `gpus`: of each node. `one_thread`: of each core, one thread counts.
+class Share(NamedTuple):
+    """What is asked of one node: CPUs, MB of memory, GPUs."""
 
-    `shape`: the sockets of each node, the cores of a socket and the threads of a core, 0 for any number.
-    `tmp`: MB of the temporary file system of each node. `whole`: a job has all CPUs of its nodes, and `memory_per_cpu`
-    (MB) for each of them.
+    cpus: int
+    memory: int
+    gpus: int
+
+
+class Tasks(NamedTuple):
+    """The tasks that the nodes share out: how many, and what each of them needs, memory in MB.
+
+    `number`: 0 where they may be more than the CPUs (--overcommit), or are not known.
+    """
+
+    number: int
+    cpus: int
+    memory: int
+    gpus: int
+
+
+class Demand(NamedTuple):
+    """What is asked for.
+
+    `even`: of each node if the tasks, or the GPUs of the job, are spread evenly; `least`: of each node at the least.
+    `listed`: what the controller compares with nodes before it looks for free ones, and so also with those that are
+    named. `one_thread`: of each core, one thread counts. `shape`: the sockets of each node, the cores of a socket and
+    the threads of a core, 0 for any number. `tmp`: MB of the temporary file system of each node. `whole`: a job has all
+    CPUs of its nodes, and `memory_per_cpu` (MB) for each of them. `all_cpus`: the partition may not keep any CPU of its
+    nodes from the job (`MaxCPUsPerNode`).
     `kind`: the type of the GPUs; '' for any. `gres`: further resources of each node, (name, type, number); GPUs of
     several types, too. `features`: those that each node must have; `any_feature`: or one of these; `on_some`: those
     that so many of them must have. `total_cpus`, `total_gpus`: of all nodes. `nodes`: how many at least, `most_nodes`:
@@ -38,14 +64,16 @@ class Demand(NamedTuple):
 
     nodes: int
     most_nodes: int | None
-    cpus: int
+    even: Share
+    least: Share
+    listed: Share
+    tasks: Tasks
     one_thread: bool
     shape: tuple[int, int, int]
-    memory: int
     memory_per_cpu: int
     tmp: int
     whole: bool
-    gpus: int
+    all_cpus: bool
     kind: str
     gres: tuple[tuple[str, str, int], ...]
     features: tuple[str, ...]
@@ -64,36 +92,49 @@ def demand_of(target: Target, partition: Partition) -> Demand:
     nodes = max(nodes, partition.min_nodes or 1)
     most = _most_nodes(request)
     tasks = counts.ntasks if counts is not None and counts.ntasks_given else None
-    on_a_node = (counts.ntasks_per_node if counts is not None else None) or 1
-    if tasks is not None and most:
-        on_a_node = max(on_a_node, -(-tasks // most))
-    by_gpu = counts is not None and counts.ntasks_per_gpu
-    each = (counts.cpus_per_task if counts is not None else request.cpus_per_task) or 1
-    gpus = _gpus_on_a_node(request, most, on_a_node)
-    shared = request.has_any_option(("overcommit", "oversubscribe")) or by_gpu
-    cpus = each if shared else each * on_a_node
-    cpus = max(cpus, (whole(request.value("cpus-per-gpu")) or 0) * gpus)
-    memory = _memory(request, profile, partition, cpus, gpus)  # not that of the CPUs of --mincpus
-    cpus = max(cpus, whole(request.value("mincpus")) or 0, _cpus_for_memory(request, profile, partition))
-    total = 0 if shared else max((tasks or 1) * each, cpus * nodes)
+    per_node = (counts.ntasks_per_node if counts is not None else None) or 1
+    of_one = tasks if tasks is not None and most == 1 else per_node  # tasks of each node, at least
+    of_one = max(of_one, per_node)
+    on_average = max(per_node, -(-tasks // most)) if tasks is not None and most else per_node
+    by_gpu = counts is not None and counts.ntasks_per_gpu is not None
+    stacked = request.has_option("overcommit") or by_gpu
+    asked = (counts.cpus_per_task if counts is not None else request.cpus_per_task) or 1
+    memory, per_cpu, factor = _memory(request, profile, partition)
+    each = asked * factor
+
+    def share(tasks_of_node: int, gpus: int) -> Share:
+        cpus = each * (tasks_of_node if not stacked else 1 if by_gpu else per_node)
+        cpus = max(cpus, (whole(request.value("cpus-per-gpu")) or 0) * gpus)
+        return Share(cpus, memory or per_cpu * cpus or _per_gpu(request) * gpus, gpus)
+
+    listed = max(each, whole(request.value("mincpus")) or 0, _cpus_for_memory(request, profile, partition))
+    if not stacked and (tasks is None or tasks > 1):
+        listed = max(listed, each * per_node)
+    gpus_per_task = request.gpus.per_task or 0
     threads = counts.threads_per_core if counts is not None else None
-    per_node = counts.ntasks_per_node if counts is not None else None
     shape = (0, 0, 0)
     if counts is not None:
         shape = (counts.sockets_per_node or 0, counts.cores_per_socket or 0, threads or 0)
     features, any_feature, on_some = _features(request.value("constraint"))
+    total = 0 if stacked else asked * (tasks or per_node * nodes)
+    if not is_before(request.version, "24.11"):
+        total = max(total, _cpus_for_memory(request, profile, partition))
+    even, least = share(on_average, _even_gpus(request, most, on_average)), share(of_one, _gpus(request, most, of_one))
+    required = partition.whole_nodes or request.exclusive == ""
     return Demand(
-        nodes, most, cpus, threads == 1, shape, *memory,
-        _tmp(request), partition.whole_nodes or request.exclusive == "", gpus,
-        request.gpus.kind or "", _gres(request), features, any_feature, on_some, total,
-        _all_gpus(request, nodes, tasks, gpus), -(-tasks // per_node) if tasks is not None and per_node else 0,
+        nodes, most, even, least, Share(listed, memory or per_cpu, 0),
+        Tasks(0 if stacked else tasks or 0, each, per_cpu * each, gpus_per_task),
+        threads == 1, shape, per_cpu, _tmp(request), required,
+        required or request.exclusive in ("user", "mcs") and is_before(request.version, "24.05"),
+        request.gpus.kind or "", _gres(request), features, any_feature, on_some,
+        total, _all_gpus(request, nodes, tasks, least.gpus),
+        -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
     )  # fmt: skip
 
 
 def _cpus_for_memory(request: Request, profile: Profile, partition: Partition) -> int:
     """The CPUs of a node that a job must have for its --mem where so much may belong to each (`MaxMemPerCPU`)."""
-    memory = request.memory
-    most = partition.max_memory_per_cpu or (None if partition.max_memory_per_node else profile.max_memory_per_cpu)
+    memory, most = request.memory, _most_per_cpu(profile, partition)
     return -(-memory.megabytes // most) if memory is not None and memory.per == "node" and most else 0
 
 
@@ -104,17 +145,24 @@ def _most_nodes(request: Request) -> int | None:
     return None
 
 
-def _gpus_on_a_node(request: Request, most: int | None, tasks: int) -> int:
+def _even_gpus(request: Request, most: int | None, tasks: int) -> int:
+    """The GPUs of a node on which so many tasks run, and as many of those of the job as of any other."""
+    total = request.gpus.total
+    return -(-total // most) if total is not None and most else _gpus(request, most, tasks)
+
+
+def _gpus(request: Request, most: int | None, tasks: int) -> int:
+    """The GPUs of each node on which so many tasks run, at least."""
     gpus = request.gpus
     if gpus.per_node is not None:
         return gpus.per_node
-    if gpus.total is not None and most:
-        return -(-gpus.total // most)
+    if gpus.total is not None:
+        return gpus.total if most == 1 else min(gpus.total, 1)
     if gpus.per_task is not None:
         return gpus.per_task * tasks
     if gpus.per_socket is not None:
         return gpus.per_socket * ((request.counts.sockets_per_node if request.counts is not None else None) or 1)
-    return min(gpus.total or 0, 1)
+    return 0
 
 
 def _all_gpus(request: Request, nodes: int, tasks: int | None, on_a_node: int) -> int:
@@ -123,16 +171,30 @@ def _all_gpus(request: Request, nodes: int, tasks: int | None, on_a_node: int) -
     return max(gpus.total, by_task) if gpus.total is not None else max(by_task, on_a_node * nodes)
 
 
-def _memory(request: Request, profile: Profile, partition: Partition, cpus: int, gpus: int) -> tuple[int, int]:
-    """MB of each node, and of each CPU; 0 where it is not known, or all that there is."""
+def _memory(request: Request, profile: Profile, partition: Partition) -> tuple[int, int, int]:
+    """MB of each node, and of each CPU; 0 where it is not known, or all that there is. And how many CPUs a task has for
+    each that it asks for: several where they may not have so much memory (`MaxMemPerCPU`, `_valid_pn_min_mem()`).
+    """
     memory = request.memory
     counted = any("MEMORY" in each.upper() for each in profile.select_parameters)
     if memory is None or memory.per != "node" and not counted:
-        return 0, 0
+        return 0, 0, 1
     if memory.per == "cpu":
-        limited = partition.max_memory_per_cpu or profile.max_memory_per_cpu
-        return (0, 0) if limited else (memory.megabytes * cpus, memory.megabytes)
-    return memory.megabytes * (gpus if memory.per == "gpu" else 1), 0
+        most = _most_per_cpu(profile, partition) or memory.megabytes
+        factor = max(-(-memory.megabytes // most), 1) if most else 1
+        return 0, -(-memory.megabytes // factor), factor
+    return memory.megabytes if memory.per == "node" else 0, 0, 1
+
+
+def _per_gpu(request: Request) -> int:
+    """MB of memory for each GPU."""
+    memory = request.memory
+    return memory.megabytes if memory is not None and memory.per == "gpu" else 0
+
+
+def _most_per_cpu(profile: Profile, partition: Partition) -> int | None:
+    """MB that each CPU may have; None for no limit."""
+    return partition.max_memory_per_cpu or (None if partition.max_memory_per_node else profile.max_memory_per_cpu)
 
 
 def _tmp(request: Request) -> int:
@@ -192,35 +254,87 @@ def shape_of(nodes: Nodes) -> tuple[int | None, int | None, int | None]:
 
 
 def memory_on(nodes: Nodes, demand: Demand) -> int:
-    """MB that the job needs of a node of this kind."""
-    return max(demand.memory, demand.memory_per_cpu * (nodes.cpus or 0) if demand.whole else 0)
+    """MB that the job needs of a node of this kind at least."""
+    return max(demand.least.memory, demand.memory_per_cpu * (nodes.cpus or 0) if demand.whole else 0)
+
+
+def cpus_for_job(nodes: Nodes, demand: Demand, partition: Partition) -> int | None:
+    """The CPUs of a node that the job may have in a partition."""
+    cpus, most = usable_cpus(nodes, demand), partition.max_cpus_per_node
+    found = [each for each in (cpus, most, _of_sockets(nodes, partition, demand.one_thread)) if each is not None]
+    return None if cpus is None else min(found)
+
+
+def _of_sockets(nodes: Nodes, partition: Partition, one_thread: bool) -> int | None:
+    """The CPUs of a node by what the partition allows of each socket (`MaxCPUsPerSocket`); None without a limit."""
+    if partition.max_cpus_per_socket is None or nodes.sockets is None:
+        return None
+    cores = nodes.sockets * (partition.max_cpus_per_socket // nodes.threads_per_core)
+    return cores * (1 if one_thread else nodes.threads_per_core)
 
 
 def lacks(nodes: Nodes, demand: Demand, partition: Partition) -> list[str]:
     """What nodes of a kind have too little of: cpus, shape, memory, tmp, gpus, gres, features; not what is unknown."""
     found = []
-    cpus = usable_cpus(nodes, demand)
-    most = partition.max_cpus_per_node or cpus
-    if cpus is not None and most is not None and (demand.cpus > min(cpus, most) or demand.whole and most < cpus):
+    allowed, most = cpus_for_job(nodes, demand, partition), partition.max_cpus_per_node
+    every = [each for each in (nodes.cpus, _of_sockets(nodes, partition, False)) if each is not None]
+    kept_back = demand.all_cpus and most is not None and bool(every) and most < min(every)
+    if kept_back or allowed is not None and demand.least.cpus > allowed or _lacks_listed_cpus(nodes, demand):
         found.append("cpus")
-    if any(has is not None and asked > has for asked, has in zip(demand.shape, shape_of(nodes), strict=True)):
+    if _lacks_shape(nodes, demand):
         found.append("shape")
     if nodes.memory is not None and memory_on(nodes, demand) > nodes.memory:
         found.append("memory")
     if nodes.tmp_disk is not None and demand.tmp > nodes.tmp_disk:
         found.append("tmp")
     gpus = gpus_of(nodes, demand.kind)
-    if gpus is not None and demand.gpus > gpus:
+    if gpus is not None and demand.least.gpus > gpus:
         found.append("gpus")
     resources = gres_of(nodes)
     for name, kind, number in demand.gres if nodes.gres is not None else ():
         if number > sum(each.number for each in resources if each.name == name and kind in ("", each.type)):
             found.append("gres")
-    if nodes.features is not None:
-        missing = not set(demand.features) <= set(nodes.features)
-        if missing or demand.any_feature and not set(demand.any_feature) & set(nodes.features):
-            found.append("features")
+    if _lacks_features(nodes, demand):
+        found.append("features")
     return found
+
+
+def lacks_listed(nodes: Nodes, demand: Demand) -> list[str]:
+    """What nodes of a kind lack by what the controller knows of them before it looks which are free.
+
+    `_build_node_list()` in src/slurmctld/node_scheduler.c.
+    """
+    found = {
+        "cpus": _lacks_listed_cpus(nodes, demand),
+        "shape": _lacks_shape(nodes, demand),
+        "memory": nodes.memory is not None and demand.listed.memory > nodes.memory,
+        "tmp": nodes.tmp_disk is not None and demand.tmp > nodes.tmp_disk,
+        "features": _lacks_features(nodes, demand),
+    }
+    return [what for what, lacking in found.items() if lacking]
+
+
+def _lacks_listed_cpus(nodes: Nodes, demand: Demand) -> bool:
+    return nodes.cpus is not None and demand.listed.cpus > nodes.cpus
+
+
+def _lacks_shape(nodes: Nodes, demand: Demand) -> bool:
+    return any(has is not None and asked > has for asked, has in zip(demand.shape, shape_of(nodes), strict=True))
+
+
+def _lacks_features(nodes: Nodes, demand: Demand) -> bool:
+    if nodes.features is None:
+        return False
+    missing = not set(demand.features) <= set(nodes.features)
+    return missing or bool(demand.any_feature) and not set(demand.any_feature) & set(nodes.features)
+
+
+def tasks_on(nodes: Nodes, demand: Demand, partition: Partition) -> dict[str, int]:
+    """The tasks for which a node of a kind has enough of each: cpus, memory, gpus; without what is not known."""
+    tasks, gpus = demand.tasks, gpus_of(nodes, demand.kind)
+    has = {"cpus": cpus_for_job(nodes, demand, partition), "memory": nodes.memory, "gpus": gpus}
+    needs = {"cpus": tasks.cpus, "memory": tasks.memory, "gpus": tasks.gpus}
+    return {what: number // needs[what] for what, number in has.items() if number is not None and needs[what]}
 
 
 def listed_nodes(request: Request) -> tuple[str, ...] | None:

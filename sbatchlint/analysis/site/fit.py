@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.site.demand import Demand, demand_of, hosts_of, lacks, listed_nodes, shape_of, usable_cpus
+from sbatchlint.analysis.site.demand import (
+    Demand,
+    cpus_for_job,
+    demand_of,
+    hosts_of,
+    lacks,
+    lacks_listed,
+    listed_nodes,
+    shape_of,
+    tasks_on,
+    usable_cpus,
+)
 from sbatchlint.analysis.site.names import listing
 from sbatchlint.analysis.site.policy import beyond_qos
 from sbatchlint.analysis.site.targets import Target, lifts_limits, qos_of, shown, targets
@@ -61,6 +72,8 @@ class Stop(NamedTuple):
 
     @property
     def effect(self) -> str:
+        if self.waits and self.target.request.has_option("nodelist"):
+            return "the job never starts"  # refused while the nodes are free, else it waits
         return "the job waits forever" if self.waits else "sbatch refuses the job"
 
     def sentence(self, name: str, obstacle: Obstacle) -> str:
@@ -123,9 +136,8 @@ def _of_partition(target: Target, name: str) -> list[Obstacle]:
     if kinds and lists(profile, "nodes"):
         number = partition.nodes if (known := total(kinds)) is None else known
         every = _of_nodes(demand, kinds, target, name, _most_nodes(number, partition.max_nodes))
-        # for a held job, and for GPUs of nodes that are named, it does not look at them before it starts the job
+        # for a held job it does not look at them before it is released
         later = request.has_any_option(("hold", "spread-job")) or _later(target, partition)
-        later = later or request.has_option("nodelist") and any(each.kind in ("gpus", "gres") for each in every)
         found += [each._replace(waits=each.waits or later and not each.limit) for each in every]
     return found
 
@@ -172,6 +184,11 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
     cpus = sum((each.cpus or 0) * (each.count or 0) for each in kinds)
     if kinds and all(each.cpus and each.count for each in kinds) and demand.total_cpus > cpus:
         yield Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus}", waits, True)
+    elif number is not None and partition.max_cpus_per_node is not None:
+        cpus = partition.max_cpus_per_node * number
+        if demand.total_cpus > cpus:
+            says = f"has {cpus}, {partition.max_cpus_per_node} of each node"
+            yield Obstacle("cpus", f"{demand.total_cpus} CPUs", says, waits, True)
     per_node = partition.max_memory_per_node
     if per_node is None and partition.max_memory_per_cpu is None:
         per_node = profile.max_memory_per_node
@@ -195,7 +212,8 @@ def _least_memory(target: Target, demand: Demand, kinds: list[Nodes]) -> int:
     memory, sizes = target.request.memory, [each.memory for each in kinds]
     if memory is not None and memory.per == "node" and not memory.megabytes:
         return min(size or 0 for size in sizes) if sizes else 0
-    return demand.memory
+    cpus = [each.cpus or 0 for each in kinds]
+    return max(demand.even.memory, demand.memory_per_cpu * min(cpus) if demand.whole and cpus else 0)
 
 
 def _most_nodes(*bounds: int | None) -> int:
@@ -233,26 +251,33 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
         if not kinds:
             return [Obstacle("exclude", "none of its nodes", "has no others", False)]
     missing = {id(each): lacks(each, demand, partition) for each in kinds}
-    for each in kinds if listed else ():
-        own = missing[id(each)]
-        if own and not {"gpus", "gres"} & set(own) and hosts_of([each]) & set(listed or ()):
-            says = _most(own[0], [each], demand, partition.max_cpus_per_node)
-            return [Obstacle(own[0], f"{_asked(own[0], demand)} of the nodes that it names", says, False)]
+    for each in kinds:
+        if not hosts_of([each]) & set(listed or ()):
+            continue
+        at_once = lacks_listed(each, demand)
+        for what in [*at_once, *missing[id(each)]][:1]:
+            says = _most(what, [each], demand, partition)
+            # where one of them is not free, the controller looks at nothing else
+            return [Obstacle(what, f"{_asked(what, demand, partition)} of the nodes that it names", says, not at_once)]
     fitting = [each for each in kinds if not missing[id(each)]]
     if listed and len(listed) < demand.nodes:
-        return _of_all(demand, kinds, min(demand.most_nodes or most, most), partition)
+        return _of_all(demand, kinds, min(demand.most_nodes or most, most), partition, True)
     if not fitting:
         in_all = [what for what in _ORDER if all(what in missing[id(each)] for each in kinds)]
         if not in_all:
-            return [Obstacle("together", _asked("together", demand), "has no node with all of that at once", False)]
+            return [
+                Obstacle(
+                    "together", _asked("together", demand, partition), "has no node with all of that at once", False
+                )
+            ]
         return [
-            Obstacle(what, _asked(what, demand), _most(what, kinds, demand, partition.max_cpus_per_node), False)
+            Obstacle(what, _asked(what, demand, partition), _most(what, kinds, demand, partition), False)
             for what in in_all
         ]
     count = total(fitting)
     if count is not None and demand.nodes > count and len(fitting) < len(kinds) and demand.nodes <= most:
         what = next(what for what in _ORDER if any(what in missing[id(each)] for each in kinds))
-        asks = f"{_nodes(demand.nodes)} with {_asked(what, demand)}"
+        asks = f"{_nodes(demand.nodes)} with {_asked(what, demand, partition)}"
         return [Obstacle(what, asks, f"has {_nodes(count)} with that", False)]
     if count is not None and demand.spread > min(count, most):
         asks = f"{_nodes(demand.spread)}, by its tasks and --ntasks-per-node"
@@ -272,33 +297,49 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
             # 22.05 takes a job where some of them have nodes, which then waits
             return [Obstacle("features", asks, says, any(having))]
     if demand.nodes <= most:
-        return _of_all(demand, fitting, min(demand.most_nodes or most, most), partition)
+        return _of_all(demand, fitting, min(demand.most_nodes or most, most), partition, bool(listed))
     return []
 
 
 _ORDER = ("features", "gpus", "gres", "cpus", "shape", "memory", "tmp")
 
 
-def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition) -> list[Obstacle]:
+def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition, waits: bool) -> list[Obstacle]:
     """The obstacles where the nodes, as many as the job may have, have too little together."""
     found = []
     if 0 < demand.total_gpus < demand.nodes:
         asks = f"{demand.total_gpus} GPU{'s' if demand.total_gpus > 1 else ''}"
-        found.append(Obstacle("gpus", asks, f"gives it {_nodes(demand.nodes)}", False))
+        found.append(Obstacle("gpus", asks, f"gives it {_nodes(demand.nodes)}", waits))
     gpus = _largest([(gpus_of(each, demand.kind), each.count) for each in kinds], most)
     if gpus is not None and demand.total_gpus > gpus:
-        found.append(Obstacle("gpus", f"{demand.total_gpus} GPUs", f"has {gpus} on {_nodes(most)}", False))
-    sizes = [(usable_cpus(each, demand), each.count) for each in kinds]
-    if partition.max_cpus_per_node is not None:
-        sizes = [(None if size is None else min(size, partition.max_cpus_per_node), count) for size, count in sizes]
-    cpus = _largest(sizes, most)
-    if cpus is not None and demand.total_cpus > cpus:
-        found.append(Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus} on {_nodes(most)}", False))
-    memory = _largest([(each.memory, each.count) for each in kinds], most)
-    if memory is not None and demand.memory_per_cpu * demand.total_cpus > memory:
-        asks = f"{demand.memory_per_cpu * demand.total_cpus}M of memory"
-        found.append(Obstacle("memory", asks, f"has {memory}M on {_nodes(most)}", False))
+        found.append(Obstacle("gpus", f"{demand.total_gpus} GPUs", f"has {gpus} on {_nodes(most)}", waits))
+    room = [(tasks_on(each, demand, partition), each.count) for each in kinds]
+    needs = [what for what in _NEEDS if all(what in each for each, _ in room)] if demand.tasks.number else []
+    for several in (*([what] for what in needs), needs):
+        sizes = [(min((each[what] for what in several), default=None), count) for each, count in room]
+        tasks = _largest(sizes, most)
+        if tasks is None or demand.tasks.number <= tasks:
+            continue
+        kind = several[0] if len(several) == 1 else "together"
+        asks, says = _tasks(demand, several), f"has room for {tasks} on {_nodes(most)}"
+        if kind == "cpus" and demand.tasks.cpus == 1:
+            asks, says = f"{demand.tasks.number} CPUs", f"has {tasks} on {_nodes(most)}"
+        return [*found, Obstacle(kind, asks, says, waits)]
     return found
+
+
+_NEEDS = ("cpus", "memory", "gpus")
+
+
+def _tasks(demand: Demand, needs: list[str]) -> str:
+    """`9 tasks of 6 CPUs and 60000M of memory`, of what matters."""
+    tasks = demand.tasks
+    said = {
+        "cpus": f"{tasks.cpus} CPU{'s' if tasks.cpus != 1 else ''}",
+        "memory": f"{tasks.memory}M of memory",
+        "gpus": f"{tasks.gpus} GPU{'s' if tasks.gpus != 1 else ''}",
+    }
+    return f"{tasks.number} tasks of {' and '.join(said[each] for each in needs)}"
 
 
 def _largest(sizes: list[tuple[int | None, int | None]], most: int) -> int | None:
@@ -313,12 +354,16 @@ def _largest(sizes: list[tuple[int | None, int | None]], most: int) -> int | Non
     return found
 
 
-def _most(what: str, kinds: list[Nodes], demand: Demand, most_cpus: int | None) -> str:
+def _most(what: str, kinds: list[Nodes], demand: Demand, partition: Partition) -> str:
     """The most that a node of these kinds has."""
     if what == "cpus":
-        cpus = max(each for each in (usable_cpus(one, demand) for one in kinds) if each is not None)
-        says = f"nodes have {cpus}" if most_cpus is None or most_cpus > cpus else f"allows {most_cpus} of a node"
-        return says + (" cores" if demand.one_thread else "")
+        if _wants_all(demand, partition):
+            return f"allows {partition.max_cpus_per_node} of a node"
+        cpus = max(usable_cpus(each, demand) or 0 for each in kinds)
+        allowed = max(cpus_for_job(each, demand, partition) or 0 for each in kinds)
+        if allowed >= cpus or demand.listed.cpus > cpus:
+            return f"nodes have {cpus}{' cores' if demand.one_thread else ''}"
+        return f"allows {allowed} of a node"
     if what == "shape":
         largest = [max(each or 0 for each in column) for column in zip(*map(shape_of, kinds), strict=True)]
         return f"nodes have {_shape(largest, demand.shape)}"
@@ -338,28 +383,37 @@ def _most(what: str, kinds: list[Nodes], demand: Demand, most_cpus: int | None) 
     return "has no node with it"
 
 
-def _asked(what: str, demand: Demand) -> str:
+def _wants_all(demand: Demand, partition: Partition) -> bool:
+    """Whether the job has few enough CPUs for a limit of those of a node, if it did not have all of them."""
+    most = partition.max_cpus_per_node
+    return demand.all_cpus and most is not None and max(demand.least.cpus, demand.listed.cpus) <= most
+
+
+def _asked(what: str, demand: Demand, partition: Partition) -> str:
     """What is asked of a node."""
     kind = f" of type {demand.kind}" if demand.kind else ""
+    cpus, memory, gpus = max(demand.least.cpus, demand.listed.cpus), demand.least.memory, demand.least.gpus
     said = {
-        "cpus": f"{demand.cpus} CPU{'s' if demand.cpus != 1 else ''} on a node",
+        "cpus": f"{cpus} CPU{'s' if cpus != 1 else ''} on a node",
         "shape": _shape(demand.shape, demand.shape),
-        "memory": f"{demand.memory}M of memory on a node"
+        "memory": f"{memory}M of memory on a node"
         if not (demand.whole and demand.memory_per_cpu)
         else f"{demand.memory_per_cpu}M of memory for each CPU of whole nodes",
         "tmp": f"{demand.tmp}M of temporary disk on a node",
-        "gpus": f"{demand.gpus} GPU{'s' if demand.gpus != 1 else ''}{kind} on a node",
+        "gpus": f"{gpus} GPU{'s' if gpus != 1 else ''}{kind} on a node",
         "gres": " and ".join(f"{name}{f':{kind}' if kind else ''}:{number}" for name, kind, number in demand.gres),
         "features": " and ".join(demand.features) or " or ".join(demand.any_feature),
     }
+    if _wants_all(demand, partition):
+        said["cpus"] = "all CPUs of a node"
     if what != "together":
         return said[what]
     asked = {
-        "cpus": demand.cpus > 1,
+        "cpus": cpus > 1,
         "shape": any(demand.shape),
-        "memory": demand.memory,
+        "memory": memory,
         "tmp": demand.tmp,
-        "gpus": demand.gpus,
+        "gpus": gpus,
         "gres": demand.gres,
     }
     parts = [said[each].removesuffix(" on a node") for each, value in asked.items() if value]

@@ -55,14 +55,14 @@ def _in_partition(target: Target, name: str) -> View:
 def _on(nodes: Nodes, demand: Demand, target: Target, partition: Partition) -> View:
     """What the job takes of a node of this kind; `idle`: what nobody else can use then."""
     gpus, cpus = gpus_of(nodes), usable_cpus(nodes, demand)
-    taken = {"cpus": min(demand.cpus or 1, cpus) if cpus is not None else None, "gpus": demand.gpus}
-    memory = memory_on(nodes, demand) or _default_memory(nodes, demand, target, partition)
+    taken = {"cpus": min(demand.even.cpus or 1, cpus) if cpus is not None else None, "gpus": demand.even.gpus}
+    memory = max(memory_on(nodes, demand), demand.even.memory) or _default_memory(nodes, demand, target, partition)
     taken["memory_mb"] = min(memory, nodes.memory or 0)
     found: View = {"names": nodes.names, "count": nodes.count, "whole": demand.whole}
     has = {"cpus": cpus, "gpus": gpus or 0, "memory_mb": nodes.memory}
     found["takes"] = {key: [taken[key], value] for key, value in has.items() if value}
     full = [key for key in ("cpus", "memory_mb") if has[key] is not None and taken[key] == has[key]]
-    left = (gpus or 0) - demand.gpus
+    left = (gpus or 0) - demand.even.gpus
     found["idle_gpus"] = left if left > 0 and (full or demand.whole) else 0
     return found
 
@@ -72,7 +72,7 @@ def _default_memory(nodes: Nodes, demand: Demand, target: Target, partition: Par
     default = default_memory(target.profile, partition)
     if target.request.has_any_option(MEMORY_OPTIONS) or default is None:
         return nodes.memory or 0
-    cpus = nodes.cpus if demand.whole else demand.cpus
+    cpus = nodes.cpus if demand.whole else demand.even.cpus
     return default.megabytes * (1 if default.per == "node" else cpus or 1)
 
 
@@ -88,7 +88,7 @@ def _hours(target: Target, demand: Demand, partition: Partition, fitting: list[N
     share = 1.0 if demand.whole else _share(node, demand, target, partition)
     gpus = gpus_of(node) or 0
     if gpus:
-        found["gpu"] = round(hours * (gpus if demand.whole else demand.gpus), 1)
+        found["gpu"] = round(hours * (gpus if demand.whole else demand.even.gpus), 1)
     price = node.price if node.price is not None else partition.price
     if price is not None:
         found["cost"] = round(hours * share * price, 2)

@@ -1,7 +1,7 @@
 """`scontrol show partition`, of 22.05 (seen live) to 26.05.
 
-`slurm_sprint_partition_info()`: 23.02 adds `MaxCPUsPerSocket`, 25.05 to 26.05 `TotalNodes` stays; `ExclusiveUser` may
-be joined by `ExclusiveTopo` (24.05), and `QoS` is written so in all of them.
+`slurm_sprint_partition_info()`: 23.02 adds `MaxCPUsPerSocket`; `TotalNodes` and `QoS` are written so in all of them.
+Whole nodes are `OverSubscribe=EXCLUSIVE`, and in 26.05 (seen live) `Exclusive=NODE`, or TOPO, which implies it.
 """
 
 from sbatchlint.site.model import Partition
@@ -43,13 +43,14 @@ def _partition(record: Record, name: str, private: bool) -> Partition:
         min_nodes=number(record.get("MinNodes")) or None,
         max_nodes=number(record.get("MaxNodes")),
         max_cpus_per_node=number(record.get("MaxCPUsPerNode")),
+        max_cpus_per_socket=number(record.get("MaxCPUsPerSocket")),
         default_memory_per_node=number(record.get("DefMemPerNode")) or None,
         default_memory_per_cpu=number(record.get("DefMemPerCPU")) or None,
         default_memory_per_gpu=number(defaults.get("DefMemPerGPU")),
         max_memory_per_node=number(record.get("MaxMemPerNode")) or None,
         max_memory_per_cpu=number(record.get("MaxMemPerCPU")) or None,
         default_cpus_per_gpu=number(defaults.get("DefCpuPerGPU")),
-        whole_nodes=shared.upper().startswith("EXCLUSIVE"),
+        whole_nodes=shared.upper().startswith("EXCLUSIVE") or record.get("Exclusive") in ("NODE", "TOPO"),
         reservation_required=record.get("ReqResv") == "YES",
         root_only=record.get("RootOnly") == "YES",
         qos=qos if qos not in (None, "N/A", "(null)") else None,
