@@ -144,7 +144,7 @@ def check(job: Job) -> Iterator[Finding]:
     instead = line[:start] + "bash" + line[at + 2 :]
     yield Finding(
         job.span(0, len(line)),
-        f"fails {where}: {listed}; write {instead}",
+        f"{where}, {listed} {'does' if len(shown) == 1 else 'do'} not work; write {instead}",
         # sh is bash on most clusters
         "info" if foreign and not of_debian or of_bash else "error" if fatal and shell == "dash" else "warning",
         [(spans[at], f"{_quoted(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],

@@ -93,9 +93,9 @@ def check(job: Job) -> Iterator[Finding]:
         span = Span(lines[0].span.start, lines[-1].span.end)
         kept = _COMMAND.search(text, lines[-1].full.end) is None and not job.is_embedded
         wanted = " if they should count" if kept else ""
-        consequence = f"these {len(lines)} are only comments; move them above{wanted}"
+        consequence = f"these {len(lines)} are only comments; move them above that line{wanted}"
         if len(lines) == 1:
-            consequence = f"this one is only a comment; move it above{wanted.replace('they', 'it')}"
+            consequence = f"this one is only a comment; move it above that line{wanted.replace('they', 'it')}"
         if not all(job.directives.read_line(line)[1] for line in lines):
             consequence += ", except any that sbatch refuses"
         if several:

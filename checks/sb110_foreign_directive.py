@@ -106,10 +106,10 @@ def _effects(job: Job, foreign: Foreign) -> list[Effect]:
 
 def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
     for problem in foreign.problems:
-        reason = f"with `{shortened(problem.message)}`"
+        effect = f"it refuses the script with `{shortened(problem.message)}`"
         if problem.kind == "unknown-option":
-            reason = f"for the unknown {problem.written}"
-        effect = f"it refuses the script {reason}{job.versions.in_brackets(problem.versions)}"
+            effect = f"it refuses the script, as it has no option {problem.written}"
+        effect += job.versions.in_brackets(problem.versions)
         yield Effect(problem.span, "", effect, problem.versions)
     for setting, refusal in foreign.refused:
         when = job.versions.in_brackets(refusal.versions)
@@ -154,8 +154,9 @@ def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
             versions = _since(job.versions, "25.05")
         value = setting.applied_to(block.value)
         if versions != () and not _mean_the_same(setting, value, block.value):
-            place = f"that of line {job.line(block.span.start)}"
-            effect = f"{shortened(_with_unit(setting, value), 30)} replaces {place}{job.versions.in_brackets(versions)}"
+            written, line = job.source.slice(block.span), job.line(block.span.start)
+            place = f"{written} on line {line}" if len(written) < 25 else f"that of line {line}"
+            effect = f"{shortened(_with_unit(setting, value), 35)} replaces {place}{job.versions.in_brackets(versions)}"
             return Effect(setting.span, _shown(setting, value), effect, versions, block)
     if in_block or not directives.certain or _is_product(job, setting):
         return None

@@ -73,7 +73,8 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix("write UNLIMITED", [replacement(job.directives, setting, "UNLIMITED")])
             yield Finding(setting.value_span, message, fix=fix)
         elif seconds == 0:
-            yield Finding(setting.value_span, "0 means no time limit; write UNLIMITED if that is intended", "info")
+            message = f"`{text}` means no time limit; write UNLIMITED if that is intended"
+            yield Finding(setting.value_span, message, "info")
         elif dash or len(fields) > 2:
             if seconds < 60:
                 message = "Slurm rounds time limits up to whole minutes, so the job gets 1 minute; write 0:01:00"

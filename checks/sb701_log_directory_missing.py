@@ -160,7 +160,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         return None
     if is_made_before_job(job, folder):
         return None
-    advice = f"run `mkdir -p {folder}` before sbatch" if len(folder) < 40 else "create it before sbatch"
+    advice = f"run `mkdir -p {folder}` before sbatch" if len(folder) < 36 else "create it before sbatch"
     return Finding(span, f"{slurm} does not create this folder, so the job fails without it; {advice}", "info")
 
 

@@ -64,7 +64,7 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
         without = "Slurm goes to /tmp before the script starts" if old is None else "the job fails at once"
         yield Finding(
             span,
-            f"line {job.line(maker.span.start)} makes `{folder}` too late: without it "
+            f"line {job.line(maker.span.start)} creates `{folder}` too late: without it "
             f"{without}{job.versions.suffix(old)}; run mkdir before sbatch",
             "warning",
             related=[(maker.span, "runs after that")],
@@ -72,8 +72,8 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
         )
     elif not folder.startswith("/") and project_folders(job) and not _may_exist(job, folder):
         old = _failing(job)
-        effect = "does not fail, but runs in /tmp" if old is None else f"fails at once{job.versions.suffix(old)}"
-        message = f"without `{folder}` the job {effect}; run `mkdir -p {folder}` before sbatch"
+        effect = "runs in /tmp" if old is None else f"fails at once{job.versions.suffix(old)}"
+        message = f"if `{folder}` does not exist, the job {effect}; run `mkdir -p {folder}` before sbatch"
         yield Finding(span, message, "info", versions=old)
 
 

@@ -57,6 +57,7 @@ from sbatchlint.job.programs import by_program
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 
 CARD = Card(
     "SB710", "exit-status-lost", severity="warning", fix="sometimes", since="0.1.0", whole_script=True,
@@ -366,7 +367,9 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     fails = "fails"
     if found.last is not None and id(loss.command) in needed_producers(job):
         fails += f" after writing what `{found.last.name}` needs"
-    return f"{outcome} even if {name}{many} {fails}, as {_last_line(job, found, loss, leave)}; {advice}", fix
+    begin = f"{outcome} even if {name}{many} {fails}, as "
+    messages = [f"{begin}{reason}; {advice}" for reason in _last_line(job, found, loss)]
+    return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
 
 
 def _removes_data_after(loss: Loss, last: Invocation) -> bool:
@@ -388,17 +391,14 @@ def _cleans_up_after(job: Job, loss: Loss) -> bool:
     return any(_CLEANING.search(each.name or "") for each in job.invocations[loss.command.index + 1 :])
 
 
-def _last_line(job: Job, found: ExitStatuses, loss: Loss, leave: str) -> str:
-    """The clause of a message that says with which status the script ends instead."""
+def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
+    """Clauses that say with which status the script ends instead, the most telling one first."""
     last = found.last
     if last is None or found.end is not None or last.index <= loss.command.index:
-        return f"line {job.line(loss.by.start)} replaces its status"
+        return [f"line {job.line(loss.by.start)} replaces its status"]
     line = job.line(last.span.start)
-    if last.name == "exit":
-        return f"`{job.source.slice(last.span)}` on line {line} ends the script"
-    if last.name is None or "status=1" in leave:
-        return f"line {line} ends the script"
-    return f"`{shortened(last.name, 25)}` on line {line} ends the script"
+    names = [] if last.name is None else [shortened(job.source.slice(last.span) if last.name == "exit" else last.name)]
+    return [*(f"`{name}` on line {line} ends the script" for name in names), f"line {line} ends the script"]
 
 
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:

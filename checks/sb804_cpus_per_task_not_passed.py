@@ -75,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     others = {step.place: step for step in steps if step.place != main.place}
     if reason:
-        consequence = f"`{reason}` gives each task one CPU"
+        consequence = f"`{reason}` gives a task one CPU"
     elif binds is None:
         consequence = "tasks bound to cores get one CPU"
     else:

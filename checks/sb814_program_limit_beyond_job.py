@@ -101,7 +101,7 @@ def check(job: Job) -> Iterator[Finding]:
             span,
             f"{_WHO if limits[0].written.startswith('timeout ') else 'the program stops itself'} after {stop} "
             f"(`{limits[0].written}`), but Slurm kills the job after {duration(allowed)} (line "
-            f"{job.line(setting.span.start)}); lower it below that",
+            f"{job.line(setting.span.start)}); use less",
             related=[(setting.span, "the job's limit")],
         )
 

@@ -68,11 +68,11 @@ def check(job: Job) -> Iterator[Finding]:
         if client is None:
             continue
         name = server_name(server)
-        lost = f", and line {job.line(later[0].span.start)} is never reached" if later else ""
+        lost = f" and line {job.line(later[0].span.start)} is never reached" if later else ""
         unless = ", unless that calls `shutdown`" if "dask" in (name or "") and python_of(client) is not None else ""
         yield Finding(
             wait.span,
-            f"`{name}` does not end, so this `wait` lasts until the time limit{lost}; "
+            f"`{name}` never ends, so `wait` lasts until the time limit{lost}; "
             f"`kill` it after `{client.name}`{unless}",
             related=[(server.name_span, "never ends by itself"), (client.name_span, "the work")],
         )

@@ -48,7 +48,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if command.piped_to and not _goes_on(job, command):
         return
     name = _secret(command)
-    shown = f"including the value of `{name}`" if name else "with any token in it"
+    shown = f"including the value of `{name}`" if name else "including any tokens"
     message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print only what you need"
     yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", None if name else "info")
 

@@ -24,10 +24,10 @@ def shortened(written: str, most: int = _LONG) -> str:
     if others:
         kept = shortened(first, most)
         for word in others:
-            if len(kept) + len(word) > most:
-                break
-            kept += f" {word}"
-        return f"{kept} …"
+            kept += f" {_end_of_path(word, most - len(kept) - 1)}"
+            if len(kept) > most:
+                return f"{kept.rpartition(' ')[0]} …"
+        return kept
     option, equals, value = written.partition("=")
     if equals and option.startswith("-"):
         return f"{option}={_end_of_path(value, most - len(option))}"
@@ -35,6 +35,7 @@ def shortened(written: str, most: int = _LONG) -> str:
 
 
 def _end_of_path(path: str, most: int) -> str:
+    """The last parts of a path after an ellipsis, and at least the name of the file."""
     if len(path) <= most:
         return path
     at = path.find("/", max(len(path) - most + 1, 0), len(path) - 1)

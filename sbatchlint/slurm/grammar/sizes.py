@@ -63,13 +63,13 @@ def _mem_update(value: str) -> Refusal | None:
 
 def _reason(value: str) -> str:
     if not value.strip():
-        return "an amount looks like 4G"
+        return "it must be an amount such as 4G"
     if re.search(r"[0-9][.,][0-9]", value):
         return "an amount is a whole number"
     if value[:1] == "-":
         return "an amount cannot be negative"
     if not re.match(r"\s*\+?[0-9]", value):
-        return "an amount looks like 4G"
+        return "it must be an amount such as 4G"
     return "an amount is a whole number with K, M, G or T"
 
 
