@@ -8,7 +8,7 @@ option says so.
 
 `--dependency=afterok:4711` names one job. When the script is submitted again, that job is over: once slurmctld has
 forgotten it, releases from 23.11 on refuse the script (`Job dependency problem`), earlier ones never start it, and
-`afterany` waits for nothing.
+`afterany` waits for nothing, which is advice: that job is done.
 
 ## Fix
 
@@ -89,11 +89,10 @@ def _dependency(job: Job) -> Iterator[Finding]:
             continue
         waits = match[1] in (None, "afterany", "after")
         then = "the job waits for nothing" if waits else "Slurm refuses the script"
-        yield Finding(
-            setting.value_span or setting.span,
-            f"{then} at the next submission, when job {match[2]} has ended and is forgotten; pass --dependency "
-            "on the command line",
-        )
+        message = f"{then} at the next submission, when job {match[2]} has ended and is forgotten; pass --dependency "
+        # what it had to wait for is done then
+        severity = "info" if waits else None
+        yield Finding(setting.value_span or setting.span, f"{message}on the command line", severity)
 
 
 def _is_misplaced(job: Job, setting: Setting) -> bool:
@@ -152,6 +151,7 @@ CASES = [
         "#!/bin/bash\n#SBATCH --dependency=«afterok:4711»\nsrun ./a.out\n",
         title="for one submission only",
     ),
+    Bad("#!/bin/bash\n#SBATCH --dependency=«afterany:4711»\nsrun ./a.out\n", severity="info", title="done by then"),
     Good("#!/bin/bash\n#SBATCH --dependency=singleton\nsbatch --dependency=afterok:4711 next.sh\n", title="for any"),
     Good("#!/bin/bash\n#SBATCH -W  # return when it is done\nsrun ./a.out\n", title="on purpose"),
     Good("#!/bin/bash\n#SBATCH --wait-all-nodes=1\nsrun ./a.out\n", title="other options"),

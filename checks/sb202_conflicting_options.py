@@ -114,14 +114,24 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
     when = job.versions.suffix(conflict.ignored)
     message = f"sbatch silently drops --hint because of {named(job, others, hint)}{when}; remove one of them"
     related = [(each.span, "this one counts") for each in others]
-    severity = "info" if _does_the_same(hint, others) else "warning"
+    severity = "info" if _does_the_same(job, hint, others) else "warning"
     return Finding(hint.span, message, severity, related, versions=conflict.ignored)
 
 
-def _does_the_same(hint: Setting | ForeignSetting, others: list[Setting | ForeignSetting]) -> bool:
+def _does_the_same(job: Job, hint: Setting | ForeignSetting, others: list[Setting | ForeignSetting]) -> bool:
     """Whether the options for which sbatch drops a hint ask for what it asks: threads of each core."""
     threads = THREADS.get((hint.text or "").lower())
-    return all(each.name == "threads-per-core" and each.text == threads for each in others)
+    small = threads == "1" and _has_small_tasks(job)
+    same = ("threads-per-core", "ntasks-per-core") if small else ("threads-per-core",)
+    return all(each.name in same and each.text == threads for each in others)
+
+
+def _has_small_tasks(job: Job) -> bool:
+    """Whether each task of the job and of its steps has one CPU: alone on a core, it uses one thread of it."""
+    if job.request.value("cpus-per-task") != "1":
+        return False
+    options = [step.option("cpus-per-task") for step in job.steps]
+    return all(each is None or each.text == "1" for each in options)
 
 
 CASES = [

@@ -1,7 +1,8 @@
 """The log has a meaningless number in its name: `%a` is for job arrays, and this job is not one.
 
 `%a` is the index of a task of a job array. In a job that is not an array it is a meaningless number: `run_%A_%a.out`
-becomes `run_4711_4294967294.out`. Whatever looks for the log by its name does not find it.
+becomes `run_4711_4294967294.out`, which is only an ugly name, and advice. Where the name has no other number, every
+submission writes the same file, and two jobs at a time spoil each other's log.
 
 Nothing is reported where a comment or a file of the project shows that the script is submitted with --array. Advice
 where the script reads SLURM_ARRAY_TASK_ID, unless it only prints it and a comment shows that it is submitted as no
@@ -64,7 +65,8 @@ def check(job: Job) -> Iterator[Finding]:
             message = "`%a` becomes 4294967294 in the name unless sbatch is called with --array; request an array"
         meant = reads_index or has_array_switched_off(job)
         # a sweep is often submitted as an array
-        severity = "info" if meant or "wandb agent" in job.source.own.text else None
+        distinct = any(patterns.uses(path, letter) for letter in "AjJ")
+        severity = "info" if distinct or meant or "wandb agent" in job.source.own.text else None
         yield Finding(spans[0], message, severity, fix=None if meant else fix)
 
 
@@ -84,10 +86,17 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH --output=«run_%A_%a.out»\nsrun ./a.out\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH --output=run_%j.out\nsrun ./a.out\n",
+        severity="info",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --output=«log/run_%a.out»\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --output=log/run_%j.out\nsrun ./a.out\n",
+        title="each submission writes the same file",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH -o «%x-%a-%j.out»\n#SBATCH -e %x-%a-%j.out\nsrun ./a.out\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH -o %x-%j.out\n#SBATCH -e %x-%j.out\nsrun ./a.out\n",
+        severity="info",
         title="two names alike are reported once",
     ),
     Good("#!/bin/bash\n#SBATCH --array=1-9\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n"),

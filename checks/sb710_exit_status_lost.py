@@ -11,15 +11,17 @@ work, and ends with 0 (`echo "no input"; exit`), or a branch that prints an erro
 one, when nothing runs after it (`else echo "unknown machine"; fi`).
 
 A warning where somebody is deceived: a filter at the end of a pipeline hides the work, so that the script itself cannot
-see the failure; a loop or trap keeps the status of something else; or something takes the job for a success: the mail
-that `--mail-type=FAIL` names, a job that depends on it or that it submits after the work, `--requeue`, a file that
-marks the work as done. Otherwise only advice, and likewise where later work decides how the job ends or reads the
-output of this one (`align | sort`), where the last command needs a file that the work should have written (`./solver -o
-result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`).
+see the failure, and no later command replaces the status anyway; a loop or trap keeps the status of something else; or
+something takes the job for a success: the mail that `--mail-type=FAIL` names, a job that depends on it or that it
+submits after the work, `--requeue`, a file that marks the work as done. Otherwise only advice, and likewise where later
+work decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a file that
+the work should have written (`./solver -o result.h5; ls result.h5`), or where the status is ignored on purpose (`||
+true`).
 
 Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap for ERR), where the script keeps the
 status and uses it, or where it checks the results and ends with a status of its own. What runs in the background is the
-matter of [SB711](wait-discards-failure.md).
+matter of [SB711](wait-discards-failure.md). A script that sleeps up to its time limit, or loops without an end, has no
+exit status.
 
 ## Fix
 
@@ -39,14 +41,16 @@ from itertools import chain, islice
 
 from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.script.dead_ends import dead_ends
-from sbatchlint.analysis.script.exit_status import exit_statuses, exit_statuses_with_pipefail
+from sbatchlint.analysis.script.endless import endless_command
+from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import giving_up
 from sbatchlint.analysis.script.needed_files import needed_producers
+from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.status_uses import STATUS
 from sbatchlint.analysis.script.traps import exiting_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
-from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Parameter, Pipeline, Simple, While, Word
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Parameter, Simple, While, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
@@ -54,7 +58,7 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, ins
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
-from sbatchlint.programs import has_trait, programs_with
+from sbatchlint.programs import programs_with
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
@@ -93,7 +97,14 @@ def check(job: Job) -> Iterator[Finding]:
     last = found.last
     if last is not None and last.name == "wait" and len(last.argv) == 2 and is_number(text_of(last.argv[1]) or ""):
         return  # this fails in any case (SB820)
-    lost = [each for each in lost if each.command.context.background is None and not _is_secondary(job, found, each)]
+    endless = endless_command(job)
+    lost = [
+        each
+        for each in lost
+        if each.command.context.background is None
+        and not _is_secondary(job, found, each)
+        and (endless is None or each.command.index > endless.index)
+    ]
     if lost:
         yield _worst(job, found, lost)
     giving_up = list(_giving_up(job, found))
@@ -136,9 +147,12 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     label = _LABELS[main.how]
     if found.last is not None and main.how == "replaced" and _cancels_itself(found):
         place, by, label = found.last.name_span, place, "this status is lost"
+    replaced = main.how == "replaced" or main.how == "pipeline" and is_lost_with_pipefail(job, main)
+    if replaced and main.how == "pipeline":
+        label = "the pipeline returns this status"
     related = [(by, label), *((each, "this status is also lost") for each in others)]
     end = found.end or (found.last.name_span if found.last is not None else None)
-    if end is not None and main.how == "replaced" and end != by:
+    if end is not None and replaced and end != by:
         related.insert(1, (end, "the script ends with this status"))
     reader = state_reader(job, main.command) if best[0] and main.how not in _DECEIVING else None
     if reader is not None and reader.place is not None:
@@ -179,7 +193,8 @@ def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
     decided = later is not None and not loss.errexit and loss.how != "overwritten"
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
     minor = minor or id(loss.command) in needed_producers(job) or _is_consumed(job, loss)
-    minor = minor or loss.how not in _DECEIVING and state_reader(job, loss.command) is None
+    hidden = loss.how in _DECEIVING and not is_lost_with_pipefail(job, loss)
+    minor = minor or not hidden and state_reader(job, loss.command) is None
     return not minor, loss.weight
 
 
@@ -407,9 +422,9 @@ def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str
     begin = f"a failure of {name}{many} is ignored: only the status of `{filter_name}` counts; "
     if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
         return begin + "run the script with bash and `set -eo pipefail`", None
-    lost = exit_statuses_with_pipefail(job).lost
-    if _ends_script(job, loss) or all(each.command is not loss.command for each in lost):
+    if not is_lost_with_pipefail(job, loss):
         return begin + "add `set -o pipefail` above", _pipefail(job, found)
+    begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "
     if not found.risky:
         return begin + "add `set -eo pipefail` near the top", None
     return begin + f"add `set -o pipefail` above and {leave}", None
@@ -437,31 +452,7 @@ def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
         if text.startswith(("#SBATCH", "#!")):
             break
         above = line.start
-    return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=_is_pipefail_safe(job, hidden))
-
-
-def _ends_script(job: Job, loss: Loss) -> bool:
-    """Whether the script ends if the pipeline of a loss fails: by errexit, in its own shell, untested."""
-    runs = [each for each in job.pipelines if each.span == loss.by] if loss.errexit else []
-    return bool(runs) and not any(each.tested or each.context.shell.depth for each in runs)
-
-
-def _is_pipefail_safe(job: Job, hidden: list[Loss]) -> bool:
-    """Whether `set -o pipefail` at the top changes no status that is used, except for these pipelines."""
-    if any(each.filter is None or not has_trait(each.filter.name, "patient") for each in hidden):
-        return False
-    starts = {each.by.start for each in hidden}
-    reads = set(job.trace.status_reads)
-    end = max((run.order for run in job.pipelines), default=0)
-    pipelines = [run for run in job.pipelines if len(run.elements) > 1]
-    for run in pipelines:
-        used = run.tested or run.errexit is not False or run.order + 1 in reads or run.order == end
-        if run.span.start not in starts and (used or run.context.calls):
-            return False
-    written = {
-        job.span(node.start, node.end).start for node in nodes_of(job.program, Pipeline) if len(node.commands) > 1
-    }
-    return written <= {run.span.start for run in pipelines}
+    return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=is_pipefail_safe(job, hidden))
 
 
 def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:

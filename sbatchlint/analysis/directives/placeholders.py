@@ -37,6 +37,8 @@ _BRACED = Regex(
     r"(?<![$\\])\{\s*[A-Za-z_][\w.\[\]\"'() -]*\}|(?<![\w\\])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@|%\{[A-Za-z_]\w*\}|"
     + "|".join(PLAIN_SLOTS.values())
 )
+# Put in place of a value when the script was published.
+REDACTED = Regex(r"(?i)anonym|redact|censor|omitted|removed|hidden")
 _SEPARATORS = Regex(r"[/,&|\[\]()\s\"']+")
 
 _THING = (

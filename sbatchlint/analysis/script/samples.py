@@ -6,6 +6,9 @@ What decides is the script's path within its project, not how the path was typed
 import os.path
 from collections.abc import Sequence
 
+from sbatchlint.analysis.directives.placeholders import REDACTED, find_placeholder, may_open_placeholder
+from sbatchlint.analysis.directives.typos import raw_value
+from sbatchlint.analysis.script.unfilled import unfilled_words
 from sbatchlint.bash.values import may_have_slots
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
@@ -52,6 +55,12 @@ _SAID = Regex(
     r"|\b(?:example|sample|demo)\b(?!:)[^.:\n]{0,40}\b(?:script|job|batch|sbatch|slurm|submission|launcher|file|workflow)\b"
     r"|\bcopy this (?:file|script)\b[^.:\n]{0,20}\b(?:adapt|edit|modify|change|adjust)\b|\bACTION REQUIRED\b"
 )
+# A job runs all the same with placeholders in these, so they are left in scripts that are used.
+_SURVIVING = frozenset(("mail-user", "job-name"))
+# What a form says of itself, in commands and in comments.
+_TO_FILL_IN = Regex(
+    r"(?i)<(?:(?:your|my|set|insert|enter|put|add|fill in|name of|(?:absolute|full)?[ _-]?path)[ _-])[^<>\n]*>"
+)
 
 
 def _has_named_slots(text: str) -> bool:
@@ -64,7 +73,7 @@ def is_unfinished(job: Job) -> bool:
     """Whether a script is a template or a fixture, which need not be right before it is completed.
 
     Its name or folder says so, or the slots of a template engine in its directives, or several values that are only the
-    name of their option (`--account=account`, `-p partition`).
+    name of their option (`--account=account`, `-p partition`); or it is a form, with more than one thing to fill in.
     """
     path = _path_in_project(job)
     return (
@@ -76,12 +85,36 @@ def is_unfinished(job: Job) -> bool:
         or _has_capital_slots(job.directives.settings)
         or sum(each.text == "" or (each.text or "")[:1] == "#" for each in job.directives.settings) >= _MANY
         or _has_named_slots(job.source.own.text)
+        or _is_form(job)
     )
 
 
 def _is_own_name(setting: Setting) -> bool:
     """Whether a value is only the name of its option: something else puts a value in its place."""
     return setting.text is not None and setting.text.replace("_", "-") == setting.name
+
+
+def _is_form(job: Job) -> bool:
+    """Whether a script is for somebody else to fill in: it has a placeholder in its directives, and another one.
+
+    One alone, even if it is written twice, was forgotten in a script that is somebody's own.
+    """
+    values: dict[str, str] = {}
+    for setting in job.directives.settings:
+        raw = raw_value(job.directives, setting)
+        found = find_placeholder(setting.name, raw)
+        if found is not None and found.kind == "blank":
+            values[setting.name] = found.text
+        elif found is None and may_open_placeholder(setting.name, raw):
+            values[setting.name] = raw
+    left = set(values.values())
+    if not left or any(map(REDACTED.search, left)):
+        return False
+    enough = 2 if _SURVIVING.issuperset(values) else 1
+    if len(left) > enough:
+        return True
+    left.update(_TO_FILL_IN.findall(job.source.own.text))
+    return len(left) > enough or len(left.union(each.text for each in unfilled_words(job))) > enough
 
 
 def _has_capital_slots(settings: Sequence[Setting]) -> bool:

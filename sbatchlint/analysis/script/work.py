@@ -32,6 +32,8 @@ _ENDING = Regex(r"-*(?:stop|kill|shutdown|terminate|teardown|tear-down|cleanup|c
 _STARTING = frozenset({"start", "--start", "init", "login", "activate", "status", "info", "list", "query", "logs"})
 _PULLING = frozenset({"pull", "build", "load", "import", "create", "save", "tag", "push"})
 _FETCHING = frozenset({"pull", "download", "install", "fetch", "clone", "build", "sync", "venv", "pip"})
+# Their targets are words of the project: `make info`.
+_MAKERS = frozenset({"make", "gmake", "ninja"})
 # What builds an environment of conda: `conda create`, `mamba env update`.
 _BUILDING = frozenset({"create", "install", "update", "upgrade"})
 # Scripts and functions that prepare the shell or its software: `setup_env`, `./install.sh`.
@@ -127,6 +129,8 @@ def _of_leaf(command: Invocation) -> Weight:
         return Weight.STAGING if first in _PULLING else Weight.PROGRAM
     if name == "ray":
         return Weight.NONE if words[:1] != ["job"] else Weight.PROGRAM
+    if name in _MAKERS and words and _says_minor(words) and len(words) == 1:
+        return Weight.NONE
     builds = words[:1] == ["build"] and not has_trait(name, "stages", "installs", "container", "software", "loads")
     if has_trait(name, "stages") or words[:1] and words[0] in _FETCHING and not builds:
         return Weight.STAGING
