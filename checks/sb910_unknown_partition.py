@@ -20,7 +20,7 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.site.fit import CLOSED, stops
-from sbatchlint.analysis.site.names import instead_of, nearest
+from sbatchlint.analysis.site.names import instead_of, nearest, unknown_partitions
 from sbatchlint.analysis.site.targets import named_partitions, place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
@@ -43,9 +43,9 @@ def check(job: Job) -> Iterator[Finding]:
         names = named_partitions(request)
         if not names:
             continue
-        unknown = [name for name in names if name not in profile.partitions]
-        closed = [name for name in names if name not in unknown and profile.partitions[name].state in CLOSED]
-        if unknown and "partitions" in profile.complete:
+        unknown = unknown_partitions(profile, request)
+        closed = [name for name in names if name in profile.partitions and profile.partitions[name].state in CLOSED]
+        if unknown:
             yield _unknown(job, request, unknown[0], list(profile.partitions))
         elif closed and len(closed) == len(names):
             state = profile.partitions[closed[0]].state

@@ -66,7 +66,7 @@ def _memory(job: Job, target: Target) -> Iterator[Finding]:
         return
     if request.gpus.per_node is None and request.gpus.total is None or partition.default_memory_per_gpu:
         return
-    demand = demand_of(target, partition)
+    demand = demand_of(target, name)
     memory = default_memory(profile, partition)
     if memory is None or profile.default_memory_per_gpu:
         return

@@ -20,6 +20,8 @@ _OF_THE_CLUSTER = re.compile("SB9[12]")
 _UNKNOWN = re.compile("Assoc[A-Z]|Invalid account|Requested reservation is invalid")
 # A QOS that exists, and that the account of the user does not have.
 _NOT_OURS = re.compile(r"(?m)^#SBATCH -q secret$")
+# In which order the controller has its nodes.
+_ORDER = re.compile(r"--contiguous\b")
 # 22.05 asks the nodes for what --prefer names, refuses some jobs that have CPUs or tasks by their GPUs or are to be
 # spread, and counts the memory of the first node of a partition, whichever that is, for all memory of one (--mem=0).
 _OF_THE_RELEASE = re.compile(
@@ -69,5 +71,5 @@ def _is_open(profile: Profile, script: str, messages: str) -> bool:
     """Whether the profile does not decide that sbatch refuses a script."""
     default = bool(profile.qos) and "#SBATCH -q" not in script  # which QOS it is by default is not known
     return default or any(each.search(text) for each, text in (
-        (_UNKNOWN, messages), (_NOT_OURS, script), (_OF_THE_RELEASE, script),
+        (_UNKNOWN, messages), (_NOT_OURS, script), (_ORDER, script), (_OF_THE_RELEASE, script),
     ))  # fmt: skip

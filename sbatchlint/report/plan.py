@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sbatchlint.report.cells import escape
-from sbatchlint.report.plan_cluster import cluster_rows
+from sbatchlint.report.plan_cluster import cluster_rows, cluster_verdict
 from sbatchlint.report.plan_steps import steps_as_text
 from sbatchlint.report.plan_view import Marks, Plan
 from sbatchlint.report.terminal import Terminal
@@ -38,7 +38,7 @@ def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> s
 
 
 def _verdicts(plan: Plan, terminal: Terminal, width: int) -> Iterator[str]:
-    styles = {"refused": "error", "not known": "warning"}
+    styles = {"refused": "error", "not known": "warning", "waits for good": "warning"}
     for name, verdict, reason in verdicts(plan):
         first, *more = wrapped(": ".join(part for part in (name, verdict, reason) if part), width)
         yield first.replace(verdict, terminal.style(styles[verdict], verdict), 1) if verdict in styles else first
@@ -46,8 +46,12 @@ def _verdicts(plan: Plan, terminal: Terminal, width: int) -> Iterator[str]:
 
 
 def verdicts(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """For each range of releases with the same verdict: its name, the verdict, and the reason, escaped."""
+    """For each range of releases with the same verdict: its name, the verdict, and the reason, escaped.
+
+    What Slurm takes, the cluster of the profile may still refuse.
+    """
     request = plan["request"]
+    of_cluster = cluster_verdict(request["components"])
     by_version = request.get("by_version") or {plan["slurm_version"]: request}
     groups: list[tuple[tuple[bool | None, str | None], list[str]]] = []
     for version, verdict in by_version.items():
@@ -58,10 +62,12 @@ def verdicts(plan: Plan) -> Iterator[tuple[str, str, str]]:
             groups.append((key, [version]))
     for (accepted, message), versions in groups:
         name = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
-        if accepted:
-            yield f"Slurm {name}", "accepted", ""
-        elif accepted is False:
+        if accepted is False:
             yield f"Slurm {name}", "refused", " ".join(escape((message or "").replace("\n", " ")).split())
+        elif of_cluster is not None:
+            yield f"Slurm {name}", of_cluster[0], " ".join(escape(of_cluster[1].replace("\n", " ")).split())
+        elif accepted:
+            yield f"Slurm {name}", "accepted", ""
         else:
             yield f"Slurm {name}", "not known", "it depends on what is not in the script"
 

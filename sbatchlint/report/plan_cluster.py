@@ -1,20 +1,26 @@
 """The rows of a plan about the cluster of the profile: which nodes can run the job, and what it takes of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Rows = list[tuple[str, str, str]]
 
 
+def cluster_verdict(components: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """What becomes of a job that a cluster does not run, and why; None where that is not so, or not known."""
+    views = [(index, each.get("cluster")) for index, each in enumerate(components)]
+    stopped = [(index, view) for index, view in views if view is not None and view["reason"] is not None]
+    for index, view in sorted(stopped, key=lambda each: bool(each[1]["waits"])):
+        of = f"component {index} " if len(components) > 1 else ""
+        return "waits for good" if view["waits"] else "refused", f"{of}{view['reason']}"
+    return None
+
+
 def cluster_rows(view: Mapping[str, Any] | None) -> Rows:
-    """The rows of a component: label, value, and no line; none where nothing is known."""
-    if view is None:
+    """The rows of a component: label, value, and no line; none where nothing is known, or it does not run at all."""
+    if view is None or view["reason"] is not None:
         return []
     rows: Rows = []
-    if view["reason"] is not None:
-        verdict = "accepted, waits for good" if view["waits"] else "refused"
-        rows.append(("cluster", f"{verdict}: {view['reason']}", ""))
-        return rows
     for partition in view["partitions"]:
         label = f"in {partition['name']}"
         for nodes in partition["nodes"]:

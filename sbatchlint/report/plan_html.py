@@ -89,7 +89,7 @@ def as_html(found: Sequence[tuple[Plan, Marks, Sequence[Diagnostic]]]) -> str:
 
 
 def _request(plan: Plan) -> Iterator[str]:
-    styles = {"refused": "error", "not known": "warning"}
+    styles = {"refused": "error", "not known": "warning", "waits for good": "warning"}
     for name, verdict, reason in verdicts(plan):
         # the reason is already escaped, and escaping it again changes nothing
         more = f": {written(reason)}" if reason else ""

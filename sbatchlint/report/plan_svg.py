@@ -47,7 +47,7 @@ def as_svg(plan: Plan, marks: Marks) -> str:
             y += LINE
         for name, verdict, reason in verdicts(inner):
             text = ": ".join(part for part in (name, verdict, reason) if part)
-            style = {"refused": "error", "not known": "warning"}.get(verdict, "dim")
+            style = {"refused": "error", "not known": "warning", "waits for good": "warning"}.get(verdict, "dim")
             y = pen.paragraph(MARGIN, y, ("! " if style == "error" else "") + text, room, style)
         y = _request(pen, y + 6, inner)
         note = notes_on(inner)

@@ -29,7 +29,8 @@ SEED = os.environ.get("SBATCHLINT_SITE_SEED", "site")
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_the_controller_says_the_same(name: str, tmp_path: Path) -> None:
     try:
-        cluster = SiteSlurm(*CLUSTERS[name], os.environ.get("SBATCHLINT_SLURM_PREFIX") or None)
+        asked = CLUSTERS[name]
+        cluster = SiteSlurm(asked.lines, asked.accounts, os.environ.get("SBATCHLINT_SLURM_PREFIX") or None)
     except Unavailable as error:
         pytest.skip(f"no Slurm: {error}")
     try:
@@ -40,7 +41,7 @@ def test_the_controller_says_the_same(name: str, tmp_path: Path) -> None:
         outputs = cluster.outputs()
         profile = profile_of(outputs)
         assert parsed(as_toml(profile).encode(), "site.toml") == profile
-        drawn = scripts(CLUSTERS[name], list(profile.partitions), SEED + name, COUNT)
+        drawn = scripts(asked, list(profile.partitions), SEED + name, COUNT)
         answers = [Answer(each, *cluster.delayed(each)) for each in drawn]
         folder = os.environ.get("SBATCHLINT_SITE_RECORD")
         if folder is not None:

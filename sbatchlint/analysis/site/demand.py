@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.targets import Target
 from sbatchlint.job.request import Request, resource_items
-from sbatchlint.site.profile import GPU, gpus_of, gres_of
+from sbatchlint.site.profile import GPU, gpus_of, gres_of, nodes_of
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.grammar.sizes import megabytes
@@ -84,9 +84,10 @@ class Demand(NamedTuple):
     spread: int
 
 
-def demand_of(target: Target, partition: Partition) -> Demand:
+def demand_of(target: Target, name: str) -> Demand:
     """What a component asks for in a partition."""
     request, profile = target.request, target.profile
+    partition = profile.partitions[name]
     counts = request.counts
     nodes = counts.min_nodes if counts is not None else request.nodes.minimum if request.nodes is not None else 1
     nodes = max(nodes, partition.min_nodes or 1)
@@ -107,7 +108,8 @@ def demand_of(target: Target, partition: Partition) -> Demand:
         cpus = max(cpus, (whole(request.value("cpus-per-gpu")) or 0) * gpus)
         return Share(cpus, memory or per_cpu * cpus or _per_gpu(request) * gpus, gpus)
 
-    listed = max(each, whole(request.value("mincpus")) or 0, _cpus_for_memory(request, profile, partition))
+    for_memory = _cpus_for_memory(request, profile, name)
+    listed = max(each, whole(request.value("mincpus")) or 0, for_memory)
     if not stacked and (tasks is None or tasks > 1):
         listed = max(listed, each * per_node)
     gpus_per_task = request.gpus.per_task or 0
@@ -118,7 +120,7 @@ def demand_of(target: Target, partition: Partition) -> Demand:
     features, any_feature, on_some = _features(request.value("constraint"))
     total = 0 if stacked else asked * (tasks or per_node * nodes)
     if not is_before(request.version, "24.11"):
-        total = max(total, _cpus_for_memory(request, profile, partition))
+        total = max(total, for_memory)
     even, least = share(on_average, _even_gpus(request, most, on_average)), share(of_one, _gpus(request, most, of_one))
     required = partition.whole_nodes or request.exclusive == ""
     return Demand(
@@ -132,10 +134,16 @@ def demand_of(target: Target, partition: Partition) -> Demand:
     )  # fmt: skip
 
 
-def _cpus_for_memory(request: Request, profile: Profile, partition: Partition) -> int:
-    """The CPUs of a node that a job must have for its --mem where so much may belong to each (`MaxMemPerCPU`)."""
-    memory, most = request.memory, _most_per_cpu(profile, partition)
-    return -(-memory.megabytes // most) if memory is not None and memory.per == "node" and most else 0
+def _cpus_for_memory(request: Request, profile: Profile, name: str) -> int:
+    """The CPUs of a node that a job must have for its --mem where so much may belong to each (`MaxMemPerCPU`).
+
+    All memory of a node (`--mem=0`) is that of the smallest: which node the controller looks at is not known.
+    """
+    memory, most = request.memory, _most_per_cpu(profile, profile.partitions[name])
+    if memory is None or memory.per != "node" or not most:
+        return 0
+    sizes = [each.memory or 0 for each in nodes_of(profile, name)]
+    return -(-(memory.megabytes or min(sizes, default=0)) // most)
 
 
 def _most_nodes(request: Request) -> int | None:

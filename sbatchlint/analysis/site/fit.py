@@ -116,7 +116,7 @@ _NEVER = 2**31
 
 def _of_partition(target: Target, name: str) -> list[Obstacle]:
     partition, profile, request = target.profile.partitions[name], target.profile, target.request
-    demand, kinds = demand_of(target, partition), nodes_of(profile, name)
+    demand, kinds = demand_of(target, name), nodes_of(profile, name)
     found: list[Obstacle] = []
     if partition.state in CLOSED:
         found.append(Obstacle("state", "", f"is closed ({partition.state})", False, True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.demand import feature_names
+from sbatchlint.analysis.site.targets import named_partitions
 from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
 from sbatchlint.job.request import GPU_OPTIONS, Request, resource_items
@@ -31,6 +32,12 @@ class UnknownName(NamedTuple):
     name: str
     kind: str
     known: tuple[str, ...]
+
+
+def unknown_partitions(profile: Profile, request: Request) -> list[str]:
+    """The partitions that a component names and the cluster does not have."""
+    names = named_partitions(request) or ()
+    return [name for name in names if name not in profile.partitions] if lists(profile, "partitions") else []
 
 
 def unknown_resources(profile: Profile, request: Request) -> list[UnknownName]:

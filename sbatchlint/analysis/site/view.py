@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from sbatchlint.analysis.site.defaults import default_memory
 from sbatchlint.analysis.site.demand import Demand, demand_of, lacks, memory_on, usable_cpus
 from sbatchlint.analysis.site.fit import stops
-from sbatchlint.analysis.site.targets import Target, targets
+from sbatchlint.analysis.site.names import unknown_features, unknown_partitions, unknown_resources
+from sbatchlint.analysis.site.targets import Target, requests, targets
 from sbatchlint.job import Job
 from sbatchlint.job.request import MEMORY_OPTIONS
 from sbatchlint.site.profile import gpus_of, limit, nodes_of, total
@@ -21,6 +22,9 @@ View = dict[str, Any]
 
 def cluster_view(job: Job, component: int) -> View | None:
     """What the cluster makes of a component, as plain values; None where that is not known."""
+    lacking = _lacking(job, component)
+    if lacking is not None:
+        return {"accepted": False, "waits": False, "reason": lacking, "partitions": []}
     target = next((each for each in targets(job) if each.component == component), None)
     if target is None:
         return None
@@ -37,9 +41,30 @@ def cluster_view(job: Job, component: int) -> View | None:
     return found
 
 
+def _lacking(job: Job, component: int) -> str | None:
+    """What a component names and the cluster does not have, or an index of its array that is too large."""
+    profile = job.site.profile
+    request = next((each for each in requests(job) if each.component == component), None)
+    if profile is None or request is None:
+        return None
+    for name in unknown_partitions(profile, request):
+        return f"the cluster has no partition `{name}`"
+    for each in (*unknown_resources(profile, request), *unknown_features(profile, request)):
+        # nodes that it names are compared when they are free, those of a held job when it is released
+        if each.kind != "type" or not request.has_any_option(("nodelist", "hold")):
+            what = {"name": "resource", "type": "GPU of type" if "gpu" in each.option else "type"}.get(
+                each.kind, each.kind
+            )
+            return f"the cluster has no {what} `{each.name}`"
+    array = indexes(request.array)
+    if array is not None and profile.max_array_size and array.maximum >= profile.max_array_size:
+        return f"the largest index of an array is {profile.max_array_size - 1}"
+    return None
+
+
 def _in_partition(target: Target, name: str) -> View:
     partition = target.profile.partitions[name]
-    demand = demand_of(target, partition)
+    demand = demand_of(target, name)
     kinds = nodes_of(target.profile, name)
     missing = [(each, lacks(each, demand, partition)) for each in kinds]
     fitting = [each for each, lacking in missing if not lacking]
