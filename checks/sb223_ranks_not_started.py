@@ -22,10 +22,9 @@ srun(1), mpirun(1); docs.lammps.org, "Run_options"; a review of public scripts.
 
 from collections.abc import Iterator
 
-from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.analysis.launch.mpi_programs import is_lone_mpi_rank
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
-from sbatchlint.job.launchers import is_python
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
@@ -37,20 +36,8 @@ CARD = Card(
     unseen="Nothing: one process does all of the work, as slowly as without the other tasks.",
 )  # fmt: skip
 
-# Programs that a job starts as ranks of MPI wherever it has several tasks.
-_PROGRAMS = Regex(
-    r"lmp(?:_(?!serial)\w+)?|(?:pw|ph|cp|neb|pp|bands|projwfc)\.x|vasp(?:_(?:std|gam|ncl))?|nwchem|siesta|abinit|xhpl|xhpcg"
-    r"|(?:sander|pmemd|cpptraj)\.MPI|mdrun_mpi|cp2k\.popt|(?:wrf|real|metgrid|geogrid)\.exe|raxmlHPC-MPI(?:-\w+)?"
-    r"|ior|mdtest|osu_\w+|IMB-MPI1|castep\.mpi|raxml-ng-mpi|mb-mpi|hoomd|qmcpack|PeleC\w*|octopus|elk|fleur_MPI"
-)
-_LAMMPS = Regex(r"lmp(?:_\w+)?")
-_HOROVOD = Regex(r"--?(?:use[-_])?(?:horovod|hvd)")
-_LAMMPS_THREADS = Regex(r"-(?:sf|suffix) (?:omp|intel|hybrid|kk|kokkos)|-(?:k|kokkos) on|-(?:pk|package) (?:omp|intel)")
 # A launcher that was commented out.
 _LAUNCHER = Regex(r"[ \t]*#+[ \t]*(?:srun|mpirun|mpiexec)\b")
-# Options with which a program only tells of itself.
-_TELLING = frozenset({"-h", "--help", "-help", "--version", "-v"})
-
 
 def check(job: Job) -> Iterator[Finding]:
     tasks = job.request.effective_tasks()
@@ -59,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if job.program.errors or _may_be_started(job):
         return
-    found = [each for each in job.invocations if _is_rank(each)]
+    found = [each for each in job.invocations if is_lone_mpi_rank(each)]
     if not found or any(each.context.background is not None or each.context.captured for each in found):
         return
     first = found[0]
@@ -83,21 +70,6 @@ def _may_be_started(job: Job) -> bool:
     """Whether some command of the script starts ranks, or has a name that is not known: it may be a launcher."""
     commands = [each for each in job.invocations if each.argv and not each.kind]
     return any(each.name is None or has_trait(each.name, "spreads", "mpi", "remote") for each in commands)
-
-
-def _is_rank(command: Invocation) -> bool:
-    """Whether a command is a program that would be one of several ranks."""
-    if command.phase is not Phase.BATCH or not _TELLING.isdisjoint(command.words) or command.children:
-        return False
-    if is_python(command.argv[0]):
-        return any(map(_HOROVOD.fullmatch, command.words[1:]))
-    if command.name is None or not _PROGRAMS.fullmatch(command.name):
-        return False
-    words = " ".join(command.words)
-    if _LAMMPS.fullmatch(command.name):
-        return _LAMMPS_THREADS.search(words) is None
-    threads = text_of(exported(command, "OMP_NUM_THREADS") or ())
-    return threads in ("", "1")
 
 
 CASES = [

@@ -23,17 +23,16 @@ https://github.com/meta-llama/llama-cookbook/issues/491;
 https://github.com/Lightning-AI/pytorch-lightning/issues/17389
 """
 
-import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import is_proven
 from sbatchlint.analysis.expansion.reads import use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.lone_ranks import CHOOSING, DETECTED_BY, OTHER_WAYS
+from sbatchlint.analysis.launch.node_finders import is_custom_program
 from sbatchlint.analysis.launch.rank_signs import is_lone_rank, rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
-from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, insert
@@ -43,7 +42,6 @@ from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.programs import has_trait
-from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
 from sbatchlint.triggers import Options
 
@@ -185,16 +183,6 @@ def _lightning_findings(job: Job) -> Iterator[Finding]:
 
 # --- custom programs ---------------------------------------------------------------------------------
 
-# Programs that find the nodes of the job themselves, and interpreters, whose scripts may do so.
-_FINDING_NODES = Regex(
-    r"python[\d.]*|R|Rscript|julia|matlab|octave|perl|ruby|java|node|g\d\d|orca|qchem|molpro|ams|abaqus|fluent|cfx5?\w*"
-    r"|ansys\w*|star\w*|comsol|lsdyna|nextflow|snakemake|cromwell|h?adoop|make|ninja|ctest|pytest|uv|conda|mamba|pixi"
-    r"|docker|podman|apptainer|singularity|vagrant|ansible\w*|jupyter\w*"
-)
-_NAMING_NODES = Regex(
-    r"submit|slurm|spark|parsl|launch|executor|node|host|machine|master|worker|server|(?:^|[/._-])(?:re)?(?:run|start)(?:$|[._-])",
-    re.IGNORECASE,
-)
 _COUNTS = frozenset({
     "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS",
     "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_HOSTFILE",
@@ -208,7 +196,7 @@ def _custom_program_finding(job: Job, nodes: int) -> Iterator[Finding]:
     reads = (each for each in job.trace.reads if each.name in _COUNTS)
     if any(use_of(job, each).kind != "print" for each in reads) or is_templated(job.source.text):
         return
-    works = [each for each in job.invocations if _is_custom_program(each)]
+    works = [each for each in job.invocations if is_custom_program(each)]
     if not works or any(map(is_for_some_jobs, works)):
         return
     yield Finding(
@@ -216,25 +204,6 @@ def _custom_program_finding(job: Job, nodes: int) -> Iterator[Finding]:
         f"nothing in this script runs on {_other_nodes(nodes)}: {program_name(works[0])} runs on the first; start "
         "it with srun, or request one node",
         "warning",
-    )
-
-
-def _is_custom_program(invocation: Invocation) -> bool:
-    """Whether a command is a program called by its path, or starts such a program."""
-    if invocation.phase is not Phase.BATCH or invocation.children or invocation.context.captured:
-        return False
-    name = program_name(invocation)
-    if name is None or name in UTILITIES or _FINDING_NODES.fullmatch(name) or "." in name:
-        return False
-    words = invocation.words
-    if any(_NAMING_NODES.search(each) for each in words[0 if "/" in words[0] else 1 :]):
-        return False
-    # `./a.out`, `tracer /opt/app/bin/solve`; not `cat /proc/cpuinfo`, nor a tool with a folder as its argument
-    return (
-        "/" in words[0]
-        or len(words) > 1
-        and words[1].startswith(("./", "/"))
-        and not has_trait(name, "stages", "screen")
     )
 
 

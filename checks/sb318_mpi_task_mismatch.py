@@ -53,6 +53,11 @@ OPEN_MPI_5 = Regex(r"open-?mpi[/@-]?5(?:[._-]|$)|ompi[/@-]5(?:[._-]|$)", re.IGNO
 _GRID, _FACTOR = Regex(r"(?<![\w.])\d{1,6}(?:[,x*]\d{1,6}){1,3}(?![\w.,])"), Regex(r"\d+")
 NO_PMIX = frozenset({"pmi2", "none", "pmi1", "openmpi", "cray_shasta"})
 
+# Programs, or words of them, that start the other processes themselves.
+_SPAWNING = Regex(
+    r"(?i)(?:^|/)(?:R|Rscript|matlab|julia|octave|sh|bash|env|apptainer|singularity)(?:\s|$)|\.(?:sh|[rR])\b|mpi4py\.futures|spawn"
+    r"|dask|manager|master|server|pool|emcee|hostfile|charm|namd|workers"
+)
 _ASSIGNED = Regex(r"(?:^|[\s;])([A-Za-z_]\w*)=[\"']?$")
 # Names of variables that count processes.
 _OF_PROCESSES = Regex(r"(?i)proc|task|rank|core|cpu|mpi|(?:^|_)n?np(?:$|_)|^n$|^p$")
@@ -78,16 +83,24 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
     if total is None:
         return _without_process_count(job, launch, launcher, tasks)
     number = total.number
-    if number is None or setting is None or not 1 < number < tasks or not _is_unlikely_intended(job, launch, launcher):
+    if number is None or setting is None or not 1 <= number < tasks or not _is_unlikely_intended(job, launch, launcher):
+        return None
+    if number == 1 and _may_spawn(launcher):
         return None
     return Finding(
         total.span,
-        f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, tasks, setting)}, so CPUs stay idle; "
-        "write `-np $SLURM_NTASKS`, or request fewer tasks",
+        f"`{launcher.name}` starts {number} process{'es' * (number > 1)} in a job of {_tasks(job, tasks, setting)}, so "
+        "CPUs stay idle; write `-np $SLURM_NTASKS`, or request fewer tasks",
         "warning",
         related=[(setting.span, "what the job requests")],
         fix=_from_slurm(job, launcher),
     )
+
+
+def _may_spawn(launcher: Mpi) -> bool:
+    """Whether a single process may start the others itself (MPI_Comm_spawn), as Rmpi does."""
+    words = " ".join(map(shown_text, launcher.program_words))
+    return not words or _SPAWNING.search(words) is not None
 
 
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
@@ -281,6 +294,12 @@ CASES = [
         mpirun «-np» 32 namd2 run.conf
         """,
         title="for certain Open MPI",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH -N 1 --ntasks-per-node=20\nmpirun «-np» 1 python3 main.py\n",
+        unsafe_fixed='#!/bin/bash\n#SBATCH -N 1 --ntasks-per-node=20\nmpirun -np "$SLURM_NTASKS" python3 main.py\n',
+        severity="warning",
+        title="a single process",
     ),
     Good("#!/bin/bash\n#SBATCH --ntasks=16\nmpirun -np 16 ./solver\nmpirun ./solver\n"),
     Good(

@@ -59,11 +59,13 @@ _ELSEWHERE = Regex(
 )
 # Options of a workflow engine that has its jobs run elsewhere, so that it counts the CPUs of these.
 _SUBMITTING = Regex(r"--(?:cluster(?:-\w+)?|drmaa|executor|profile|jobscript|slurm)(?:=.*)?")
-# Of these, the programs that start others.
-_STARTERS = frozenset(
+# Of the programs with such options, those that start others.
+STARTERS = frozenset(
     {"snakemake", "parallel", "xargs", "make", "gmake", "ninja", "scons", "gmx_mpi", "gmx_mpi_d", "mdrun_mpi", "cmake"}
     | {"bazel", "scram", "scramv1"}
 )
+# Variables that set a number of threads, in libraries for computing: `OMP_NUM_THREADS`, `POLARS_MAX_THREADS`.
+THREAD_VARIABLE = Regex(r"[A-Z][A-Z0-9_]*_(?:NUM|MAX|MAXIMUM|NUMBER_OF)_(?:[A-Z]+_)?THREADS")
 _BY_PROGRAM: dict[str, list[str]] = {}
 for _option, _names in _OWN_OPTIONS.items():
     for _name in _names.split():
@@ -122,7 +124,7 @@ def thread_options(command: Invocation) -> Iterator[ThreadOption]:
 
 def threaded_programs() -> frozenset[str]:
     """Programs that have threads, and nothing on other nodes."""
-    return frozenset(_BY_PROGRAM) - _STARTERS
+    return frozenset(_BY_PROGRAM) - STARTERS
 
 
 def counts_elsewhere(command: Invocation) -> bool:
