@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from sbatchlint.bash.trace import Invocation
@@ -36,6 +38,40 @@ def test_few_defaults_have_two_values_each() -> None:
 )  # fmt: skip
 def test_many_defaults_count(script: str) -> None:
     assert words(script) == ["run 1 2 3 4"]
+
+
+# Several `case` of one word: what `run` gets for the words a, b, ab, "b c" and x.y.
+CASES = {
+    'case "$u" in x.y) A=8 ;; *) A=4 ;; esac; case "$u" in x.y) C=ab ;; "b c") C= ;; a) C=q ;; esac; run "$A-$C"': (
+        "4- 4-q 8-ab"
+    ),
+    "case $u in a) A=1 ;; b) A=2 ;; *) A=3 ;; esac; case $u in b) B=1 ;; *) B=2 ;; esac; run $A$B": "12 21 32",
+    "case $u in a*) A=1 ;; *) A=2 ;; esac; case $u in a) B=1 ;; a*) B=2 ;; *) B=3 ;; esac; run $A$B": "11 12 23",
+    "case $u in a | b) A=1 ;; *) A=2 ;; esac; case $u in b | ab) B=1 ;; *) B=2 ;; esac; run $A$B": "11 12 21 22",
+    "case $u in a) A=1 ;& b) B=1 ;; *) A=2; B=2 ;; esac; case $u in a) C=1 ;; *) C=2 ;; esac; run $A$B$C": "111 12 222",
+    "case $u in a*) A=1 ;;& *b) B=1 ;; *) C=1 ;; esac; case $u in a) D=1 ;; *b) D=2 ;; esac; run $A-$B-$D": (
+        "-- -1-2 1--1 1-1-2"
+    ),
+    "p=a; case $u in $p) A=1 ;; *) A=2 ;; esac; p=b; case $u in $p) B=1 ;; *) B=2 ;; esac; run $A$B": "12 21 22",
+    "case $u in a) A=1 ;; *) A=2 ;; esac; u=b; case $u in a) B=1 ;; b) B=2 ;; esac; run $A$B": "12 22",
+    "case $u in b) A=1 ;; esac; case $u in a) case $u in b) run ;; a) run a ;; ab) run ;; esac ;; esac; run $A": (
+        " 1 a"
+    ),
+}
+
+
+@pytest.mark.parametrize("script", CASES)
+def test_what_happens_in_several_cases_of_a_word(script: str) -> None:
+    start = 'run() { echo "$*"; }; unset A B C D'
+    told = [
+        subprocess.run(["bash", "-c", f"{start}; u='{word}'; {script}"], capture_output=True, text=True, check=True)
+        for word in ("a", "b", "ab", "b c", "x.y")
+    ]
+    happens = {line for each in told for line in each.stdout.splitlines()}
+    assert happens == set(CASES[script].split(" "))
+    found = {each.removeprefix("run").strip() for each in words(f"u=$(get); A= B= C= D=; {script}")}
+    # whether a body is entered by its pattern or from the one before is not known any more after it
+    assert found >= happens if ";&" in script or ";;&" in script else found == happens
 
 
 CASE = "case $1 in a) X=1 ;; b) X=2 ;; c) X=3 ;; d) X=4 ;; e) X=5 ;; f) X=6 ;; esac\n"

@@ -37,6 +37,13 @@ PROGRAMS: dict[str, str] = {
     ': ${c:=$a}; show "${c-unset}"': "",
     # quotes and fields
     'set -- "a b" "" c; show "$@" "$*" $@ p"$@"s': "a b||c|a b  c|a|b|c|pa b||cs",
+    # unquoted elements are joined by the first character of IFS, and split by it
+    'v=("" "x y" "" b ""); IFS=,; show ${v[@]}; show ${v[*]}; set -- "${v[@]}"; show a$@b; show ${*#x}': (
+        "|x y||b||x y||b|a|x y||b|b|| y||b"
+    ),
+    "v=('' 'x y' '' b ''); IFS=' ,'; show ${v[@]}; IFS=; show ${v[@]}; IFS=:; v=('' ''); show ${v[@]} e": (
+        "x|y|b|x y|b||e"
+    ),
     'set --; show "$@" "$*" $@ "$@""" "p$@s"': "||ps",  # `"$@"` alone is no word, `"$*"` is an empty one
     'v=(1 "2 3"); IFS=,; show "${v[*]}" ${v[*]} x"${v[@]}"': "1,2 3|1|2 3|x1|2 3",
     'IFS=,; x=,a,,b,; show $x': "|a||b",  # separators that are no blanks have empty fields between them

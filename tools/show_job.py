@@ -22,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from sbatchlint.bash.case_arms import Bodies  # noqa: E402
 from sbatchlint.bash.trace import Context, Invocation, Shell, VariableAssignment  # noqa: E402
 from sbatchlint.bash.values import Expansion, Pieces, expansions, text_of  # noqa: E402
 from sbatchlint.bash.variables import Guards  # noqa: E402
@@ -205,13 +206,17 @@ def shown_guards(guards: Guards) -> list[str]:
         kind, *rest = key if isinstance(key, tuple) else (key,)
         # a condition is known by its text; numbers only tell apart what is written alike
         what = " ".join(str(each) for each in rest if isinstance(each, str) or kind == "loop")
-        how = (
-            f"round {arm + 1}"
-            if kind == "loop"
-            else ("yes", "no")[arm]
-            if kind == "if" and arm < 2
-            else f"way {arm + 1}"
-        )
+        if isinstance(arm, Bodies):
+            how = "way " + " and ".join(
+                sorted(
+                    "/".join(str(number + 1) for number in range(bits.bit_length()) if bits >> number & 1)
+                    for _, bits in arm.found
+                )
+            )
+        elif kind == "loop":
+            how = f"round {arm + 1}"
+        else:
+            how = ("yes", "no")[arm] if kind == "if" and arm < 2 else f"way {arm + 1}"
         found.append(f"{kind} {what}: {how}")
     return sorted(found)
 

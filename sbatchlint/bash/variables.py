@@ -7,12 +7,14 @@ values of another.
 from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from sbatchlint.bash.case_arms import Bodies
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.source.text import Span
 
 # A branch, and which arm of it was taken; its key is the condition as it was evaluated, or a number like no other.
-# Or a loop, and in which of its iterations: one bit for each.
-Guard = tuple[Hashable, int]
+# Or a loop, and in which of its iterations: one bit for each. Or the word of a `case`, and what it matches there.
+Arm = int | Bodies
+Guard = tuple[Hashable, Arm]
 Guards = frozenset[Guard]
 NO_GUARDS: Guards = frozenset()
 # The kind of the keys of guards that stand for the iterations of a loop.
@@ -65,14 +67,23 @@ def merge_guards(first: Guards, second: Guards) -> Guards | None:
 
 
 def _in_common(guards: Guards) -> Guards | None:
-    """Guards of which some speak of the same loop, with the iterations that these have in common; None for none."""
-    found: dict[Hashable, int] = {}
+    """Guards of which some speak of the same loop or word, with what these have in common; None for nothing."""
+    found: dict[Hashable, Arm] = {}
     for key, arm in guards:
         other = found.get(key, arm)
-        if other != arm and not (is_loop(key) and other & arm):
-            return None
-        found[key] = other & arm if other != arm else arm
+        if other != arm:
+            both = _in_both(key, other, arm)
+            if not both:
+                return None
+            arm = both
+        found[key] = arm
     return frozenset(found.items())
+
+
+def _in_both(key: Hashable, first: Arm, second: Arm) -> Arm | None:
+    if isinstance(first, Bodies) and isinstance(second, Bodies):
+        return first.both(second)
+    return first & second if is_loop(key) and isinstance(first, int) and isinstance(second, int) else None
 
 
 def is_loop(key: Hashable) -> bool:
@@ -81,15 +92,22 @@ def is_loop(key: Hashable) -> bool:
 
 def iterations_of(guards: Guards) -> dict[Hashable, int]:
     """The iterations of each loop that guards speak of."""
-    return {key: arm for key, arm in guards if is_loop(key)}
+    return {key: arm for key, arm in guards if is_loop(key) and isinstance(arm, int)}
 
 
 def either_guards(first: Guards, second: Guards) -> tuple[Guards, bool]:
     """What holds where one or the other guards hold; and whether that says which iterations of loops these are."""
     loops, others = iterations_of(first), iterations_of(second)
-    both = {key: arm | others[key] for key, arm in loops.items() if key in others}
+    both: dict[Hashable, Arm] = {key: arm | others[key] for key, arm in loops.items() if key in others}
     differing = [key for key in {**loops, **others} if loops.get(key) != others.get(key)]
-    return frozenset((*[each for each in first & second if not is_loop(each[0])], *both.items())), len(differing) < 2
+    shared = first & second
+    if first - shared and second - shared:
+        words = dict(second)
+        for key, arm in first - shared:
+            other = words.get(key)
+            if isinstance(arm, Bodies) and isinstance(other, Bodies):
+                both[key] = arm.either(other)
+    return frozenset((*[each for each in shared if not is_loop(each[0])], *both.items())), len(differing) < 2
 
 
 Guarded = TypeVar("Guarded", bound=Sequence[Any])

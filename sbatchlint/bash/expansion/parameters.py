@@ -5,7 +5,15 @@ from collections.abc import Hashable
 
 from sbatchlint.bash.expansion.arrays import indices, is_open
 from sbatchlint.bash.expansion.assignment import set_alternatives, subscript
-from sbatchlint.bash.expansion.field_splitting import BREAK, Segment, Segments, joined, segments_of, separators_of
+from sbatchlint.bash.expansion.field_splitting import (
+    BREAK,
+    WHITESPACE,
+    Segment,
+    Segments,
+    joined,
+    segments_of,
+    separators_of,
+)
 from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, note_unset
 from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
@@ -125,15 +133,20 @@ class ParameterExpansion:
             between = None if space == "" else ((self.scope.expanded(space, self.part.name, self.span),), False)
             if not fields:
                 return self._empty()
+        is_one_word = between is not BREAK
+        if not is_one_word and self.splitting and not self.is_zsh:
+            first = (separators_of(self.scope.state) or " ")[0]
+            if first not in WHITESPACE:  # bash joins the elements by it, and splits what that gives
+                between = (self.scope.expanded(first, self.part.name, self.span),), True
         segments: list[Segment] = []
         separated = False
         for number, field in enumerate(fields):
             # a field that may be none swallows the separator beside it
-            vanishing = between is not BREAK and bool(field) and all(piece.open for piece in field)
+            vanishing = is_one_word and bool(field) and all(piece.open for piece in field)
             if separated and between is not None and not vanishing:
                 segments.append(between)
             separated = not vanishing or number > 0
-            if field and between is not BREAK:
+            if field and is_one_word:
                 # inside one word an unknown is one field
                 segments.append((tuple([piece.replace(open=False) for piece in field]), self.splitting))
             elif field:

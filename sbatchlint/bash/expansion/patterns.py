@@ -179,7 +179,7 @@ def is_affordable(regex: re.Pattern[str], size: int, attempts: int = 0) -> bool:
     return ways * comb(size + count + attempts, count + attempts) <= MOST_WAYS
 
 
-def _literal(pattern: str) -> str | None:
+def only_text(pattern: str) -> str | None:
     """The only text that a pattern matches; None for one that matches several."""
     return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL) if _LITERAL.fullmatch(pattern) else None
 
@@ -205,7 +205,7 @@ def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = N
     least = least_size(subject)
     if pattern in ("?*", "*?"):
         return True if least else None
-    literal = _literal(pattern)
+    literal = only_text(pattern)
     return False if literal is not None and least > len(literal) else None
 
 
@@ -213,7 +213,7 @@ def removed_range(string: str, operator: str, pattern: str, extended: bool | Non
     """The part of `string` that `${X#pattern}` and the like keep, as (start, end); None where unknown."""
     regex = None if depends_on_locale(pattern, string) else pattern_to_regex(pattern, extended)
     size = len(string)
-    literal = _literal(pattern)
+    literal = only_text(pattern)
     if literal is not None:
         if operator[0] == "#":
             return len(literal) if string.startswith(literal) else 0, size
@@ -234,7 +234,7 @@ def replaced(string: str, operator: str, pattern: str, replacement: str, extende
     """The result of `${X/pattern/replacement}` and the like; None where unknown."""
     if not pattern:
         return {"/#": replacement + string, "/%": string + replacement}.get(operator, string)
-    literal = _literal(pattern)
+    literal = only_text(pattern)
     if literal is not None:
         return _replaced_literal(string, operator, literal, replacement)
     regex = None if depends_on_locale(pattern, string) else pattern_to_regex(pattern, extended)

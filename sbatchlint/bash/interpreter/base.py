@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import NoReturn, Protocol, TypeVar
 
+from sbatchlint.bash.case_arms import Patterns
 from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Environment, Scope, Substituter
 from sbatchlint.bash.interpreter.decisions import Decisions, place_in, places_in
@@ -92,6 +93,7 @@ class Interpreter(Substituter):
         self.too_long: dict[Span, int] = {}  # loops of which an iteration took more than so many of them
         self.substituted: int | None = 0  # the status of the last substitution
         self.redirected: Sequence[Redirection] = ()  # the redirects of the last compound command
+        self.case_patterns: dict[Hashable, Patterns] = {}
         self.kept_alive: list[object] = []  # objects whose id() is part of a guard's key
         self.keys = 0
         # of the last test whose words have several values: its exit status for each, and the guards of the value

@@ -2,7 +2,8 @@
 
 from collections.abc import Hashable, Sequence
 
-from sbatchlint.bash.expansion.patterns import text_matches
+from sbatchlint.bash.case_arms import Bodies, Pattern, Patterns
+from sbatchlint.bash.expansion.patterns import matches, only_text, text_matches
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import either
@@ -59,6 +60,27 @@ def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) 
 def case_key(interpreter: Interpreter, word: Word, scope: Scope) -> Hashable:
     """A key that is equal for two `case` words of the same text whose variables are not assigned in between."""
     return _key(interpreter, "case", scope.written(word), scope)
+
+
+def _patterns_of(interpreter: Interpreter, node: Case, extended: bool | None, scope: Scope) -> Patterns:
+    """The same patterns for two `case` of the same patterns, whose variables are not assigned in between."""
+    written = "\n".join(scope.written(pattern) for patterns, _, _ in node.items for pattern in patterns)
+    key = extended, tuple(len(patterns) for patterns, _, _ in node.items), _key(interpreter, "patterns", written, scope)
+    found = interpreter.case_patterns.get(key)
+    if found is None:
+        found = Patterns(lambda pattern, string: matches(pattern, string, extended))
+        interpreter.case_patterns[key] = found
+    return found
+
+
+def _guard(key: Hashable, patterns: Patterns, bits: int) -> Guards:
+    return frozenset(((key, Bodies(frozenset(((patterns, bits),)))),))
+
+
+def _pattern(interpreter: Interpreter, word: Word, text: str | None, scope: Scope) -> Pattern:
+    if text is None:
+        return Pattern(None, None, _key(interpreter, "pattern", scope.written(word), scope))
+    return Pattern(text, only_text(text), text)
 
 
 def narrowed(interpreter: Interpreter, statement: Statement, truth: bool, guards: Guards) -> Guards:
@@ -220,19 +242,26 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
     waiting: State | None = scope.state
     falls = _Falls()
     alone = True
+    waiting_bits = falling_bits = 0
+    compared = _patterns_of(interpreter, node, scope.state.options.get("extglob", False), scope)
     for number, (patterns, body, terminator) in enumerate(node.items):
         truth: bool | None = False
         if waiting is not None:
+            found = []
             for pattern in patterns:
                 text = interpreter.expander.pattern(pattern, Scope(waiting, scope.text, scope.context))
+                found.append(_pattern(interpreter, pattern, text, scope))
                 extended = waiting.options.get("extglob", False)
                 matching = text_matches(text, subject, extended) if subject is not None else text == "*" or None
                 truth = either(truth, matching)
+            compared.add(number, tuple(found))
             truth = interpreter.decided((id(node), number), truth, scope)
         if truth is False and falls.falling is None:
             continue
-        labels = tuple(scope.written(pattern) for pattern in patterns)
-        own: Guards = frozenset(((key, hash(labels)),))
+        bits = falling_bits if falls.falling is not None else 0
+        if waiting is not None and truth is not False:
+            bits |= waiting_bits | compared.bit(number)
+        own = _guard(key, compared, bits)
         guards = merge_guards(scope.context.guards, own)
         if guards is None:
             continue
@@ -259,19 +288,21 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
         end = interpreter.statements(body, Scope(start, scope.text, context))
         if terminator == ";&":
             falls.falling, alone = end, certain
+            falling_bits = bits
         elif terminator == ";;&":
             waiting = interpreter.merge([waiting, end], scope.context.phase)
             alone = certain
+            waiting_bits |= bits
         else:
             ends.append((end, own))
         if waiting is None and falls.falling is None:
             break
     if falls.falling is not None:
-        ends.append((falls.falling, frozenset(((key, -2),))))
+        ends.append((falls.falling, _guard(key, compared, falling_bits)))
     if waiting is not None:
         if not ends:
             waiting.status = 0 if waiting is scope.state else waiting.status
         elif waiting is scope.state:
             waiting.status = 0
-        ends.append((waiting, frozenset(((key, -1),))))
+        ends.append((waiting, _guard(key, compared, waiting_bits | compared.bit(len(node.items)))))
     return join(ends, scope.context.phase)

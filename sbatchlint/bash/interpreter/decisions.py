@@ -20,6 +20,7 @@ from sbatchlint.bash.variables import (
     Variables,
     changed_names,
     either_guards,
+    iterations_of,
     merge_guards,
 )
 from sbatchlint.source.text import Span
@@ -77,7 +78,7 @@ class Decisions:
         """Whether a condition holds in all iterations that the guards leave."""
         if self.parent is not scope.context.parent:
             return None
-        only = dict(scope.context.guards).get(self.key, -1)
+        only = iterations_of(scope.context.guards).get(self.key, -1)
         taken, skipped = self.arm(place, True) & only, self.arm(place, False) & only
         return None if bool(taken) == bool(skipped) else bool(taken)
 
