@@ -66,6 +66,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "case: a first arm of many variables": lambda size: case("a@) A=x ;;\n")(size).replace(
         "in\n", f"in\nq) {repeated('Q@=1; ')(size)};;\n"
     ),
+    "case: several of one word": lambda size: (
+        case("a@) A@=x ;;\n*@) C=x ;;\n")(size) + case("a@) B=$A@-x ;;\n")(size) * 2
+    ),
     "case: options of the script": lambda size: (
         f"while [[ $# -gt 0 ]]; do\n{case('--a@) A@=$2; shift 2 ;;')(size).replace('$X', '$1')}done\nsrun a $A1\n"
     ),
