@@ -40,7 +40,7 @@ from sbatchlint.bash.syntax.tree import Background, Heredoc, Statement, Unparsed
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Shell, Spawn
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
-from sbatchlint.bash.variables import Guards, merge_guards
+from sbatchlint.bash.variables import Arm, Guards, merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
@@ -254,7 +254,7 @@ def _is_tested(work: Invocation, outer: Guards) -> bool:
     return bool(_of_tests(outer)) or any(key[0] == "case" or _TEST.match(str(key[1])) for key, _ in tests)
 
 
-def _of_tests(guards: Guards) -> frozenset[tuple[tuple[object, ...], int]]:
+def _of_tests(guards: Guards) -> frozenset[tuple[tuple[object, ...], Arm]]:
     """The guards that say which branch was taken, without those for iterations of loops."""
     return frozenset((key, arm) for key, arm in guards if isinstance(key, tuple) and key[0] in ("if", "case"))
 

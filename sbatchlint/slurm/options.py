@@ -93,11 +93,13 @@ class Table:
         self.names = names
         self.letters = letters
         self._sorted = sorted(names)
+        self._order = {name: number for number, name in enumerate(names)}
 
-    def may_be_short(self, name: str) -> bool:
-        """Whether this is a prefix of a long name."""
+    def beginning_with(self, name: str) -> list[Option]:
+        """The options whose long names begin so, in the order of Slurm's table."""
         at = bisect_left(self._sorted, name)
-        return at < len(self._sorted) and self._sorted[at].startswith(name)
+        end = bisect_left(self._sorted, name + "\U0010ffff", at)
+        return [self.names[each] for each in sorted(self._sorted[at:end], key=self._order.__getitem__)]
 
 
 @cache
@@ -133,8 +135,8 @@ def matches(name: str, command: str, version: str) -> list[Option]:
     exact = options.names.get(name)
     if exact is not None:
         return [exact]
-    if options.may_be_short(name):
-        found = [option for long, option in options.names.items() if long.startswith(name)]
+    found = options.beginning_with(name)
+    if found:
         first = found[0]
         argument = first.argument(version)
         if all(each.canonical == first.canonical and each.argument(version) == argument for each in found):
