@@ -8,10 +8,13 @@ to use 'conda activate'.`), and what follows runs with the Python that happens t
 `source ~/.bashrc` does not help everywhere: on Debian and Ubuntu the file returns at once in a shell that is not
 interactive, before what `conda init` wrote.
 
-Nothing is reported where a module of Python or conda is loaded, an unknown file is sourced, the shell is a login shell,
-or the script goes on and activates an environment by `source activate`, which needs no function.
+Nothing is reported where an unknown file is sourced, the shell is a login shell, or the script goes on and activates an
+environment by `source activate`, which needs no function.
 
-Advice where a start file of the shell is read first: on most systems that suffices.
+Advice where a start file of the shell is read first, which suffices on most systems, and where a module of conda or
+Python is loaded: at some sites it defines the function, at others it only puts conda into PATH.
+
+conda itself is not found either in a script that calls it above the line that puts it into PATH.
 
 ## Fix
 
@@ -33,7 +36,7 @@ from sbatchlint.analysis.script.activations import (
 )
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, Shell
-from sbatchlint.bash.values import shown_text, text_of
+from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launches import container_of
 from sbatchlint.programs import has_trait
@@ -56,6 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if any(map(LOGIN.match, job.interpreter_line[1].split())):
         return
+    yield from _early_call(job)
     for command in job.invocations:
         if not is_activation(command) or text_of(command.argv[1]) != "activate":
             continue
@@ -63,11 +67,21 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if any(job.span(*each).start < command.span.start for each in job.program.errors):
             return  # a line that bash cannot read may load it: `module load conda mpi/<version>`
-        personal, may_be_defined = _history(job, command)
+        personal, module, may_be_defined = _history(job, command)
         if may_be_defined or _is_activated_after(job, command):
             continue
         name = command.name
         hook = 'eval "$(conda shell.bash hook)"' if name == "conda" else f'eval "$({name} shell hook --shell bash)"'
+        if module is not None:
+            yield Finding(
+                command.span,
+                f"`{name} activate` fails where the module of line {job.line(module.span.start)} does not define it as "
+                f"a function; write `{hook}` before it",
+                "info",
+                related=[(module.span, "may only put it into PATH")],
+                fix=_with_hook(job, command, hook),
+            )
+            return
         if personal is not None:
             yield Finding(
                 command.span,
@@ -88,23 +102,54 @@ def check(job: Job) -> Iterator[Finding]:
         return
 
 
-def _history(job: Job, command: Invocation) -> tuple[Invocation | None, bool]:
-    """The user's start file that the shell of a command sourced before, and whether the function may be defined."""
+def _early_call(job: Job) -> Iterator[Finding]:
+    """The finding on a conda that is called above the line that puts it into PATH."""
+    first: Invocation | None = None
+    if any(each.name == "PATH" for each in job.assignments):
+        return
+    for command in job.invocations:
+        context = command.context
+        if context.parent is not None or context.phase is not Phase.BATCH:
+            continue
+        own = has_trait(command.name, "conda") and "/" in command.words[0] and "hook" in command.words
+        if own or _reads_conda(command) or _is_module(command):
+            if first is not None and (own or not context.conditional):
+                yield Finding(
+                    first.name_span,
+                    f"`{first.name}` is called above line {job.line(command.span.start)}, which puts it into PATH, so "
+                    "it may not be found; move that line up",
+                    "info",
+                    related=[(command.span, "puts it into PATH")],
+                )
+            return
+        if is_hook(command) or sources_personal_file(command) or is_unclear_source(command):
+            return
+        if has_trait(command.name, "conda") and "/" not in command.words[0]:
+            if context.conditional or context.tested or context.captured:
+                return
+            first = first or command
+
+
+def _history(job: Job, command: Invocation) -> tuple[Invocation | None, Invocation | None, bool]:
+    """The user's start file and the module of conda that a command's shell read before; whether it has the function."""
     process = _process(command.context.shell)
     enclosing = [each for each in command.ancestors() if each.text is not None]
     if enclosing and any(LOGIN.match(shown_text(field)) for field in enclosing[0].argv[1:]):
-        return None, True
-    personal = None
+        return None, None, True
+    personal = module = None
     for invocation in job.invocations[: command.index]:
         if _is_module(invocation) and (
             invocation.context.shell.depth == 0 or _process(invocation.context.shell) is process
         ):
-            return None, True
+            if any(text_of(field) is None for field in invocation.argv[1:]) or invocation.name not in ("module", "ml"):
+                return None, None, True
+            module = invocation
+            continue
         if _process(invocation.context.shell) is not process:
             continue
         if sources_personal_file(invocation):
             if not shown_text(invocation.argv[1]).endswith("bashrc"):
-                return None, True  # a profile does not return early
+                return None, None, True  # a profile does not return early
             personal = invocation
         elif (
             is_hook(invocation)
@@ -112,8 +157,8 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, bool]:
             or _reads_conda(invocation)
             or is_unclear_source(invocation)
         ):
-            return None, True
-    return personal, False
+            return None, None, True
+    return personal, module, False
 
 
 def _is_activated_after(job: Job, command: Invocation) -> bool:
@@ -202,14 +247,35 @@ CASES = [
         """,
         title="taught",
     ),
-    Good(
+    Bad(
         """\
         #!/bin/bash
         #SBATCH --nodes=1
         module load miniforge
+        «conda activate train»
+        python train.py
+        """,
+        severity="info",
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        module load miniforge
+        eval "$(conda shell.bash hook)"
         conda activate train
+        python train.py
         """,
         title="a module may do it",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «conda» create -y -n train python=3.11
+        source ~/miniforge3/etc/profile.d/conda.sh
+        conda activate train
+        """,
+        severity="info",
+        title="called before it is set up",
     ),
     Good("#!/bin/bash --login\n#SBATCH --nodes=1\nconda activate train\n", title="a login shell, by its long name"),
     Good("#!/bin/bash -l\n#SBATCH --nodes=1\nconda activate train\n", title="a login shell"),

@@ -2,16 +2,17 @@
 
 `module purge` unloads everything, so what was loaded above it is lost again, and the job runs with the system's
 programs or with none. A program that runs above its `module load` is another one, or is not found. And a module with
-its own python, loaded after `conda activate` or a virtual environment, puts that python first: the packages of the
-environment are not found, or others are.
+its own python (`python`, `anaconda`, `pytorch`), loaded after `conda activate` or a virtual environment, puts that
+python first: the packages of the environment are not found, or others are. Of two modules of MPI (`openmpi`,
+`intelmpi`) the second replaces the first, or hides its `mpirun`, while the program was built with one of them.
 
 Only what the script's own shell does on every path is reported: a purge after loads with nothing in between that could
 use them; a program that runs, then the load of the module with its name, then the program again; a Python module after
-an activation, followed by some python.
+an activation, followed by some python; two modules of MPI with no work and no unload between them.
 
 ## Fix
 
-Moves `module purge` above the first load. Unsafe: the loads may have been meant to go. None for the other two.
+Moves `module purge` above the first load. Unsafe: the loads may have been meant to go. None for the others.
 
 ## References
 
@@ -39,7 +40,13 @@ CARD = Card(
 # Modules that provide a python, by the first part of their name.
 PYTHON = Regex(
     r"(?i)(?:cray-|intel-?|idp_?)?python[-\d.]*|(?:ana|mini)conda\w*|mini(?:forge|mamba)\w*|mambaforge\w*|conda\d*"
+    r"|pytorch[-\w]*|torch|tensorflow[-\w]*|jax"
 )
+# Modules of MPI, by the library.
+_MPI = {
+    "openmpi": "Open MPI", "ompi": "Open MPI", "intelmpi": "Intel MPI", "intel-mpi": "Intel MPI", "impi": "Intel MPI",
+    "mpich": "MPICH", "mvapich": "MVAPICH", "mvapich2": "MVAPICH",
+}  # fmt: skip
 ENVIRONMENT = Regex(r"(?:.*/)?bin/activate")
 PYTHONS = frozenset(("python", "python3", "pip", "pip3", "torchrun", "accelerate", "deepspeed", "jupyter", "pytest"))
 # Commands that need no module and do not change what one provides.
@@ -63,6 +70,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield from _purged(job, own, modules)
         yield from _late(job, own, modules)
         yield from _over_environment(job, own, modules)
+        yield from _two_libraries(job, own)
 
 
 def _is_own(command: Invocation) -> bool:
@@ -213,6 +221,35 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                     break
 
 
+def _two_libraries(job: Job, own: list[Invocation]) -> Iterator[Finding]:
+    """Findings for a second module of MPI that is loaded before anything has used the first."""
+    first: tuple[str, Span] | None = None
+    for command in own:
+        if not has_trait(command.name, "module"):
+            if not _changes_nothing(command):
+                first = None
+            continue
+        if not _loaded(command) or command.context.conditional or command.context.may_repeat:
+            first = None if not _loaded(command) else first
+            continue
+        for module, span in _loaded(command):
+            library = _MPI.get(module.lower())
+            if library is None:
+                continue
+            if first is not None and _MPI[first[0].lower()] != library:
+                if any(
+                    has_trait(each.name, "mpi") or each.name == "srun" for each in own if each.index > command.index
+                ):
+                    yield Finding(
+                        span,
+                        f"`{module}` replaces or hides `{first[0]}` of line {job.line(first[1].start)}: both are MPI; "
+                        "load the one with which the program was built",
+                        related=[(first[1], "the other one")],
+                    )
+                return
+            first = first or (module, span)
+
+
 def _sources_environment(command: Invocation) -> bool:
     if command.name not in ("source", ".") or len(command.argv) < 2:
         return False
@@ -269,6 +306,16 @@ CASES = [
         srun python train.py
         """,
         title="over the environment",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        module load gcc openmpi/4.1
+        module load «intelmpi»
+        mpirun ./solve
+        """,
+        title="two of MPI",
     ),
     Good(
         """\
