@@ -4,9 +4,12 @@
 another element of its array, writes the same file while the first still uses it; bash reads a script while it runs it,
 so a job may even continue in the middle of the other's. With `>>` each run appends the whole text again.
 
-Advice, as a job that is alone is not affected; but a warning where each task of an array writes its own index into the
-file, since a task may then run the copy of another. Not reported for names that hold a variable, after a `cd` to an
-unknown folder, and for files on a node's own disk.
+So it is with a list of nodes, `scontrol show hostnames > hostfile`: a job that reads it after another one has written
+it starts its processes on the other's nodes.
+
+Advice, as a job that is alone is not affected; but a warning where the jobs write different things: the list of their
+nodes, or, in an array, the index of the task, since one may then use the file of another. Not reported for names that
+hold a variable, after a `cd` to an unknown folder, and for files on a node's own disk.
 
 ## Fix
 
@@ -35,7 +38,7 @@ CARD = Card(
     severity="warning",
     fix="sometimes",
     since="0.1.0",
-    when=Commands("cat", "tee"),
+    when=Commands("cat", "tee", "scontrol", "hostname"),
     batch=True,
 )
 
@@ -62,11 +65,17 @@ def check(job: Job) -> Iterator[Finding]:
             if name is None or target is None or name in seen:
                 continue
             seen.add(name)
-            writes = command.stdin is not None and command.name in ("cat", "tee") and not command.context.conditional
-            if not writes or not _is_fixed(job, target, moved):
+            nodes = _lists_nodes(job, command) and redirect.fd in (None, "1")
+            writes = nodes or command.stdin is not None and command.name in ("cat", "tee")
+            if not writes or command.context.conditional or not _is_fixed(job, target, moved):
                 continue
             places, users = _uses(job)
             user = next((other for other in users.get(name, ()) if other.index > command.index), None)
+            if nodes:
+                user = _reader(job, command, name)
+                if user is not None:
+                    yield _of_nodes(job, target, redirect.operator, user, places[name])
+                continue
             if user is not None:
                 shown = shown_text(target)
                 shown = shown if len(shown) < 60 else "this file"
@@ -84,6 +93,41 @@ def check(job: Job) -> Iterator[Finding]:
                     related=[(user.span, "used here")],
                     fix=Fix("add the job ID to the name", edits) if edits else None,
                 )
+
+
+def _lists_nodes(job: Job, command: Invocation) -> bool:
+    """Whether a command writes the names of the job's nodes, or filters what such a command writes."""
+    first = command
+    if command.piped_from:
+        run = next((each for each in job.pipelines if any(command in element for element in each.elements)), None)
+        first = run.elements[0][0] if run is not None and run.elements and run.elements[0] else command
+    if first.name == "scontrol":
+        return first.words[1:2] == ["show"] and first.words[2:3] in (["hostname"], ["hostnames"])
+    return first.name == "srun" and [each.name for each in first.children] == ["hostname"]
+
+
+def _reader(job: Job, command: Invocation, name: str) -> Invocation | None:
+    """The first later command that reads a file."""
+    for other in job.invocations[command.index + 1 :]:
+        if other.name in ("rm", "chmod", "[", "[[", "test", "ls", "touch"):
+            continue
+        read = [*other.argv[1:], *(each.target for each in other.redirects if each.operator == "<" and each.target)]
+        if any(name == each for field in read if field for each in _names(field)):
+            return other
+    return None
+
+
+def _of_nodes(job: Job, target: Pieces, operator: str, user: Invocation, places: list[Pieces]) -> Finding:
+    """The finding on a list of nodes that all jobs of a folder write."""
+    shown = shown_text(target)
+    shown = f"`{shown}`" if len(shown) < 50 else "this file"
+    message = f"every job writes its nodes into {shown}, so of two jobs at once one may use the other's"
+    if operator == ">>":
+        message = f"every run appends its nodes to {shown}, so those of earlier jobs stay in it"
+    edits = _with_job_id(job, places)
+    fix = Fix("add the job ID to the name", edits) if edits else None
+    related = [(user.name_span, "read here")]
+    return Finding(span_of(target), f"{message}; add `$SLURM_JOB_ID` to the name", related=related, fix=fix)
 
 
 def _is_fixed(job: Job, target: Pieces, moved: bool) -> bool:
@@ -145,6 +189,21 @@ def _with_job_id(job: Job, fields: list[Pieces]) -> list[Edit]:
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        scontrol show hostnames > «hostfile»
+        mpirun --hostfile hostfile ./solve
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        scontrol show hostnames > hostfile-${SLURM_JOB_ID}
+        mpirun --hostfile hostfile-${SLURM_JOB_ID} ./solve
+        """,
+        title="a list of nodes",
+    ),
     Bad(
         """\
         #!/bin/bash
