@@ -7,6 +7,9 @@ import` get in each other's way, and the job costs that many times what it needs
 A Python program counts if its file is next to the script: it and all of its own modules were read, nothing in them asks
 for a rank, a task, a host or a process, and it writes a file with a literal name.
 
+As many steps in the background as the job has tasks, each without a number of its own, were meant to have one task
+each: every one of them starts all, and they wait for each other ([SB802](steps-serialised.md)). A warning.
+
 ## Fix
 
 Starts one task: `srun --ntasks=1 --nodes=1`. Unsafe: perhaps the tasks were intended to share the work.
@@ -20,6 +23,9 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.launch.serial_programs import is_serial, written_file
+from sbatchlint.analysis.script.background import enclosing_loops
+from sbatchlint.analysis.script.counted_loops import loop_counts
+from sbatchlint.analysis.script.threads import threaded_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
@@ -36,6 +42,11 @@ CARD = Card(
     seen="srun(1)",
 )  # fmt: skip
 
+# Programs with threads that know ranks as well, or whose name another program has.
+_WITH_RANKS = frozenset({
+    "gmx", "gmx_d", "gsnap", "julia", "kma", "mash", "mdrun", "namd2", "namd3", "sga", "umap", "velocyto", "vg",
+    "xz", "zstd",
+})  # fmt: skip
 # Tools that write files, each with the arguments with which it does.
 _TOOLS: dict[str, Regex] = {
     "git": Regex(r"(?:-C \S+ )?(?:clone|checkout|pull|submodule)\b.*"),
@@ -62,13 +73,20 @@ _TOOLS: dict[str, Regex] = {
     "cargo": Regex(r"(?:build|install)\b.*"),
     "apt": Regex(r"(?:-\S+ )*(?:install|update|upgrade)\b.*"),
     "apt-get": Regex(r"(?:-\S+ )*(?:install|update|upgrade)\b.*"),
-    # genomics: programs with threads, but without ranks
+    # programs with threads, but without ranks, and programs with neither
     **dict.fromkeys(
         (
-            "bowtie2", "bowtie2-build", "bwa", "cutadapt", "fastp", "fastqc", "hisat2", "kallisto", "minimap2",
-            "salmon", "samtools", "spades.py", "STAR", "trim_galore",
+*threaded_programs() - _WITH_RANKS,
+            "bowtie2-build", "bcftools", "bedtools", "bismark", "blastn", "blastp", "blastx", "cellranger",
+            "diamond", "ffmpeg", "freebayes", "gatk", "macs2", "macs3", "makeblastdb", "nextflow", "picard", "plink",
+            "plink2", "prefetch", "snakemake", "spaceranger", "tblastn", "vcftools",
         ),
-        Regex(r"(?!-*(?:version|help)\b).+"),
+        Regex(r"(?!-*(?:version|help|h)\b).+"),
+    ),
+    # GROMACS: all but mdrun do their work in each rank
+    **dict.fromkeys(
+        ("gmx", "gmx_d", "gmx_mpi", "gmx_mpi_d"),
+        Regex(r"(?:-\S+ )*(?:grompp|pdb2gmx|editconf|solvate|genion|trjconv|make_ndx|energy|trjcat|rms|genrestr)\b.*"),
     ),
     # OpenFOAM: programs that share the work only with `-parallel`
     **dict.fromkeys(
@@ -79,11 +97,14 @@ _TOOLS: dict[str, Regex] = {
         Regex(r"(?!.*-(?:parallel|help)\b).*"),
     ),
 }  # fmt: skip
+# Options that set the size of a step.
+_SIZED = frozenset({"ntasks", "nodes", "ntasks-per-node", "multi-prog", "het-group", "overlap"})
 _SOLVER = Regex(r"[a-z]\w+Foam")
 
 
 def check(job: Job) -> Iterator[Finding]:
     launching = {id(launch.step) for launch in job.launches}
+    yield from _one_for_each(job, launching)
     for step in job.steps:
         tasks = step.tasks
         if tasks is None or tasks < 2 or step.geometry.ignored is not False or job.request.heterogeneous:
@@ -107,6 +128,41 @@ def check(job: Job) -> Iterator[Finding]:
             break
 
 
+def _one_for_each(job: Job, launching: set[int]) -> Iterator[Finding]:
+    """Findings on steps in the background, as many as the job has tasks, each of which starts all tasks."""
+    groups: dict[int, list[Step]] = {}
+    for step in job.steps:
+        context, tasks = step.invocation.context, step.tasks
+        if context.background is None or context.background.parent is None or id(step) in launching:
+            continue
+        if tasks is None or tasks < 2 or tasks != job.request.effective_tasks() or not step.certain:
+            continue
+        if _SIZED & step.options.keys() or step.in_other_job or step.geometry.ignored is not False:
+            continue
+        if any(_depends_on_task(each) or each.children for each in step.program) or len(step.program) != 1:
+            continue
+        groups.setdefault(id(context.background.parent), []).append(step)
+    counts = loop_counts(job) if groups else {}
+    for steps in groups.values():
+        first, tasks = steps[0], steps[0].tasks or 0
+        number = len({each.span for each in steps})
+        background = first.invocation.context.background
+        if number == 1 and background is not None:
+            loops = enclosing_loops(first.invocation, background)
+            number = counts.get(loops[-1], 1) if len(loops) == 1 else 1
+        if number != tasks or any(each.program[0].name != first.program[0].name for each in steps):
+            continue
+        edits = add_step_option(job, steps, "--nodes=1 --ntasks=1 --exact", ())
+        yield Finding(
+            first.program[0].name_span,
+            f"each of these {number} steps starts all {tasks} tasks of the job, {number * tasks} processes in all; "
+            "write `srun --nodes=1 --ntasks=1 --exact`",
+            "warning",
+            related=[] if first.geometry.reason is None else [(first.geometry.reason[0], f"{tasks} tasks")],
+            fix=None if edits is None else Fix("start one task in each", edits),
+        )
+
+
 def _is_alone(step: Step) -> bool:
     """Whether the step runs only one program, and sets no number of tasks itself."""
     return not {"nodes", "ntasks", "ntasks-per-node"} & step.options.keys() and len(step.program) == 1
@@ -127,6 +183,9 @@ def _duplicated_work(job: Job, step: Step, command: Invocation) -> tuple[str, st
         if call is None:
             return None
         return program.path, f"write the same files (line {call.node.lineno} there)"
+    mpi = step.option("mpi")
+    if mpi is not None and mpi.text != "none":
+        return None  # the script knows it to be a program of MPI
     if rule is None or not rule.fullmatch(" ".join(command.words[1:])):
         return None
     if step.tasks_per_node == 1:
@@ -186,6 +245,26 @@ CASES = [
         srun --nodes=1 --ntasks=1 python analyse.py --year 2020
         """,
         title="a program beside the script",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=32
+        for i in {1..64}; do
+            srun «python» study.py --trial $i &
+        done
+        wait
+        """,
+        severity="warning",
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=32
+        for i in {1..64}; do
+            srun --nodes=1 --ntasks=1 --exact python study.py --trial $i &
+        done
+        wait
+        """,
+        title="one step for each task",
     ),
     Good(
         """\

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from sbatchlint.analysis.expansion.reads import enclosing_assignment, guarded_names
+from sbatchlint.analysis.script.counted_loops import counted_numbers
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import ArithmeticFor, Assignment, For, Parameter
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -35,9 +36,6 @@ CARD = Card(
     "SB429", "loop-beyond-list", severity="error", fix="never", since="0.1.0", seen="a review of public scripts",
 )  # fmt: skip
 
-_BRACES = Regex(r"\{(\d{1,6})\.\.(\d{1,6})\}")
-_SEQ = Regex(r"(?:\$\(|`)\s*seq\s+(?:(\d{1,6})\s+)?(\d{1,6})\s*[)`]")
-_HEADER = Regex(r"\s*(\w+)\s*=\s*(\d{1,6})\s*;\s*\1\s*(<=?)\s*(\d{1,6})\s*;\s*(?:\1\+\+|\+\+\1|\1\s*\+=\s*1)\s*")
 _INDEX = Regex(r"(?:\$\(\(|\(\()?\s*\$?\{?([A-Za-z_]\w*)\}?\s*(?:([-+])\s*(\d{1,6}))?\s*(?:\)\))?")
 _LEAVES = Regex(r"\b(?:break|continue|exit|return)\b")
 _GLOB = Regex(r"[*?[]")
@@ -46,7 +44,7 @@ _GLOB = Regex(r"[*?[]")
 def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         loops: list[For | ArithmeticFor] = [*nodes_of(program, For), *nodes_of(program, ArithmeticFor)]
-        counted = [(loop, found) for loop in loops if (found := _numbers(text, loop)) is not None]
+        counted = [(loop, found) for loop in loops if (found := counted_numbers(text, loop)) is not None]
         if not counted:
             continue
         parameters = sorted(nodes_of(program, Parameter), key=_start)
@@ -71,24 +69,6 @@ def _start(node: Assignment | Parameter) -> int:
 def _inside(nodes: list[Named], loop: For | ArithmeticFor) -> list[Named]:
     """Those of the nodes, which are sorted by position, that stand in a loop."""
     return nodes[bisect_right(nodes, loop.start, key=_start) : bisect_left(nodes, loop.end, key=_start)]
-
-
-def _numbers(text: Text, loop: For | ArithmeticFor) -> tuple[str, int, int, Span] | None:
-    """The variable of a loop that counts, its first and last number, and where these are written."""
-    if isinstance(loop, ArithmeticFor):
-        match = _HEADER.fullmatch(text.string[loop.header_start : loop.header_end])
-        if match is None:
-            return None
-        last = parse_integer(match[4]) - (match[3] == "<")
-        return match[1], parse_integer(match[2]), last, text.span(loop.header_start, loop.header_end)
-    if loop.words is None or len(loop.words) != 1:
-        return None
-    word = loop.words[0]
-    written = text.string[word.start : word.end]
-    match = _BRACES.fullmatch(written) or _SEQ.fullmatch(written)
-    if match is None:
-        return None
-    return loop.name, parse_integer(match[1] or "1"), parse_integer(match[2]), text.span(word.start, word.end)
 
 
 def _beyond(

@@ -285,6 +285,7 @@ def _reasons(job: Job, first: Started, later: Started, group: list[Started], tot
     one_node, together = _is_one_node(job, total, first, later), group[: group.index(later) + 1]
     # what never ends keeps its part of some node, and the other step needs each of the nodes
     one_node = one_node or not same and _covers_job(later.step, total) and _never_ends(job, first.step)
+    one_node = one_node or _covers_job(first.step, total) and _covers_job(later.step, total)
     counts = _run_counts(job, group, together) if total.nodes > 1 and not one_node else []
     if not one_node and sum(number * (each.step.nodes or 0) for number, each in zip(counts, together)) <= total.nodes:
         return {}  # each has a node of its own
@@ -384,7 +385,7 @@ def _report(
     elif first.step is later.step:
         steps = "the steps of this loop" if later.step.invocation.context.loops else "the steps of this function"
         happens = f"{steps} run one after another"
-        if total.nodes > 1:
+        if total.nodes > 1 and not _covers_job(first.step, total):
             happens = f"only {total.nodes} of {steps} run at a time"
     elif _never_ends(job, first.step):
         happens = f"this step never starts because the one on line {job.line(first.place.start)} does not end"
