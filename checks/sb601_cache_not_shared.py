@@ -23,6 +23,7 @@ Megatron Bridge issues 4207 and 4715; ms-swift issue 4462; megatron/core/dataset
 what all ranks load; the README of pyxis for what a container sees.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from sbatchlint.analysis.storage.caches import CacheSetting, cache_options, cache_settings
@@ -64,6 +65,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     steps = [step for step in job.steps if step.several_nodes]
     may_have_options = bool(steps) and "cache" in all_words(job)
+    copied = _copied_on_nodes(job) if steps else []
     for step in steps:
         caches = list(cache_settings(step, job.site, CACHES))
         if may_have_options:
@@ -72,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
         for cache in caches:
             if not cache.location.private or cache.location.per_node or cache.location.per_task:
                 continue
-            if cache.name == "NEMO_HOME" and "NEMO_DATASETS_CACHE" in shared or _is_filled_on_nodes(job, cache):
+            if cache.name == "NEMO_HOME" and "NEMO_DATASETS_CACHE" in shared or _is_filled_on_nodes(cache, copied):
                 continue
             severity, consequence = CACHES.get(cache.name) or OPTIONS.get(cache.name, _OTHERS)
             in_container = cache.location.kind != NODE_LOCAL
@@ -93,15 +95,28 @@ def check(job: Job) -> Iterator[Finding]:
             )
 
 
-def _is_filled_on_nodes(job: Job, cache: CacheSetting) -> bool:
-    """Whether the script itself copies something into the folder on the nodes."""
+def _is_filled_on_nodes(cache: CacheSetting, copied: list[str]) -> bool:
+    """Whether the script itself copies something into the folder on the nodes; `copied`: those paths, sorted."""
     folder = key(cache.value)
-    for command in job.invocations:
-        if not has_trait(command.name, "copies") or command.context.parent is None and command.name != "sbcast":
-            continue
-        if any(under(key(field), folder) or under(folder, key(field)) for field in command.argv[1:] if field):
-            return True
-    return False
+    at = bisect_left(copied, folder)
+    inside = bisect_left(copied, folder.rstrip("/") + "/", at)
+    if any(under(path, folder) for path in (*copied[at : at + 1], *copied[inside : inside + 1])):
+        return True
+    outer = (folder[:end] or "/" for end, character in enumerate(folder) if character == "/")
+    return any(path in copied[at : at + 1] for path in outer for at in (bisect_left(copied, path),))
+
+
+def _copied_on_nodes(job: Job) -> list[str]:
+    """What commands that the nodes run copy, from and to, sorted."""
+    return sorted(
+        {
+            key(field)
+            for command in job.invocations
+            if has_trait(command.name, "copies") and (command.context.parent is not None or command.name == "sbcast")
+            for field in command.argv[1:]
+            if field
+        }
+    )
 
 
 def _near_shared_cache(job: Job, cache: CacheSetting) -> str | None:
