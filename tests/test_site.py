@@ -148,6 +148,7 @@ WRONG = {
     "LicenseName=x\n    Total=all Used=0 Remote=no\n": "the record of licence x has 'all'",
     "Name|Flags|MaxWall\nnormal|\n": "has 2 columns, and its header 3",
     "Name|Flags|MaxWall\nnormal||soon\n": "'soon' for a time",
+    "Usage: sbatch [OPTIONS(0)...] script(0)\n": "is not what `sbatch --help` prints",
     "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch* up\n": "fewer columns than its header",
 }  # fmt: skip
 

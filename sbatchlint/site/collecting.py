@@ -13,7 +13,7 @@ from sbatchlint.site.outputs.records import Damaged
 from sbatchlint.site.outputs.sections import Foreign, Section, sections
 from sbatchlint.site.profile import GPU, gpus_of, total
 from sbatchlint.site.reading import FORMAT
-from sbatchlint.slurm.plugin_help import options_of_help
+from sbatchlint.slurm.plugin_help import NoHelp, options_of_help
 from sbatchlint.source.files import InputError
 
 SINFO = "sinfo --all --format=%P|%a|%l|%D|%c|%m|%d|%G|%f|%N"
@@ -74,7 +74,7 @@ def profile_of(outputs: Iterable[Output], private: bool = False) -> Profile:
         try:
             for section in sections(output.text):
                 made.take(section)
-        except (Damaged, Foreign) as error:
+        except (Damaged, Foreign, NoHelp) as error:
             raise InputError(f"{output.name}: {error}") from None
     return made.profile()
 
