@@ -57,6 +57,7 @@ PATTERNS = {
     "SLURM_RESTART_COUNT": "%r",
 }
 LOGS = ("output", "error", "input")
+_LONGEST = 40  # characters of a value that a message shows
 PATHS = (*LOGS, "chdir", "container", "container-image", "container-mounts", "container-workdir", "container-save")
 # Rendered by something else before sbatch sees it.
 TEMPLATE = Regex(r"\{\{|\{%|<%|!TBG_|@[A-Z_]+@")
@@ -86,7 +87,8 @@ def check(job: Job) -> Iterator[Finding]:
         pattern = _pattern(job, raw) if setting.name in LOGS else None
         fix = None
         shown = found[0] if found[0][0] == "`" else f"`{found[0]}`"
-        message = f"sbatch does not expand {shown}{_effect(setting.name, shown)}"
+        literal = f"`{raw}`" if len(raw) <= _LONGEST and not set(raw) & set("`\"'") else shown
+        message = f"sbatch does not expand {shown}{_effect(setting.name, literal)}"
         if pattern is not None:
             message = f"{message}; write {pattern}"
             fix = Fix("use sbatch's own patterns", [replace(span, pattern)], safe=True)

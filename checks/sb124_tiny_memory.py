@@ -56,7 +56,9 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"memory without a unit is megabytes, so `{text}` is {size} MB"
         message = f"{message}, but {evidence}" if evidence else message
         if size > 512:
-            yield Finding(setting.value_span, f"{message}; write the unit, G or M")
+            named = _AMOUNT.search(comment) if "comment" in evidence else None
+            instead = f"write {named[1]}G, or correct the comment" if named is not None else "write the unit, G or M"
+            yield Finding(setting.value_span, f"{message}; {instead}")
         else:
             fix = Fix(f"write {size}G", [replacement(job.directives, setting, f"{size}G")])
             # what docker runs, its daemon starts outside the job
@@ -69,7 +71,9 @@ def check(job: Job) -> Iterator[Finding]:
 def _gigabytes_meant(setting: Setting, size: int, comment: str, request: Request) -> str:
     """The end of a sentence that says why gigabytes were meant; '' where only the number suggests it."""
     if IN_GIGABYTES.search(comment):
-        return "" if _is_that_many(size, comment, request) else "the comment says GB"
+        named = _AMOUNT.search(comment)
+        says = "the comment says GB" if named is None else f"the comment says {named.group().strip()}"
+        return "" if _is_that_many(size, comment, request) else says
     if request.asks_for_gpus and setting.name != "mem-per-cpu":
         return "the job requests GPUs"
     if setting.name == "mem" and request.cpus_per_task is not None and size < 16 * request.cpus_per_task:

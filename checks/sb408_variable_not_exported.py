@@ -59,23 +59,27 @@ def check(job: Job) -> Iterator[Finding]:
         if assigned.name_span not in found:
             array = starter.state.variables[assigned.name].array
             advice, fix = _repair(job, assigned.name, None if array else assigned, array)
-            if fix is not None and _may_be_empty(job, assigned):
+            unset = _unset(job, assigned)
+            if fix is not None and unset is not None:
                 fix = fix._replace(safe=False)  # the program would get an empty value
-            yield Finding(
-                assigned.name_span,
-                f"{assigned.name} is not exported, so the program on line {job.line(starter.span.start)} does not "
-                f"see it; {advice}",
-                "warning",
-                fix=fix,
-            )
+            line = job.line(starter.span.start)
+            begin = f"{assigned.name} is not exported, so the program on line {line} does not see it"
+            if unset is not None and _is_stray(job, assigned, unset):
+                begin, fix = f"nothing sets {unset.name}, and the program on line {line} does not see {assigned.name}", None
+                advice = f"write `export {assigned.name}={unset.name}`, if that was meant"
+            yield Finding(assigned.name_span, f"{begin}; {advice}", "warning", fix=fix)
 
 
-def _may_be_empty(job: Job, assigned: VariableAssignment) -> bool:
-    """Whether the value is made from a variable that nothing sets."""
-    return any(
-        each.variable is None and each.operator not in DEFAULTS and assigned.span.contains(each.span)
-        for each in job.trace.reads
-    )
+def _unset(job: Job, assigned: VariableAssignment) -> VariableRead | None:
+    """The first variable of which the value is made and that nothing sets; None without one."""
+    reads = (each for each in job.trace.reads if assigned.span.contains(each.span))
+    return next((each for each in reads if each.variable is None and each.operator not in DEFAULTS), None)
+
+
+def _is_stray(job: Job, assigned: VariableAssignment, read: VariableRead) -> bool:
+    """Whether the value is a word with a `$` before it, which the script has nowhere else: `ENTITY=$kite`."""
+    alone = job.source.slice(assigned.span) == f"{assigned.name}=${read.name}"
+    return alone and read.name.islower() and _times(read.name, job.source.text) == 1
 
 
 def _read_empty(job: Job, span: Span, reads: list[VariableRead]) -> Finding:

@@ -26,7 +26,7 @@ from sbatchlint.bash.syntax.tree import If
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.programs import commands_named
 from sbatchlint.triggers import Variables
 
@@ -61,12 +61,31 @@ def check(job: Job) -> Iterator[Finding]:
         kind = use_of(job, read).kind
         line = job.line(assignment.span.start)
         sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
+        again = _repeated_after(job, read, assignment)
+        advice = "move the assignment above this line"
+        related = [(assignment.span, "assigned here")]
+        if again is not None:
+            advice = f"delete this line, which line {job.line(again.start)} repeats"
+            related.append((again, "the same again"))
         yield Finding(
             read.span,
-            f"{name} is empty here because it is assigned only on line {line}; move the assignment above this line",
+            f"{name} is empty here because it is assigned only on line {line}; {advice}",
             "info" if sourced or kind == "print" else "warning",
-            related=[(assignment.span, "assigned here")],
+            related=related,
         )
+
+
+def _repeated_after(job: Job, read: VariableRead, assignment: VariableAssignment) -> Span | None:
+    """The line after an assignment that says the same as the line of an early read, which was left there."""
+    text, place = job.source.own.text, job.source.own.line_of(read.span.start)
+    written = text[place.start : place.end].strip()
+    at = assignment.span.end
+    while len(written) > len(read.name) + 2 and (at := text.find(written, at)) >= 0:
+        line = job.source.own.line_of(at)
+        if text[line.start : line.end].strip() == written:
+            return Span(at, at + len(written))
+        at += len(written)
+    return None
 
 
 def _is_plain(assignment: VariableAssignment) -> bool:

@@ -61,20 +61,21 @@ def check(job: Job) -> Iterator[Finding]:
         written = job.source.slice(option.span)
         if not written.startswith("-") or "\n" in written:
             written = "-t"
+        edits = _without_terminal(ways)
+        unwanted = written if len(edits) == 1 and not edits[0].content and edits[0].span.contains(option.span) else "-t"
         if start.by_daemon and all(_takes_input(each) for each in ways):
             message = (
                 f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device "
-                "is not a TTY`); remove `-t`"
+                f"is not a TTY`); remove `{unwanted}`"
             )
             elsewhere = any(map(_is_for_some_machines, ways))
             severity = "error" if job.request.has_any_option(REQUESTS) and not elsewhere else "warning"
         else:
             message = (
                 f"`{written}` makes docker end each line of the log with a carriage return, as on a terminal; remove "
-                "`-t`"
+                f"`{unwanted}`"
             )
             severity = "info"
-        edits = _without_terminal(ways)
         fix = Fix("run it without a terminal", edits, safe=True) if edits else None
         yield Finding(option.span, message, severity, fix=fix)
 

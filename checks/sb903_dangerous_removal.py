@@ -255,12 +255,23 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     advice = "`|| exit 1` after it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
     return Finding(
         command.span,
-        f"if `{shortened(entered, 30)}` on line {job.line(cd.span.start)} fails, this removes {what} in the "
-        f"submission folder; write {advice}",
+        f"if `{shortened(entered, 30)}` on line {job.line(cd.span.start)} fails, this removes {what} in "
+        f"{_folder_before(job, cd)}; write {advice}",
         "warning" if (here or _clears(job, cd)) and run.errexit is False else "info",
         related=[(cd.span, "may fail")],
         fix=Fix("stop the script if it fails", edits, safe=True) if ends else None,
     )
+
+
+def _folder_before(job: Job, cd: Invocation) -> str:
+    """How a message names the folder in which the script is where a `cd` fails."""
+    before = [each for each in job.invocations[: cd.index] if each.name in ("cd", "pushd", "popd")]
+    shells = cd.context.shell.enclosing_shells()
+    last = next((each for each in reversed(before) if each.context.shell in shells), None)
+    home = last is None and job.request.has_option("chdir")
+    if home:
+        return "the folder of --chdir"
+    return "the submission folder" if last is None else f"the folder that line {job.line(last.span.start)} enters"
 
 
 def _clears(job: Job, cd: Invocation) -> bool:
