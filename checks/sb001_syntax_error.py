@@ -78,13 +78,18 @@ def check(job: Job) -> Iterator[Finding]:
     start, end = _error_place(string, sorted(job.program.errors), sum(len(line) + 1 for line in lines[:row]), words)
     unclosed = UNCLOSED.search(words)
     opening = None if unclosed is None or unclosed[1] == "}" else _unclosed_quote(string, unclosed[1])
-    if opening is not None:
+    substitution = None if unclosed is None else _unclosed_substitution(string)
+    if substitution is not None:
+        start, end = substitution, substitution + 2
+    elif opening is not None:
         start, end = opening, _line_end(string, opening)
     if any(PLACEHOLDER.search(lines[each]) for each in (row, string.count("\n", 0, start))):
         return
     while end > start + 1 and string[end - 1] in " \t\r":
         end -= 1
     problem = _describe(string[start:end], words, opening is not None)
+    if substitution is not None:
+        problem = "this `$(` is never closed; add `)`, and check with `bash -n`"
     message = f"syntax error: bash runs the lines above, then stops here: {problem}"
     mark = None if unclosed is None else NO_COMMENT.search(string, 0, end)
     related = [] if mark is None else [(job.span(mark.start(), mark.end(1)), "not a comment: `\\ ` starts a word")]
@@ -161,6 +166,24 @@ def _unclosed_quote(string: str, mark: str) -> int | None:
                 best = found if best is None else min(best, found)
         at += len(line) + 1
     return None if best is None else best[1]
+
+
+def _unclosed_substitution(string: str) -> int | None:
+    """The offset of a `$(` on a line that lacks its `)`; None where adding one makes no valid script.
+
+    bash names a quote instead where one precedes the missing parenthesis: `A="$(cmd "$x"`.
+    """
+    at = tried = 0
+    for line in string.split("\n"):
+        if "$(" in line and line.count("(") > line.count(")"):
+            end = at + len(line.rstrip(" \t\r\\"))
+            for place in dict.fromkeys((end, at + line.rfind('"'))):
+                if place <= at or (tried := tried + 1) > min(MOST_LINES, 1 + MOST_CHARACTERS // len(string)):
+                    continue
+                if not parse(f"{string[:place]}){string[place:]}").errors:
+                    return at + line.rfind("$(")
+        at += len(line) + 1
+    return None
 
 
 def _quoted_length(word: Word) -> int:

@@ -70,8 +70,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield _read(job, miss)
         elif miss.kind not in ("blank", "case") or not _is_said_to_be_off(job, miss, misses):
             beside = [each for each in misses[max(number - 1, 0) : number + 2] if each is not miss]
-            block = job.directives
-            often = miss.kind == "blank" and len(_WITH_BLANK.findall(block.text.string, 0, block.end)) > 1
+            often = miss.kind == "blank" and len(_WITH_BLANK.findall(job.directives.text.string)) > 1
             yield _unread(job, miss, often or any(_is_next(job, miss, each) for each in beside))
 
 

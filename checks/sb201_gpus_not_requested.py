@@ -11,8 +11,9 @@ refuse it): a job with `--exclusive` or all memory of its nodes gets only advice
 steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
 partitions whose jobs get GPUs without a request. Scripts for a centre that knows no GRES of GPUs, as TACC, are not
 reported. Advice, too, where the job names its node, where no directive says how large the job is or in which
-partition it runs, so that the command line of sbatch does, and where a request for GPUs is commented out. An `salloc`
-with a command is looked at in the same way.
+partition it runs, so that the command line of sbatch does, where a request for GPUs is commented out, and where only
+what docker starts uses them: its daemon is outside the job, and gives it those of the node. An `salloc` with a command
+is looked at in the same way.
 
 ## Fix
 
@@ -28,7 +29,8 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.gpus.gpu_use import allocation_needs, component_needs, gpu_need, unseen_gpus
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job.containers import Container
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, NoGpus
@@ -67,6 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
         # a partition says what kind of node is meant
         advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
         advice = advice or _TURNED_OFF.search(job.directives.text.string) is not None
+        advice = advice or all(_is_in_docker(job, each.span) for each in need.signs)
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(
             need.place.span,
@@ -76,6 +79,15 @@ def check(job: Job) -> Iterator[Finding]:
             related=[(each.span, each.words) for each in need.signs],
             fix=Fix("request GPUs", edits) if need.per_node else None,
         )
+
+
+def _is_in_docker(job: Job, span: Span) -> bool:
+    """Whether a place belongs to what docker starts, which gets the node's GPUs from a daemon outside the job."""
+    for each in job.invocations:
+        container = each.spawn.info
+        if isinstance(container, Container) and container.kind == "docker" and each.span.contains(span):
+            return True
+    return False
 
 
 CASES = [

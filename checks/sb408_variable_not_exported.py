@@ -65,7 +65,8 @@ def check(job: Job) -> Iterator[Finding]:
             line = job.line(starter.span.start)
             begin = f"{assigned.name} is not exported, so the program on line {line} does not see it"
             if unset is not None and _is_stray(job, assigned, unset):
-                begin, fix = f"nothing sets {unset.name}, and the program on line {line} does not see {assigned.name}", None
+                begin = f"nothing sets {unset.name}, and the program on line {line} does not see {assigned.name}"
+                fix = None
                 advice = f"write `export {assigned.name}={unset.name}`, if that was meant"
             yield Finding(assigned.name_span, f"{begin}; {advice}", "warning", fix=fix)
 

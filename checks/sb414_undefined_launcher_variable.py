@@ -42,6 +42,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     is_lone_lowercase_name,
     is_mentioned,
     is_misspelt,
+    is_on_comment,
     is_set_by_site,
     may_come_from_files,
     mentioned_names,
@@ -135,7 +136,7 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         match, (read, *others) = found[name], reads.values()
         if is_set_by_site(name) or read.context.handler or read.start < match.start():
             continue
-        if _stops_if_unset(job, read) or _is_told_elsewhere(job, name):
+        if _stops_if_unset(job, read) or _is_told_elsewhere(job, name) or is_on_comment(job, read):
             continue
         if use_of(job, read).kind not in ("argument", "assignment") and not _is_compared(job, read):
             continue  # a list that may be empty, a message

@@ -5,9 +5,9 @@
 and `--pattern 'data/*.h5'` becomes the names of files. An empty argument disappears. `"$@"` passes on what was given.
 
 Nothing is reported where the arguments are the command itself (`srun $@`), which may be given as one string, where they
-are only printed, and in `eval`, `set`, `getopt` and `[[ … ]]`, which splits nothing. A warning where a comment, or a
-file beside the script, calls it with an argument in quotes; otherwise advice, as most arguments are plain options,
-numbers and paths without a space.
+are only printed, where the shell of another host gets them, and in `eval`, `set`, `getopt` and `[[ … ]]`, which splits
+nothing. A warning where a comment, or a file beside the script, calls it with an argument in quotes, unless a function
+gets them; otherwise advice, as most arguments are plain options, numbers and paths without a space.
 
 ## Fix
 
@@ -32,7 +32,9 @@ CARD = Card(
 
 _WRITTEN = frozenset({"$@", "$*", "${@}", "${*}"})
 # Commands that read their words again, or want them apart.
-_APART = frozenset({"eval", "set", "getopt", "expr", "exit", "return", "logger", "command", "exec", "time", "[["})
+_APART = frozenset(
+    {"eval", "set", "getopt", "expr", "exit", "return", "logger", "command", "exec", "time", "[[", "ssh"}
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -59,7 +61,8 @@ def check(job: Job) -> Iterator[Finding]:
                     span,
                     f"an argument with a space reaches `{_program(command)}` as two, and an empty one is lost; "
                     f"write `\"$@\"` for `{written}`",
-                    None if takes_quoted_arguments(job) else "info",
+                    # a function may put them together again
+                    None if takes_quoted_arguments(job) and not command.calls_function else "info",
                     fix=Fix('write "$@"', [replace(span, '"$@"')]),
                 )
 

@@ -2,7 +2,8 @@
 
 `id=$(docker run image train)` runs the whole training first, and keeps what it printed: nothing of it reaches the log,
 and `docker wait $id`, `docker logs $id` or `docker stop $id` then find no container of that name. Where such a command
-is the last one, the job always fails; a trap that it stands in stops nothing.
+is the last one, the job always fails; a trap that it stands in stops nothing. A warning where it only tidies up, and
+its failure does not count.
 
 Only with `-d` (`--detach`) does `docker run` print the id of the container, and return at once.
 
@@ -31,6 +32,7 @@ CARD = Card(
 )  # fmt: skip
 
 _CLIENTS = frozenset({"docker", "nvidia-docker", "podman", "sudo"})
+_ENDING = frozenset({"kill", "rm", "stop"})
 # What is done to a container by its id.
 _BY_ID = frozenset(
     {"attach", "commit", "cp", "exec", "export", "inspect", "kill", "logs", "pause", "port", "rm", "restart", "start"}
@@ -53,13 +55,21 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         line, verb = job.line(users[0].span.start), _verb(users[0])
         name = run.words[0].rpartition("/")[2]
+        # the work is done by then
+        severity = "warning" if all(map(_tidies_up, users)) else None
         yield Finding(
             start.place,
             f"without `-d` this captures the container's output, not its ID, so `{name} {verb}` on line {line} "
             f"fails; write `{name} run -d`",
+            severity,
             fix=Fix("add -d", [insert(start.place.end, " -d")], safe=False),
             related=[(each.span, "gets what the container printed") for each in users[:3]],
         )
+
+
+def _tidies_up(command: Invocation) -> bool:
+    """Whether a command only ends or removes a container, and its failure does not count."""
+    return _verb(command) in _ENDING and (command.context.handler or command.context.tested)
 
 
 def _verb(command: Invocation) -> str | None:

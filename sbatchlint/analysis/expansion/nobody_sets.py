@@ -110,7 +110,14 @@ def unset_reads(job: Job) -> list[VariableRead]:
     for read in odd:
         if read.name not in mentioned and read.operator not in DEFAULTS and not read.context.handler:
             found.setdefault(read.span, read)
-    return list(found.values())
+    return [each for each in found.values() if not is_on_comment(job, each)]
+
+
+def is_on_comment(job: Job, read: VariableRead) -> bool:
+    """Whether a variable is read in a comment of a text that the script writes, as in `##SBATCH --mem=$MEM`."""
+    line = job.source.line_of(read.span.start)
+    start = job.source.text[line.start : read.span.start].lstrip()
+    return start[:1] == "#" and start[:7] != "#SBATCH" and start[:2] != "#!"
 
 
 class _Mentions(NamedTuple):
