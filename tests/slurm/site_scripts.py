@@ -59,6 +59,9 @@ PartitionName=all Nodes=c[1-4],s[1-2] State=UP
 PartitionName=gpu Nodes=g[1-2],b1 State=UP
 PartitionName=cpu Nodes=c[1-4] MaxMemPerCPU=2000 State=UP
 PartitionName=node Nodes=c[1-4] MaxMemPerNode=20000 State=UP
+PartitionName=few Nodes=c[1-4],s[1-2] MaxNodes=2 State=UP
+PartitionName=many Nodes=c[1-4],s[1-2] MinNodes=2 State=UP
+PartitionName=down Nodes=c[1-4] State=DOWN
 """
 FAMILIES = """-p batch --exclusive
 -p batch --exclusive=user
@@ -126,6 +129,25 @@ FAMILIES = """-p batch --exclusive
 -p cpu --mem=34000
 -p cpu --mem=0
 -p cpu --mem=30000
+-p cpu --mincpus=20 --mem-per-cpu=20G
+-p all -N 1 -w c[1-3]
+-p all -N 2 -C [rome*2&icelake*1]
+-p all -N 2 -C [rome*3&icelake*1]
+-p few -n 2
+-p few -n 3
+-p few -n 3 -N 1
+-p few --ntasks-per-node=3
+-p few -n 4 --overcommit
+-p many
+-p many -n 1
+-p many -n 8
+-p many -N 2
+-p many --ntasks-per-node=2 -n 8
+-p down -c 17
+-p down --gres=gpu:1
+-p down -N 5
+-p gpu -N 1 --gpus=9
+-p gpu -N 1 --gpus=17
 -p node --mem-per-cpu=5000 -n 5
 -p node --mem-per-cpu=5000 -n 5 -N 1
 -p node --mem-per-cpu=2000 --exclusive

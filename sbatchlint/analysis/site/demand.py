@@ -59,7 +59,8 @@ class Demand(NamedTuple):
     `kind`: the type of the GPUs; '' for any. `gres`: further resources of each node, (name, type, number); GPUs of
     several types, too. `features`: those that each node must have; `any_feature`: or one of these; `on_some`: those
     that so many of them must have. `total_cpus`, `total_gpus`: of all nodes. `nodes`: how many at least, `most_nodes`:
-    at most; None for no bound. `spread`: the nodes without which the tasks are more than --ntasks-per-node allows.
+    at most, and `most_for_gpus` for `total_gpus`; None for no bound. `spread`: the nodes without which the tasks are
+    more than --ntasks-per-node allows.
     """
 
     nodes: int
@@ -81,6 +82,7 @@ class Demand(NamedTuple):
     on_some: tuple[tuple[str, int], ...]
     total_cpus: int
     total_gpus: int
+    most_for_gpus: int | None
     spread: int
 
 
@@ -109,7 +111,9 @@ def demand_of(target: Target, name: str) -> Demand:
         return Share(cpus, memory or per_cpu * cpus or _per_gpu(request) * gpus, gpus)
 
     for_memory = _cpus_for_memory(request, profile, name)
-    listed = max(each, whole(request.value("mincpus")) or 0, for_memory)
+    # where a task gets more CPUs for its memory, and tasks are not counted, the controller forgets --mincpus
+    own = 0 if factor > 1 and tasks is None else whole(request.value("mincpus")) or 0
+    listed = max(each, own, for_memory)
     if not stacked and (tasks is None or tasks > 1):
         listed = max(listed, each * per_node)
     gpus_per_task = request.gpus.per_task or 0
@@ -118,10 +122,13 @@ def demand_of(target: Target, name: str) -> Demand:
     if counts is not None:
         shape = (counts.sockets_per_node or 0, counts.cores_per_socket or 0, threads or 0)
     features, any_feature, on_some = _features(request.value("constraint"))
+    even, least = share(on_average, _even_gpus(request, most, on_average)), share(of_one, _gpus(request, most, of_one))
     total = 0 if stacked else asked * (tasks or per_node * nodes)
     if not is_before(request.version, "24.11"):
         total = max(total, for_memory)
-    even, least = share(on_average, _even_gpus(request, most, on_average)), share(of_one, _gpus(request, most, of_one))
+    all_gpus = _all_gpus(request, nodes, tasks, least.gpus)
+    if not is_before(request.version, "23.02"):
+        total = max(total, all_gpus * (whole(request.value("cpus-per-gpu")) or 0))
     required = partition.whole_nodes or request.exclusive == ""
     return Demand(
         nodes, most, even, least, Share(listed, memory or per_cpu, 0),
@@ -129,7 +136,7 @@ def demand_of(target: Target, name: str) -> Demand:
         threads == 1, shape, per_cpu, _tmp(request), required,
         required or request.exclusive in ("user", "mcs") and is_before(request.version, "24.05"),
         request.gpus.kind or "", _gres(request), features, any_feature, on_some,
-        total, _all_gpus(request, nodes, tasks, least.gpus),
+        total, all_gpus, None if _may_take_more_nodes(request) else most,
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
     )  # fmt: skip
 
@@ -165,12 +172,20 @@ def _gpus(request: Request, most: int | None, tasks: int) -> int:
     if gpus.per_node is not None:
         return gpus.per_node
     if gpus.total is not None:
-        return gpus.total if most == 1 else min(gpus.total, 1)
+        return gpus.total if most == 1 and not _may_take_more_nodes(request) else min(gpus.total, 1)
     if gpus.per_task is not None:
         return gpus.per_task * tasks
     if gpus.per_socket is not None:
         return gpus.per_socket * ((request.counts.sockets_per_node if request.counts is not None else None) or 1)
     return 0
+
+
+def _may_take_more_nodes(request: Request) -> bool:
+    """Whether a job with --gpus may have more nodes than it asks for.
+
+    With -N 1, 26.05.3 takes more GPUs than a node has, and 22.05.8 does not; of those between it is not known.
+    """
+    return not is_before(request.version, "23.02") and request.gpus.total is not None and _most_nodes(request) == 1
 
 
 def _all_gpus(request: Request, nodes: int, tasks: int | None, on_a_node: int) -> int:

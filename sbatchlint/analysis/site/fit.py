@@ -139,6 +139,8 @@ def _of_partition(target: Target, name: str) -> list[Obstacle]:
         # for a held job it does not look at them before it is released
         later = request.has_any_option(("hold", "spread-job")) or _later(target, partition)
         found += [each._replace(waits=each.waits or later and not each.limit) for each in every]
+    if down and not is_before(request.version, "24.11"):
+        found = [each._replace(waits=True) for each in found]  # seen with 26.05; its code is that of 24.11
     return found
 
 
@@ -171,14 +173,25 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
     named = listed_nodes(request)
     if named and asked is None and is_before(request.version, "23.02"):
         asked = len(named)  # sbatch asks for as many nodes as --nodelist names
-    counts = request.counts if request.has_option("nodes") else None  # else the number of tasks is the most
-    largest = max(demand.nodes, counts.max_nodes or 0 if counts is not None else 0)
+    counts, newest = request.counts, not is_before(request.version, "26.05")
+    largest, tasks = demand.nodes, counts.ntasks if counts is not None else 0
+    if counts is not None and request.has_option("nodes"):
+        largest = max(largest, counts.max_nodes or 0)
+    elif newest and not request.has_option("spread-job"):
+        largest = max(largest, tasks)  # before 26.05 it does not count for the limit of the partition
+    if newest and asked is None and not waits and counts is not None:
+        asked = len(named) if named else counts.min_nodes  # where it may wait, it gets as many as the partition needs
     bounded = partition.max_nodes is not None and not lifts_limits(target, "PartitionMaxNodes")
     if bounded and partition.max_nodes is not None and largest > partition.max_nodes:
         asks = _nodes(largest) if largest == demand.nodes else f"{demand.nodes} to {_nodes(largest)}"
+        if not request.has_option("nodes") and largest > demand.nodes:
+            asks = f"{tasks} tasks without --nodes, and so up to {_nodes(tasks)}"
         yield Obstacle("nodes", asks, f"allows {_nodes(partition.max_nodes)}", waits, True)
     elif partition.min_nodes is not None and asked is not None and asked < partition.min_nodes:
         yield Obstacle("nodes", _nodes(asked), f"needs {_nodes(partition.min_nodes)}", waits, True)
+    elif newest and counts is not None and counts.ntasks_given and asked is None and tasks < (partition.min_nodes or 0):
+        asks = f"{tasks} task{'s' if tasks != 1 else ''}"
+        yield Obstacle("nodes", asks, f"needs {_nodes(partition.min_nodes or 0)}", False, True)
     elif number is not None and demand.nodes > number and (kinds or partition.nodes):
         yield Obstacle("nodes", _nodes(demand.nodes), f"has {_nodes(number)}", waits, True)
     cpus = sum((each.cpus or 0) * (each.count or 0) for each in kinds)
@@ -239,6 +252,8 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     """What the nodes of a partition do not have, each or together: `select_nodes()`."""
     partition = target.profile.partitions[name]
     listed = listed_nodes(target.request)
+    if listed and demand.most_nodes and len(listed) > demand.most_nodes:
+        listed = None  # some of them: sbatch of 22.05 refuses this
     if listed:
         inside, every = hosts_of(kinds), hosts_of(target.profile.nodes)
         outside = [host for host in listed if host not in inside and host in every]
@@ -282,7 +297,7 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     if count is not None and demand.spread > min(count, most):
         asks = f"{_nodes(demand.spread)}, by its tasks and --ntasks-per-node"
         return [Obstacle("nodes", asks, f"has {_nodes(min(count, most))} for it", demand.spread <= count)]
-    together = sum(number for _, number in demand.on_some)
+    together = max((number for _, number in demand.on_some), default=0)
     if demand.most_nodes is not None and together > demand.most_nodes:
         asks = " and ".join(f"{feature} ({number})" for feature, number in demand.on_some)
         return [Obstacle("features", asks, f"gives it {_nodes(demand.most_nodes)}", False)]
@@ -310,9 +325,10 @@ def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition,
     if 0 < demand.total_gpus < demand.nodes:
         asks = f"{demand.total_gpus} GPU{'s' if demand.total_gpus > 1 else ''}"
         found.append(Obstacle("gpus", asks, f"gives it {_nodes(demand.nodes)}", waits))
-    gpus = _largest([(gpus_of(each, demand.kind), each.count) for each in kinds], most)
+    nodes = most if demand.most_for_gpus == demand.most_nodes else sum(each.count or 0 for each in kinds)
+    gpus = _largest([(gpus_of(each, demand.kind), each.count) for each in kinds], nodes)
     if gpus is not None and demand.total_gpus > gpus:
-        found.append(Obstacle("gpus", f"{demand.total_gpus} GPUs", f"has {gpus} on {_nodes(most)}", waits))
+        found.append(Obstacle("gpus", f"{demand.total_gpus} GPUs", f"has {gpus} on {_nodes(nodes)}", waits))
     room = [(tasks_on(each, demand, partition), each.count) for each in kinds]
     needs = [what for what in _NEEDS if all(what in each for each, _ in room)] if demand.tasks.number else []
     for several in (*([what] for what in needs), needs):

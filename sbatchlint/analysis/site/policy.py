@@ -158,7 +158,8 @@ def _memory(target: Target, name: str) -> Memory | None:
     memory = request.memory
     if memory is None or memory.megabytes:
         return memory
-    sizes = [each.memory for each in nodes_of(profile, name)]
+    # of several partitions, which one it is that the controller looks at is not known
+    sizes = [each.memory for other in target.partitions for each in nodes_of(profile, other)]
     return Memory(min(size or 0 for size in sizes), "node") if sizes and all(sizes) else None
 
 
