@@ -42,7 +42,7 @@ ACCOUNTS = (
     "add qos ofgpu set MaxTRESPerJob=gres/gpu=6,node=1 MaxWall=12:00:00 Flags=DenyOnLimit",
     "add qos ofbatch set MaxTRESPerUser=cpu=48",
     "add account lab set MaxTRESPerJob=cpu=150 QOS=normal,short,gpu,wide,lazy,few,strict,thin,over,reserved,long",
-    "add user nobody set Account=lab",
+    "add user daemon Account=lab",
 )
 # Nodes of several sizes in one partition, and what of a node a partition keeps back.
 MIXED = f"""\

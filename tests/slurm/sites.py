@@ -26,7 +26,7 @@ COMMANDS = (
 OF_ACCOUNTS = ("sacctmgr --parsable2 show qos", "sacctmgr --parsable2 show assoc")
 NODES = [f"{letter}{number}" for letter in "csgb" for number in range(1, 5)]
 # Who submits where there are accounts: somebody who is not root.
-NOBODY = 65534
+SOMEBODY = 1  # Debian: daemon; 26.05 does not find the uid of nobody
 DATABASE = """\
 DbdHost=localhost
 DbdAddr=127.0.0.1
@@ -67,7 +67,7 @@ class SiteSlurm(LocalSlurm):
                 raise Unavailable(f"{name} is not installed (Debian, Ubuntu: apt-get install slurmdbd mariadb-server)")
             self.programs[name] = found
         if accounts:
-            self.as_user = [self.programs["setpriv"], f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+            self.as_user = [self.programs["setpriv"], f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups"]
 
     def start(self) -> None:
         """Returns when the controller answers. Raises Unavailable."""
