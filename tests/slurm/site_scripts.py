@@ -51,6 +51,7 @@ PartitionName=full Nodes=c[1-4] State=UP
 PartitionName=equal Nodes=c[1-4] MaxCPUsPerNode=16 State=UP
 PartitionName=threads Nodes=s[1-2] MaxCPUsPerNode=32 State=UP
 PartitionName=whole Nodes=c[1-4] MaxCPUsPerNode=8 OverSubscribe=EXCLUSIVE State=UP
+PartitionName=whole64 Nodes=s[1-2] OverSubscribe=EXCLUSIVE State=UP
 PartitionName=user Nodes=c[1-4] MaxCPUsPerNode=8 ExclusiveUser=YES State=UP
 PartitionName=force Nodes=c[1-4] MaxCPUsPerNode=8 OverSubscribe=FORCE:4 State=UP
 PartitionName=pair Nodes=c1,s1 State=UP
@@ -71,6 +72,10 @@ FAMILIES = """-p batch --exclusive
 -p whole
 -p whole --exclusive=user
 -p whole --oversubscribe
+-p whole64 --hint=nomultithread --mem-per-cpu=7900M
+-p whole64 --hint=nomultithread --mem-per-cpu=9000M
+-p whole64 --ntasks-per-core=1 --mem-per-cpu=5000M
+-p whole64 --mem-per-cpu=5000M
 -p user -n 4
 -p force -n 4
 -p force --exclusive

@@ -52,15 +52,15 @@ class Demand(NamedTuple):
 
     `even`: of each node if the tasks, or the GPUs of the job, are spread evenly; `least`: of each node at the least.
     `listed`: what the controller compares with nodes before it looks for free ones, and so also with those that are
-    named. `one_thread`: of each core, one thread counts. `shape`: the sockets of each node, the cores of a socket and
-    the threads of a core, 0 for any number. `tmp`: MB of the temporary file system of each node. `whole`: a job has all
-    CPUs of its nodes, and `memory_per_cpu` (MB) for each of them. `all_cpus`: the partition may not keep any CPU of its
-    nodes from the job (`MaxCPUsPerNode`).
+    named. `one_thread`: of each core, one thread counts; `by_core`: or may. `shape`: the sockets of each node, the
+    cores of a socket and the threads of a core, 0 for any number. `tmp`: MB of the temporary file system of each node.
+    `whole`: a job has all CPUs of its nodes, and `memory_per_cpu` (MB) for each of them. `all_cpus`: the partition may
+    not keep any CPU of its nodes from the job (`MaxCPUsPerNode`).
     `kind`: the type of the GPUs; '' for any. `gres`: further resources of each node, (name, type, number); GPUs of
     several types, too. `features`: those that each node must have; `any_feature`: or one of these; `on_some`: those
     that so many of them must have. `total_cpus`, `total_gpus`: of all nodes. `nodes`: how many at least, `most_nodes`:
-    at most, and `most_for_gpus` for `total_gpus`; None for no bound. `spread`: the nodes without which the tasks are
-    more than --ntasks-per-node allows.
+    at most; None for no bound. `more_nodes`: for `total_gpus` it may have more than one, though that is the most.
+    `spread`: the nodes without which the tasks are more than --ntasks-per-node allows.
     """
 
     nodes: int
@@ -70,6 +70,7 @@ class Demand(NamedTuple):
     listed: Share
     tasks: Tasks
     one_thread: bool
+    by_core: bool
     shape: tuple[int, int, int]
     memory_per_cpu: int
     tmp: int
@@ -82,7 +83,7 @@ class Demand(NamedTuple):
     on_some: tuple[tuple[str, int], ...]
     total_cpus: int
     total_gpus: int
-    most_for_gpus: int | None
+    more_nodes: bool
     spread: int
 
 
@@ -133,10 +134,10 @@ def demand_of(target: Target, name: str) -> Demand:
     return Demand(
         nodes, most, even, least, Share(listed, memory or per_cpu, 0),
         Tasks(0 if stacked else tasks or 0, each, per_cpu * each, gpus_per_task),
-        threads == 1, shape, per_cpu, _tmp(request), required,
+        threads == 1, threads == 1 or request.has_option("ntasks-per-core"), shape, per_cpu, _tmp(request), required,
         required or request.exclusive in ("user", "mcs") and is_before(request.version, "24.05"),
         request.gpus.kind or "", _gres(request), features, any_feature, on_some,
-        total, all_gpus, None if _may_take_more_nodes(request) else most,
+        total, all_gpus, _may_take_more_nodes(request),
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
     )  # fmt: skip
 
@@ -181,11 +182,11 @@ def _gpus(request: Request, most: int | None, tasks: int) -> int:
 
 
 def _may_take_more_nodes(request: Request) -> bool:
-    """Whether a job with --gpus may have more nodes than it asks for.
+    """Whether a job with --gpus may have several nodes where one is the most.
 
-    With -N 1, 26.05.3 takes more GPUs than a node has, and 22.05.8 does not; of those between it is not known.
+    With -N 1 or MaxNodes=1, 26.05.3 takes more GPUs than a node has, 22.05.8 does not; of others it is not known.
     """
-    return not is_before(request.version, "23.02") and request.gpus.total is not None and _most_nodes(request) == 1
+    return not is_before(request.version, "23.02") and request.gpus.total is not None
 
 
 def _all_gpus(request: Request, nodes: int, tasks: int | None, on_a_node: int) -> int:
@@ -278,7 +279,8 @@ def shape_of(nodes: Nodes) -> tuple[int | None, int | None, int | None]:
 
 def memory_on(nodes: Nodes, demand: Demand) -> int:
     """MB that the job needs of a node of this kind at least."""
-    return max(demand.least.memory, demand.memory_per_cpu * (nodes.cpus or 0) if demand.whole else 0)
+    cpus = (nodes.cpus or 0) // (nodes.threads_per_core if demand.by_core else 1)
+    return max(demand.least.memory, demand.memory_per_cpu * cpus if demand.whole else 0)
 
 
 def cpus_for_job(nodes: Nodes, demand: Demand, partition: Partition) -> int | None:

@@ -145,10 +145,14 @@ def _of_partition(target: Target, name: str) -> list[Obstacle]:
 
 
 def _later(target: Target, partition: Partition) -> bool:
-    """Whether a job may wait for a limit of time that it can go below (`--time-min`)."""
-    most, asked = limit(partition.max_time), _minutes(target, "time")
-    waits = target.profile.enforce_part_limits not in ("ALL", "ANY")
-    return waits and most is not None and asked is not None and asked > most
+    """Whether a job may wait for a limit of the partition that it can go below, or that a QOS may lift."""
+    if target.profile.enforce_part_limits in ("ALL", "ANY"):
+        return False
+    most, asked, counts = limit(partition.max_time), _minutes(target, "time"), target.request.counts
+    if most is not None and asked is not None and asked > most:
+        return True
+    by_tasks = not target.request.has_option("nodes") and not is_before(target.request.version, "26.05")
+    return by_tasks and counts is not None and counts.ntasks > (partition.max_nodes or counts.ntasks)
 
 
 def _minutes(target: Target, option: str) -> int | None:
@@ -253,7 +257,10 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     partition = target.profile.partitions[name]
     listed = listed_nodes(target.request)
     if listed and demand.most_nodes and len(listed) > demand.most_nodes:
-        listed = None  # some of them: sbatch of 22.05 refuses this
+        # some of them; sbatch of 22.05 refuses this
+        if len(set(listed) & hosts_of(kinds)) < demand.nodes:
+            return [Obstacle("nodelist", f"nodes of {len(listed)} that it names", "does not have them", False)]
+        listed = None
     if listed:
         inside, every = hosts_of(kinds), hosts_of(target.profile.nodes)
         outside = [host for host in listed if host not in inside and host in every]
@@ -325,7 +332,7 @@ def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition,
     if 0 < demand.total_gpus < demand.nodes:
         asks = f"{demand.total_gpus} GPU{'s' if demand.total_gpus > 1 else ''}"
         found.append(Obstacle("gpus", asks, f"gives it {_nodes(demand.nodes)}", waits))
-    nodes = most if demand.most_for_gpus == demand.most_nodes else sum(each.count or 0 for each in kinds)
+    nodes = sum(each.count or 0 for each in kinds) if demand.more_nodes and most == 1 else most
     gpus = _largest([(gpus_of(each, demand.kind), each.count) for each in kinds], nodes)
     if gpus is not None and demand.total_gpus > gpus:
         found.append(Obstacle("gpus", f"{demand.total_gpus} GPUs", f"has {gpus} on {_nodes(nodes)}", waits))

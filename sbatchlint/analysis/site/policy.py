@@ -136,7 +136,7 @@ def _counted(target: Target, name: str, demand: Demand) -> dict[str, int]:
     request, found = target.request, {"node": demand.nodes}
     if request.counts is not None:
         tasks = max(request.counts.ntasks, 1)
-        cpus = tasks if request.has_option("overcommit") else tasks * (request.counts.cpus_per_task or 1)
+        cpus = 1 if request.has_option("overcommit") else tasks * (request.counts.cpus_per_task or 1)
         found["cpu"] = max(cpus, demand.nodes)
         memory = _memory(target, name)
         if memory is not None:
