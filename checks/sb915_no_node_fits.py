@@ -17,7 +17,7 @@ None: the job may ask for less, or belong in another partition.
 ## References
 
 `select_nodes()` in src/slurmctld/node_scheduler.c; `job_limits_check()` in src/slurmctld/job_mgr.c; live runs of Slurm
-22.05
+22.05 and 26.05
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from sbatchlint.triggers import KnownCluster
 
 CARD = Card(
     "SB915", "no-node-fits", severity="error", fix="never", since="0.1.0", when=KnownCluster(),
-    seen="a live controller of Slurm 22.05", certain=True,
+    seen="live controllers of Slurm 22.05 and 26.05", certain=True,
 )  # fmt: skip
 
 SETTINGS = {"site": {"profile": "example"}}
