@@ -22,6 +22,7 @@ bash(1), "FUNCTIONS"; srun(1); seen with bash 5.2 and Slurm 22.05: "execve(): ru
 
 from collections.abc import Iterator
 
+from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.state import ShellFunction
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
@@ -40,7 +41,7 @@ _FOLDERS = frozenset({"cd", "pushd", "popd"})
 # What changes the shell that runs it, and is nothing without one.
 _OF_SHELLS = _FOLDERS | {"source", ".", "export", "unset", "alias", "shopt", "declare", "eval", "exec", "module", "ml"}
 # What starts a command in a shell, or in the script's own.
-_IN_SHELL = frozenset({"parallel", "command", "builtin", "exec", "time", "eval", "coproc", "!"})
+_IN_SHELL = frozenset(BUILTINS) | {"parallel", "time", "coproc", "!"}
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ _USUAL = _MATTERS | frozenset(
     | {"uptime", "wait", "which"}
 )
 # Other programs that are one letter away from a usual one.
-_OTHER = frozenset({"conda2", "conda3", "mkdirp", "modules", "mpirun1", "python2", "pythonw", "uptimed"})
+_OTHER = frozenset({"conda2", "conda3", "mkdirp", "modules", "mpirun1", "print", "python2", "pythonw", "uptimed"})
 _WORD = Regex(r"[A-Za-z][A-Za-z-]*\d?")
 _RULE = Regex(r"[=*~_#+-]{4,}")
 _DEFAULT = Regex(r"\"?\$\{\w+:?=\"?(\d[\d.]*)\"?\}\"?")
