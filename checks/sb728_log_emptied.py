@@ -1,7 +1,7 @@
 """The job loses its output: it opens its own log again, which empties it.
 
 In a batch script /dev/stdout and /dev/stderr are the files of `--output` and `--error`. `> /dev/stderr` and
-`2> /dev/stderr` open the file anew, as `>` does with every file: what the job has written so far is gone. So it is with
+`2> /dev/stderr` open the file again, as `>` does with every file: what the job has written so far is gone. So does
 `tee /dev/stderr`. On a terminal, and in a pipe, nothing is lost, so a script that was tested there looks right.
 
 What is written through the new opening then starts at the beginning of the file again, over other lines.
@@ -69,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _finding(job: Job, command: Invocation, place: Span, happens: str, advice: str, fix: Fix) -> Finding:
     lost = any(weight(job, each) >= Weight.PROGRAM for each in job.invocations[: command.index + 1])
-    message = f"{happens} opens the job's log anew, and empties it: what was written before is lost; {advice}"
+    message = f"{happens} opens the job's log again, and empties it: what was written before is lost; {advice}"
     return Finding(place, message, None if lost else "warning", fix=fix)
 
 
