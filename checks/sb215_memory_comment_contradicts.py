@@ -4,6 +4,8 @@
 is refused. `--mem=4G  # memory per CPU` with eight CPUs requests 4 GB for all of them, and the job is killed when it
 uses more. Which of the two is meant only the author knows, but they differ by the number of CPUs.
 
+`--mem=64000  # 256GB` requests 62.5 GB, whatever the comment says.
+
 Advice for `--mem`, whose comment is often left over from a template.
 
 ## Fix
@@ -37,9 +39,28 @@ _TASKS = ("nodes", "ntasks", "ntasks-per-node", "ntasks-per-socket", "ntasks-per
 _AMOUNT = Regex(r"(?i)(?<![\w.])([0-9]{1,4})\s*(?:gb|gib|gigabytes?|gigs?|g)\b")
 
 
+_ANY_AMOUNT = Regex(r"(?i)(?<![\w.])([0-9]{1,7})\s*([mgt])(?:i?b|igabytes?|igs?)?\b")
+# Megabytes of a unit, in powers of two and of ten.
+_FACTORS = {"m": (1,), "g": (1024, 1000), "t": (1024 * 1024, 1000 * 1000)}
+# Comments about the node, or about another job.
+_BOUND = Regex(
+    r"(?i)\b(?:max\w*|min\w*|up to|at (?:least|most)|limit\w*|default\w*|nodes?|has|have|available|was|were|old"
+    r"|before|instead|e\.?g|example|or|if|for|than|recommend\w*|partition|queue|usually|need\w*|needs?|used?|uses|took|peak)\b"
+)
+
+
 def check(job: Job) -> Iterator[Finding]:
     for setting, text in plain_limits(job, "mem", "mem-per-cpu"):
         size, comment = sizes.megabytes(text), comment_on(job, setting)
+        if setting.name == "mem" and comment and size and setting.value_span is not None:
+            meant = _other_amount(comment, size)
+            if meant:
+                yield Finding(
+                    setting.value_span,
+                    f"--mem={text} is {_shown(size)} for each node, but the comment says {meant}; correct one of them",
+                    "info",
+                )
+                continue
         cpus = _cpus(request_of(job, setting))
         if not comment or not size or cpus is None or cpus < 2 or setting.value_span is None:
             continue
@@ -57,6 +78,20 @@ def check(job: Job) -> Iterator[Finding]:
                 f"the comment says {text} in total, but with {cpus} CPUs --mem-per-cpu={text} requests {whole}; write "
                 "--mem, or correct the comment",
             )
+
+
+def _other_amount(comment: str, size: int) -> str:
+    """The only amount of memory that a comment names, where it is another than this; "" otherwise."""
+    found = _ANY_AMOUNT.findall(comment)
+    if len(found) != 1 or _OTHER.search(comment) or _PER_CPU.search(comment) or _BOUND.search(comment):
+        return ""
+    number, unit = parse_integer(found[0][0]), found[0][1].lower()
+    alike = any(abs(number * factor - size) <= 0.1 * size for factor in _FACTORS[unit])
+    return "" if alike or not number else f"{number} {unit.upper()}B"
+
+
+def _shown(size: int) -> str:
+    return f"{size} MB" if size < 1024 else f"{size / 1024:.4g} GB"
 
 
 def _says_total(comment: str, size: int) -> bool:

@@ -5,7 +5,7 @@ is copied, and in PyTorch when the model is never moved to the GPU.
 
 Reported where all programs of the job are next to the script and were read, with their own modules: nothing in them
 mentions CUDA, a GPU or a device, and none of the packages that they import uses GPUs by itself. A job that only copies,
-or packs files is advice.
+packs files or sleeps is advice.
 
 ## Fix
 
@@ -20,14 +20,17 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.analysis.launch.serial_programs import SERIAL
+from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job import Phase
 from sbatchlint.job.programs import by_program
 from sbatchlint.job.python.program import PythonProgram, python_program
 from sbatchlint.programs import has_trait, programs_with
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -41,6 +44,8 @@ _USING_GPUS = frozenset({"cupy", "numba", "xgboost", "lightgbm", "spacy", "timm"
 # What keeps a job alive for somebody who logs in.
 _COPYING = ("copies", "packs", "stores", "files")
 _PATIENT = programs_with("screen", "serves") | {"sleep", "tail", "read", "wait"}
+# A sleep of an hour or more.
+_LONG = Regex(r"inf(?:inity)?|[0-9]+[dh]|[0-9]{3,}m|[0-9]{4,}s?")
 _WORDS = ("cuda", "gpu", "device", "rocm", "xpu", "nvidia", "nvml", "backend", "subprocess", "ctypes", "system")
 # Commands that prepare a program's environment.
 _PREPARING = UTILITIES | programs_with("installs") | {"activate", "if"}
@@ -55,6 +60,11 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"the requested GPUs stay idle: neither {copying.name} nor anything else here uses one"
         work = [(copying.name_span, "the work of this job")]
         yield Finding(settings[0].span, f"{message}; remove the request", "info", work)
+        return
+    sleep = _only_sleep(job)
+    if sleep is not None:
+        message = "the requested GPUs stay idle: the job only sleeps; use salloc or srun --pty for a session"
+        yield Finding(settings[0].span, message, "info", [(sleep.span, "all that the job does")])
         return
     programs: list[PythonProgram] = []
     others: list[Invocation] = []
@@ -85,6 +95,16 @@ def _copying(job: Job) -> Invocation | None:
         return None
     unclear = any(each.state.sourced or _shows_gpu_use(each) for each in job.invocations)
     return None if unclear or not works else works[0]
+
+
+def _only_sleep(job: Job) -> Invocation | None:
+    """The long `sleep` of a job that does nothing else; None for other jobs."""
+    if any(server_name(each) is not None or has_trait(each.name, "session", "screen") for each in job.invocations):
+        return None
+    if any(weight(job, each) is not Weight.NONE or each.state.functions for each in job.invocations):
+        return None
+    sleeps = [each for each in job.invocations if each.name == "sleep" and len(each.argv) == 2]
+    return next((each for each in sleeps if _LONG.fullmatch(text_of(each.argv[1]) or "")), None)
 
 
 def _shows_gpu_use(command: Invocation) -> bool:

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.step_programs import UTILITIES
-from sbatchlint.analysis.script.threads import commands_with_threads, counts_elsewhere, thread_options
+from sbatchlint.analysis.script.threads import THREAD_VARIABLE, commands_with_threads, counts_elsewhere, thread_options
 from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_nodes
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
@@ -38,7 +38,6 @@ CARD = Card(
     batch=True, certain=True, homogeneous=True,
 )  # fmt: skip
 
-VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS")
 SETTINGS = {"site": {"profile": "example"}}
 # Options that affect the CPUs of a job in ways that are not modelled here.
 UNCLEAR = (
@@ -56,7 +55,11 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if request.has_any_option(UNCLEAR) or request.foreign_settings():
         return
-    by_variable = request.has_option("cpus-per-task") or any("cpus-per-task" in step.options for step in job.steps)
+    # CPUs, or several tasks that one process has for itself; a lone `-n 1` says nothing of threads
+    tasks = (request.effective_tasks() or 0) > 1 and not job.steps and not job.launches
+    by_variable = (
+        tasks or request.has_option("cpus-per-task") or any("cpus-per-task" in step.options for step in job.steps)
+    )
     commands = job.invocations if by_variable else commands_with_threads(job)
     for command in commands:
         step = enclosing_step(command.context)
@@ -66,6 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
         if inner and (not has_trait(command.name, "repeats") or "srun" in inner):
             continue
         requested = request.has_option("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
+        requested = requested or tasks
         for words, span, number, of_job in _thread_setting(job, command, step, requested):
             cpus = _cpus(job, step)
             if cpus is None or number <= max(cpus * _A_FEW_MORE, 2) or counts_elsewhere(command):
@@ -82,7 +86,9 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(fewer.span, message, severity, related=[(span, f"{number} here")])
                 continue
             given = None if requested else cpus_without_asking(job)
-            available = f"a task has {cpus} here" if requested else "a job that requests no CPUs gets one"
+            available = "a job that requests no CPUs gets one"
+            if requested:
+                available = f"{'the job' if tasks else 'a task'} has {cpus} here"
             if given is not None:
                 available = f"the job gets {given} on a node"
             remedy = f"request {number} with `--cpus-per-task`, or lower it" if not in_whole_nodes(job) else "lower it"
@@ -129,7 +135,7 @@ def _thread_setting(
         return  # the variable is for the steps, not for what the batch shell itself runs
     if _is_tool(command.words[0].rpartition("/")[2]):
         return
-    for variable in VARIABLES:
+    for variable in filter(THREAD_VARIABLE.fullmatch, command.state.variables):
         field = exported(command, variable) or ()
         text = text_of(field) or ""
         if is_number(text) and field[0].expansion is None:
