@@ -177,6 +177,8 @@ def _is_module(command: Invocation) -> bool:
     """Whether a command loads a module that is unknown, or may provide conda and its function."""
     if command.name not in ("module", "ml", "spack", "uenv"):
         return False
+    if command.words[1:2] == ["use"]:
+        return True  # what the modules of a folder define is not known
     return any(
         text is None or PROVIDERS.search(text) is not None for field in command.argv[1:] for text in (text_of(field),)
     )

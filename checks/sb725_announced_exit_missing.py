@@ -108,10 +108,7 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             if before or not later or find(name) is not None or later[0].operator in DEFAULTS:
                 continue
             span = job.span(last[-1].start, last[-1].end)
-            message = (
-                f"this reports that {name} is not set, but the script goes on with the commands below; write "
-                "`exit 1` after it"
-            )
+            message = f"{name} is not set after this message, but the script goes on and reads it; write `exit 1` below"
             yield Finding(span, message, related=[(later[0].span, "empty then")])
             break
 

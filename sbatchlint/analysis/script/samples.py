@@ -6,7 +6,12 @@ What decides is the script's path within its project, not how the path was typed
 import os.path
 from collections.abc import Sequence
 
-from sbatchlint.analysis.directives.placeholders import REDACTED, find_placeholder, may_open_placeholder
+from sbatchlint.analysis.directives.placeholders import (
+    REDACTED,
+    enclosing_placeholder,
+    find_placeholder,
+    may_open_placeholder,
+)
 from sbatchlint.analysis.directives.typos import raw_value
 from sbatchlint.analysis.script.unfilled import unfilled_words
 from sbatchlint.bash.values import may_have_slots
@@ -59,7 +64,8 @@ _SAID = Regex(
 _SURVIVING = frozenset(("mail-user", "job-name"))
 # What a form says of itself, in commands and in comments.
 _TO_FILL_IN = Regex(
-    r"(?i)<(?:(?:your|my|set|insert|enter|put|add|fill in|name of|(?:absolute|full)?[ _-]?path)[ _-])[^<>\n]*>"
+    r"(?i)[<\[](?:(?:your|my|set|insert|enter|put|add|fill in|name of|file|(?:(?:absolute|full)[ _-])?path)[ _-])"
+    r"[^<>\[\]\n]*[>\]]"
 )
 
 
@@ -106,7 +112,7 @@ def _is_form(job: Job) -> bool:
         if found is not None and found.kind == "blank":
             values[setting.name] = found.text
         elif found is None and may_open_placeholder(setting.name, raw):
-            values[setting.name] = raw
+            values[setting.name] = _opened(job, setting) or f"{setting.name} {raw}"
     left = set(values.values())
     if not left or any(map(REDACTED.search, left)):
         return False
@@ -115,6 +121,15 @@ def _is_form(job: Job) -> bool:
         return True
     left.update(_TO_FILL_IN.findall(job.source.own.text))
     return len(left) > enough or len(left.union(each.text for each in unfilled_words(job))) > enough
+
+
+def _opened(job: Job, setting: Setting) -> str | None:
+    """The placeholder with blanks of which a value is the first word: `<project id>`; None without an end."""
+    string, token, line = job.directives.text.string, setting.value_token, setting.value_line
+    if token is None or line is None:
+        return None
+    found = enclosing_placeholder(string, token.part(setting.value_start)[1] - 1, line.words_start, line.end)
+    return None if found is None else string[found[0] : found[1]]
 
 
 def _has_capital_slots(settings: Sequence[Setting]) -> bool:
