@@ -118,6 +118,8 @@ def _meant(command: Invocation, word: str, written: str) -> str | None:
     """The usual command that a word was meant to be; None where it may be a program of its own."""
     if word == "d" and len(command.argv) == 2 and _PLACE.match(written[1:].lstrip()):
         return "cd"
+    if word == "print":
+        return "echo"  # of other languages, and it ends the line
     if not _WORD.fullmatch(word) or word in _USUAL or word in _OTHER:
         return None
     if not word[1:].islower():

@@ -13,7 +13,7 @@ and `catch`, or where the m-file that it calls, beside the script, has them.
 
 ## Fix
 
-Replaces `-r` by `-batch`. Unsafe: releases before R2019a do not know it. There, write
+Replaces `-r` by `-batch`. Unsafe: releases before R2019a do not know it. None where such a one is loaded; write
 `-r "try, simulate, catch e, disp(getReport(e)), exit(1), end, exit"`.
 
 ## References
@@ -28,6 +28,7 @@ from sbatchlint.analysis.storage.project_folders import project_folders
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, is_open, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -45,6 +46,8 @@ _CALLED = Regex(r"\s*(?:run\s*\(\s*['\"])?([\w./-]+?)(?:\.m)?['\"]?\s*(?:[(;,)]|
 # Options with which MATLAB runs something else, or only tells something.
 _OTHER = frozenset({"-batch", "-h", "-help", "-n", "-e", "-version", "-dmlworker"})
 _MOST_BYTES = 1 << 18
+# A release before `-batch`, as modules and folders name it: `MATLAB/2017a`, `matlab/R2018b`, `matlab-9.4`.
+_OLD = Regex(r"(?i)matlab\W*(?:R?20(?:0\d|1[0-8])(?!\d)|[78]\.\d|9\.[0-5](?!\d))")
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
@@ -70,13 +73,22 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     ends = _ENDS.search(text) is not None or program is not None and _ENDS.search(program) is not None
     option = span_of(command.argv[at])
     fix = Fix("run it with -batch", [replace(option, "-batch")], safe=False)
+    advice = f"write `-batch` (R2019a){'' if ends else ', which also ends MATLAB'}"
+    if _is_before_batch(job, command):
+        fix, advice = None, 'write `-r "try, …, catch, exit(1), end, exit"`'
     yield Finding(
         option,
-        "after an error MATLAB returns to its prompt and ends with 0, so the failure is lost; write `-batch` (R2019a)"
-        + ("" if ends else ", which also ends MATLAB"),
+        f"after an error MATLAB returns to its prompt and ends with 0, so the failure is lost; {advice}",
         "info" if ends else "warning",
         fix=fix if job.source.slice(option) == "-r" else None,
     )
+
+
+def _is_before_batch(job: Job, command: Invocation) -> bool:
+    """Whether a module, or the folder of the program, names a release before R2019a, which has no `-batch`."""
+    loads = (each for each in job.invocations[: command.index] if has_trait(each.name, "loads"))
+    words = [word for each in loads for word in each.words[1:]]
+    return any(_OLD.search(word) for word in (*words, command.words[0]))
 
 
 def _without_program(job: Job, command: Invocation, words: list[str]) -> Iterator[Finding]:
