@@ -72,7 +72,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     ends = _ENDS.search(text) is not None or program is not None and _ENDS.search(program) is not None
     option = span_of(command.argv[at])
-    fix = Fix("run it with -batch", [replace(option, "-batch")], safe=False)
+    fix: Fix | None = Fix("run it with -batch", [replace(option, "-batch")], safe=False)
     advice = f"write `-batch` (R2019a){'' if ends else ', which also ends MATLAB'}"
     if _is_before_batch(job, command):
         fix, advice = None, 'write `-r "try, …, catch, exit(1), end, exit"`'
