@@ -101,7 +101,7 @@ class Configuration(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=
     slurm_version: Annotated[
         Annotated[str, Meta(pattern="^[0-9]{2}[.][0-9]{2}(-[0-9]{2}[.][0-9]{2})?$")] | UnsetType,
         Meta(
-            description="the Slurm the jobs meet: 23.11, or 23.11-25.05; without it, faults before 23.11 are info",
+            description="the Slurm of the cluster: 23.11, or 23.11-25.05; without it, faults before 23.11 are info",
             examples=["23.11", "23.11-25.05"],
             extra_json_schema={"default": "-".join(Facts().slurm_versions)},
         ),

@@ -104,7 +104,7 @@ def test_the_settings_name_one(command: Command) -> None:
     command.write("sbatchlint.toml", 'baseline = "old/base.json"\n')
     command.write("part/sbatchlint.toml", 'extend = "../sbatchlint.toml"\nbaseline = "part.json"\n')
     paths = [command.write(name, f"{HEAD}WRONG\n") for name in ("a.sbatch", "part/b.sbatch")]
-    assert "cannot read the baseline" in command("--output-format", "concise").err
+    assert "there is no baseline" in command("--output-format", "concise").err
     (command.folder / "old").mkdir()
     assert command("--write-baseline", "old/base.json", "a.sbatch").code == 0
     assert command("--write-baseline", "part/part.json", "part").code == 0

@@ -50,7 +50,7 @@ def test_exit_codes(command: Command) -> None:
         (["missing.sbatch"], "error: there is no file or folder missing.sbatch"),
         (["--sellect", "SB1"], "error: unknown option '--sellect' (did you mean '--select'?)"),
         (["--select", "toy-wrog"], "error: unknown check 'toy-wrog' (did you mean 'toy-wrong'?)"),
-        (["--output-format", "yaml"], "invalid choice: 'yaml'"),
+        (["--output-format", "yaml"], "there is no 'yaml'; it can be full, concise"),
         (["--slurm-version", "23"], "must be a Slurm version such as 23.11"),
         (["--slurm-version", "26.11"], "not 26.11"),
         (["--slurm-version", "22.05-23.13"], "not 23.13"),

@@ -279,14 +279,14 @@ def test_the_version_comes_from_the_settings(command: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing.sbatch"], "error: cannot read missing.sbatch: no such file or directory"),
-        (["good.sbatch", "missing.sbatch"], "error: cannot read missing.sbatch"),
+        (["missing.sbatch"], "error: there is no file missing.sbatch"),
+        (["good.sbatch", "missing.sbatch"], "error: there is no file missing.sbatch"),
         (["."], "error: cannot read .: is a directory"),
-        (["zeros.bin"], "error: cannot read zeros.bin: is not a text file"),
+        (["zeros.bin"], "error: cannot read zeros.bin: it is not a text file"),
         ([], "error: plan needs a PATH, or -- and a command"),
         (["-", "-"], "error: - (standard input) can be read once"),
         (["good.sbatch", "--slurm-version", "1.2"], "must be a Slurm version"),
-        (["good.sbatch", "--output-format", "yaml"], "invalid choice: 'yaml'"),
+        (["good.sbatch", "--output-format", "yaml"], "there is no 'yaml'; it can be text, json"),
         (["good.sbatch", "--as-job", "2"], "error: good.sbatch has #SBATCH lines"),
         (["good.sbatch", "--gpus-per-node", "2"], "error: --as-job says"),
         (["--", "torchrun", "a.py"], "error: --as-job says"),

@@ -265,7 +265,7 @@ def test_a_profile_is_named_by_the_settings_or_the_command_line(tmp_path: Path) 
 
 def test_a_missing_profile_is_told(tmp_path: Path) -> None:
     (tmp_path / "sbatchlint.toml").write_text('[site]\nprofile = "gone.toml"\n')
-    with pytest.raises(InputError, match=r"sbatchlint.toml: cannot read the profile .*gone.toml"):
+    with pytest.raises(InputError, match=r"sbatchlint.toml: there is no profile .*gone.toml"):
         Resolver(Overrides()).settings(str(tmp_path / "job.sh"))
     with pytest.raises(InputError, match="--site: there is no profile 'lum'"):
         Resolver(Overrides(site="lum", isolated=True)).settings("job.sh")

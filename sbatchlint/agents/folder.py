@@ -3,7 +3,7 @@
 import os
 import stat
 
-from sbatchlint.source.files import LARGEST, InputError, reason
+from sbatchlint.source.files import LARGEST, InputError, unreadable
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -49,7 +49,7 @@ class Folder:
         except OSError as error:
             if self._is_link(names):
                 raise InputError(f"{path} may not be read: links are not followed") from None
-            raise InputError(f"cannot read {path}: {reason(error)}") from None
+            raise unreadable(path, error) from None
         finally:
             os.close(at)
 

@@ -32,9 +32,16 @@ class Parser(argparse.ArgumentParser):
             word = next((word for word in unknown.split() if word.startswith("-")), "").partition("=")[0]
             message = f"unknown option '{word}'{did_you_mean(word, self._option_string_actions)}"
             message = message if word else f"unexpected argument '{unknown}'"
-        wrong = InputError(message)
+        wrong = InputError(message.removeprefix("argument "))
         wrong.add_note(f"hint: `{self.prog} --help` lists the options")
         raise wrong
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = [*map(str, action.choices)]
+        guess = did_you_mean(str(value), choices) or f"; it can be {', '.join(choices)}"
+        raise argparse.ArgumentError(action, f"there is no '{value}'{guess}")
 
     def format_help(self) -> str:
         from shutil import get_terminal_size  # slow to import
@@ -99,7 +106,7 @@ def script_of(command: list[str]) -> Source:
 def add_version_option(group: argparse._ActionsContainer, name: str = "--slurm-version") -> None:
     group.add_argument(
         name, type=_version, metavar="V|V-W", dest="slurm_version",
-        help="the Slurm the jobs meet: 23.11, or 23.11-25.05",
+        help="the Slurm of the cluster: 23.11, or 23.11-25.05",
     )  # fmt: skip
 
 
@@ -108,7 +115,7 @@ def add_site_option(group: argparse._ActionsContainer, name: str = "--site") -> 
         name,
         dest="site",
         metavar="FILE|NAME",
-        help="the profile of the cluster (default: as the settings say)",
+        help="the profile of the cluster (default: from the settings)",
     )
 
 
@@ -116,7 +123,7 @@ def add_submission_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--sbatch-options",
         metavar="OPTIONS",
-        help="the options with which sbatch is called: --sbatch-options=--nodes=8",
+        help="options that sbatch is called with: --sbatch-options=--nodes=8",
     )
 
 
@@ -184,14 +191,14 @@ def lint_parser() -> Parser:
         formatter_class=formatter,
     )
     add = parser.add_argument
-    add("paths", nargs="*", metavar="PATH", help="files and folders; the current folder without any; - standard input")
+    add("paths", nargs="*", metavar="PATH", help="files and folders (default: the current folder); - is standard input")
 
     group = parser.add_argument_group("fixing")
     add = group.add_argument
     add("--fix", action="store_true", help="repair what can be repaired safely")
-    add("--unsafe-fixes", action="store_true", help="with --fix or --diff: also repairs that encode a guess")
+    add("--unsafe-fixes", action="store_true", help="with --fix or --diff: include repairs that rely on a guess")
     add("--diff", action="store_true", help="show what --fix would change, and change nothing")
-    add("--fix-only", action="store_true", help="repair, and report nothing that is left")
+    add("--fix-only", action="store_true", help="repair, and do not report what is left")
     add("--show-fixes", action="store_true", help="list what was repaired")
 
     group = parser.add_argument_group("choosing checks (codes, prefixes, names, groups; comma separated)")
@@ -199,7 +206,7 @@ def lint_parser() -> Parser:
     add("--select", action="append", metavar="CHECKS", help="run these, instead of those of the configuration")
     add("--extend-select", action="append", default=[], metavar="CHECKS", help="run these as well")
     add("--ignore", action="append", default=[], metavar="CHECKS", help="do not run these")
-    add("--min-severity", choices=LEVELS[::-1], help="the minimum severity that is reported (default: warning)")
+    add("--min-severity", choices=LEVELS[::-1], help="the minimum severity to report (default: warning)")
     add_version_option(group)
     add_site_option(group)
     add_submission_option(group)
@@ -209,37 +216,37 @@ def lint_parser() -> Parser:
 
     group = parser.add_argument_group("living with findings")
     add = group.add_argument
-    add("--no-ignores", action="store_true", help="report also what comments in scripts ignore")
+    add("--no-ignores", action="store_true", help="also report what comments in scripts ignore")
     add(
         "--add-ignore", nargs="?", const="", metavar="REASON",
-        help="write a comment that ignores it above each finding, or that of FILE:LINE (--add-ignore=REASON says why)",
+        help="ignore each finding (or that of FILE:LINE) by a comment above it; --add-ignore=REASON adds a reason",
     )  # fmt: skip
-    add("--baseline", metavar="FILE", help="report only what is not in this file (default: as the settings say)")
+    add("--baseline", metavar="FILE", help="report only what is not in this file (default: from the settings)")
     add("--write-baseline", metavar="FILE", help="write all findings into a new file")
-    add("--update-baseline", action="store_true", help="take out of the baseline what is repaired; adds nothing")
+    add("--update-baseline", action="store_true", help="remove repaired findings from the baseline; add none")
 
     group = parser.add_argument_group("output")
     add = group.add_argument
-    add("--output-format", choices=FORMATS, help="default: full")
-    add("--output-file", metavar="FILE", help="write the report there")
-    add("--statistics", action="store_true", help="count the findings and files of each check instead")
+    add("--output-format", choices=FORMATS, metavar="FORMAT", help=f"one of {', '.join(FORMATS)} (default: full)")
+    add("--output-file", metavar="FILE", help="write the report to this file")
+    add("--statistics", action="store_true", help="instead, count the findings and files of each check")
     add("--show-files", action="store_true", help="list the scripts that would be linted")
     add("--color", choices=("auto", "always", "never"), default="auto", help="default: auto (NO_COLOR, FORCE_COLOR)")
-    add("-q", "--quiet", action="store_true", help="findings only")
-    add("-v", "--verbose", action="store_true", help="say more: files left out, configuration, tracebacks of faults")
+    add("-q", "--quiet", action="store_true", help="print findings only")
+    add("-v", "--verbose", action="store_true", help="also print excluded files, the configuration and tracebacks")
 
     group = parser.add_argument_group("files and configuration")
     add = group.add_argument
     add_configuration_options(group)
     add("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
-    add("--force-exclude", action="store_true", help="leave excluded files out even where they are named")
-    add("--no-cache", action="store_true", help="evaluate every file again, and keep no results")
+    add("--force-exclude", action="store_true", help="exclude files even if they are named as a PATH")
+    add("--no-cache", action="store_true", help="neither use nor keep results of earlier runs")
     add("--jobs", type=_jobs, metavar="N", help="how many processes (default: one, more for many files)")
 
-    group = parser.add_argument_group("leaving")
+    group = parser.add_argument_group("exit code")
     add = group.add_argument
-    add("--exit-zero", action="store_true", help="findings do not fail the run")
-    add("--fail-on", choices=LEVELS[::-1], help="the minimum severity that fails the run (default: warning)")
+    add("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
+    add("--fail-on", choices=LEVELS[::-1], help="the minimum severity that makes the exit code 1 (default: warning)")
     add("-V", "--version", action="store_true", help="show the version")
     return parser
 

@@ -30,7 +30,7 @@ from sbatchlint.report.cells import escape
 from sbatchlint.report.summary import count
 from sbatchlint.settings import Resolver
 from sbatchlint.slurm.grammar.arrays import indexes
-from sbatchlint.source.files import InputError, reason, regular
+from sbatchlint.source.files import InputError, reason, regular, unreadable
 from sbatchlint.source.numbers import is_number, parse_integer
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def parser() -> Parser:
     )
     add = made.add_argument
     add("paths", nargs="*", metavar="PATH", help="files and folders")
-    add("--queue", action="store_true", help="the scripts of all jobs that squeue shows")
-    add("--state", metavar="FILE", help="what is done; a run that was ended goes on from it")
-    add("--shard", type=_shard, metavar="I/N", help="only each Nth script, as one task of a job array: 1/4")
+    add("--queue", action="store_true", help="audit the scripts of all jobs that squeue shows")
+    add("--state", metavar="FILE", help="a file that keeps what is done, so that an interrupted run can continue")
+    add("--shard", type=_shard, metavar="I/N", help="only every Nth script, for one task of a job array: 1/4")
     add("--jobs", type=count_argument, metavar="N", help="how many processes (default: one for each core)")
     add_version_option(made)
     add_site_option(made)
@@ -79,7 +79,7 @@ def parser() -> Parser:
 def merge_parser() -> Parser:
     made = Parser(
         prog="sbatchlint merge",
-        description="The report of an audit from its state files, one of each shard.",
+        description="Prints the report of an audit from its state files, one for each shard.",
         allow_abbrev=False,
         formatter_class=formatter,
     )
@@ -127,7 +127,7 @@ def merge(arguments: list[str]) -> int:
                         done.add(row["path"])
                         totals.add(row)
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot read {path}: {reason(error) if isinstance(error, OSError) else error}") from None
+            raise unreadable(path, error) from None
     _show(totals, options.output_format)
     return 0
 
@@ -267,8 +267,10 @@ class _State:
                 self.done.add(row["path"])
                 totals.add(row)
             self._cut(path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot use {path}: {reason(error) if isinstance(error, OSError) else error}") from None
+        except OSError as error:
+            raise InputError(f"cannot use {path}: {reason(error)}") from None
+        except UnicodeDecodeError as error:
+            raise unreadable(path, error) from None
 
     def _cut(self, path: str) -> None:
         """Takes off a line that was being written when the run before was killed."""

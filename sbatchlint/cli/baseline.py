@@ -11,7 +11,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from sbatchlint.diagnostics import Diagnostic
-from sbatchlint.source.files import InputError, content, create, reason, write
+from sbatchlint.source.files import InputError, content, create, reason, unreadable, write
 
 _NOTE = "what sbatchlint found when it was introduced; written by --write-baseline, shrunk by --update-baseline"
 # Of the files that are gone, at most this many with the same line are compared with a new one.
@@ -128,7 +128,9 @@ def read_baseline(path: str) -> Baseline:
     try:
         value = json.loads(content(path))
     except OSError as error:
-        raise InputError(f"cannot read the baseline {path}: {reason(error)}") from None
+        raise unreadable(path, error, "baseline") from None
+    except UnicodeDecodeError as error:
+        raise unreadable(path, error, "baseline") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"the baseline {path} is not valid: {error}") from None
     files = value.get("files") if isinstance(value, dict) and value.get("version") == 1 else None

@@ -44,7 +44,7 @@ class Verb(NamedTuple):
 def parser() -> Parser:
     made = Parser(
         prog="sbatchlint completions",
-        description="What completes the command line in a shell; see docs/usage.md for where to put it.",
+        description="Prints the completions for a shell; docs/usage.md says where to put them.",
         allow_abbrev=False,
         formatter_class=formatter,
     )

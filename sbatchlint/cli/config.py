@@ -52,11 +52,11 @@ class Setting(NamedTuple):
 def parser() -> Parser:
     made = Parser(
         prog="sbatchlint config",
-        description="The settings that hold for a file or folder, and where each of them comes from.",
+        description="Prints the settings for a file or folder, and where each of them comes from.",
         allow_abbrev=False,
         formatter_class=formatter,
     )
-    made.add_argument("path", nargs="?", default=".", metavar="PATH", help="a file or folder; default: this folder")
+    made.add_argument("path", nargs="?", default=".", metavar="PATH", help="a file or folder (default: this folder)")
     add_version_option(made)
     add_site_option(made)
     made.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")

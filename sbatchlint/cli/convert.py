@@ -60,32 +60,38 @@ def parser() -> Parser:
         prog="sbatchlint convert",
         usage="sbatchlint convert --nodes N [OPTIONS] SCRIPT|-\n"
         "       sbatchlint convert --nodes N [OPTIONS] -- COMMAND...",
-        description="The batch script that starts on many nodes what a script or a command starts on one, proven by "
-        "its plan. The script goes to standard output; nothing is changed in place.",
-        epilog="Exit codes: 0 proven, 1 something is left for you to fill in, 2 wrong usage or input, 3 a bug in "
-        "sbatchlint, 4 it cannot be converted, for the reason that is told.",
+        description="Prints a batch script that starts on many nodes what a script or a command starts on one, proven "
+        "by its plan. No file is changed.",
+        epilog="Exit codes: 0 proven, 1 something is left to fill in, 2 wrong usage or input, 3 a bug in "
+        "sbatchlint, 4 it cannot be converted (the reason is printed).",
         allow_abbrev=False,
         formatter_class=formatter,
     )
     add = made.add_argument
     add("script", nargs="?", metavar="SCRIPT", help="a script that starts one launcher; - is standard input")
-    add("--nodes", type=count_argument, required=True, metavar="N", help="how many nodes")
+    add("--nodes", type=count_argument, required=True, metavar="N", help="the number of nodes")
     add("--gpus-per-node", type=gpus_argument, metavar="G", help="default: as many as the script has; 0 for none")
     add("--cpus-per-node", type=count_argument, metavar="C", help="default: as many as the script has")
     add(
         "--to",
         choices=LAUNCHERS,
-        help="start it by this; default: as the script does",
+        help="the launcher to use; default: that of the script",
     )
-    add("--rdzv", choices=RENDEZVOUS, help="how torchrun meets; default: static")
-    add("--set", action="append", default=[], metavar="KEY=VALUE,...", help="more options: time=24:00:00,account=a")
-    add("--container", choices=KINDS, help="for what runs under docker, or with --image in no container")
-    add("--image", metavar="IMAGE", help="with --container: the image, by another name or as a file")
-    add("--mounts", metavar="SOURCE:TARGET,...", help="with --image: what a launcher sees that ran in no container")
-    add("-o", dest="output", metavar="OUT", help="write the script there, if nothing is left to do")
-    add("--allow-todo", action="store_true", help="with -o: also where something is left to do")
+    add("--rdzv", choices=RENDEZVOUS, help="how the torchrun processes find each other; default: static")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE,...",
+        help="options of the job: time=1:00:00,account=a",
+    )
+    add("--container", choices=KINDS, help="the container for what docker runs, or with --image for what runs in none")
+    add("--image", metavar="IMAGE", help="with --container: the image, if another name or a file is needed")
+    add("--mounts", metavar="SOURCE:TARGET,...", help="with --image: folders for a launcher that ran in no container")
+    add("-o", dest="output", metavar="OUT", help="write the script to this file, if nothing is left to fill in")
+    add("--allow-todo", action="store_true", help="with -o: write it even if something is left to fill in")
     add("--diff", action="store_true", help="show what would change")
-    add("--check", action="store_true", help="print no script")
+    add("--check", action="store_true", help="do not print the script")
     add("--output-format", choices=("text", "json"), default="text", help="default: text")
     add_version_option(made)
     add_configuration_options(made)

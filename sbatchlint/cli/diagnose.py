@@ -74,22 +74,21 @@ def parser() -> Parser:
     made = Parser(
         prog="sbatchlint diagnose",
         usage="sbatchlint diagnose [OPTIONS] LOG...\n",
-        description="What went wrong in a job, from its log, and the lines of the script that caused it.",
-        epilog="Exit codes: 0 the log says of nothing that went wrong, 1 it does, 2 wrong usage or input, 3 a bug in "
-        "sbatchlint.",
+        description="Says from the log of a job what went wrong, and which lines of the script caused it.",
+        epilog="Exit codes: 0 the log shows nothing wrong, 1 it does, 2 wrong usage or input, 3 a bug in sbatchlint.",
         allow_abbrev=False,
         formatter_class=formatter,
     )
     add = made.add_argument
-    add("logs", nargs="*", metavar="LOG", help="logs of a job, or of many jobs; a folder of logs; - is standard input")
-    add("--script", metavar="SCRIPT", help="the job's script (without it: looked for near the log)")
+    add("logs", nargs="*", metavar="LOG", help="logs of one or more jobs, or folders of logs; - is standard input")
+    add("--script", metavar="SCRIPT", help="the job's script (default: searched for near the log)")
     add(
         "--sacct",
         metavar="FILE",
-        help="what sacct or scontrol show job print of the jobs, as text or JSON; enough without logs",
+        help="output of `sacct` or `scontrol show job`, as text or JSON; no logs are needed with it",
     )
-    add("--job", metavar="ID", help="of the logs of many jobs, those of this one")
-    add("--fix", action="store_true", help="repair the script where that is safe and the cause is confirmed")
+    add("--job", metavar="ID", help="only the logs of this job")
+    add("--fix", action="store_true", help="repair the script if that is safe and the cause is confirmed")
     add_version_option(made)
     add("--output-format", choices=FORMATS, default="text", help="default: text")
     add("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")

@@ -20,7 +20,8 @@ COLUMNS = (
 def explain_parser() -> Parser:
     made = _parser(
         "explain",
-        "Why a check is there, with examples, its fix, its limits and references; what a symptom of diagnose means.",
+        "Says what a check finds and why it matters, with examples, fix and references; or what a symptom of diagnose "
+        "means.",
     )
     made.add_argument("check", metavar="CODE|NAME|GROUP|SYMPTOM")
     return made

@@ -33,5 +33,5 @@ def parser() -> Parser:
         allow_abbrev=False,
         formatter_class=formatter,
     )
-    made.add_argument("--root", metavar="FOLDER", help="files below may be read; without it none, only texts")
+    made.add_argument("--root", metavar="FOLDER", help="files below this folder may be read (default: none)")
     return made

@@ -80,17 +80,20 @@ def parser() -> Parser:
         prog="sbatchlint plan",
         usage="sbatchlint plan [OPTIONS] PATH...\n"
         "       sbatchlint plan --as-job NODES [OPTIONS] PATH...|-- COMMAND...",
-        description="What a job requests, whether sbatch accepts it, and which tasks and processes run where.",
+        description="Shows what a job requests, whether sbatch accepts it, and which tasks and processes run where.",
         allow_abbrev=False,
         formatter_class=formatter,
     )
     made.add_argument("paths", nargs="*", metavar="PATH", help="batch scripts; - is standard input")
     made.add_argument(
-        "--as-job", type=count_argument, metavar="NODES", help="a script without #SBATCH as a job of so many"
+        "--as-job",
+        type=count_argument,
+        metavar="NODES",
+        help="show a script without #SBATCH as a job of so many nodes",
     )
-    made.add_argument("--nodes", type=count_argument, metavar="N", help="the job as it would be on so many nodes")
-    made.add_argument("--gpus-per-node", type=gpus_argument, metavar="G", help="of --as-job")
-    made.add_argument("--cpus-per-node", type=count_argument, metavar="C", help="of --as-job")
+    made.add_argument("--nodes", type=count_argument, metavar="N", help="show the job as it would be on N nodes")
+    made.add_argument("--gpus-per-node", type=gpus_argument, metavar="G", help="with --as-job: GPUs of each node")
+    made.add_argument("--cpus-per-node", type=count_argument, metavar="C", help="with --as-job: CPUs of each node")
     add_version_option(made)
     add_site_option(made)
     add_submission_option(made)

@@ -20,7 +20,7 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", tuple
 def parser() -> Parser:
     return Parser(
         prog="sbatchlint schema",
-        description="The JSON schema of sbatchlint.toml, for editors.",
+        description="Prints the JSON schema of sbatchlint.toml, for editors.",
         allow_abbrev=False,
         formatter_class=formatter,
     )

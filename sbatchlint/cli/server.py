@@ -26,5 +26,5 @@ def parser() -> Parser:
         allow_abbrev=False,
         formatter_class=formatter,
     )
-    made.add_argument("--stdio", action="store_true", help="over standard input and output, as always")
+    made.add_argument("--stdio", action="store_true", help="accepted, but changes nothing: it is the only way")
     return made

@@ -15,19 +15,26 @@ from sbatchlint.source.files import InputError, create, read_bytes, reason, stan
 def parser() -> Parser:
     made = Parser(
         prog="sbatchlint site",
-        description="Writes the profile of a cluster: its partitions, nodes and limits, by which scripts are judged.",
-        epilog="Without --from, the cluster at hand is asked. What --from reads is printed by: "
+        description="Writes the profile of a cluster: its partitions, nodes and limits, against which scripts are "
+        "checked.",
+        epilog="Without --from, these commands are run here; with it, their saved outputs are read: "
         + "; ".join((*COMMANDS, ASSOCIATIONS)) + ".",
         allow_abbrev=False,
         formatter_class=formatter,
     )  # fmt: skip
-    made.add_argument("--from", nargs="+", dest="outputs", metavar="FILE", help="saved outputs; - is standard input")
+    made.add_argument(
+        "--from",
+        nargs="+",
+        dest="outputs",
+        metavar="FILE",
+        help="saved outputs; - is standard input",
+    )
     made.add_argument("-o", "--output-file", metavar="FILE", help="write the profile there; prices in it are kept")
-    made.add_argument("--with-accounts", action="store_true", help="also the names of accounts; without it, no names")
+    made.add_argument("--with-accounts", action="store_true", help="include the names of accounts (default: no names)")
     names = examples()
     made.add_argument(
         "--show", choices=names, metavar="NAME",
-        help=f"print a profile that comes with sbatchlint, of a public documentation: {', '.join(names)}",
+        help=f"print a profile that comes with sbatchlint, made from public documentation: {', '.join(names)}",
     )  # fmt: skip
     return made
 

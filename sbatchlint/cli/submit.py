@@ -26,7 +26,7 @@ from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.slurm.getopt import Parsed, parse
 from sbatchlint.slurm.options import all_options
 from sbatchlint.slurm.rewriting import quote
-from sbatchlint.source.files import InputError, content, read_bytes, reason
+from sbatchlint.source.files import InputError, content, read_bytes, reason, unreadable
 from sbatchlint.source.text import COMMAND_LINE
 
 # What sbatch answers without a job, or reads apart from the options.
@@ -54,24 +54,30 @@ class Script(NamedTuple):
 def parser() -> Parser:
     made = Parser(
         prog="sbatchlint submit",
-        usage="sbatchlint submit [--force] [--lint-...] [SBATCH OPTIONS] SCRIPT [ARGUMENT...]",
-        description="Lints a script with the options it is submitted with, and calls sbatch unless an error stands.",
-        epilog="These options come first; from the first other word on, all words are those of sbatch. Findings go to"
+        usage="sbatchlint submit [OPTIONS] [SBATCH OPTIONS] SCRIPT [ARGUMENT...]",
+        description="Lints a script with the options it is submitted with, and calls sbatch unless there is an error.",
+        epilog="OPTIONS come first; all that follows is passed to sbatch. Findings go to"
         f" standard error. {FORCED}=1 in the environment does what --force does.",
         allow_abbrev=False,
         formatter_class=formatter,
     )
     add = made.add_argument
-    add("--force", action="store_true", help="submit whatever is found")
-    add("--lint-only", action="store_true", help="do not call sbatch; exit with 1 where it would not be called")
-    add("--lint-brief", action="store_true", help="the worst finding only, in three lines")
+    add("--force", action="store_true", help="submit even if there are errors")
+    add("--lint-only", action="store_true", help="do not call sbatch; exit with 1 if it would not be called")
+    add("--lint-brief", action="store_true", help="print only the worst finding, in three lines")
     add(
         "--lint-refuse",
         choices=(*LEVELS[::-1], "never"),
         default="error",
-        help="from which severity on (default: error)",
+        help="the minimum severity that prevents the submission (default: error)",
     )
-    add("--lint-time", type=_seconds, default=10.0, metavar="SECONDS", help="submit after so long (default: 10)")
+    add(
+        "--lint-time",
+        type=_seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="submit anyway after that (default: 10)",
+    )
     add_version_option(made, "--lint-slurm-version")
     add_site_option(made, "--lint-site")
     add(
@@ -79,8 +85,8 @@ def parser() -> Parser:
         help="a configuration file, or one setting",
     )  # fmt: skip
     add("--lint-isolated", action="store_true", dest="isolated", help="read no configuration file")
-    add("--lint-lua", action="store_true", help="print a cli_filter.lua, which does this for all users of a cluster")
-    add("words", nargs="*", metavar="SCRIPT", help="the words of sbatch")
+    add("--lint-lua", action="store_true", help="print a cli_filter.lua that does this for all users of a cluster")
+    add("words", nargs="*", metavar="SCRIPT", help="options, script and arguments for sbatch")
     return made
 
 
@@ -145,7 +151,7 @@ def _script(words: Sequence[str], options: Namespace) -> Script | None:
         try:
             return None if path is None else Script(path, content(path), given)
         except OSError as error:
-            raise InputError(f"cannot read {path}: {reason(error)}") from None
+            raise unreadable(path or "", error) from None
     data = b"" if parsed.uncertain else _standard_input()
     return Script("<stdin>", data, given) if data else None  # of nothing, sbatch itself says that it is nothing
 

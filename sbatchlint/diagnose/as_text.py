@@ -40,7 +40,7 @@ def render(run: Run, terminal: Terminal) -> str:
     lines = [f"note: {_shown(each)}" for each in run.notes]
     if not found:
         logs = "1 log" if len(run.logs) == 1 else f"{len(run.logs)} logs"
-        where = f"{logs} ({run.lines} lines)" if run.logs else "the record of the job"
+        where = f"{logs} ({run.lines} line{'' if run.lines == 1 else 's'})" if run.logs else "the record of the job"
         lines.append(f"Nothing in {where} says what went wrong.")
         lines.extend(_noise(run.diagnosis.noise, run, terminal))
         return "\n".join(lines) + "\n"

@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 from sbatchlint.diagnose.findings import Findings, Symptoms
 from sbatchlint.diagnose.reading import add_context, read_log
 from sbatchlint.diagnose.symptoms import symptoms
-from sbatchlint.source.files import InputError, reason, standard_input
+from sbatchlint.source.files import InputError, reason, standard_input, unreadable
 
 STANDARD_INPUT = "<stdin>"
 # In a folder, scripts and data are not logs. A folder of a larger job has a file for each task.
@@ -78,7 +78,7 @@ def read_logs(paths: list[str]) -> Findings:
             with _opened(path) as stream:
                 _read(stream, shown, number, findings)
         except OSError as error:
-            raise InputError(f"cannot read {shown}: {reason(error)}") from None
+            raise unreadable(shown, error) from None
     return findings
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import fields
 from sbatchlint.site.model import Nodes, Partition, Profile, Qos
 from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.versions import major
-from sbatchlint.source.files import InputError, content, installed_file, reason
+from sbatchlint.source.files import InputError, content, installed_file, unreadable
 
 FORMAT = 1
 _EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")
@@ -52,7 +52,7 @@ def read_profile(path: str) -> Profile:
     try:
         return parsed(content(path), shown)
     except OSError as error:
-        raise InputError(f"cannot read the profile {shown}: {reason(error)}") from None
+        raise unreadable(shown, error, "profile") from None
 
 
 @lru_cache(maxsize=8)  # each folder with settings asks

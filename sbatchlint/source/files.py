@@ -30,6 +30,14 @@ def reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+def unreadable(path: str, error: OSError | UnicodeDecodeError, kind: str = "file") -> InputError:
+    """The error of a file that cannot be read. `kind`: what it is meant to be, where that is not clear."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"there is no {kind} {path}")
+    why = reason(error) if isinstance(error, OSError) else "it is not text in UTF-8"
+    return InputError(f"cannot read {'' if kind == 'file' else f'the {kind} '}{path}: {why}")
+
+
 def installed_file(package: str, name: str) -> str | None:
     """The path of a file in an installed package, which is not imported; None where there is none."""
     from importlib.util import find_spec  # rarely needed
@@ -75,7 +83,7 @@ def read_bytes(path: str) -> bytes:
     try:
         return content(path)
     except OSError as error:
-        raise InputError(f"cannot read {path}: {reason(error)}") from None
+        raise unreadable(path, error) from None
 
 
 def read(path: str) -> Source:

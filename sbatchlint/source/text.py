@@ -89,7 +89,7 @@ class Source:
         NUL bytes of a script are kept as characters, in one in UTF-16 every second character.
         """
         if b"\0" in data and not begins_as_script(data):
-            raise Undecodable("is not a text file (it holds NUL bytes)")
+            raise Undecodable("it is not a text file (it contains NUL bytes)")
         return cls(data.decode("utf-8", "surrogateescape"), path)
 
     @property
