@@ -91,7 +91,7 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
         yield Finding(place, message, fix=fix)
     elif _RULE.fullmatch(written) and not job.program.errors:
         fix = Fix("write `#`", [insert(span.start, "# ")], safe=True)
-        message = "bash runs this as a command and does not find it; write `#` before it"
+        message = "bash runs this text as a command and does not find it; write `#` before it"
         yield Finding(span, message, _severity(job, command), fix=fix)
     elif written.startswith(("http://", "https://")) and len(command.argv) == 1:
         message = "bash runs the address as a command and does not find it; write `#` or `wget` before it"
@@ -152,7 +152,7 @@ def _folder(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     if text.endswith("/") or key(field) in _folders(job):
         fix = Fix("write `cd`", [insert(command.span.start, "cd ")], safe=False)
         shown = written if len(written) < _MOST_SHOWN else "…"
-        message = f"bash cannot run a folder, and the script goes on in the one where it is; write `cd {shown}`"
+        message = f"bash cannot run a folder, so the script stays where it is; write `cd {shown}`"
         yield Finding(command.span, message, fix=fix)
 
 

@@ -143,7 +143,9 @@ class Registry:
         """The checks of `matching`. Raises `InputError` where nothing is called so."""
         found = self.matching(selector)
         if found is None:
-            raise InputError(f"unknown check '{selector}'{self.suggestion(selector.strip())}")
+            wrong = InputError(f"unknown check '{selector}'{self.suggestion(selector.strip())}")
+            wrong.add_note("hint: `sbatchlint checks` lists all")
+            raise wrong
         return found
 
     def matching(self, selector: str) -> tuple[Entry, ...] | None:

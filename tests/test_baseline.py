@@ -20,7 +20,7 @@ def test_what_was_there_is_not_reported(command: Command) -> None:
     result = command("--write-baseline", FILE)
     assert (result.code, result.out) == (
         0,
-        'base.json: 2 findings in 1 file; name it in the settings (baseline = "base.json"), or by --baseline\n',
+        'base.json: 2 findings in 1 file; write baseline = "base.json" into sbatchlint.toml, or pass --baseline\n',
     )
     assert {file: {code: len(each) for code, each in codes.items()} for file, codes in written(command).items()} == {
         "jobs/a.sbatch": {"SB110": 1, "SB120": 1}
@@ -59,20 +59,20 @@ def test_it_only_shrinks(command: Command) -> None:
     command("--write-baseline", FILE)
     path.write_text(f"{HEAD}echo WRONG 2\n")
     Path("gone.sbatch").unlink()
-    assert "note: the baseline holds 1 finding too many" in command("--baseline", FILE).err
-    assert "base.json: 2 taken out, 1 left" in command("--baseline", FILE, "--update-baseline").err
+    assert "note: 1 finding of the baseline is gone" in command("--baseline", FILE).err
+    assert "base.json: 2 removed, 1 left" in command("--baseline", FILE, "--update-baseline").err
     assert {file: len(codes["SB110"]) for file, codes in written(command).items()} == {"a.sbatch": 1}
     path.write_text(f"{HEAD}echo WRONG 2\necho WRONG 3\n")
     result = command("--baseline", FILE, "--update-baseline")
     assert result.code == 1
-    assert "base.json: 0 taken out, 1 left" in result.err
+    assert "base.json: 0 removed, 1 left" in result.err
 
 
 def test_files_that_were_not_looked_at_stay(command: Command) -> None:
     command.write("a/a.sbatch", f"{HEAD}echo WRONG\n")
     command.write("b/b.sbatch", f"{HEAD}echo WRONG\n")
     command("--write-baseline", FILE)
-    assert "0 taken out, 2 left" in command("--baseline", FILE, "--update-baseline", "a").err
+    assert "0 removed, 2 left" in command("--baseline", FILE, "--update-baseline", "a").err
     assert not command("--baseline", FILE, "--select", "toy-guess").err
 
 
@@ -119,9 +119,9 @@ def test_the_settings_name_one(command: Command) -> None:
     assert len(command("--config", 'baseline = ""', "--output-format", "concise", "a.sbatch").out.splitlines()) == 3
     paths[0].write_text(HEAD)
     result = command("--update-baseline")
-    assert "base.json: 1 taken out, 0 left" in result.err and "part.json: 0 taken out, 1 left" in result.err
+    assert "base.json: 1 removed, 0 left" in result.err and "part.json: 0 removed, 1 left" in result.err
     paths[1].unlink()
-    assert "part.json: 1 taken out, 0 left" in command("--update-baseline", "--baseline", "part/part.json", "part").err
+    assert "part.json: 1 removed, 0 left" in command("--update-baseline", "--baseline", "part/part.json", "part").err
 
 
 def test_a_renamed_file_keeps_what_was_there(command: Command) -> None:
@@ -135,7 +135,7 @@ def test_a_renamed_file_keeps_what_was_there(command: Command) -> None:
     Path("jobs/train.sbatch").write_text(f"{HEAD}echo WRONG 1\necho WRONG 2\necho GUESS\necho WRONG 3\n")
     run = command("--baseline", FILE, "--output-format", "concise")
     assert run.code == 1 and run.out.startswith("jobs/train.sbatch:6:") and "1 finding (1 error)" in run.out
-    assert "0 taken out, 4 left" in command("--baseline", FILE, "--update-baseline").err
+    assert "0 removed, 4 left" in command("--baseline", FILE, "--update-baseline").err
     assert sorted(written(command)) == ["b.sbatch", "jobs/train.sbatch"]
 
 

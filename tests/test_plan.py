@@ -225,7 +225,7 @@ def test_text_of_what_is_refused_or_not_counted(command: Command) -> None:
 def test_text_of_a_script_without_requests(command: Command) -> None:
     assert shown(command, "./a.out\n") == [
         "Slurm 22.05 to 26.05: accepted",
-        "asks for nothing: the defaults of the site decide",
+        "requests nothing: the defaults of the site decide",
         "steps",
         "└─ line 2  batch shell  1 node × 1 task",
         "     program: ./a.out",

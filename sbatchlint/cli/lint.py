@@ -322,13 +322,13 @@ class Run:
                 baseline.shrink(own, own_scripts)
                 baseline.write()
                 left = baseline.count
-                print(f"{escape(shown_path(file))}: {before - left} taken out, {left} left", file=sys.stderr)
+                print(f"{escape(shown_path(file))}: {before - left} removed, {left} left", file=sys.stderr)
         if self.options.update_baseline and not parts:
             raise InputError("--update-baseline: neither --baseline nor the settings name one")
         options = self.options
         if gone and not (options.update_baseline or options.quiet or options.diff or self._narrowed()):
-            held = count(gone, "finding")
-            print(f"note: the baseline holds {held} too many; shrink it with --update-baseline", file=sys.stderr)
+            held = f"{count(gone, 'finding')} of the baseline {'is' if gone == 1 else 'are'} gone"
+            print(f"note: {held}; remove {'it' if gone == 1 else 'them'} with --update-baseline", file=sys.stderr)
         chosen = set(map(id, new))
         return [each for each in found if id(each) in chosen], known
 
@@ -361,7 +361,7 @@ class Run:
         baseline = baseline_of(path, found)
         baseline.write()
         held = f"{count(baseline.count, 'finding')} in {count(len(baseline.entries), 'file')}"
-        print(f'{path}: {held}; name it in the settings (baseline = "{path}"), or by --baseline')
+        print(f'{path}: {held}; write baseline = "{path}" into sbatchlint.toml, or pass --baseline')
         return 2 if self.errors else 0
 
     def _in_rows(self, everything: list[Diagnostic], found: list[Diagnostic]) -> list[Diagnostic]:

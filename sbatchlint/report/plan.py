@@ -72,7 +72,7 @@ def verdicts(plan: Plan) -> Iterator[tuple[str, str, str]]:
             yield f"Slurm {name}", "not known", "it depends on what is not in the script"
 
 
-NOTHING = "asks for nothing: the defaults of the site decide"
+NOTHING = "requests nothing: the defaults of the site decide"
 # By key of the plan: its label, and the options for it.
 _ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("nodes", "nodes", ("nodes",)),
