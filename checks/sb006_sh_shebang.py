@@ -118,7 +118,8 @@ def check(job: Job) -> Iterator[Finding]:
         first.setdefault(what, f"{_quoted(what)} (line {job.line(span.start)})")
     shown = list(first.values())
     more = len(shown) - MOST
-    listed = ", ".join(shown[:MOST]) + (f" and {more} more" if more > 0 else "")
+    named = [*shown[:MOST], f"{more} more"] if more > 0 else shown
+    listed = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
     fatal = any(severity == FATAL for *_, severity in found)
     if job.is_wrapped:
         yield Finding(

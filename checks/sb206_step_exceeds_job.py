@@ -170,23 +170,23 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     tasks = f"{found.tasks} task{'' if found.tasks == 1 else 's'}"
     wants = f"{tasks} of {found.per_task} CPUs" if found.per_task > 1 else f"{found.requested} CPUs"
     line = job.line(found.setting.span.start)
-    refuses = f"srun refuses `{words}`{job.versions.suffix(found.versions)}"
+    refuses = f"srun{job.versions.suffix(found.versions)} refuses" + ("" if option is None else f" `{words}` for")
     written = (step.request.effective_tasks() or 0) * (whole(step.request.value("cpus-per-task")) or 1)
     has = f"has {found.available} (line {line})"
     if written < found.available:
-        has = f"requests {written} (line {line}), in whole cores {found.available}"
+        has = f"requests {written} (line {line}), {found.available} in whole cores"
     if found.inherited:
         wants += " by --cpus-per-task"
         advice = f"write srun --cpus-per-task={max(1, found.available // found.tasks)}"
     else:
         advice = "request more in the job"
     if found.variable is not None:
-        refuses = f"srun reads `{words}`, and{job.versions.suffix(found.versions)} refuses it"
+        refuses = f"srun reads `{words}`, and{job.versions.suffix(found.versions)} refuses it for"
     # who asks for nodes alone, and for tasks only here, has whole nodes
     is_of_nodes = step.request.has_option("nodes") and not step.request.has_any_option(("ntasks", "ntasks-per-node"))
     return Finding(
         step.place if option is None else option.span,
-        f"{refuses} for {wants} because the job {has} (unless nodes are whole); {advice}",
+        f"{refuses} {wants} because the job {has}, unless it gets whole nodes; {advice}",
         "info" if is_of_nodes or gets_whole_nodes(job) else "warning",
         related=[(found.setting.span, "what the job has")],
         versions=found.versions,

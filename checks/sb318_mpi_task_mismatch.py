@@ -116,7 +116,7 @@ def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     message = f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, found.number, setting)}: {effect}"
     # a job that requests only nodes expects a site that allocates whole nodes
     only_nodes = setting is None and job.request.has_option("nodes") and not job.request.has_option("cpus-per-task")
-    message += f"{' (unless nodes are whole)' if only_nodes else ''}; write "
+    message += f"{' (unless the job gets whole nodes)' if only_nodes else ''}; write "
     in_grid = _is_grid_of(launcher, number)
     message += _advice(job, number, in_grid)
     fix = None if in_grid else _from_slurm(job, launcher)

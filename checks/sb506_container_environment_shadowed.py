@@ -73,7 +73,8 @@ def check(job: Job) -> Iterator[Finding]:
         if REMOVED.issuperset(names):
             what = f"pyxis does not pass {_listed(names)} into the container"
         else:
-            what = f"values of {_listed(names)} in the image override the script's"
+            values = "value overrides" if len(names) == 1 else "values override"
+            what = f"if the image sets {_listed(names)} too, its {values} yours"
         passable = [name for name in names if name not in FOLDERS]
         option = "--container-env=" + ",".join(passable)
         advice = f"add `{option}`" if passable else f"set {_listed(names)} in the container"

@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
         message = "`%a` becomes 4294967294 in the name: the job is not an array"
         message = f"{message}; write `{shortened(instead)}`, or add --array"
         if reads_index:
-            message = "`%a` becomes 4294967294 in the name unless sbatch is called with --array; add #SBATCH --array"
+            message = "`%a` becomes 4294967294 in the name unless sbatch is called with --array; request an array"
         meant = reads_index or has_array_switched_off(job)
         # a sweep is often submitted as an array
         distinct = any(patterns.uses(path, letter) for letter in "AjJ")
