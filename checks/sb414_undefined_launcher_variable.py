@@ -16,8 +16,9 @@ a mistyped name is reported.
 Names that are set, tested or given a default, that a comment or a directive mentions, that modules or a login provide,
 or that a sourced file may set are not reported. Of the others these are: names that a launcher needs, in scripts that
 set other variables of the same command; names nearly the same as one that is set and never read, or that lack one of
-its letters; names that are only tested, and set in another case (`Busco=…`, `[ -z "$BUSCO" ]`);
-arrays, which an environment cannot hold; and the only lowercase name that the script does not set.
+its letters, or with which it begins (`$OUT` beside `OUTDIR=…`), or the same option has a longer name elsewhere; names
+that are only tested, and set in another case (`Busco=…`, `[ -z "$BUSCO" ]`); what is only removed; arrays, which an
+environment cannot hold; and the only name with small letters that the script does not set.
 
 An error for an array where one of a similar name is set and never read, and where the same file's name stands elsewhere
 with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice
@@ -56,6 +57,7 @@ from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.edit_distance import edit_distance
@@ -83,6 +85,7 @@ _COMMENTED = Regex(
     r"(?:\"[^\"\n]+\"|'[^'\n]+'|\$\([^()\n]+\)|`[^`\n]+`|[^\s\"'<]+)[ \t]*(?:#.*)?$"
 )
 _COMPARED = Regex(r"[\"}]*[ \t]+-(?:eq|ne|lt|le|gt|ge)[ \t]")
+_OPTION_BEFORE = Regex(r"(?:^|[ \t])(--?[A-Za-z][\w-]*)[ =]\"?$")
 _PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
 _SHORTEST = 4  # of a name that is tested
@@ -102,7 +105,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield finding
     by_name: dict[str, list[Finding]] = {}
     if job.phase is Phase.BATCH:
-        for finding in (*_commented_out(job), *_tested_in_other_case(job)):
+        for finding in (*_commented_out(job), *_tested_in_other_case(job), *_removed(job)):
             seen.add(finding.span)
             yield finding
     for read in unset_reads(job):
@@ -227,7 +230,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
             related=[(other, "the same name with a value")],
         )
         return
-    meant = similar_variable(job, read) or _of_same_setting(job, read)
+    meant = similar_variable(job, read) or _of_same_setting(job, read) or _of_same_option(job, read)
     stops = _stops_if_unset(job, read)
     lost = meant is not None and not stops and (is_list(job, read) or _is_duration(job, read))
     severity = "info" if kind == "print" and not stops else "error" if lost else "warning"
@@ -241,12 +244,17 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         yield Finding(
             read.span, f"{nothing}; did you mean {meant.name}, which is set on line {line}{unread}?", severity
         )
-    elif kind == "print" or stops:
+    elif stops or kind == "print" and not is_lone_lowercase_name(job, read):
         return
+    elif kind == "print":
+        yield Finding(read.span, f"{nothing}; set it, or remove it", severity)
     elif is_list(job, read):
         yield Finding(read.span, f"{nothing} (an environment cannot pass arrays); set it, or remove it", severity)
     elif (
-        kind in ("argument", "other") and len(read.name) > 1 and is_lone_lowercase_name(job, read) and _sets_others(job)
+        kind in ("argument", "other", "arithmetic", "test")
+        and len(read.name) > 1
+        and is_lone_lowercase_name(job, read)
+        and _sets_others(job)
     ):
         yield Finding(
             read.span,
@@ -281,6 +289,52 @@ def _of_same_setting(job: Job, read: VariableRead) -> VariableAssignment | None:
     if any(each.name == match[1] and each.span.contains(read.span) for each in job.assignments):
         return None  # an assignment of the shell itself
     return next((each for each in job.assignments if each.name == match[1]), None)
+
+
+def _of_same_option(job: Job, read: VariableRead) -> VariableAssignment | None:
+    """The variable that the same option gets elsewhere, and whose name begins as that of an unset one does.
+
+    `--in $STATS/all/a.gz` where another command has `--in $STATSall/a.gz`.
+    """
+    text, names = job.source.text, set_names(job)
+    before = _OPTION_BEFORE.search(text[max(read.span.start - 80, 0) : read.span.start])
+    if before is None or len(read.name) < _SHORTEST or is_set_by_site(read.name):
+        return None
+    for match in re.finditer(re.escape(before[1]) + r"[ =]\"?\$\{?(\w+)", text):
+        if match[1] != read.name and match[1].startswith(read.name) and match[1] in names:
+            return next((each for each in job.assignments if each.name == match[1]), None)
+    return None
+
+
+def _removed(job: Job) -> Iterator[Finding]:
+    """Findings on variables that nothing sets, and of which all that is done is to remove what they name."""
+    for command in commands_named(job, "rm", "rmdir"):
+        for field in command.argv[1:]:
+            expansion = field[0].expansion if len(field) == 1 and field[0].text is None else None
+            if expansion is None or not expansion.name.isidentifier() or command.context.handler:
+                continue
+            name = expansion.name
+            if is_set_by_site(name) or name in mentioned_names(job) or is_mentioned(job, name):
+                continue
+            reads = [each for each in job.trace.reads if each.name == name]
+            place = Span(field[0].start, field[0].end)
+            if not reads or {each.span for each in reads} != {place} or reads[0].operator:
+                continue
+            like = next((each for each in job.assignments if _has_same_beginning(each.name, name)), None)
+            if like is not None and command.state.option("nounset") is False:
+                line = job.line(like.span.start)
+                yield Finding(
+                    place,
+                    f"{name} is never set in this script, so {command.name} gets nothing; line {line} sets {like.name}",
+                    "warning",
+                    related=[(like.name_span, "a similar name")],
+                )
+
+
+def _has_same_beginning(one: str, other: str) -> bool:
+    """Whether two names have the same first word: `SCHEDULER_FILE`, `SCHEDULER_DIR`."""
+    first, _, rest = one.partition("_")
+    return len(first) >= _SHORTEST and bool(rest) and other.startswith(f"{first}_") and one != other
 
 
 def _is_duration(job: Job, read: VariableRead) -> bool:

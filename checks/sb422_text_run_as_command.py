@@ -35,7 +35,7 @@ from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
-from sbatchlint.slurm.environment import find
+from sbatchlint.slurm.environment import find, misspelling_of
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -212,7 +212,8 @@ def _variable_as_command(job: Job, command: Invocation) -> Iterator[Finding]:
     name = text_of(command.argv[0]) if len(command.argv) == 1 else None
     if name is None or command.kind or command.redirects or not _CAPITALS.fullmatch(name):
         return
-    if name not in assigned_names(job) and name not in _USUAL and find(name) is None:
+    meant = misspelling_of(name)
+    if name not in assigned_names(job) and name not in _USUAL and find(name) is None and meant is None:
         return
     file, span = job.source.text, command.span
     marks = file[max(span.start - 2, 0) : span.start], file[span.end : span.end + 1]
@@ -224,9 +225,10 @@ def _variable_as_command(job: Job, command: Invocation) -> Iterator[Finding]:
         place = Span(span.start - 1, span.end + 1)
     else:
         return
-    instead = f"${{{name}}}"
+    instead = f"${{{name if meant is None or name in assigned_names(job) else meant.meant}}}"
     message = f"bash runs a command named {name} here, which does not exist, so this is empty; write `{instead}`"
-    yield Finding(place, message, fix=Fix(f"write {instead}", [replace(place, instead)], safe=True))
+    fix = Fix(f"write {instead}", [replace(place, instead)], safe=meant is None)
+    yield Finding(place, message, fix=fix)
 
 
 def _is_prose(written: str) -> bool:

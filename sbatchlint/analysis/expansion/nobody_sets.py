@@ -45,6 +45,7 @@ _BREAK = Regex(r"_|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])|(?<=[0-9])(?=[a-zA-Z]
 MOST_STRANGERS = 100
 _OPTIONS = Regex(r"args|opts|options|flags|params")
 _SHORTEST_TYPO = 6  # of a variable that is read rightly elsewhere
+_SHORTEST_START = 3  # of a name with which another begins
 _SHORTEST_NAME = 4  # a shorter name is similar to too many others
 
 
@@ -194,7 +195,7 @@ def _parts(name: str) -> tuple[tuple[str, str, bool], ...]:
 
 def is_lone_lowercase_name(job: Job, read: VariableRead) -> bool:
     """Whether a name in lower case, which no environment uses, is the only one that the script does not set."""
-    if not read.name.islower() or may_come_from_files(job) or unusual_names(job) != {read.name}:
+    if read.name.isupper() or may_come_from_files(job) or unusual_names(job) != {read.name}:
         return False
     return not is_mentioned(job, read.name)
 
@@ -215,16 +216,21 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
     if len(unusual_names(job)) > MOST_STRANGERS:
         return None
     enclosing = enclosing_assignment(job, read.span)
-    candidates = _alike_names(job, read.name)
+    candidates = _alike_names(job, read.name) + _longer_names(job, read.name)
     if is_list(job, read):
         candidates = [name for name in _assigned(job) if name in candidates or _shares_word(name, read.name)]
     for name in candidates:
         if enclosing is not None and enclosing.name == name:
             continue
-        if (is_common_name(name) or _is_read(job, name)) and not _is_misspelt(name, read.name):
+        own = not is_common_name(name) or _continues(name, read.name) and not is_set_by_site(name)
+        if (not own or _is_read(job, name)) and not _is_certain(name, read.name):
             continue
         for assignment in _assigned(job)[name]:
-            if _is_alike(name, read.name) or job.source.slice(assignment.span).endswith(")"):
+            if (
+                _is_alike(name, read.name)
+                or _continues(name, read.name)
+                or job.source.slice(assignment.span).endswith(")")
+            ):
                 return assignment
     return None
 
@@ -241,6 +247,25 @@ def _assigned(job: Job) -> dict[str, list[VariableAssignment]]:
 @once
 def _alike_names(job: Job, name: str) -> list[str]:
     return [each for each in _assigned(job) if _is_alike(each, name)]
+
+
+@once
+def _longer_names(job: Job, name: str) -> list[str]:
+    """The variables that are set and never read, and whose names begin with another: `OUTDIR` where `$OUT` is read.
+
+    One that is exported may be for a program, unless the script exports variables that it reads itself as well.
+    """
+    own = any(each.exported and _is_read(job, each.name) for found in _assigned(job).values() for each in found)
+    return [
+        each
+        for each, found in _assigned(job).items()
+        if _continues(each, name) and (own or not any(assigned.exported for assigned in found))
+    ]
+
+
+def _continues(name: str, read: str) -> bool:
+    """Whether a name is another one with letters after it: `OUTDIR` after `OUT`, but not `OUT_SIZE`."""
+    return len(read) >= _SHORTEST_START and name.startswith(read) and name[len(read) :].isalpha()
 
 
 def is_list(job: Job, read: VariableRead) -> bool:
@@ -281,6 +306,14 @@ def _is_misspelt(name: str, read: str) -> bool:
         return False
     swapped = len(name) == len(read) and sorted(name) == sorted(read)
     return (swapped or len(name) != len(read)) and _one_letter_apart(name, read)
+
+
+def _is_certain(name: str, read: str) -> bool:
+    """Whether two names are so similar that one was meant where the other is read, although it is read elsewhere."""
+    if _is_misspelt(name, read):
+        return True
+    mixed = not read.isupper() and "_" not in read and len(read) >= _SHORTEST_TYPO  # of no environment: `numberSteps`
+    return mixed and not read.islower() and name.lower().replace("_", "") == read.lower()
 
 
 def _one_letter_apart(one: str, other: str) -> bool:
