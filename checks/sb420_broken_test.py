@@ -13,6 +13,8 @@ are at least as great, and none for numbers with a decimal point.
 `-eq`, `-lt` and the like compare whole numbers: `[ $mode -eq fast ]` prints "integer expression expected" and is false,
 `[[ $mode -eq fast ]]` takes both texts for 0 and is true whatever `$mode` holds, and a decimal point ends either.
 
+`[[ ${#x} > 16 ]]` compares texts, in which 9 comes after 16: a warning.
+
 `[ -n $x ]` is true even where `$x` is empty: without quotes no word is left of it, and `[ -n ]` asks whether the word
 `-n` is empty. A warning, and so is `[ $x==y ]` where `$x` is y in this script. Advice where what follows gets the
 variable too, and fails without it (`[ -n $pid ] && ps -p $pid`).
@@ -73,6 +75,8 @@ _BINARY = Regex(r"==?|!=|=~|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
 _NUMERIC = Regex(r"-(?:eq|ne|lt|le|gt|ge)")
 # What no arithmetic of bash can be: a text, or a number with a decimal point.
 _NO_NUMBER = Regex(r"[\w.+-]*[A-Za-z][\w.+-]*|\d*\.\d+")
+# What is a number whatever a script does: a length, a count, arithmetic.
+_NUMBER = Regex(r"\"?(?:\$\{#[^{}]+\}|\$#|\$\(\([^()]*\)\))\"?")
 _OF_TEXTS = {"-eq": "=", "-ne": "!="}
 _JOINING = {"-a": "&&", "-o": "||"}
 
@@ -98,8 +102,20 @@ def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:
     for test in nodes_of(program, TestCommand):
         yield from _of_texts(job, text, list(test.words), "[[")
         yield from _one_word(job, text, test.words, "[[")
+        yield from _numbers_as_texts(text, list(test.words))
         if job.ended is None or text is not job.text or test.start < job.ended:
             yield from _unreadable(text, test.words)
+
+
+def _numbers_as_texts(text: Text, words: list[Word]) -> Iterator[Finding]:
+    """`[[ ${#name} > 16 ]]`: a number is compared with another as text, in which 8 comes after 16."""
+    for left, operator, right in zip(words, words[1:], words[2:], strict=False):
+        sign, number = text.string[operator.start : operator.end], text.string[right.start : right.end]
+        if sign in _COMPARISONS and number.isdecimal() and _NUMBER.fullmatch(text.string[left.start : left.end]):
+            place, good = text.span(operator.start, operator.end), _COMPARISONS[sign]
+            message = f"`{sign}` compares texts here, in which 9 comes after 10; write `{good}`"
+            fix = _fix(f"write {good}", [replace(place, good)], place, text, operator)
+            yield Finding(place, message, "warning", fix=fix)
 
 
 def _guards_an_end(text: Text, program: Program, place: Span) -> bool:
