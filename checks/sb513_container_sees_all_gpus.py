@@ -52,7 +52,10 @@ def check(job: Job) -> Iterator[Finding]:
     for ways in container_starts(job):
         start, found = ways[0], [gpu_access(each) for each in ways]
         kind, option, text = found[0]
-        if not start.by_daemon or option is None or any(each.kind not in (ALL, COUNT, NAMED) for each in found):
+        by_itself = option is None and start.engine == "nvidia-docker" and kind == ALL
+        if not start.by_daemon or any(each.kind not in (ALL, COUNT, NAMED) for each in found):
+            continue
+        if option is None and not by_itself:
             continue
         gpus = gpus_of_shared_node(job, start)
         masked = any(_knows_its_gpus(each) for each in ways)
@@ -64,10 +67,10 @@ def check(job: Job) -> Iterator[Finding]:
             what = f"the node's first {'GPU' if text == '1' else f'{text} GPUs'}, which may belong to another job"
         else:
             what = f"GPU {text} of the node, which may belong to another job"
-        edits = _own_gpus(job, start, option)
+        edits = [] if option is None else _own_gpus(job, start, option)
         yield Finding(
-            option.span,
-            rf'docker gives the container {what}; write `--gpus "\"device={own_gpus(start)}\""`',
+            start.invocation.name_span if option is None else option.span,
+            rf'{start.engine} gives the container {what}; write `--gpus "\"device={own_gpus(start)}\""`',
             fix=Fix("name the job's GPUs", edits) if edits else None,
         )
     for ways in container_starts(job):
@@ -157,6 +160,14 @@ CASES = [
         """,
         settings={"site": {"gpus-per-node": 8}},
         title="written down",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:2
+        «nvidia-docker» run --rm --ipc=host --init --network host train:1 python train.py
+        """,
+        title="all, unless it is told",
     ),
     Good(
         """\

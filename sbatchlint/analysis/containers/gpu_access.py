@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
-from sbatchlint.bash.trace import exported
+from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import CommandOption
@@ -83,7 +83,13 @@ def _of_docker(start: ContainerStart) -> GpuAccess:
     if gpus is not None:
         text = gpus.text
         return GpuAccess(UNKNOWN, gpus) if text is None else _of_value(text.strip("\"'"), gpus)
-    if start.engine == "nvidia-docker" or container.option("gpu") is not None:
+    if start.engine == "nvidia-docker":
+        # by default all: its runtime follows the image, and images for CUDA name all
+        chosen = any(name in container.passed for name in _MASKS) or "device" in {
+            each.name for each in container.options
+        }
+        return GpuAccess(UNKNOWN if chosen or is_set(start.invocation, "NV_GPU") or _before(start) else ALL)
+    if container.option("gpu") is not None:
         return GpuAccess(UNKNOWN)
     runtime = container.option("runtime")
     visible = container.passed.get("NVIDIA_VISIBLE_DEVICES")
@@ -96,6 +102,11 @@ def _of_docker(start: ContainerStart) -> GpuAccess:
     hidden = any(container.option(name) is not None for name in _OTHER_WAYS)
     masked = any(name in container.passed for name in _MASKS)
     return GpuAccess(UNKNOWN if hidden or masked else NONE)
+
+
+def _before(start: ContainerStart) -> bool:
+    """Whether `NV_GPU=0 nvidia-docker run …` names GPUs."""
+    return any(name == "NV_GPU" for name, _ in start.invocation.variables)
 
 
 def _of_value(text: str, option: CommandOption) -> GpuAccess:
