@@ -10,10 +10,10 @@ name of a partition alone may be a habit, and is advice. Sites that allocate who
 refuse it): a job with `--exclusive` or all memory of its nodes gets only advice (exclusive-without-gpus reports its
 steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
 partitions whose jobs get GPUs without a request. Scripts for a centre that knows no GRES of GPUs, as TACC, are not
-reported. Advice, too, where the job names its node, where no directive says how large the job is or in which
-partition it runs, so that the command line of sbatch does, where a request for GPUs is commented out, and where only
-what docker starts uses them: its daemon is outside the job, and gives it those of the node. An `salloc` with a command
-is looked at in the same way.
+reported. Advice, too, where the job names its node, where no directive says how large the job is or in which partition
+it runs, so that the command line of sbatch does, where a request for GPUs is commented out, and where only what docker
+starts beside all steps uses them: its daemon is outside the job, and gives it those of the node. An `salloc` with a
+command is looked at in the same way.
 
 ## Fix
 
@@ -31,6 +31,7 @@ from sbatchlint.analysis.gpus.gpu_use import allocation_needs, component_needs, 
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.containers import Container
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, NoGpus
@@ -82,11 +83,11 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_in_docker(job: Job, span: Span) -> bool:
-    """Whether a place belongs to what docker starts, which gets the node's GPUs from a daemon outside the job."""
+    """Whether a place belongs to what docker starts beside steps: its daemon, outside the job, has all GPUs."""
     for each in job.invocations:
         container = each.spawn.info
         if isinstance(container, Container) and container.kind == "docker" and each.span.contains(span):
-            return True
+            return enclosing_step(each.context) is None  # a step shows that tasks are counted
     return False
 
 

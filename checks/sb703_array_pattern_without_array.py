@@ -1,8 +1,9 @@
 """The log has a meaningless number in its name: `%a` is for job arrays, and this job is not one.
 
 `%a` is the index of a task of a job array. In a job that is not an array it is a meaningless number: `run_%A_%a.out`
-becomes `run_4711_4294967294.out`, which is only an ugly name, and advice. Where the name has no other number, every
-submission writes the same file, and two jobs at a time spoil each other's log.
+becomes `run_4711_4294967294.out`, which is only an ugly name, and advice. A warning where the name has no other number,
+as two jobs at a time then write one file, and where it has both `%j` and `%A`, as only tasks of an array tell them
+apart.
 
 Nothing is reported where a comment or a file of the project shows that the script is submitted with --array. Advice
 where the script reads SLURM_ARRAY_TASK_ID, unless it only prints it and a comment shows that it is submitted as no
@@ -65,7 +66,8 @@ def check(job: Job) -> Iterator[Finding]:
             message = "`%a` becomes 4294967294 in the name unless sbatch is called with --array; request an array"
         meant = reads_index or has_array_switched_off(job)
         # a sweep is often submitted as an array
-        distinct = any(patterns.uses(path, letter) for letter in "AjJ")
+        # a name with the ids of a job and of its array was made for an array
+        distinct = any(patterns.uses(path, letter) for letter in "jJ") != patterns.uses(path, "A")
         severity = "info" if distinct or meant or "wandb agent" in job.source.own.text else None
         yield Finding(spans[0], message, severity, fix=None if meant else fix)
 
