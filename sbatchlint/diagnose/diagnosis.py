@@ -11,9 +11,10 @@ from sbatchlint.diagnose.printed import own_advice
 from sbatchlint.diagnose.ranking import FOLLOWS, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
 from sbatchlint.diagnose.related import related_places
 from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
+from sbatchlint.diagnose.script_signs import script_signed
 from sbatchlint.diagnose.signs import signed
 from sbatchlint.diagnose.symptom import Account, Cause, Event
-from sbatchlint.diagnose.unread import unread
+from sbatchlint.diagnose.unread import turned_off, unread
 
 # The most alternatives that are named if the cause is not certain.
 MOST_ALTERNATIVES = 2
@@ -94,11 +95,15 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
     if chosen[0].confidence == "possible" and proven:
         chosen = proven[0]
     first = chosen[0]
-    if picture is not None and not first.proven:
+    if picture is not None and not first.findings:
+        after = turned_off(first.event, picture)
+        if after is not None:
+            return [after, first]
+    if picture is not None and not (first.proven and (first.spans or first.where != "script")):
         after = unread(first.event, picture) or spoken_of(first, picture)
         if after is not None:
             return [after, first]
-    sign = signed(first, picture)
+    sign = signed(first, picture) or script_signed(first, picture)
     if sign is not None:
         chosen, first = [sign, *chosen], sign
     told = own_advice(first.event) if first.event.symptom.near_end and not first.findings else ""

@@ -82,7 +82,7 @@ _OPTIONS = (
     (Regex(r"(?i)\bgpus?\b|\bcuda|\bhip\b|gres\b"), GPU_OPTIONS),
     (Regex(r"(?i)\bmemory\b|\boom\b|oom[-_]kill"), MEMORY),
     (Regex(r"(?i)\btime ?(?:limit|d? ?out)"), ("time",)),
-    (Regex(r"(?i)\btasks?\b|\branks?\b|\bprocess(?:es|ors)?\b|world[_ ]size"), TASKS),
+    (Regex(r"(?i)\btasks?\b|\branks?\b|\benough slots\b|\bprocess(?:es|ors)?\b|world[_ ]size"), TASKS),
     (Regex(r"(?i)\bcpus?\b|\bcores?\b|\bthreads?\b"), ("cpus-per-task", "ntasks-per-node", "ntasks", *CPUS)),
     (Regex(r"(?i)\bnodes\b"), ("nodes",)),
     (Regex(r"(?i)\bpartition\b|\bqueue\b"), ("partition",)),

@@ -1,0 +1,265 @@
+"""Signs in a script by which a message is explained: the folder it changes to, the variable that sets an option, the value
+that a path lies below, an option that gets nothing.
+
+Like those of `signs`, they are looked for where neither a finding nor the log proves what the symptom itself says.
+"""
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation, VariableAssignment
+from sbatchlint.bash.values import text_of
+from sbatchlint.diagnose.answers import Answer, Picture
+from sbatchlint.diagnose.symptom import Cause
+from sbatchlint.job import Job
+from sbatchlint.slurm.options import all_options
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+_MISSING = Regex(
+    r"(?i)no such file|file ?not ?found|not (?:be )?found|does(?:n't| not) exist|not exist|can(?:no|')t (?:open|find|read|access)"
+    r"|could not (?:open|find|read)|unable to (?:open|find|read)|end-of-file during read|cannot stat"
+)
+# A path as it stands in a message, with or without quotes.
+_PATH = re.compile(r"(?<![\w./$~-])(/?[\w.+@%-]+(?:/[\w.+@%-]+)*/?)")
+_QUOTED = re.compile(r"['\"`‘“<]([^'\"`‘’“”<>\s]{3,200})['\"`’”>]")
+_HERE = Regex(r"^(?:\$\{?SLURM_SUBMIT_DIR\}?|\$PWD|\.|\"?\$\(pwd\)\"?)/?$")
+# Where a disk, a quota or the rights of a folder are what is wrong.
+_OF_FOLDER = Regex(
+    r"(?i)no space left|quota exceeded|read-only file system|permission denied|not permitted|enospc|not enough space"
+)
+# A folder in a value of the script: of an assignment or an option.
+_FOLDER = re.compile(
+    r"(?m)^(?![ \t]*#)[^\n]{0,400}?(?:(?<![\w$])(?P<name>[A-Za-z_]\w{1,60})=|(?<=\s)(?P<option>--?[A-Za-z][\w-]{0,60})[= ])['\"]?(?P<value>(?:\$\{?[A-Za-z_]\w*\}?|~|/)[^'\"\s;&|<>]*)"
+)
+_USED = re.compile(r"\$\{?[A-Za-z_]\w*\}?|~")
+# Messages of argparse and others about a value that is not there.
+_EMPTY = re.compile(
+    r"argument (?P<option>-[\w-]+)(?:/\S+)?: (?:expected (?:one|at least one|\d+) argument|invalid \S+ value: ''|invalid choice: '')"
+    r"|(?:option|flag) [`'\"]?(?P<other>--?[\w-]+)[`'\"]?.{0,20}(?:requires|needs|expects) (?:an? )?(?:argument|value)"
+)
+_POSITIONAL = re.compile(r"\$\{?[1-9](?!\d)|\$[@*]")
+# The options that Slurm's commands take from variables which are not named after them.
+_OTHERS = {"SLURM_HOSTFILE": ("distribution", "nodelist"), "SLURM_NPROCS": ("ntasks",), "SLURM_NNODES": ("nodes",)}
+_OF_SLURM = re.compile(r"\b(?P<command>sbatch|srun|salloc)(?:\.bin)?: (?:error|fatal): ")
+_NAMED = re.compile(r"(?<![\w-])--([a-z][a-z-]+)|\b((?:SLURM|SBATCH|SRUN|SALLOC)_[A-Z_]+[A-Z])\b|(?i:\b(hostfile)\b)")
+
+
+def script_signed(first: Answer, picture: Picture | None) -> Answer | None:
+    """The answer that the script gives to the message of an answer that is not certain; None without a sign."""
+    if picture is None or first.confidence == "certain" or first.findings:
+        return None
+    return next((found for sign in _SIGNS if (found := sign(first, picture))), None)
+
+
+def _answer(first: Answer, key: str, says: str, advice: str, spans: tuple[Span, ...]) -> Answer:
+    cause = Cause(key, "script", says, advice)
+    return Answer(first.event, cause, "likely", says, advice, tuple(dict.fromkeys(spans)), proven=True)
+
+
+def _own(job: Job) -> list[Invocation]:
+    """The commands that are written in the script itself, in order."""
+    end = len(job.source.text)
+    return [each for each in job.invocations if each.span.end <= end]
+
+
+def _option_from_variable(first: Answer, picture: Picture) -> Answer | None:
+    """A command of Slurm objects to an option, and the script sets the variable by which that command takes it."""
+    event = first.event
+    refused = _OF_SLURM.search(event.text)
+    if refused is None:
+        return None
+    command = refused["command"]
+    names = {name for match in _NAMED.findall(event.text) for name in match if name}
+    for job in picture.jobs[:1]:
+        found = [each for each in job.assignments if _sets(each.name, command) & names or each.name in names]
+        found += [
+            each for each in job.assignments if each.name == "SLURM_HOSTFILE" and "hostfile" in map(str.lower, names)
+        ]
+        later = [each for each in _own(job) if each.name == command and found and each.span.start > found[0].span.start]
+        if found and later:
+            variable = found[-1].name
+            says = (
+                f"the script sets {variable}, which is still set when it calls {command}, and counts there as an option"
+            )
+            advice = f"`unset {variable}` before that {command}, or set it for the one command that wants it: {variable}=… COMMAND"
+            return _answer(
+                first, "option-from-variable", says, advice, (*(each.span for each in found), later[-1].span)
+            )
+    return None
+
+
+def _sets(variable: str, command: str) -> set[str]:
+    """The options that a command of Slurm takes from a variable, by name."""
+    if not variable.startswith(("SLURM_", "SBATCH_", "SALLOC_", "SRUN_")):
+        return set()
+    found = {each.canonical for each in all_options() if variable in each.environment.get(command, ())}
+    return found | set(_OTHERS.get(variable, ()))
+
+
+def _paths(text: str) -> Iterator[str]:
+    """The paths and names of files in a message, those in quotes first."""
+    yield from _QUOTED.findall(text)
+    for path in _PATH.findall(text):
+        if "/" in path or re.search(r"\w\.[A-Za-z]\w{0,5}$", path):
+            yield path.rstrip(".,")
+
+
+def _folder_changed(first: Answer, picture: Picture) -> Answer | None:
+    """A file that a command names by a relative path, after the script has changed the folder."""
+    event = first.event
+    if not _MISSING.search(event.text):
+        return None
+    for job in picture.jobs[:1]:
+        commands = _own(job)
+        moves = [each for each in commands if each.name in ("cd", "pushd") and len(each.argv) == 2]
+        if not moves:
+            continue
+        for path in dict.fromkeys(_paths(event.text)):
+            found = _named_after_move(job, path, commands, moves)
+            if found is not None:
+                move, command, word = found
+                says = f"{word} is a relative path, and is looked for in {_written(job, move)}, to which the script changed"
+                advice = "name it by its full path ($SLURM_SUBMIT_DIR/…), copy it there first, or leave the cd out"
+                return _answer(first, "folder-changed", says, advice, (move.span, command.span))
+    return None
+
+
+def _written(job: Job, move: Invocation) -> str:
+    """The folder of a `cd` as the script has it."""
+    return job.source.text[move.span.start : move.span.end].split(None, 1)[-1].split("\n")[0][:80].strip("'\" ;")
+
+
+def _named_after_move(
+    job: Job, path: str, commands: list[Invocation], moves: list[Invocation]
+) -> tuple[Invocation, Invocation, str] | None:
+    """The `cd`, the command after it with a word that ends the path, and that word."""
+    for command in commands:
+        before = [each for each in moves if each.span.end <= command.span.start]
+        if not before or command.name in ("cd", "pushd", "cp", "rsync", "mv", "ln", "mkdir", "git", "wget", "tar"):
+            continue
+        if _HERE.search(_written(job, before[-1])):
+            continue
+        for each in command.argv:
+            word = (text_of(each) or "").rpartition("=")[2]
+            if len(word) < 4 or word.startswith(("/", "-", "$", "~")) or not re.search(r"[/.]", word):
+                continue
+            plain = word.removeprefix("./")
+            if path.removeprefix("./") == plain or (path.startswith("/") and path.endswith("/" + plain)):
+                return before[-1], command, word
+    return None
+
+
+def _copied_apart(first: Answer, picture: Picture) -> Answer | None:
+    """A file that a program opens by its name, in a folder that the script made and copied other files to."""
+    event = first.event
+    near = " ".join((event.text, *event.above[-3:]))
+    if not _MISSING.search(near):
+        return None
+    for job in picture.jobs[:1]:
+        text = job.source.text
+        commands = _own(job)
+        moves = [each for each in commands if each.name == "cd" and not _HERE.search(_written(job, each))]
+        copies = [each for each in commands if each.name in ("cp", "rsync", "ln") and len(each.argv) > 2]
+        if not moves or not copies:
+            continue
+        names = [path.rstrip("/").rpartition("/")[2] for path in _paths(event.text)]
+        for name in dict.fromkeys(names):
+            if len(name) < 4 or re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text):
+                continue
+            if any("*" in text[each.span.start : each.span.end] for each in copies):
+                continue
+            says = f"the program looks for {name} in the folder to which the script changed, and the script copies other files there"
+            return _answer(
+                first,
+                "not-copied",
+                says,
+                "copy it there too, before the program starts",
+                (*(each.span for each in copies[-2:]), moves[-1].span),
+            )
+    return None
+
+
+def _below_folder(first: Answer, picture: Picture) -> Answer | None:
+    """A path that may not be written, or has no room, below a folder that the script names."""
+    event = first.event
+    near = " ".join((event.text, *event.below[:2]))
+    if not _OF_FOLDER.search(near) or first.event.symptom.id in ("no-such-program-file",):
+        return None
+    paths = [each for each in _paths(near) if each.startswith("/") and each.count("/") > 1]
+    text = picture.source.text
+    for path in dict.fromkeys(paths):
+        best: tuple[int, re.Match[str]] | None = None
+        for match in _FOLDER.finditer(text):
+            value = match["value"].rstrip("/")
+            fixed = _USED.sub("", value)
+            if len(fixed.strip("/")) < 3 or match["name"] in ("PATH", "LD_LIBRARY_PATH"):
+                continue
+            if re.match(_as_pattern(value) + r"(?:/|$)", path) and (best is None or len(value) > best[0]):
+                best = len(value), match
+        if best is not None:
+            match = best[1]
+            span = Span(*match.span("value"))
+            if any(each.start < span.end and span.start < each.end for each in first.spans):
+                return None  # the symptom itself says so
+            name = match["name"] or match["option"]
+            reason = (
+                "there is no room, or the quota is used up"
+                if re.search(r"(?i)space|quota|enospc", near)
+                else "the job may not write"
+            )
+            says = f"{name} of the script sends the program to {match['value']}, where {reason}"
+            advice = f"set {name} to a folder with room that is the user's own ($SCRATCH, the job's TMPDIR), and make it before"
+            return _answer(first, "folder-of-script", says, advice, (span,))
+    return None
+
+
+def _as_pattern(value: str) -> str:
+    """An expression for what a value with variables may come to."""
+    home = r"(?:/[\w.-]+){1,4}"
+    parts = _USED.split(value)
+    used = _USED.findall(value)
+    made = re.escape(parts[0])
+    for variable, part in zip(used, parts[1:], strict=True):
+        made += (home if variable.strip("${}~") in ("HOME", "") else r"[^\s]{1,80}?") + re.escape(part)
+    return made
+
+
+def _empty_value(first: Answer, picture: Picture) -> Answer | None:
+    """An option that got no value, as the variable after it is empty."""
+    match = _EMPTY.search(first.event.text)
+    if match is None:
+        return None
+    option = match["option"] or match["other"]
+    for job in picture.jobs[:1]:
+        text = job.source.text
+        used = re.search(rf"(?<![\w-]){re.escape(option)}[= ]+[\"']?\$\{{?(?P<name>\w+)\}}?", text)
+        if used is None:
+            continue
+        name = used["name"]
+        spans = [Span(*used.span())]
+        made = [each for each in job.assignments if each.name == name and each.span.end <= len(text)]
+        says = f"{option} gets no value: ${name} is empty"
+        advice = f"stop where it is empty: ${{{name}:?not set}}, and look at what it is made of"
+        if name.isdigit() or any(_POSITIONAL.search(_value(text, each)) for each in made):
+            says += ", as the script was given no such argument"
+            advice = (
+                f"submit with it (sbatch job.sh VALUE), or give a default: {name}=${{1:-…}}"
+                if not name.isdigit()
+                else "submit with it: sbatch job.sh VALUE"
+            )
+        elif any("$(" in _value(text, each) or "`" in _value(text, each) for each in made):
+            says += ", as the command that makes it printed nothing"
+            if "SLURM_ARRAY_TASK_ID" in " ".join(_value(text, each) for each in made):
+                says += " for this element of the array"
+        elif not made:
+            says += ", as nothing in the script sets it"
+        return _answer(first, "empty-value", says, advice, (*spans, *(each.span for each in made[-1:])))
+    return None
+
+
+def _value(text: str, assignment: VariableAssignment) -> str:
+    return text[assignment.span.start : assignment.span.end].partition("=")[2]
+
+
+_SIGNS = (_option_from_variable, _empty_value, _folder_changed, _copied_apart, _below_folder)
