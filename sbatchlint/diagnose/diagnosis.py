@@ -13,6 +13,8 @@ from sbatchlint.diagnose.related import related_places
 from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
 from sbatchlint.diagnose.script_signs import script_signed
 from sbatchlint.diagnose.signs import signed
+from sbatchlint.diagnose.silent_faults import silent_answers
+from sbatchlint.diagnose.submitters import of_own_job, with_settings
 from sbatchlint.diagnose.symptom import Account, Cause, Event
 from sbatchlint.diagnose.unread import turned_off, unread
 
@@ -60,6 +62,8 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
         best = _first(events, picture, needs_proof, least == "possible")
         if best:
             break
+    if not best and not done and not failed:
+        best = silent_answers(findings.last, picture)
     best = [_naming_node(each, findings.events.values()) for each in best]
     root = best[0].event if best else None
     noise = (
@@ -83,7 +87,7 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
 
     `vague`: answers that are only possible count, too; srun may report a task before the output of that task arrives.
     """
-    judged = [found for event in events[:40] if (found := answers(event, picture))]
+    judged = [found for event in events[:40] if (found := _answers(event, picture))]
     proven = [found for found in judged if found[0].proven and found[0].confidence == "certain"]
     if needs_proof:
         judged = [found for found in proven if found[0].spans or picture is not None]
@@ -95,6 +99,9 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
     if chosen[0].confidence == "possible" and proven:
         chosen = proven[0]
     first = chosen[0]
+    if of_own_job(first.event):
+        first = with_settings(first, picture)
+        return [first, *[each for each in chosen[1:] if each.cause is not first.cause][:MOST_ALTERNATIVES]]
     if picture is not None and not first.findings:
         after = turned_off(first.event, picture)
         if after is not None:
@@ -106,6 +113,7 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
     sign = signed(first, picture) or script_signed(first, picture)
     if sign is not None:
         chosen, first = [sign, *chosen], sign
+    first = with_settings(first, picture)
     told = own_advice(first.event) if first.event.symptom.near_end and not first.findings else ""
     if told:
         first = first._replace(advice=f"{first.advice}; its message says: {told}")
@@ -113,6 +121,13 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
         first = first._replace(related=related_places(picture.jobs, first.event, first.where))
     others = [] if first.confidence == "certain" else [each for each in chosen[1:] if each.cause is not first.cause]
     return [first, *others[:MOST_ALTERNATIVES]]
+
+
+def _answers(event: Event, picture: Picture | None) -> list[Answer]:
+    """The answers for an event; what Slurm says of a job that a program submitted does not come from the script."""
+    found = answers(event, None if of_own_job(event) else picture)
+    elsewhere = [each for each in found if each.where != "script"]
+    return elsewhere if elsewhere and of_own_job(event) else found
 
 
 _SPOKEN_OF = Cause(

@@ -95,6 +95,7 @@ class Findings:
         self.shapes: dict[bytes, Shape] = {}
         self.glances = 0
         self.lines: dict[str, int] = {}
+        self.last: Event | None = None  # the last line of the last log
 
     def glance(self, shape: bytes, raw: bytes, path: str, file: int, row: int, offset: int) -> None:
         """Looks at a line, or lets it wait if many lines had the same shape (the literals in it)."""

@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 
 from sbatchlint.diagnose.findings import Findings, Symptoms
 from sbatchlint.diagnose.reading import add_context, read_log
+from sbatchlint.diagnose.silent_faults import last_line
 from sbatchlint.diagnose.symptoms import symptoms
 from sbatchlint.source.files import InputError, reason, standard_input, unreadable
 
@@ -92,6 +93,7 @@ def findings_in(logs: Mapping[str, bytes]) -> Findings:
 
 def _read(stream: BinaryIO, shown: str, number: int, findings: Findings) -> None:
     findings.lines[shown] = read_log(stream, shown, number, findings)
+    findings.last = last_line(stream, shown, number, findings.lines[shown]) or findings.last
     add_context(stream, [each for each in findings.events.values() if each.file == number])
 
 

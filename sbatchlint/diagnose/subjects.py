@@ -179,6 +179,40 @@ def launches(job: Job, event: Event) -> Verdict:
     return shown((*found[:2], *directives))
 
 
+_HOST = Regex(
+    r"https?://([\w.-]+)|[Rr]esolve (?:host|proxy)?:? ?'?([\w.-]+\.\w+)|[Hh]ost ?[=:] ?'([\w.-]+)'|[Cc]onnect to ([\w.-]+\.\w+)"
+)
+# Tools that fetch, as their messages tell them.
+_FETCHERS = {
+    "git": r"fatal: |Cloning into",
+    "pip": r"/simple/|pypi|^ERROR: (?:Could not find|No matching)",
+    "uv": r"pypi|^error: |× |No solution",
+    "conda": r"conda",
+    "mamba": r"conda|mamba",
+    "wget": r"^wget:|wget",
+    "curl": r"^curl:",
+    "Rscript": r"cran",
+}
+
+
+def fetching(job: Job, event: Event) -> Verdict:
+    """The commands of the script that fetch from where the message says that nothing is reached."""
+    near = "\n".join((event.text, *event.above[-6:]))
+    hosts = {host for match in _HOST.findall(event.text) for host in match if host}
+    text = job.source.text
+    found = []
+    for command in job.invocations:
+        if command.span.end > len(text) or command.kind:
+            continue
+        written = text[command.span.start : command.span.end]
+        tool = next((name for name in _FETCHERS if re.search(rf"(?<![\w.-]){name}[\d.]{{0,5}}(?= )", written)), "")
+        if weight(job, command) is not Weight.STAGING and not tool:
+            continue
+        if any(host in written for host in hosts) or tool and re.search(f"(?m){_FETCHERS[tool]}", near):
+            found.append(command.span)
+    return shown(tuple(dict.fromkeys(found))[:2])
+
+
 def working(job: Job) -> list[tuple[Weight, Invocation]]:
     """The commands of the script itself that do the work of the job."""
     own = ((weight(job, each), each) for each in job.invocations if not each.kind)

@@ -2,13 +2,15 @@
 
 import json
 
+from sbatchlint.diagnose.silent_faults import SILENT
 from sbatchlint.diagnose.symptom import Cause, Symptom
 from sbatchlint.diagnose.symptoms import symptoms
 
 
 def page(name: str, form: str) -> str:
     """What is known of a symptom; '' where there is none of this name."""
-    symptom = symptoms().get(name.strip().lower())
+    known = name.strip().lower()
+    symptom = SILENT if known == SILENT.id else symptoms().get(known)
     if symptom is None:
         return ""
     if form == "json":

@@ -2,7 +2,18 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import assigned, lacks, not_set, options, possible, says, sets, shown, step_options
+from sbatchlint.diagnose.evidence import (
+    assigned,
+    lacks,
+    not_set,
+    options,
+    possible,
+    says,
+    sets,
+    shown,
+    spans_of,
+    step_options,
+)
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -50,6 +61,13 @@ def _more_tasks_than_gpus(job: Job, event: Event) -> Verdict:
     if len(re.findall(r"\bProcess \d+ has\b", event.text)) < 2:
         return None
     return shown(options(job, "ntasks", "ntasks-per-node", *GPU_OPTIONS))
+
+
+def _kind_of_gpu(job: Job, event: Event) -> Verdict:
+    """The options that ask for a kind of GPU by its name, or for nodes with it."""
+    settings = [each for each in job.directives.settings if each.name in GPU_OPTIONS]
+    kinds = [each for each in settings if any(map(str.isalpha, (each.value or "").removeprefix("gpu")))]
+    return shown((*spans_of(kinds), *options(job, "constraint")))
 
 
 # fmt: off
@@ -208,21 +226,24 @@ RuntimeError: Failed to infer device type
         printed_by="CUDA, torch, nvidia-smi",
         releases="all releases",
         role="cause",
-        literals=("driver version is insufficient", "Driver/library version mismatch", "no kernel image is available", "driver on your system is too old", "is not compatible with the current PyTorch", "Failed to initialize NVML", "couldn't communicate with the NVIDIA driver", "PTX was compiled with an unsupported toolchain", "provided PTX was compiled", "forward compatibility was attempted", "CUDA unknown error", "unknown error", "libcuda.so"),
+        literals=("driver version is insufficient", "Driver/library version mismatch", "no kernel image is available", "CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_NO_BINARY", "driver on your system is too old", "is not compatible with the current PyTorch", "Failed to initialize NVML", "couldn't communicate with the NVIDIA driver", "PTX was compiled with an unsupported toolchain", "provided PTX was compiled", "forward compatibility was attempted", "CUDA unknown error", "unknown error", "libcuda.so"),
         patterns=(
             r"driver version is insufficient for CUDA runtime|driver on your system is too old",
             r"Driver/library version mismatch|Failed to initialize NVML|couldn't communicate with the NVIDIA driver|forward compatibility was attempted",
-            r"no kernel image is available for execution|compiled with an unsupported toolchain",
+            r"no kernel image is available for execution|compiled with an unsupported toolchain|CUDA_ERROR_(?:INVALID_IMAGE|NO_BINARY_FOR_GPU)",
+            r"with CUDA capability (?P<capability>sm_\d+) is not compatible with the current PyTorch",
             r"CUDA unknown error|CUDA error: unknown error|CUDA driver initialization failed",
         ),
         causes=(
-            Cause("image", "code", "the program's build of CUDA does not fit this GPU or driver", "install the build for the driver and GPU of that partition", log=lambda event: None if any(word in event.text for word in ("too old", "kernel image", "toolchain")) else False),
+            Cause("kind-of-script", "script", "the script asks for a kind of GPU for which the installed PyTorch has no code ({capability})", "ask for a newer kind (--gres=gpu:TYPE:N, --constraint), or install an older release of PyTorch, which has it", script=_kind_of_gpu, log=lambda event: possible("capability" in event.groups)),
+            Cause("image", "code", "the program's build of CUDA does not fit this GPU or driver", "install the build for the driver and GPU of that partition", log=lambda event: None if any(word in event.text for word in ("too old", "kernel image", "toolchain", "not compatible with", "CUDA_ERROR")) else False),
             Cause("node", "cluster", "the GPU driver of the node is not right", "submit again with --exclude of that node, and tell the site"),
         ),
         matches="""\
 RuntimeError: The NVIDIA driver on your system is too old (found version 11040).
 Failed to initialize NVML: Driver/library version mismatch
 RuntimeError: CUDA error: no kernel image is available for execution on the device
+Tesla P100-PCIE-16GB with CUDA capability sm_60 is not compatible with the current PyTorch installation.
 RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment
 NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.
 """,

@@ -2,9 +2,9 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import begins, options, possible, shown, spans_of
+from sbatchlint.diagnose.evidence import assigned, begins, commands, options, possible, shown, spans_of
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
-from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
+from sbatchlint.diagnose.symptom import Below, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
 
@@ -35,6 +35,33 @@ def _bad_input(event: Event) -> bool | None:
 def _several_drivers(job: Job, event: Event) -> Verdict:
     """The program starts its workers by srun, and srun starts the program, once for each task."""
     return shown(spans_of(job.steps))
+
+
+def _size_of_job(job: Job, event: Event) -> Verdict:
+    """The directives for what the step wants too much of."""
+    names = ("mem", "mem-per-cpu") if event.groups.get("what") == "memory" else ("cpus-per-task", "ntasks")
+    return shown(options(job, *names)) or Shown((), None, "likely")
+
+
+def _java_module(job: Job, event: Event) -> Verdict:
+    """Where the script loads Java, or names its folder."""
+    loads = [each for each in job.invocations if each.name in ("module", "ml")]
+    text = job.source.text
+    found = [each.span for each in loads if re.search(r"(?i)java|jdk|jre", text[each.span.start : each.span.end])]
+    return shown((*found, *assigned(job, "JAVA_HOME", "JAVA_CMD")))
+
+
+def _workers(job: Job, event: Event) -> Verdict:
+    """The command with the number of workers that MATLAB refuses, and the CPUs that the job asks for."""
+    number = re.search(r"but (\d+) workers were requested", event.text)
+    text = job.source.text
+    wanted = re.compile(rf"(?<![\w.]){number[1]}(?![\w.])") if number else None
+    places = [
+        each.span
+        for each in job.invocations
+        if wanted and each.span.end <= len(text) and wanted.search(text, each.span.start, each.span.end)
+    ]
+    return shown((*options(job, "cpus-per-task"), *places)) if places else None
 
 
 # fmt: off
@@ -110,7 +137,7 @@ precompiling on a shared file system easily takes.
         releases="all releases",
         role="consequence",
         literals=("Error in ", "cannot allocate vector"),
-        patterns=(r"^Error: cannot allocate vector of size (?P<size>.+)", r"^Error in (?!rule |group job |call to target |library\(|loadNamespace|routine)(?P<call>[\w.:({`].*) ?:"),
+        patterns=(r"^Error: cannot allocate vector of size (?P<size>.+)", r"^Error in (?!user input|rule |group job |call to target |library\(|loadNamespace|routine)(?P<call>[\w.:({`].*) ?:"),
         causes=(*GENERAL_CAUSES, Cause("program", "code", "the R program stopped", "see the line with `Error in`, and the one below it")),
         matches="Error: cannot allocate vector of size 12.5 Gb\nError in read.csv(f) : object 'f' not found\n",
         below=Below(r"^(?!Calls:|In addition|In file|Execution)\s*\S.*", after=r":\s*$|,\s*:?$|cannot open the connection$"),
@@ -215,6 +242,21 @@ Exiting because a job execution failed. Look below for error messages
 """,
     ),
     Symptom(
+        id="workflow-larger-than-job",
+        title="a step of a workflow wants more than the job has",
+        docs="With `executor = 'local'`, the default, Nextflow runs the steps inside the job that it runs in.\n",
+        printed_by="Nextflow",
+        releases="all releases",
+        role="cause",
+        literals=("Process requirement exceeds",),
+        patterns=(r"Process requirement exceeds (?:available|maximum) (?P<what>memory|CPUs|cpus)",),
+        causes=(
+            Cause("job", "script", "a step of the workflow wants more {what} than the job has, in which Nextflow runs it", "ask for as much (--mem, --cpus-per-task), let Nextflow submit its steps (executor = 'slurm'), or lower what the step wants (--max_memory, process.memory)", script=_size_of_job),
+            Cause("step", "submission", "a step of the workflow wants more {what} than the job has, in which Nextflow runs it", "ask for as much (--mem, --cpus-per-task), let Nextflow submit its steps (executor = 'slurm'), or lower what the step wants (--max_memory, process.memory)"),
+        ),
+        matches="  Process requirement exceeds available memory -- req: 72 GB; avail: 16 GB\n  Process requirement exceeds available CPUs -- req: 16; avail: 4\n",
+    ),
+    Symptom(
         id="workflow-incomplete",
         title="files of an earlier run of a workflow are not complete",
         docs="A run that was killed left files that Snakemake had not yet marked as whole, and it does not take them for done.\n",
@@ -235,7 +277,8 @@ Exiting because a job execution failed. Look below for error messages
         role="cause",
         literals=("LockException", "Directory cannot be locked", "Unable to acquire lock on session"),
         patterns=(r"^(?:\w+\.)*LockException|Directory cannot be locked|Unable to acquire lock on session",),
-        causes=(Cause("lock", "submission", "another run of the workflow has the folder, or one that was killed left its lock behind", "wait for the other one, or remove the lock (`snakemake --unlock`; Nextflow: .nextflow/cache), and let each run have a folder of its own"),),
+        causes=(Cause("elements", "script", "each element of the array runs the workflow in the same folder, and the first one has it locked", "give each element a folder of its own: cd run_$SLURM_ARRAY_TASK_ID before it, and -w", script=lambda job, event: shown((*options(job, "array"), *commands(job, "nextflow", "snakemake"))) if options(job, "array") else None),
+            Cause("lock", "submission", "another run of the workflow has the folder, or one that was killed left its lock behind", "wait for the other one, or remove the lock (`snakemake --unlock`; Nextflow: .nextflow/cache), and let each run have a folder of its own"),),
         matches="LockException:\nError: Directory cannot be locked. Please make sure that no other Snakemake process is trying to create the same files\nUnable to acquire lock on session with ID 4d1c\n",
     ),
     Symptom(
@@ -247,7 +290,8 @@ Exiting because a job execution failed. Look below for error messages
         role="cause",
         literals=("Cannot find Java", "JAVA_HOME", "UnsupportedClassVersionError", "requires Java", "JAVA_CMD"),
         patterns=(r"Cannot find Java or it's a wrong version|JAVA_HOME is (?:not set|set to an invalid)|JAVA_HOME .{0,40}not (?:set|defined)|UnsupportedClassVersionError|requires Java \d+",),
-        causes=(Cause("java", "submission", "the job has no Java, or another release than the program wants", "load it inside the job (`module load java/…`, conda's openjdk), or set JAVA_HOME and PATH there"),),
+        causes=(Cause("release-of-script", "script", "the program was built for a newer Java than the one that the script loads: class file version 52 is Java 8, 55 is 11, 61 is 17, 65 is 21", "load that release or a newer one in the script (`module load java/…`, conda's openjdk)", script=_java_module, log=lambda event: possible(re.search(r"UnsupportedClassVersion|requires Java", event.text))),
+            Cause("java", "submission", "the job has no Java, or another release than the program wants", "load it inside the job (`module load java/…`, conda's openjdk), or set JAVA_HOME and PATH there"),),
         matches="ERROR: Cannot find Java or it's a wrong version -- please make sure that Java 11 or later (up to 21) is installed\njava.lang.UnsupportedClassVersionError: x/Main has been compiled by a more recent version\n",
     ),
     Symptom(
@@ -260,6 +304,7 @@ Exiting because a job execution failed. Look below for error messages
         literals=("Error using parpool", "Parallel pool failed to start", "Error using parallel.", "Failed to start a parallel pool", "storage metadata file"),
         patterns=(r"Error using (?:parpool|parallel\.\S*[Pp]ool)|[Pp]arallel pool failed to start|Failed to start (?:a|the) parallel pool|storage metadata file (?:is corrupt|does not exist)",),
         causes=(
+            Cause("workers-of-script", "script", "the script has MATLAB start more workers than the job has CPUs", "ask for as many CPUs with --cpus-per-task, or start as many workers as there are: parpool(str2double(getenv('SLURM_CPUS_PER_TASK')))", script=_workers, log=lambda event: possible("workers requested" in event.text)),
             Cause("more-than-cpus", "code", "more workers are asked for than the pool may have: MATLAB counts the CPUs of the job", "parpool(str2double(getenv('SLURM_CPUS_PER_TASK'))), or ask for as many CPUs with --cpus-per-task", script=lambda job, event: shown(options(job, "cpus-per-task", "ntasks")), log=lambda event: possible("workers requested" in event.text)),
             Cause("array", "script", "elements of the array that start at the same time share the folder in which MATLAB describes its workers", "c = parcluster('local'); c.JobStorageLocation = getenv('TMPDIR'); parpool(c, …), with a folder of its own for each element", script=lambda job, event: shown(options(job, "array"))),
             Cause("storage", "code", "MATLAB could not start its workers: another job uses the same folder for them, or there are more than CPUs", "c = parcluster('local'); c.JobStorageLocation = getenv('TMPDIR'); parpool(c, N), with N from SLURM_CPUS_PER_TASK"),

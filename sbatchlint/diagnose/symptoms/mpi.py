@@ -14,6 +14,7 @@ from sbatchlint.diagnose.evidence import (
     spans_of,
     step_options,
 )
+from sbatchlint.diagnose.subjects import named
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import enclosing_step
@@ -121,6 +122,21 @@ def _mpiruns(job: Job, event: Event) -> Verdict:
 
 # fmt: off
 SYMPTOMS = (
+    Symptom(
+        id="network-device-named",
+        title="a network device that is named is not on the node",
+        docs="UCX_NET_DEVICES, NCCL_IB_HCA and the like name devices of one kind of node; `ibv_devinfo`, `ucx_info -d` and `ip link` show those of a node.\n",
+        printed_by="UCX, NCCL, Gloo",
+        releases="all releases",
+        role="cause",
+        literals=("network device",),
+        patterns=(r"UCX\s+(?:WARN|ERROR)\s+network device '(?P<device>[^']+)' is not available",),
+        causes=(
+            Cause("device-of-script", "script", "the script names the network device {device}, which this node does not have", "leave the variable out, or name a device that all nodes of the partition have", script=named),
+            Cause("device", "submission", "the environment names the network device {device}, which this node does not have", "unset UCX_NET_DEVICES, or name a device that all nodes of the partition have"),
+        ),
+        matches="[1700.1] [n01:4242:0]    ucp_context.c:1071 UCX  WARN  network device 'mlx5_2:1' is not available, please use one or more of: 'ib0'(tcp)\n",
+    ),
     Symptom(
         id="openmpi-without-pmi",
         title="Open MPI and srun do not speak the same PMI",

@@ -2,7 +2,8 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import commands, shown, spans_of, worded
+from sbatchlint.diagnose.evidence import commands, possible, shown, spans_of, worded
+from sbatchlint.diagnose.subjects import fetching
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -20,6 +21,12 @@ def _environment(job: Job, event: Event) -> Verdict:
     return (shown(worded(job, name)) if name else None) or shown(
         commands(job, "conda", "mamba", "micromamba", "source", "."), "possible"
     )
+
+
+def _no_network(event: Event) -> bool:
+    """The lines around say that the node has no way to the internet."""
+    said = re.compile(r"Network is unreachable|NewConnectionError|Name or service not known|name resolution")
+    return any(map(said.search, (*event.above[-12:], *event.below)))
 
 
 # fmt: off
@@ -121,7 +128,8 @@ PackagesNotFoundError: The following packages are not available from current cha
         causes=(
             Cause("every-task", "script", "every task installs packages into the same environment at once", "install once, before the tasks start", codes=("SB606", "SB416")),
             Cause("environment", "script", "the environment is not the one that is meant", "see the finding", codes=("SB607", "SB610", "SB617", "SB601")),
-            Cause("no-network", "cluster", "packages could not be installed: the node does not reach the internet", "install them before the job, on a machine with a network", log=lambda event: any(re.search(r"Network is unreachable|NewConnectionError|Name or service not known|name resolution", line) for line in (*event.above[-12:], *event.below))),
+            Cause("installed-in-job", "script", "the script installs packages, and the compute node does not reach the internet", "install them before the job, on a machine with a network", script=fetching, log=lambda event: possible(_no_network(event))),
+            Cause("no-network", "cluster", "packages could not be installed: the node does not reach the internet", "install them before the job, on a machine with a network", log=lambda event: None if _no_network(event) else False),
             Cause("packages", "submission", "packages could not be installed in the job", "install them before it, on a machine with a network"),
         ),
         matches="""\

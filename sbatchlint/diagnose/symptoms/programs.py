@@ -4,7 +4,7 @@ import re
 
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.evidence import assigned, commands, possible, says, shown, spans_of
-from sbatchlint.diagnose.subjects import memory_asked, prepares_nothing, runs
+from sbatchlint.diagnose.subjects import fetching, memory_asked, prepares_nothing, runs
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -316,16 +316,19 @@ MemoryError
         releases="all releases",
         near_end=400,
         role="cause",
-        literals=("Max retries exceeded", "NewConnectionError", "ConnectTimeout", "we couldn't connect to", "We couldn't connect to", "LocalEntryNotFoundError", "OfflineModeIsEnabled", "Could not resolve host", "unable to resolve host address", "Failed to establish a new connection", "Network is unreachable", "Failed to fetch", "CondaHTTPError", "error sending request for url", "unable to access 'http", "URLError", "Couldn't reach ", "Failed to connect to ", "outgoing traffic has been disabled"),
+        literals=("Max retries exceeded", "NewConnectionError", "ConnectTimeout", "we couldn't connect to", "We couldn't connect to", "LocalEntryNotFoundError", "OfflineModeIsEnabled", "Could not resolve host", "unable to resolve host address", "Failed to establish a new connection", "Network is unreachable", "Failed to fetch", "CondaHTTPError", "error sending request for url", "unable to access 'http", "URLError", "Couldn't reach ", "Failed to connect to ", "outgoing traffic has been disabled", "initialization has timed out"),
         patterns=(
             r"Max retries exceeded with url|^(?!.*Retrying).*NewConnectionError|(?:ConnectTimeout|ConnectionError): .*https?://|Failed to establish a new connection",
             r"[Ww]e couldn't connect to '?(?P<host>[^' ]+)|LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled|Couldn't reach ",
             r"Could not resolve host: (?P<host>\S+)|unable to resolve host address|Failed to connect to (?P<site>[\w.-]+\.(?:co|com|org|io|net)) port",
             r"<urlopen error |error sending request for url|unable to access 'https?://",
             r"(?:Failed to fetch: `?https?|CondaHTTPError|Network is unreachable)",
+            r"^wandb: ERROR (?:Run )?initialization has timed out|CommError: (?:Run )?initialization has timed out",
         ),
         causes=(
-            Cause("offline-of-script", "script", "the script forbids to fetch anything (offline), and what the program wants is not in the cache", "download it beforehand on the login node, into the folder that HF_HOME names in the job, or leave the variable out", script=lambda job, event: shown(assigned(job, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")), log=says("outgoing traffic has been disabled", "OfflineModeIsEnabled")),
+            Cause("offline-of-script", "script", "the script forbids to fetch anything (offline), and what the program wants is not in the cache", "download it beforehand on the login node, into the folder that HF_HOME names in the job, or leave the variable out", script=lambda job, event: shown(assigned(job, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")), log=says("outgoing traffic has been disabled", "OfflineModeIsEnabled", "in the cached files")),
+            Cause("fetched-in-job", "script", "the script fetches something from the network, which the compute node does not reach", "fetch it before the job on the login node, or use the site's proxy (https_proxy)", script=fetching, log=lambda event: possible(_no_controller(event) is False)),
+            Cause("weights-and-biases", "cluster", "the compute node does not reach the server of Weights & Biases", "export WANDB_MODE=offline before the program, and `wandb sync` its folder afterwards from the login node", log=lambda event: possible("has timed out" in event.text)),
             Cause("network-down", "cluster", "the network of the node does not work: it reaches neither what lies outside nor, at times, Slurm's controller", "tell the site, and submit again when the network works, or with --exclude of that node", log=_no_controller),
             Cause("no-internet", "cluster", "the compute node does not reach the network outside", "fetch it before the job on the login node, or use the site's proxy (https_proxy)"),
         ),
@@ -336,6 +339,7 @@ curl: (6) Could not resolve host: github.com
 fatal: unable to access 'https://github.com/x/y.git/': Failed to connect to github.com port 443
 urllib.error.URLError: <urlopen error [Errno 110] Connection timed out>
 error: Failed to fetch: `https://pypi.org/simple/torch/`
+wandb.errors.CommError: Run initialization has timed out after 90.0 sec. Please refer to the documentation
 CondaHTTPError: HTTP 000 CONNECTION FAILED for url <https://conda.anaconda.org/x>
 """,
         others="WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError'\n",

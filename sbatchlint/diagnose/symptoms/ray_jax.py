@@ -1,8 +1,11 @@
 """Ray, JAX, TensorFlow, Dask: clusters inside of a job."""
 
-from sbatchlint.diagnose.evidence import assigned, says, shown, spans_of
+import re
+
+from sbatchlint.diagnose.evidence import assigned, options, says, shown, spans_of
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.worlds import find_worlds
 
 
@@ -22,6 +25,22 @@ def _ray_port(job: Job, event: Event) -> Verdict:
 
 def _plain_programs(job: Job, event: Event) -> Verdict:
     return shown(tuple(world.span for world in find_worlds(job) if world.launch is None), "possible")
+
+
+_PARALLEL = re.compile(
+    r"--(?:tensor|pipeline|data)[-_]parallel[-_]size[ =]|(?<![\w-])-(?:tp|pp)[ =]|--tp[ =]|--pp[ =]|--num[-_]gpus[ =]"
+)
+
+
+def _parallel_sizes(job: Job, event: Event) -> Verdict:
+    """The commands that say over how many GPUs a model is spread, and the directives for GPUs."""
+    text = job.source.text
+    found = [
+        each.span
+        for each in job.invocations
+        if each.span.end <= len(text) and _PARALLEL.search(text, each.span.start, each.span.end)
+    ]
+    return shown((*options(job, *GPU_OPTIONS), *found[:2])) if found else None
 
 
 # fmt: off
@@ -103,6 +122,7 @@ AssertionError: Session name session_b does not match persisted value session_a.
         patterns=(r"No available node types can fulfill resource request|cannot be scheduled right now|Cannot provide a placement group|The number of required GPUs exceeds|Total available GPUs \d+(?:\.\d+)? is less than", r"Error: .*placement group.*(?:timed? ?out|infeasible)"),
         causes=(
             Cause("nodes-of-script", "script", "not all nodes of the job joined Ray's cluster, or it has no GPUs", "see the finding", codes=("SB201", "SB310", "SB208", "SB206", "SB815", "SB339", "SB221")),
+            Cause("parallel-of-script", "script", "the script spreads the model over more GPUs than the job has", "ask for as many GPUs as --tensor-parallel-size times --pipeline-parallel-size, or lower these", script=_parallel_sizes),
             Cause("request", "code", "the program asks Ray for more than its nodes have", "compare with `ray status`: GPUs per worker × workers"),
         ),
         matches="""\

@@ -290,8 +290,8 @@ sbatch: error: Batch job submission failed: Pathname of a file, directory or oth
         printed_by="srun, sbatch",
         releases="src/common/slurm_opt.c, 20.11 to 26.05",
         role="cause",
-        literals=("Slurm Hostfile", "NodeNames from hostfile", "of hostfile", "Invalid node list", "Invalid hostlist", "Hostlist is empty"),
-        patterns=(r"error: (?:Too few NodeNames in Slurm Hostfile|Failure getting NodeNames from hostfile|Line \d+, of hostfile)", r"(?:error|fatal): Invalid (?:node list|hostlist)", r"error: Hostlist is empty"),
+        literals=("Slurm Hostfile", "NodeNames from hostfile", "tasks in hostfile", "Asked for more tasks", "of hostfile", "Invalid node list", "Invalid hostlist", "Hostlist is empty"),
+        patterns=(r"error: (?:Too few NodeNames in Slurm Hostfile|Not enough tasks in hostfile|Asked for more tasks \(\d+\) than have in nodelist|Failure getting NodeNames from hostfile|Line \d+, of hostfile)", r"(?:error|fatal): Invalid (?:node list|hostlist)", r"error: Hostlist is empty"),
         causes=(
             Cause("nodes-of-script", "script", "the list of nodes that the script gives cannot be read, or has too few names", "write names of the job's nodes, one for each task", script=sets("nodelist", "nodefile", "exclude", "distribution")),
             Cause("nodes", "submission", "the list of nodes cannot be read, or has too few names", "look at --nodelist, SLURM_HOSTFILE and what made them"),

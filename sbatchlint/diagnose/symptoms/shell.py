@@ -2,6 +2,7 @@
 
 import re
 
+from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.evidence import assigned, commands, number, possible, says, shown, spans_of, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -18,6 +19,19 @@ def row_named(job: Job, event: Event) -> Verdict:
     ):
         return None
     return Shown((job.source.own.line(row),), None, "likely")
+
+
+# A program in the folder of an installation, whose first line names an interpreter that is not of the system.
+_OF_ENVIRONMENT = re.compile(r"/bin/[\w.+-]+: /(?!bin/|usr/bin/|\S*\^M)\S+: bad interpreter")
+
+
+def _installed(job: Job, event: Event) -> Verdict:
+    """The command that the shell looked up in PATH: the message has its folder, and the script does not."""
+    path = event.groups.get("command", "")
+    folder, _, name = path.rpartition("/")
+    if not folder.startswith("/") or folder in job.source.text:
+        return None
+    return shown(tuple(each.span for each in job.invocations if text_of(each.argv[0]) == name)[:1])
 
 
 def _called(job: Job, event: Event) -> Verdict:
@@ -141,7 +155,7 @@ is one option `-l -e`, and `#!/usr/bin/env bash -l` a program `bash -l`.
             r"\$'\\r': command not found|here-document at line \d+ delimited by end-of-file",
         ),
         causes=(
-            Cause("slurm-script", "script", "the shell cannot read the script of the job at that line", "look for an open quote, `fi`, `done` or `\\` above it", log=says("slurm_script")),
+            Cause("slurm-script", "script", "the shell cannot read the script of the job at that line", "look for an open quote, `fi`, `done` or `\\` above it", log=lambda event: possible("slurm_script" in event.text and "^M" not in event.text)),
             Cause("carriage-return", "script", "a script has DOS line breaks: the carriage return hides the word that the message begins with", "write \\n alone (`sed -i 's/\\r$//' FILE`), and keep git from changing it (.gitattributes)", log=lambda event: None if event.text.startswith(": ") or "^M" in event.text else False),
             Cause("script-syntax", "script", "the shell cannot read the script", "see the finding", codes=("SB001", "SB003", "SB006", "SB412", "SB411", "SB420", "SB426")),
             Cause("line", "script", "the shell cannot read the script at that line", "look for an open quote, `fi`, `done` or `\\` above it", script=row_named),
@@ -245,6 +259,8 @@ job.sh: 3: DATA: parameter not set
         ),
         causes=(
             Cause("other-architecture", "code", "{command} is no program for this kind of machine: it was built for another architecture, or is a script without `#!`, or not whole", "build it on the kind of node that runs it (`file NAME` says what it is for), or ask for that kind with --constraint", script=_called, log=says("Exec format error")),
+            Cause("installed", "code", "{command}, which the shell found in PATH, may not be executed: it was installed, or copied, without that right", "chmod +x {command}, or install it again; `python -m NAME` goes around it where it is Python's", script=_installed, log=says("Permission denied", "cannot execute: required file")),
+            Cause("interpreter-of-environment", "code", "the first line of an installed program names {command}, which is not there on the node: the environment was moved, or made by another Python, a module or a machine", "make the environment anew where it lies now, with a Python that the nodes have, or load the module that it was made with", log=lambda event: possible(_OF_ENVIRONMENT.search(event.text))),
             Cause("path-of-script", "script", "{command} is not there on the node, or may not be used as the script does", "correct the path, or chmod +x it", codes=("SB507", "SB808", "SB618", "SB409", "SB414", "SB419", "SB115", "SB435", "SB520", "SB431", "SB609", "SB619"), script=_called),
             Cause("interpreter", "cluster", "{command}, which a script names in its first line, is not there on the node", "name a shell or an interpreter that all nodes have, or load it first", log=lambda event: None if "bad interpreter" in event.text and "/usr/" in event.text else False),
             Cause("of-system", "cluster", "{command}, which comes with the system, is not there on the node", "tell the site, or bring it in an environment of your own", log=lambda event: None if re.match(r"/(?:usr/)?s?bin/", event.groups.get("command", "")) else False),

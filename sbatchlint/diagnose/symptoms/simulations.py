@@ -3,8 +3,8 @@
 import re
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import assigned, options, shown
-from sbatchlint.diagnose.subjects import launches, memory_asked
+from sbatchlint.diagnose.evidence import assigned, commands, options, possible, shown, worded
+from sbatchlint.diagnose.subjects import launches, memory_asked, named
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -27,8 +27,47 @@ def _scratch_of_script(job: Job, event: Event) -> Verdict:
 
 _ABSENT = re.compile(r"(?i)not found|cannot open|does not exist|no such file|reading (?:file|xml|inputpp)|opening")
 
+
+def _option_of_mdrun(job: Job, event: Event) -> Verdict:
+    """The commands with -ntmpi."""
+    return shown(worded(job, "-ntmpi"))
+
+
 # fmt: off
 SYMPTOMS = (
+    Symptom(
+        id="gromacs-input",
+        title="GROMACS does not take its command line",
+        docs="A file that is not in the folder where it is looked for, or an option of another build: `-ntmpi` is for one without MPI, `mdrun` of `gmx_mpi` takes its ranks from srun.\n",
+        printed_by="GROMACS",
+        releases="5.0 on",
+        role="cause",
+        near_end=400,
+        literals=("does not exist or is not accessible", "Unknown command-line option", "only supported with thread-MPI"),
+        patterns=(r"^\s*File '(?P<path>[^']+)' does not exist or is not accessible", r"^\s*Unknown command-line option (?P<option>-\S+)", r"only supported with thread-MPI"),
+        causes=(
+            Cause("threads-of-mpi", "script", "-ntmpi is for GROMACS without MPI, and gmx_mpi gets its ranks from srun or mpirun", "leave -ntmpi out, and ask for as many tasks (--ntasks) with -ntomp threads each", script=_option_of_mdrun, log=lambda event: possible("thread-MPI" in event.text)),
+            Cause("file-of-script", "script", "{path}, which the command names, is not in the folder where it runs", "name it by its path, or copy it there before", script=named, log=lambda event: possible("path" in event.groups)),
+            Cause("option-of-script", "script", "this release of GROMACS does not know {option}", "look at `gmx mdrun -h` of the release that the job loads", script=named, log=lambda event: possible("option" in event.groups)),
+            Cause("command-line", "submission", "GROMACS does not take what its command line names", "look for the file in the folder of the job, and at the options of this release"),
+        ),
+        matches="    File 'em.gro' does not exist or is not accessible.\n  Unknown command-line option -pinofset\nSetting the number of thread-MPI ranks is only supported with thread-MPI and\n",
+    ),
+    Symptom(
+        id="full-path-wanted",
+        title="a program that starts its own ranks has to be called by its full path",
+        docs="ORCA starts mpirun for parts of itself, which it finds beside the path by which it was called.\n",
+        printed_by="ORCA",
+        releases="4 on",
+        role="cause",
+        literals=("called with full pathname",),
+        patterns=(r"has to be called with full pathname",),
+        causes=(
+            Cause("name-alone", "script", "ORCA was called by its name alone, and does not find its parts in parallel runs", "call it by its full path: $(which orca) mol.inp", script=lambda job, event: shown(commands(job, "orca"))),
+            Cause("call", "submission", "ORCA was called by its name alone, and does not find its parts in parallel runs", "call it by its full path: $(which orca) mol.inp"),
+        ),
+        matches="[file orca_main/mainchk.cpp, line 130]: Error : For parallel runs ORCA has to be called with full pathname\n",
+    ),
     Symptom(
         id="thread-counts-differ",
         title="the number of threads is set twice, to different numbers",

@@ -98,6 +98,17 @@ def refusal(
 
 
 # What was submitted is not the script at hand: a workflow program, a wrapper or the command line made it up.
+_LIMITED = (("Wall", ("time",)), ("Submit", ("array",)), ("Node", ("nodes",)), ("GRES", GPU_OPTIONS), ("Cpu", ("cpus-per-task", "ntasks", "ntasks-per-node")), ("Mem", ("mem", "mem-per-cpu")))  # fmt: skip
+
+
+def _of_limit(job: Job, event: Event) -> Verdict:
+    """The directives for what a limit counts, beside those for the QOS that has it."""
+    limit = event.groups.get("limit", "")
+    names = next((names for word, names in _LIMITED if word.lower() in limit.lower()), ())
+    found = options(job, *names) if names else ()
+    return shown((*found, *options(job, "qos"))) if found else None
+
+
 def _submitted(says: str, advice: str, *names: str) -> Cause:
     return Cause("submitted-otherwise", "submission", says, advice, script=submits(*names), log=by_program)
 
@@ -301,6 +312,7 @@ what is left of the budget. `sacctmgr show qos` and `sshare -U` show them.
         causes=(
             Cause("array-counts", "script", "every element of the array counts as a job, and there may not be so many at once", "submit it in parts, or let each element do several", codes=("SB807",), script=sets("array"), log=lambda event: None if "Submit" in event.text or "violates" in event.text else False),
             Cause("beyond-qos", "script", "the job asks for more than its QOS or that of its partition allows, or for less than it takes", "compare with `sacctmgr show qos`, and ask for less or name another QOS", codes=("SB914", "SB920")),
+            Cause("limit-of-script", "script", "the job asks for more than {limit} allows", "compare with `sacctmgr show qos` and `sshare -U`, and ask for less, or name another QOS or partition", script=_of_limit, log=lambda event: False if by_program(event) else None),
             _submitted("what was submitted goes beyond a limit of the account or QOS; every element of an array counts as a job", "submit less at once, or another account, QOS or size", "array", "time", "nodes"),
         ),
         matches="""\

@@ -4,6 +4,7 @@ import re
 
 from sbatchlint.analysis.containers.container_starts import container_starts
 from sbatchlint.diagnose.evidence import assigned, number, possible, says, several_tasks, shown, steps
+from sbatchlint.diagnose.subjects import working
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds, nodes_setting
@@ -28,6 +29,38 @@ def _ephemeral(event: Event) -> bool | None:
     """Ports from 32768 on are those that Linux hands out by itself (net.ipv4.ip_local_port_range)."""
     port = number(event, "port")
     return None if port is None else port >= 32768
+
+
+def _port_in_script(job: Job, event: Event) -> Verdict:
+    """The commands and assignments of the script with the port of the message."""
+    port = event.groups.get("port")
+    if not port:
+        return None
+    written = re.compile(rf"(?<![\w.]){port}(?![\w.])")
+    text = job.source.text
+    found = [each.span for each in job.assignments] + [each.span for each in job.invocations]
+    places = [each for each in found if each.end <= len(text) and written.search(text, each.start, each.end)]
+    return shown(tuple(dict.fromkeys(places))[:3])
+
+
+_LAUNCHERS = re.compile(r"torchrun|torch\.distributed|accelerate|deepspeed|MASTER_PORT|srun|mpirun")
+
+
+def _no_launcher(job: Job, event: Event) -> Verdict:
+    """A script that starts no launcher, and the command that does its work."""
+    if _LAUNCHERS.search(job.source.text):
+        return None
+    return shown(tuple(command.span for _, command in working(job))[-1:])
+
+
+def _in_launcher(event: Event) -> bool | None:
+    """The traceback is that of a launcher."""
+    return possible(
+        any(
+            re.search(r"/bin/torchrun|torch/distributed/run\.py|/bin/accelerate|/bin/deepspeed", each)
+            for each in event.above[-12:]
+        )
+    )
 
 
 def _one_launcher(job: Job, event: Event) -> Verdict:
@@ -134,13 +167,14 @@ but one say so, each task starts a launcher of its own. Where one says so, anoth
         printed_by="torch (c10d TCPStore, elastic), Python, gRPC, Ray, vLLM",
         releases="`errno: 98 - Address already in use`; from torch 2.2 on `code: -98, name: EADDRINUSE` (socket.cpp)",
         role="cause",
-        literals=("EADDRINUSE", "ddress already in use", "already in use)", "already in use", "(errno: "),
+        literals=("EADDRINUSE", "ddress already in use", "already in use)", "already in use", "(errno: ", " is not available"),
         patterns=(
             r"port: (?P<port>\d+),.*EADDRINUSE",
             r"(?:\]|0\.0\.0\.0|\S):(?P<port>\d+) \(errno: 98",
+            r"\('[\w.:]*', (?P<port>\d+)\): address already in use",
             r"EADDRINUSE|[Aa]ddress already in use",
             r"^already in use\)",
-            r"[Pp]ort:? (?P<port>\d+) (?:is )?already in use",
+            r"[Pp]ort:? (?P<port>\d+) (?:is )?(?:already in use|not available)",
         ),
         causes=(
             Cause("launcher-per-task", "script", "every task of the node starts a launcher, and only the first can have the port", "start one task for each node, and let the launcher start the processes", codes=("SB301", "SB302", "SB314", "SB317"), script=_one_launcher),
@@ -149,6 +183,8 @@ but one say so, each task starts a launcher of its own. Where one says so, anoth
             Cause("several-launchers", "submission", "several tasks of a node start a launcher each, and only the first can have the port", "start one task for each node, and let the launcher start the processes", log=_several_failed),
             Cause("ephemeral-port", "cluster", "port {port} is one of those that Linux hands out by itself: any program of the node may have it", "take a port from 10000 to 32767, or let the rendezvous choose one", log=_ephemeral),
             Cause("fixed-port", "script", "port {port} stands in the script, and another job of the node has it", "derive the port from the job: MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))", codes=("SB322",), script=_fixed_port),
+            Cause("port-of-script", "script", "port {port} stands in the script, and another program of the node, of this job or of another, has it", "derive the port from the job: PORT=$((10000 + SLURM_JOB_ID % 20000)), and give each program of the job its own", script=_port_in_script),
+            Cause("launcher-of-program", "code", "the program that the script calls starts a launcher itself, which takes its default port {port}, and another job of the node has it", "let the program start it with --standalone, or hand it a port of the job (MASTER_PORT, --master_port)", script=_no_launcher, log=_in_launcher),
             Cause("other-job", "cluster", "another program of the node has the port", "derive the port from the job: MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))", unproven="possible"),
         ),
         matches="""\
@@ -157,6 +193,7 @@ RuntimeError: The server socket has failed to listen on any local network addres
 address. The server socket has failed to bind to [::]:29600 (errno: 98 - Address
 already in use). The server socket has failed to bind to 0.0.0.0:29600 (errno:
 OSError: [Errno 98] Address already in use
+ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use
 RuntimeError: Port 29500 is already in use
 """,
         others="The server socket has failed to bind to [::]:80 (errno: 13 - Permission denied).\n",

@@ -1,0 +1,37 @@
+"""Programs that submit jobs of their own: which messages are of such a job, and where they take its request from."""
+
+import re
+
+from sbatchlint.diagnose.answers import Answer, Picture
+from sbatchlint.diagnose.symptom import Event
+
+# How Nextflow heads what a failed task of its own printed.
+_REPORT = re.compile(r"^\s*Command (?:error|output|exit status|executed):")
+# Where programs have the account, the queue, the time and the memory of the jobs that they submit.
+_SETTINGS = {
+    "canu": 'canu: gridOptions="--account=… --partition=… --time=…", or useGrid=false, with which it runs all in this job',
+    "nextflow": "Nextflow: queue, time, memory and clusterOptions of the process in nextflow.config (-c FILE), or executor = 'local', with which it runs all in this job",
+    "snakemake": "Snakemake: --default-resources slurm_account=… slurm_partition=… runtime=… mem_mb=…, or the profile that it is given",
+    "cromwell": "Cromwell: submit and runtime-attributes of the backend in its configuration",
+    "cellranger": "Cell Ranger: the template of --jobmode, or --jobmode=local",
+}
+
+
+def of_own_job(event: Event) -> bool:
+    """Whether Slurm says a message of a job that a program of the script submitted: it stands in the report on that job."""
+    by_slurm = any(each in event.symptom.printed_by for each in ("slurmstepd", "slurmctld"))
+    return by_slurm and any(map(_REPORT.match, event.above[-40:]))
+
+
+def with_settings(answer: Answer, picture: Picture | None) -> Answer:
+    """The answer with where the program of the script that submits takes what it asks for."""
+    by_slurm = any(each in answer.event.symptom.printed_by for each in ("slurmstepd", "slurmctld", "sbatch"))
+    if picture is None or answer.where != "submission" or not by_slurm:
+        return answer
+    text = picture.source.text
+    for name, told in _SETTINGS.items():
+        if re.search(rf"(?m)^(?![ \t]*#)[^\n]{{0,400}}?(?<![\w.-]){name}(?:[-.][\w.]{{1,20}}jar)?(?=\s)", text):
+            program = told.partition(":")[0]
+            kept = re.sub(rf" \({program}: [^)]*\)", "", answer.advice)
+            return answer if program in answer.advice else answer._replace(advice=f"{kept}. {told}")
+    return answer
