@@ -15,6 +15,8 @@ A run of the same program is no reason to believe that it lasts longer.
 An error where Slurm certainly kills work; a warning where it may have ended before; advice where another program of
 Python decides when the job ends.
 
+The log tells nothing of it; `sbatchlint diagnose` names it from the script where a log tells of no failure.
+
 ## Fix
 
 Adds `wait` after the statement, or the loop. Safe where these are steps, or runs of one program; unsafe where they are
