@@ -28,7 +28,7 @@ class ToldGpus(NamedTuple):
 
 # Options whose number counts GPUs.
 _COUNT = Regex(
-    r"-{0,2}\+{0,2}(?:\w+[._])*?(?:num_gpus?|n_gpus?|ngpus?|gpus_per_node|gpu_count|gpu_num|gpunum)"
+    r"-{0,2}\+{0,2}(?:\w[\w.]*[._])?(?:num_gpus?|n_gpus?|ngpus?|gpus_per_node|gpu_count|gpu_num|gpunum)"
     r"|-{0,2}\+{0,2}(?:\w+\.)*(?:trainer|train|pl_trainer)[._](?:devices|gpus)"
 )
 # Options whose number counts GPUs in some programs, and is an index in others.
@@ -37,7 +37,7 @@ _COUNT_OR_INDEX = Regex(r"--gpus|-{0,2}\+{0,2}(?:\w+\.)*devices|gpus")
 _INDEX = Regex(
     r"--?(?:gpu_ids?|gpuids?|gpu_idx|gpu_index|device_ids?|cuda_device|cuda_id|visible_gpus|gpu_list|gpu_device)"
 )
-_DEVICE = Regex(r"-{0,2}\+{0,2}(?:\w+[._])*(?:device|gpu)")
+_DEVICE = Regex(r"-{0,2}\+{0,2}(?:\w[\w.]*[._])?(?:device|gpu)")
 _CUDA_INDEX = Regex(r"cuda:([0-9]{1,3})")
 _LIST = Regex(r"\[?\s*([0-9]{1,3}(?:\s*,\s*[0-9]{1,3})*)\s*,?\s*\]?")
 # Programs whose `-gpu_id 01` names two GPUs.
