@@ -74,6 +74,20 @@ def test_what_happens_in_several_cases_of_a_word(script: str) -> None:
     assert found >= happens if ";&" in script or ";;&" in script else found == happens
 
 
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("shopt -s nocasematch; A=AB; run ${A/b/x}", ["run ?"]),
+        ("shopt -s nocasematch; A=AB; if [[ $A =~ ^a ]]; then B=1; else B=2; fi; run $B", ["run 1", "run 2"]),
+        ("shopt -s lastpipe; A=x; echo b | read A; run $A", ["run x", "run b"]),
+        ("shopt -s lastpipe; echo b | { A=1; C=2; }; run $A$C", ["run ??", "run 12"]),
+        ("A=x; echo b | read A; run $A", ["run x"]),
+    ],
+)
+def test_what_an_option_of_the_shell_decides(script: str, expected: list[str]) -> None:
+    assert words(script) == expected
+
+
 CASE = "case $1 in a) X=1 ;; b) X=2 ;; c) X=3 ;; d) X=4 ;; e) X=5 ;; f) X=6 ;; esac\n"
 
 

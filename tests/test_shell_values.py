@@ -44,6 +44,10 @@ PROGRAMS: dict[str, str] = {
     "v=('' 'x y' '' b ''); IFS=' ,'; show ${v[@]}; IFS=; show ${v[@]}; IFS=:; v=('' ''); show ${v[@]} e": (
         "x|y|b|x y|b||e"
     ),
+    "shopt -s nocasematch; case AB in ab) show 1 ;; *) show 2 ;; esac; [[ AB == a* ]] && show 3; [ a = A ] || show 4": (
+        "1|3|4"
+    ),
+    "shopt -s nocasematch; x=AB; show ${x#a}; shopt -u nocasematch; case $x in ab) show 1 ;; *) show 2 ;; esac": "AB|2",
     'set --; show "$@" "$*" $@ "$@""" "p$@s"': "||ps",  # `"$@"` alone is no word, `"$*"` is an empty one
     'v=(1 "2 3"); IFS=,; show "${v[*]}" ${v[*]} x"${v[@]}"': "1,2 3|1|2 3|x1|2 3",
     'IFS=,; x=,a,,b,; show $x': "|a||b",  # separators that are no blanks have empty fields between them

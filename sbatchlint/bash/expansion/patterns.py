@@ -195,13 +195,24 @@ def matches(pattern: str, string: str, extended: bool | None = None) -> bool | N
     return None if regex is None or not is_affordable(regex, len(string)) else regex.fullmatch(string) is not None
 
 
-def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = None) -> bool | None:
-    """Whether a `case` pattern or `[[ == ]]` pattern matches; None where that is not known."""
+def text_matches(
+    pattern: str | None, subject: Pieces, extended: bool | None = None, folded: bool | None = False
+) -> bool | None:
+    """Whether a `case` pattern or `[[ == ]]` pattern matches; None where that is not known.
+
+    `folded`: whether small and capital letters are the same (`shopt -s nocasematch`).
+    """
     if pattern == "*":
         return True
     text = text_of(subject)
     if pattern is None or text is not None:
-        return None if pattern is None or text is None else matches(pattern, text, extended)
+        if pattern is None or text is None:
+            return None
+        exactly = matches(pattern, text, extended)
+        if folded is False or exactly is None:
+            return exactly
+        loosely = None if "[" in pattern else matches(pattern.lower(), text.lower(), extended)
+        return loosely if folded or loosely == exactly else None
     least = least_size(subject)
     if pattern in ("?*", "*?"):
         return True if least else None

@@ -37,6 +37,8 @@ def transformed(
         pattern = expander.pattern(first, scope)
         if pattern and pattern[0] in "#%/" and not isinstance(first.parts[0], Literal):
             pattern = None  # bash reads it as the second character of the operator
+        if scope.state.option("nocasematch") is not False:
+            pattern = None
         replacement = _replacement(expander, part.arguments[1], scope, part.quoted) if len(part.arguments) > 1 else ""
         words = [pattern, replacement]
     else:

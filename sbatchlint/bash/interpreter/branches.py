@@ -78,7 +78,7 @@ def _guard(key: Hashable, patterns: Patterns, bits: int) -> Guards:
 
 
 def _pattern(interpreter: Interpreter, word: Word, text: str | None, scope: Scope) -> Pattern:
-    if text is None:
+    if text is None or scope.state.option("nocasematch") is not False:
         return Pattern(None, None, _key(interpreter, "pattern", scope.written(word), scope))
     return Pattern(text, only_text(text), text)
 
@@ -252,7 +252,8 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
                 text = interpreter.expander.pattern(pattern, Scope(waiting, scope.text, scope.context))
                 found.append(_pattern(interpreter, pattern, text, scope))
                 extended = waiting.options.get("extglob", False)
-                matching = text_matches(text, subject, extended) if subject is not None else text == "*" or None
+                folded = waiting.option("nocasematch")
+                matching = text_matches(text, subject, extended, folded) if subject is not None else text == "*" or None
                 truth = either(truth, matching)
             compared.add(number, tuple(found))
             truth = interpreter.decided((id(node), number), truth, scope)

@@ -109,13 +109,15 @@ class BracketCondition(Condition):
         elif right is not None and text_of(right) is not None:
             found = self.interpreter.silently(lambda: self.interpreter.expander.pattern(word, self.scope))
             pattern = None if found is None else found[0]
-        return text_matches(pattern, left, True)
+        return text_matches(pattern, left, True, self.scope.state.option("nocasematch"))
 
     def regex(self, left: Pieces, word: Word) -> bool | None:
         found = self.interpreter.silently(lambda: self.interpreter.expander.pattern(word, self.scope))
         source = None if found is None else found[0]
         text = text_of(left)
         truth, groups = (None, None) if source is None or text is None else regex_matches(text, source)
+        if self.scope.state.option("nocasematch") is not False:
+            truth = groups = None
         span = self.scope.span(word)
         name, inputs = "BASH_REMATCH", flattened(expansions_of(left))
         fields: Fields = (self.scope.unknown(name, span, inputs, is_open=True),)

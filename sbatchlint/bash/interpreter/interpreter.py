@@ -140,7 +140,8 @@ class ScriptInterpreter(Interpreter):
             return end
         self.charge(len(node.commands) - 1, scope.span(node))
         elements: list[tuple[Invocation, ...]] = []
-        stdin: Pieces | None = scope.state.stdin
+        state = scope.state
+        stdin: Pieces | None = state.stdin
         statuses: list[int | None] = []
         final = len(node.commands) - 1
         for number, element in enumerate(node.commands):
@@ -166,15 +167,17 @@ class ScriptInterpreter(Interpreter):
                 stdin = self.captured_output(end, scope)
             else:
                 self.after_subshell(end, scope)
+                if end is not None and scope.state.option("lastpipe") is not False:
+                    state = self.merge([state, end], scope.context.phase) or state  # it ran in this shell
         status = statuses[-1]
         if scope.state.option("pipefail") is not False and any(each != 0 for each in statuses):
             status = None if None in statuses else next(each for each in reversed(statuses) if each)
             status = status if scope.state.option("pipefail") else None
-        scope.state.status = status if status is None or not node.negated else int(not status)
+        state.status = status if status is None or not node.negated else int(not status)
         if any(elements) and self.trace.is_kept:
             span = scope.span(node)
-            self.record(tuple(elements), span, Scope(scope.state, scope.text, context))
-        return scope.state
+            self.record(tuple(elements), span, Scope(state, scope.text, context))
+        return state
 
     def element(self, element: Statement, scope: Scope, stdin: Text | None) -> tuple[State | None, list[Invocation]]:
         """Walks an element of a pipeline. Returns its final state, and the invocations where it is a simple command."""
