@@ -149,6 +149,7 @@ WRONG = {
     "Name|Flags|MaxWall\nnormal|\n": "has 2 columns, and its header 3",
     "Name|Flags|MaxWall\nnormal||soon\n": "'soon' for a time",
     "Usage: sbatch [OPTIONS(0)...] script(0)\n": "is not what `sbatch --help` prints",
+    "> PARTITION|AVAIL|TIMELIMIT|NODES\nbatch*|up|1:00|2\n": "has no column PARTITION",
     "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch* up\n": "fewer columns than its header",
 }  # fmt: skip
 

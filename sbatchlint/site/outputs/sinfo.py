@@ -51,6 +51,8 @@ def read_sinfo(lines: list[str]) -> list[Row]:
     """The rows. Raises `Damaged`."""
     divider = "|" if "|" in lines[0] else None
     columns = [_column(word.strip()) for word in lines[0].split(divider)]
+    if "PARTITION" not in columns:
+        raise Damaged(f"sinfo's header {lines[0].strip()[:60]!r} has no column PARTITION")
     found = []
     for line in lines[1:]:
         if line.strip() and not is_header(line):
