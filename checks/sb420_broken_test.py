@@ -111,7 +111,11 @@ def _numbers_as_texts(text: Text, words: list[Word]) -> Iterator[Finding]:
     """`[[ ${#name} > 16 ]]`: a number is compared with another as text, in which 8 comes after 16."""
     for left, operator, right in zip(words, words[1:], words[2:], strict=False):
         sign, number = text.string[operator.start : operator.end], text.string[right.start : right.end]
-        if sign in _COMPARISONS and number.isdecimal() and _NUMBER.fullmatch(text.string[left.start : left.end]):
+        counted = text.string[left.start : left.end]
+        # as texts, too, all numbers but 0 come after 0, and all but 0 and 1 after 1; few scripts have ten arguments
+        if number in ("0", "1") or "$#" in counted and len(number) == 1:
+            continue
+        if sign in _COMPARISONS and number.isdecimal() and _NUMBER.fullmatch(counted):
             place, good = text.span(operator.start, operator.end), _COMPARISONS[sign]
             message = f"`{sign}` compares texts here, in which 9 comes after 10; write `{good}`"
             fix = _fix(f"write {good}", [replace(place, good)], place, text, operator)
