@@ -166,7 +166,7 @@ def test_a_help_that_another_file_names(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "cannot read"), ("#!/bin/bash\n#SBATCH -N1\n", "is not what `sbatch --help` prints")],
+    [(None, "there is no file"), ("#!/bin/bash\n#SBATCH -N1\n", "is not what `sbatch --help` prints")],
 )
 def test_a_help_that_is_none(folder: Path, content: str | None, message: str) -> None:
     if content is None:
