@@ -19,6 +19,8 @@ Work = Callable[[Script], Outcome]
 
 # How often a worker asks whether its parent lives, and how long it may then take to finish what it is writing.
 _ASKED_EVERY, _LEFT = 0.2, 0.5
+# After so many scripts another process takes the place of one, whose memory grew by what lies between freed pieces.
+_SCRIPTS = 2000
 
 
 class _Worker:
@@ -33,10 +35,12 @@ class _Worker:
             theirs.close()  # so that its death ends the connection
         self.number = -1
         self.path = ""
+        self.scripts = 0
 
     def give(self, number: int, script: Script) -> None:
         self.number = number
         self.path = script[0]
+        self.scripts += 1
         try:
             self.connection.send(script)
         except OSError:
@@ -89,7 +93,7 @@ def work_in_processes(scripts: Iterable[Script], jobs: int, begin: Callable[[], 
                     raised[worker.number] = answer
                 else:
                     yield worker.number, answer
-                script = None if raised else next(waiting, None)
+                script = None if raised or worker.scripts >= _SCRIPTS else next(waiting, None)
                 if script is None:
                     workers.remove(worker)
                     worker.process.terminate()

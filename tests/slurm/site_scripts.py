@@ -60,6 +60,8 @@ PartitionName=all Nodes=c[1-4],s[1-2] State=UP
 PartitionName=gpu Nodes=g[1-2],b1 State=UP
 PartitionName=cpu Nodes=c[1-4] MaxMemPerCPU=2000 State=UP
 PartitionName=node Nodes=c[1-4] MaxMemPerNode=20000 State=UP
+PartitionName=low Nodes=c[1-4] MaxMemPerNode=12000 State=UP
+PartitionName=long Nodes=s[1-2] MaxMemPerCPU=4000 State=UP
 PartitionName=few Nodes=c[1-4],s[1-2] MaxNodes=2 State=UP
 PartitionName=many Nodes=c[1-4],s[1-2] MinNodes=2 State=UP
 PartitionName=down Nodes=c[1-4] State=DOWN
@@ -153,6 +155,21 @@ FAMILIES = """-p batch --exclusive
 -p down -N 5
 -p gpu -N 1 --gpus=9
 -p gpu -N 1 --gpus=17
+-p long --ntasks-per-node=20 --overcommit --mem=0
+-p pair -N 1-3 -w c[1-3]
+-p pair -N 2-5 -w c[1-3]
+-p batch -n 33 --gpus=4 --ntasks-per-gpu=2
+-p batch -c 5 --gpus=4 --ntasks-per-gpu=2
+-p node -c 20
+-p node -c 21
+-p node -n 21
+-p node -n 21 -N 1
+-p node --ntasks-per-node=13 -c 2 --overcommit
+-p low -c 12
+-p low -c 13
+-p low --mincpus=13
+-p low --exclusive
+-p low --exclusive=user
 -p node --mem-per-cpu=5000 -n 5
 -p node --mem-per-cpu=5000 -n 5 -N 1
 -p node --mem-per-cpu=2000 --exclusive

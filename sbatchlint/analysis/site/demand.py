@@ -50,7 +50,8 @@ class Tasks(NamedTuple):
 class Demand(NamedTuple):
     """What is asked for.
 
-    `even`: of each node if the tasks, or the GPUs of the job, are spread evenly; `least`: of each node at the least.
+    `even`: of each node if the tasks, or the GPUs of the job, are spread evenly; `cpus_for_limit`: those
+    of a node as a limit of its memory counts them, --overcommit or not. `least`: of each node at the least.
     `listed`: what the controller compares with nodes before it looks for free ones, and so also with those that are
     named. `one_thread`: of each core, one thread counts; `by_core`: or may. `shape`: the sockets of each node, the
     cores of a socket and the threads of a core, 0 for any number. `tmp`: MB of the temporary file system of each node.
@@ -66,6 +67,7 @@ class Demand(NamedTuple):
     nodes: int
     most_nodes: int | None
     even: Share
+    cpus_for_limit: int
     least: Share
     listed: Share
     tasks: Tasks
@@ -105,15 +107,17 @@ def demand_of(target: Target, name: str) -> Demand:
     asked = (counts.cpus_per_task if counts is not None else request.cpus_per_task) or 1
     memory, per_cpu, factor = _memory(request, profile, partition)
     each = asked * factor
+    for_memory = _cpus_for_memory(request, profile, name)
+    # where a task gets more CPUs for its memory, and tasks are not counted, the controller forgets --mincpus
+    own = 0 if factor > 1 and tasks is None else whole(request.value("mincpus")) or 0
+    if counts is not None and counts.ntasks_per_node and for_memory > max(own, asked):
+        each = -(-for_memory // per_node)
 
     def share(tasks_of_node: int, gpus: int) -> Share:
         cpus = each * (tasks_of_node if not stacked else 1 if by_gpu else per_node)
         cpus = max(cpus, (whole(request.value("cpus-per-gpu")) or 0) * gpus)
         return Share(cpus, memory or per_cpu * cpus or _per_gpu(request) * gpus, gpus)
 
-    for_memory = _cpus_for_memory(request, profile, name)
-    # where a task gets more CPUs for its memory, and tasks are not counted, the controller forgets --mincpus
-    own = 0 if factor > 1 and tasks is None else whole(request.value("mincpus")) or 0
     listed = max(each, own, for_memory)
     if not stacked and (tasks is None or tasks > 1):
         listed = max(listed, each * per_node)
@@ -124,15 +128,17 @@ def demand_of(target: Target, name: str) -> Demand:
         shape = (counts.sockets_per_node or 0, counts.cores_per_socket or 0, threads or 0)
     features, any_feature, on_some = _features(request.value("constraint"))
     even, least = share(on_average, _even_gpus(request, most, on_average)), share(of_one, _gpus(request, most, of_one))
-    total = 0 if stacked else asked * (tasks or per_node * nodes)
-    if not is_before(request.version, "24.11"):
+    counted = max(tasks or 0, counts.ntasks) if counts is not None and by_gpu else tasks or per_node * nodes
+    total = 0 if request.has_option("overcommit") else asked * counted
+    if request.directives.versions.all_since("24.11"):
         total = max(total, for_memory)
     all_gpus = _all_gpus(request, nodes, tasks, least.gpus)
-    if not is_before(request.version, "23.02"):
+    if request.directives.versions.all_since("23.02"):
         total = max(total, all_gpus * (whole(request.value("cpus-per-gpu")) or 0))
     required = partition.whole_nodes or request.exclusive == ""
     return Demand(
-        nodes, most, even, least, Share(listed, memory or per_cpu, 0),
+        nodes, most, even, max(asked * on_average, whole(request.value("mincpus")) or 0),
+        least, Share(listed, memory or per_cpu, 0),
         Tasks(0 if stacked else tasks or 0, each, per_cpu * each, gpus_per_task),
         threads == 1, threads == 1 or request.has_option("ntasks-per-core"), shape, per_cpu, _tmp(request), required,
         required or request.exclusive in ("user", "mcs") and is_before(request.version, "24.05"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from sbatchlint.analysis.site.defaults import default_memory
 from sbatchlint.analysis.site.demand import (
     Demand,
     cpus_for_job,
@@ -27,6 +28,7 @@ from sbatchlint.analysis.site.policy import beyond_qos
 from sbatchlint.analysis.site.targets import Target, lifts_limits, qos_of, shown, targets
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.job.request import MEMORY_OPTIONS
 from sbatchlint.site.profile import gpu_types, gpus_of, limit, lists, nodes_of, total, whole_minutes
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
@@ -177,7 +179,7 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
     named = listed_nodes(request)
     if named and asked is None and is_before(request.version, "23.02"):
         asked = len(named)  # sbatch asks for as many nodes as --nodelist names
-    counts, newest = request.counts, not is_before(request.version, "26.05")
+    counts, newest = request.counts, request.directives.versions.all_since("26.05")
     largest, tasks = demand.nodes, counts.ntasks if counts is not None else 0
     if counts is not None and request.has_option("nodes"):
         largest = max(largest, counts.max_nodes or 0)
@@ -209,8 +211,9 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
     per_node = partition.max_memory_per_node
     if per_node is None and partition.max_memory_per_cpu is None:
         per_node = profile.max_memory_per_node
-    if per_node is not None and (memory := _least_memory(target, demand, kinds)) > per_node:
-        yield Obstacle("memory", f"{memory}M of memory on a node", f"allows {per_node}M", waits, True)
+    if per_node is not None and (memory := _least_memory(target, partition, demand, kinds)) > per_node:
+        by_default = "" if request.has_any_option(MEMORY_OPTIONS) else " by default"
+        yield Obstacle("memory", f"{memory}M of memory on a node{by_default}", f"allows {per_node}M", waits, True)
 
 
 def _beyond_time(target: Target, partition: Partition, waits: bool) -> Iterator[Obstacle]:
@@ -224,13 +227,25 @@ def _beyond_time(target: Target, partition: Partition, waits: bool) -> Iterator[
         yield Obstacle("time", "an unlimited time" if asked == _NEVER else whole_minutes(asked), says, waits, True)
 
 
-def _least_memory(target: Target, demand: Demand, kinds: list[Nodes]) -> int:
-    """MB of a node at least, that of all of it (`--mem=0`) included; 0 where it is not known."""
-    memory, sizes = target.request.memory, [each.memory for each in kinds]
-    if memory is not None and memory.per == "node" and not memory.megabytes:
-        return min(size or 0 for size in sizes) if sizes else 0
-    cpus = [each.cpus or 0 for each in kinds]
-    return max(demand.even.memory, demand.memory_per_cpu * min(cpus) if demand.whole and cpus else 0)
+def _least_memory(target: Target, partition: Partition, demand: Demand, kinds: list[Nodes]) -> int:
+    """MB of a node as the limit of a partition counts them; 0 where it is not known.
+
+    Also those of all of it (`--mem=0`), and what a job gets that asks for none.
+    """
+    request, profile, sizes = target.request, target.profile, [each.memory for each in kinds]
+    memory = request.memory
+    if not request.has_any_option(MEMORY_OPTIONS):
+        by_gpu = partition.default_memory_per_gpu or profile.default_memory_per_gpu
+        counted = any("MEMORY" in each.upper() for each in profile.select_parameters)
+        memory = default_memory(profile, partition) if counted and not by_gpu else None
+    if memory is None:
+        return 0
+    if memory.per == "node":
+        return memory.megabytes or (min(size or 0 for size in sizes) if sizes else 0)
+    if memory.per != "cpu":
+        return demand.even.memory
+    of_whole = min((each.cpus or 0 for each in kinds), default=0) if demand.whole else 0
+    return memory.megabytes * max(demand.cpus_for_limit, of_whole)
 
 
 def _most_nodes(*bounds: int | None) -> int:
@@ -256,8 +271,9 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     """What the nodes of a partition do not have, each or together: `select_nodes()`."""
     partition = target.profile.partitions[name]
     listed = listed_nodes(target.request)
-    if listed and demand.most_nodes and len(listed) > demand.most_nodes:
-        # some of them; sbatch of 22.05 refuses this
+    least = target.request.nodes.minimum if target.request.nodes is not None else None
+    if listed and least and len(listed) > least and not is_before(target.request.version, "23.02"):
+        # some of them; sbatch of 22.05 asks for all, or refuses it
         if len(set(listed) & hosts_of(kinds)) < demand.nodes:
             return [Obstacle("nodelist", f"nodes of {len(listed)} that it names", "does not have them", False)]
         listed = None
