@@ -60,6 +60,7 @@ PartitionName=all Nodes=c[1-4],s[1-2] State=UP
 PartitionName=gpu Nodes=g[1-2],b1 State=UP
 PartitionName=cpu Nodes=c[1-4] MaxMemPerCPU=2000 State=UP
 PartitionName=node Nodes=c[1-4] MaxMemPerNode=20000 State=UP
+PartitionName=twogpu Nodes=g[1-2] State=UP
 PartitionName=low Nodes=c[1-4] MaxMemPerNode=12000 State=UP
 PartitionName=long Nodes=s[1-2] MaxMemPerCPU=4000 State=UP
 PartitionName=few Nodes=c[1-4],s[1-2] MaxNodes=2 State=UP
@@ -155,6 +156,8 @@ FAMILIES = """-p batch --exclusive
 -p down -N 5
 -p gpu -N 1 --gpus=9
 -p gpu -N 1 --gpus=17
+-p twogpu --mem-per-gpu=40G --gpus=6
+-p twogpu --mem-per-gpu=40G --gpus=7
 -p long --ntasks-per-node=20 --overcommit --mem=0
 -p pair -N 1-3 -w c[1-3]
 -p pair -N 2-5 -w c[1-3]

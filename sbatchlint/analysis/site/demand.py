@@ -55,8 +55,8 @@ class Demand(NamedTuple):
     `listed`: what the controller compares with nodes before it looks for free ones, and so also with those that are
     named. `one_thread`: of each core, one thread counts; `by_core`: or may. `shape`: the sockets of each node, the
     cores of a socket and the threads of a core, 0 for any number. `tmp`: MB of the temporary file system of each node.
-    `whole`: a job has all CPUs of its nodes, and `memory_per_cpu` (MB) for each of them. `all_cpus`: the partition may
-    not keep any CPU of its nodes from the job (`MaxCPUsPerNode`).
+    `whole`: a job has all CPUs of its nodes, and `memory_per_cpu` (MB) for each of them; `memory_per_gpu`: for each
+    GPU. `all_cpus`: the partition may not keep any CPU of its nodes from the job (`MaxCPUsPerNode`).
     `kind`: the type of the GPUs; '' for any. `gres`: further resources of each node, (name, type, number); GPUs of
     several types, too. `features`: those that each node must have; `any_feature`: or one of these; `on_some`: those
     that so many of them must have. `total_cpus`, `total_gpus`: of all nodes. `nodes`: how many at least, `most_nodes`:
@@ -85,6 +85,7 @@ class Demand(NamedTuple):
     on_some: tuple[tuple[str, int], ...]
     total_cpus: int
     total_gpus: int
+    memory_per_gpu: int
     more_nodes: bool
     spread: int
 
@@ -128,7 +129,9 @@ def demand_of(target: Target, name: str) -> Demand:
         shape = (counts.sockets_per_node or 0, counts.cores_per_socket or 0, threads or 0)
     features, any_feature, on_some = _features(request.value("constraint"))
     even, least = share(on_average, _even_gpus(request, most, on_average)), share(of_one, _gpus(request, most, of_one))
-    counted = max(tasks or 0, counts.ntasks) if counts is not None and by_gpu else tasks or per_node * nodes
+    # with --ntasks-per-gpu, --ntasks may be another number, by which the others are not known
+    counted = max(request.tasks or 0, tasks or 0, counts.ntasks if counts is not None and by_gpu else 0)
+    counted = counted or per_node * nodes
     total = 0 if request.has_option("overcommit") else asked * counted
     if request.directives.versions.all_since("24.11"):
         total = max(total, for_memory)
@@ -143,7 +146,7 @@ def demand_of(target: Target, name: str) -> Demand:
         threads == 1, threads == 1 or request.has_option("ntasks-per-core"), shape, per_cpu, _tmp(request), required,
         required or request.exclusive in ("user", "mcs") and is_before(request.version, "24.05"),
         request.gpus.kind or "", _gres(request), features, any_feature, on_some,
-        total, all_gpus, _may_take_more_nodes(request),
+        total, all_gpus, _per_gpu(request), _may_take_more_nodes(request),
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
     )  # fmt: skip
 
@@ -360,9 +363,15 @@ def _lacks_features(nodes: Nodes, demand: Demand) -> bool:
     return missing or bool(demand.any_feature) and not set(demand.any_feature) & set(nodes.features)
 
 
+def gpus_for_job(nodes: Nodes, demand: Demand) -> int | None:
+    """The GPUs of a node that the job may have, of its type, for as many as there is memory."""
+    gpus, each = gpus_of(nodes, demand.kind), demand.memory_per_gpu
+    return gpus if gpus is None or nodes.memory is None or not each else min(gpus, nodes.memory // each)
+
+
 def tasks_on(nodes: Nodes, demand: Demand, partition: Partition) -> dict[str, int]:
     """The tasks for which a node of a kind has enough of each: cpus, memory, gpus; without what is not known."""
-    tasks, gpus = demand.tasks, gpus_of(nodes, demand.kind)
+    tasks, gpus = demand.tasks, gpus_for_job(nodes, demand)
     has = {"cpus": cpus_for_job(nodes, demand, partition), "memory": nodes.memory, "gpus": gpus}
     needs = {"cpus": tasks.cpus, "memory": tasks.memory, "gpus": tasks.gpus}
     return {what: number // needs[what] for what, number in has.items() if number is not None and needs[what]}

@@ -15,6 +15,7 @@ from sbatchlint.analysis.site.demand import (
     Demand,
     cpus_for_job,
     demand_of,
+    gpus_for_job,
     hosts_of,
     lacks,
     lacks_listed,
@@ -349,9 +350,10 @@ def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition,
         asks = f"{demand.total_gpus} GPU{'s' if demand.total_gpus > 1 else ''}"
         found.append(Obstacle("gpus", asks, f"gives it {_nodes(demand.nodes)}", waits))
     nodes = sum(each.count or 0 for each in kinds) if demand.more_nodes and most == 1 else most
-    gpus = _largest([(gpus_of(each, demand.kind), each.count) for each in kinds], nodes)
+    gpus = _largest([(gpus_for_job(each, demand), each.count) for each in kinds], nodes)
     if gpus is not None and demand.total_gpus > gpus:
-        found.append(Obstacle("gpus", f"{demand.total_gpus} GPUs", f"has {gpus} on {_nodes(nodes)}", waits))
+        memory = f" with {demand.memory_per_gpu}M of memory each" if demand.memory_per_gpu else ""
+        found.append(Obstacle("gpus", f"{demand.total_gpus} GPUs{memory}", f"has {gpus} on {_nodes(nodes)}", waits))
     room = [(tasks_on(each, demand, partition), each.count) for each in kinds]
     needs = [what for what in _NEEDS if all(what in each for each, _ in room)] if demand.tasks.number else []
     for several in (*([what] for what in needs), needs):
