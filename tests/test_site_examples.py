@@ -37,7 +37,7 @@ TAKEN = {
         "-p normal -N 64 -n 8192 -t 48:00:00",
         "-p vm-small -N 1 -n 16 -t 1:0:0",
     ],
-    "lumi": ["-p standard-g -N 2 --ntasks-per-node=8 --gpus-per-node=8 -t 1-12", "-p small --mem=900G -N 4 -n 16 -t 3-0"],
+    "lumi": ["-p standard-g -N 2 --ntasks-per-node=8 --gpus-per-node=8 -t 1-12", "-p small --mem=900G -n 16 -t 3-0"],
     "mila": [
         "-p main --gres=gpu:2 -c 8 --mem=48G -t 5-0",
         "-p short-unkillable --gres=gpu:a100l:4 --mem=1000G -t 3:00:00",
