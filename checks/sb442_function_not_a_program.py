@@ -1,19 +1,14 @@
-"""A command is not found: it is a part of the shell, or a function of the script, and another program is to start it.
+"""A command is not found: it is a function of the script, and another program is to start it.
 
 srun, mpirun, timeout, nohup, xargs, env and the like look for a file to run; functions exist only inside the shell.
 `srun run_model` ends with "No such file or directory", with 127 or 2 as its status. `bash -c` and GNU parallel start a
 shell, which knows the functions that `export -f` exports, and no others.
 
-The same holds for what only a shell can do: `cd`, `source`, `export`, `module load`. `srun cd run1 && ./solve` is two
-commands: the first finds no program `cd`, or one that changes its own folder and ends; `./solve` then does not run, or
-runs in the folder where the script is, and not under srun. So it is with `singularity exec IMAGE cd /data && ls`.
-
 Not reported for a function that bears the name of a program which it starts itself, as the program is found then.
 
 ## Fix
 
-None: what the function needs of the script's variables has to be exported as well, and what belongs to a `cd` has to be
-in the same `bash -c`.
+None: what the function needs of the script's variables has to be exported as well.
 
 ## References
 
@@ -22,11 +17,9 @@ bash(1), "FUNCTIONS"; srun(1); seen with bash 5.2 and Slurm 22.05: "execve(): ru
 
 from collections.abc import Iterator
 
-from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.state import ShellFunction
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
-from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.programs import PROGRAMS
@@ -37,21 +30,12 @@ CARD = Card(
 )  # fmt: skip
 
 _NAMES = frozenset(" ".join(PROGRAMS).split())
-_FOLDERS = frozenset({"cd", "pushd", "popd"})
-# What changes the shell that runs it, and is nothing without one.
-_OF_SHELLS = _FOLDERS | {"source", ".", "export", "unset", "alias", "shopt", "declare", "eval", "exec", "module", "ml"}
-# What starts a command in a shell, or in the script's own.
-_IN_SHELL = frozenset(BUILTINS) | {"parallel", "time", "coproc", "!"}
 
 
 def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         starter = command.parent
         if command.name is None or starter is None or command.phase is Phase.SUBMIT or command.alternatives > 1:
-            continue
-        if command.name in _OF_SHELLS and starter.text is None and starter.name not in _IN_SHELL:
-            if command.words[0] == command.name and not command.children and not command.calls_function:
-                yield _of_shell(command, starter)
             continue
         function = command.ancestors()[-1].state.functions.get(command.name)
         if function is None or function.uncertain or command.calls_function or command.name in _NAMES:
@@ -65,18 +49,6 @@ def check(job: Job) -> Iterator[Finding]:
             f"{starter.name} cannot call `{command.name}`, a function of this script; write "
             f"`export -f {command.name}` before{instead}",
         )
-
-
-def _of_shell(command: Invocation, starter: Invocation) -> Finding:
-    """The finding on a command of the shell that another program is to start."""
-    name, by = command.name, starter.name
-    if name in _FOLDERS:
-        message = (
-            f'`{name}`, started by {by}, changes the folder of no other command; write `bash -c "{name} … && …"` for it'
-        )
-    else:
-        message = f'`{name}` is a part of the shell, and {by} does not find it; write `bash -c "{name} … && …"` for it'
-    return Finding(command.name_span, message)
 
 
 def _starts(function: ShellFunction, name: str) -> bool:
@@ -113,27 +85,6 @@ CASES = [
         timeout 50m bash -c "«train» --resume"
         """,
         title="a shell that does not know it",
-    ),
-    Bad(
-        """\
-        #!/bin/bash
-        #SBATCH --ntasks=4
-        srun «cd» run1 && ./solve
-        apptainer exec tools.sif «source» env.sh
-        """,
-        title="what only a shell can do",
-    ),
-    Good(
-        """\
-        #!/bin/bash
-        #SBATCH --ntasks=4
-        srun bash -c "cd run1 && ./solve"
-        command cd run1
-        time cd ..
-        ssh node1 "cd run1 && ./solve"
-        ssh node1 cd run1
-        """,
-        title="in a shell",
     ),
     Good(
         """\

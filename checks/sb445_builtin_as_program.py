@@ -4,7 +4,7 @@
 starts a program, and `cd`, `source`, `export` and `module` are part of the shell. Where the system has a file of that
 name (`/usr/bin/cd` on some), it changes the folder of a process that ends at once. What stands after `&&` or `;` is
 read by the batch shell, and runs outside, with the host's Python. The same holds for srun, mpirun, `docker run`,
-timeout, nohup, env and sudo.
+timeout, nohup, xargs, env and sudo.
 
 A warning for `apptainer run`, as the image's own script gets the words, and where only some jobs meet it.
 
@@ -26,18 +26,20 @@ from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.triggers import Commands
 
+# What changes the shell itself, and functions of the login shell.
+_FUNCTIONS = frozenset({"module", "ml"})
+_NAMES = _FUNCTIONS | frozenset(
+    {"cd", "pushd", "popd", "source", ".", "export", "unset", "alias", "eval", "exec", "shopt", "declare", "set"}
+)
+
 CARD = Card(
-    "SB445", "builtin-as-program", severity="error", fix="never", since="0.1.0",
-    when=Commands("cd", "source", ".", "export", "module", "ml", "unset", "eval", "shopt", "declare", "pushd", "set"),
+    "SB445", "builtin-as-program", severity="error", fix="never", since="0.1.0", when=Commands(*sorted(_NAMES)),
     seen="runs of bash 5.2 and Slurm 22.05",
     unseen="`execve(): cd: No such file or directory`, `executable file not found`, or nothing.",
 )  # fmt: skip
 
-# Builtins that change the shell itself, and functions of the login shell.
-_NAMES = frozenset({"cd", "source", ".", "export", "module", "ml", "unset", "eval", "shopt", "declare", "pushd", "set"})
-_FUNCTIONS = frozenset({"module", "ml"})
 # Starters whose words a shell reads.
-_SHELLS = frozenset({"parallel", "ssh", "su", "xargs", "watch", "eval", "command", "builtin", "exec", "time", "trap"})
+_SHELLS = frozenset({"parallel", "ssh", "su", "watch", "eval", "command", "builtin", "exec", "time", "trap"})
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
@@ -117,6 +119,8 @@ CASES = [
         #SBATCH --ntasks=4
         parallel cd {} '&&' ./fit ::: run1 run2
         command cd /data
+        time cd ..
+        ssh node1 cd run1
         """,
         title="a shell reads it",
     ),
