@@ -238,7 +238,7 @@ def _two_libraries(job: Job, own: list[Invocation]) -> Iterator[Finding]:
                 continue
             if first is not None and _MPI[first[0].lower()] != library:
                 if any(
-                    has_trait(each.name, "mpi") or each.name == "srun" for each in own if each.index > command.index
+                    has_trait(each.name, "mpi") or each.name == "srun" for each in job.invocations[command.index + 1 :]
                 ):
                     yield Finding(
                         span,

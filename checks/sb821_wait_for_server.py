@@ -133,9 +133,11 @@ def _belong_together(client: Invocation, server: Invocation) -> bool:
 
 
 def _is_meant_to_run(command: Invocation, wait: Invocation) -> bool:
-    """Whether a command does something after the `wait` in its shell, more than print."""
+    """Whether a command does something after the `wait` in its shell or one of its subshells, more than print."""
     context = command.context
-    if context.shell is not wait.context.shell or context.handler or context.conditional or context.parent is not None:
+    if context.shell.awaiting is not wait.context.shell or context.handler or context.conditional:
+        return False
+    if context.parent is not None:
         return False
     return not has_trait(command.name, "prints", "kills") and command.name not in ("exit", "wait", "date", "trap")
 
