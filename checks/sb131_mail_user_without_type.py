@@ -1,7 +1,7 @@
 """No mail is sent: no event is requested.
 
 `--mail-user` says who gets mail; without `--mail-type` there is nothing to send. The other way round it works: mail
-goes to the user who submitted the job.
+goes to the user who submitted the job. Where `##SBATCH --mail-type=END` is turned off, it is only advice.
 
 ## Fix
 
@@ -15,13 +15,14 @@ sbatch(1).
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.turned_off import turned_off
 from sbatchlint.analysis.directives.typos import BLANK_AT_EQUALS, PLACEHOLDER, typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0",
+    "SB131", "mail-user-without-type", severity="warning", fix="sometimes", since="0.1.0",
     when=Options("mail-user"), seen="neilmunday/slurm-mail#6", certain=True, absent=True,
     unseen="Nothing: no mail arrives.",
 )  # fmt: skip
@@ -29,8 +30,9 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
+    off = next((each for each in turned_off(job) if each.name == "mail-type"), None)
     # A directive that sbatch does not read or know, or a comment, may name events.
-    if re.search(r"(?i)mail[-_ ]?type", directives.text.string):
+    if off is None and re.search(r"(?i)mail[-_ ]?type", directives.text.string):
         return
     foreign = directives.foreign
     if foreign is not None and (not foreign.certain or any(each.name == "mail-type" for each in foreign.settings)):
@@ -40,6 +42,11 @@ def check(job: Job) -> Iterator[Finding]:
         if setting is None or not setting.text or directives.last("mail-type", component) is not None:
             continue
         if typo(directives, setting) in (None, PLACEHOLDER, BLANK_AT_EQUALS):
+            if off is not None:
+                row = job.line(off.span.start)
+                message = f"no mail is sent, as --mail-type is turned off on line {row}; turn it on"
+                yield Finding(setting.span, message, "info", related=[(off.span, "a comment")])
+                continue
             fix = Fix("add --mail-type=END,FAIL", [insertion(directives, "--mail-type=END,FAIL", component)])
             message = "no mail is sent without --mail-type; add --mail-type=END,FAIL, or remove --mail-user"
             yield Finding(setting.span, message, fix=fix)
@@ -64,8 +71,10 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH --mail-user=ada@example.org --mail-type=ALL\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --mail-type=END\nsrun ./a.out\n", title="mail to the submitting user"),
     Good("#!/bin/bash\n#SBATCH --mail-user=ada@example.org --mail-type=NONE\nsrun ./a.out\n", title="on purpose"),
-    Good(
-        "#!/bin/bash\n#SBATCH --mail-user=ada@example.org\n##SBATCH --mail-type=END\nsrun ./a.out\n", title="turned off"
+    Bad(
+        "#!/bin/bash\n#SBATCH «--mail-user=ada@example.org»\n##SBATCH --mail-type=END\nsrun ./a.out\n",
+        severity="info",
+        title="turned off",
     ),
     Good("#!/bin/bash\n#SBATCH --mail-user=ada@example.org\n#PBS -m ae\nsrun ./a.out\n", title="by a PBS line"),
 ]

@@ -27,22 +27,20 @@ sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES i
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.turned_off import is_turned_off
 from sbatchlint.analysis.gpus.gpu_use import allocation_needs, component_needs, gpu_need, unseen_gpus
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.containers import Container
+from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.rewriting import insertion
-from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, NoGpus
 
 CARD = Card(
     "SB201", "gpus-not-requested", severity="warning", fix="sometimes", since="0.1.0",
     when=NoGpus() | Commands("salloc"), absent=True,
 )  # fmt: skip
-
-# A request for GPUs that is off: `##SBATCH --gres=gpu:1`, or `#DOGPU --gres=gpu:1`, which a program turns on.
-_TURNED_OFF = Regex(r"(?m)^#(?!SBATCH\b)[# \t]*(?:\w+[ \t]+)?--(?:gres[= ](?:gpu|[A-Z]+)\b|gpus(?:-per-\w+)?[= ])")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -69,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
         advice = advice or job.site.gpus is None and job.request.has_option("nodelist")
         # a partition says what kind of node is meant
         advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
-        advice = advice or _TURNED_OFF.search(job.directives.text.string) is not None
+        advice = advice or is_turned_off(job, *GPU_OPTIONS)
         advice = advice or all(_is_in_docker(job, each.span) for each in need.signs)
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(

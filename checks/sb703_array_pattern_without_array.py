@@ -22,8 +22,9 @@ sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; a live
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.turned_off import is_turned_off
 from sbatchlint.analysis.directives.typos import typo
-from sbatchlint.analysis.script.submit_lines import has_array_switched_off, is_shown_alone, may_be_array, shows_array
+from sbatchlint.analysis.script.submit_lines import is_shown_alone, may_be_array, shows_array
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace, shortened
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
@@ -64,7 +65,7 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"{message}; write `{shortened(instead)}`, or add --array"
         if reads_index:
             message = "`%a` becomes 4294967294 in the name unless sbatch is called with --array; request an array"
-        meant = reads_index or has_array_switched_off(job)
+        meant = reads_index or is_turned_off(job, "array")
         # a sweep is often submitted as an array
         # a name with the ids of a job and of its array was made for an array
         distinct = any(patterns.uses(path, letter) for letter in "jJ") != patterns.uses(path, "A")

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from sbatchlint.analysis.directives.turned_off import is_turned_off
 from sbatchlint.analysis.expansion.reads import (
     TESTS,
     Use,
@@ -43,7 +44,7 @@ from sbatchlint.analysis.expansion.reads import (
 )
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.analysis.script.submit_lines import has_array_switched_off, shows_array
+from sbatchlint.analysis.script.submit_lines import shows_array
 from sbatchlint.bash.expansion.arithmetic import NotUnderstood, evaluate
 from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -410,7 +411,7 @@ def _no_array(job: Job) -> Iterator[Finding]:
     strict = None if first is None else first.span.start
     if first is not None and first.index and job.invocations[first.index - 1].name == "set":
         strict = job.invocations[first.index - 1].span.end
-    severity = "warning" if has_array_switched_off(job) else "info"
+    severity = "warning" if is_turned_off(job, "array") else "info"
     for read in unprepared_reads(job):
         if read.name != _ID or read.context.conditional or read.operator not in ("", "arithmetic"):
             continue

@@ -21,13 +21,13 @@ foreground command had ended, 40 seconds later.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.turned_off import is_turned_off
 from sbatchlint.analysis.script.traps import traps_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm.grammar.signals import early_signal
-from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -35,8 +35,6 @@ CARD = Card(
     when=Commands("trap"), seen="live runs of Slurm 22.05 and 26.05", batch=True,
 )  # fmt: skip
 
-# A `--signal` that is switched off.
-SWITCHED_OFF = Regex(r"(?m)^[ \t]*##+[ \t]*SBATCH\b[^\n]*--signal\b")
 # Signals that are only sent on purpose.
 _SENT_ON_PURPOSE = frozenset({"USR1", "USR2"})
 
@@ -58,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
         if work is not None:
             first = "" if sent is not None else ", if sent,"
             row = job.line(trap.command.span.start)
-            severity = None if sent is not None else "info" if SWITCHED_OFF.search(job.source.own.text) else "warning"
+            severity = None if sent is not None else "info" if is_turned_off(job, "signal") else "warning"
             yield Finding(
                 work.span,
                 f"bash runs the trap on line {row} only after this command, so {trap.signal}{first} is not handled "

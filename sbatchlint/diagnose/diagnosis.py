@@ -16,7 +16,7 @@ from sbatchlint.diagnose.signs import signed
 from sbatchlint.diagnose.silent_faults import silent_answers
 from sbatchlint.diagnose.submitters import of_own_job, with_settings
 from sbatchlint.diagnose.symptom import Account, Cause, Event
-from sbatchlint.diagnose.unread import turned_off, unread
+from sbatchlint.diagnose.unread import off, unread
 
 # The most alternatives that are named if the cause is not certain.
 MOST_ALTERNATIVES = 2
@@ -103,7 +103,7 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
         first = with_settings(first, picture)
         return [first, *[each for each in chosen[1:] if each.cause is not first.cause][:MOST_ALTERNATIVES]]
     if picture is not None and not first.findings:
-        after = turned_off(first.event, picture)
+        after = off(first.event, picture)
         if after is not None:
             return [after, first]
     if picture is not None and not (first.proven and (first.spans or first.where != "script")):

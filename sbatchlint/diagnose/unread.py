@@ -1,12 +1,10 @@
 """A directive that sbatch does not read, as the cause why a job did not get what its script requests."""
 
-import re
-
+from sbatchlint.analysis.directives.turned_off import turned_off
 from sbatchlint.diagnose.answers import Answer, Picture
 from sbatchlint.diagnose.evidence import lacks, options_written, spans_of
 from sbatchlint.diagnose.subjects import related_options
 from sbatchlint.diagnose.symptom import Cause, Event
-from sbatchlint.source.text import Span
 
 # An option that is set twice counts once.
 _CODES = ("SB101", "SB102", "SB103", "SB110", "SB116")
@@ -49,18 +47,15 @@ OFF = Cause(
     "the line of the script that asks for it is a comment, so the job does not get it",
     "write `#SBATCH` at the beginning of the line, with one # and no space",
 )
-# A directive with more than one #, or a space after it.
-_OFF = re.compile(r"(?m)^[ \t]*#(?:#+[ \t]*|[ \t]+#*)SBATCH(?=[ \t])(?P<words>[^\n]*)$")
 
 
-def turned_off(event: Event, picture: Picture) -> Answer | None:
+def off(event: Event, picture: Picture) -> Answer | None:
     """The directives that are comments and would set what the message is about; None where something else sets it."""
     wanted = related_options(event)
     job = picture.jobs[0]
     if not wanted or not lacks(job, *wanted):
         return None
-    lines = _OFF.finditer(picture.source.text)
-    spans = tuple(Span(*each.span()) for each in lines if wanted & options_written(each["words"]))
+    spans = tuple(each.span for each in turned_off(job) if each.name in wanted)
     if not spans:
         return None
     return Answer(event, OFF, "likely", OFF.says, OFF.advice, spans, proven=True)

@@ -18,10 +18,6 @@ _GPUS = r"(?:--gpus|--gres|-G\s*\d)"
 _SBATCH = r"\bsbatch\b(?:[^\n]|\\\n)*?"
 _ARRAY_IN_COMMENT = Regex(rf"(?m)^[ \t]*#(?:(?!SBATCH)[^\n])*{_SBATCH}{_ARRAY}")
 _ARRAY_IN_LINE = Regex(_ARRAY)
-# An array that is off for now: `##SBATCH --array=1-9`, also at the end of another directive.
-_SWITCHED_OFF = Regex(
-    r"(?m)(?:^[ \t]*#(?!SBATCH\b)[# \t]*|[ \t]##+[ \t]*)SBATCH[ \t]+(?:[^\n]*[ \t])?(?:--array\b|-a[ =\d])"
-)
 # The pattern begins with the word, so that the rest of the file is skipped quickly.
 _GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*(?:{_GPUS}|--partition|-p\s)")
 # The variables of array elements, in any language.
@@ -63,11 +59,6 @@ def shows_array(job: Job) -> bool:
     """Whether a comment, or a file beside the script, submits it as an array."""
     own = job.source.own.text
     return "sbatch" in own and _ARRAY_IN_COMMENT.search(own) is not None or _is_shown_beside(job, _ARRAY)
-
-
-def has_array_switched_off(job: Job) -> bool:
-    """Whether a directive for an array is commented out: `##SBATCH --array=1-9`."""
-    return _SWITCHED_OFF.search(job.source.own.text) is not None
 
 
 def is_submitted_with_gpus(job: Job) -> bool:
