@@ -4,6 +4,11 @@ Most sites bind a job to the CPUs that it requests, and to one if it requests no
 `OMP_NUM_THREADS=32` does not add any: the threads compete for the few there are, which is slower than one thread per
 CPU. Where nothing is bound (TaskPlugin without task/cgroup and ConstrainCores), they take the CPUs of other jobs.
 
+Options are multiplied where a program does so: `bismark_genome_preparation --parallel 8` uses 16 CPUs, `gmx mdrun
+-ntmpi 4 -ntomp 8` and `dask worker --nworkers 4 --nthreads 8` 32, and so does `parallel -j 4 bwa mem -t 8`. Programs in
+the background of the batch shell count together; so do the workers in a program that the script itself holds
+(`Pool(16)`, `mc.cores=16`, `parpool(16)`).
+
 A warning from twice as many on; advice below that, and where the job does not request CPUs at all, as partitions may
 add some for each GPU (DefCpuPerGPU) or allocate whole nodes; with a profile of the cluster (docs/site.md) it is known
 which do, and how many. Only numbers for one process are compared; the number of
@@ -16,21 +21,29 @@ None: either more CPUs or fewer threads would do. `$SLURM_CPUS_PER_TASK` keeps t
 ## References
 
 sbatch(1), --cpus-per-task; slurm.conf(5), DefCpuPerGPU and TaskPlugin ("Unset by default"); cgroup.conf(5),
-ConstrainCores
+ConstrainCores; the manuals of Bismark (0.24), GROMACS, Dask, GNU parallel and xargs
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from sbatchlint.analysis.script.centres import gets_whole_nodes
+from sbatchlint.analysis.launch.cpu_use import (
+    UNCLEAR,
+    AtOnce,
+    copies,
+    cpus_of_process,
+    cpus_of_rank,
+    programs_at_once,
+)
 from sbatchlint.analysis.script.step_programs import UTILITIES
-from sbatchlint.analysis.script.threads import THREAD_VARIABLE, commands_with_threads, counts_elsewhere, thread_options
+from sbatchlint.analysis.script.threads import THREAD_VARIABLE, commands_with_threads, counts_elsewhere, cpu_options
+from sbatchlint.analysis.script.worker_calls import worker_calls
 from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_nodes
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait
-from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.numbers import is_number, parse_integer
 
 CARD = Card(
@@ -39,16 +52,23 @@ CARD = Card(
 )  # fmt: skip
 
 SETTINGS = {"site": {"profile": "example"}}
-# Options that affect the CPUs of a job in ways that are not modelled here.
-UNCLEAR = (
-    "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core", "extra-node-info",
-    "cpus-per-gpu", "ntasks-per-core", "ntasks-per-socket", "ntasks-per-gpu",
-    "core-spec", "thread-spec", "tres-per-task", "hint",
-)  # fmt: skip
 
 
 # A few more than there are CPUs cost nothing.
 _A_FEW_MORE = 1.1
+
+
+class Use(NamedTuple):
+    """The CPUs that a command is set to use: the words that say so, their place, and the number.
+
+    `of_job`: whether it is the job's own number. `multiplied`: whether it is more than what the words say.
+    """
+
+    shown: str
+    span: Span
+    number: int
+    of_job: bool = False
+    multiplied: bool = False
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -56,27 +76,25 @@ def check(job: Job) -> Iterator[Finding]:
     if request.has_any_option(UNCLEAR) or request.foreign_settings():
         return
     # CPUs, or several tasks that one process has for itself; a lone `-n 1` says nothing of threads
-    tasks = (request.effective_tasks() or 0) > 1 and not job.steps and not job.launches
-    by_variable = (
-        tasks or request.has_option("cpus-per-task") or any("cpus-per-task" in step.options for step in job.steps)
-    )
-    commands = job.invocations if by_variable else commands_with_threads(job)
-    for command in commands:
+    tasks = (request.effective_tasks() or 0) > 1 and not any(map(_works, job.steps)) and not job.launches
+    for command in job.invocations if "_THREADS" in job.source.text else _with_threads(job):
         step = enclosing_step(command.context)
-        if command.context.captured or not command.argv or step is None and command.kind == "mpi":
+        if command.context.captured or not command.argv:
             continue
+        rank = step is None and command.kind == "mpi"
         inner = {each.name for each in command.descendants()}
         if inner and (not has_trait(command.name, "repeats") or "srun" in inner):
             continue
         requested = request.has_option("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
         requested = requested or tasks
-        for words, span, number, of_job in _thread_setting(job, command, step, requested):
-            cpus = _cpus(job, step)
+        for use in _uses(job, command, step):
+            cpus = cpus_of_rank(job, command) if rank else cpus_of_process(job, step)
+            words, span, number = use.shown, use.span, use.number
             if cpus is None or number <= max(cpus * _A_FEW_MORE, 2) or counts_elsewhere(command):
                 continue
-            if number in (request.effective_tasks(), None if step is None else step.tasks):
+            if number in (request.effective_tasks(), None if step is None else step.tasks) and not rank:
                 continue  # it may count the tasks
-            fewer = step.option("cpus-per-task") if of_job and step is not None else None
+            fewer = step.option("cpus-per-task") if use.of_job and step is not None else None
             if fewer is not None and fewer.span is not None:  # the value follows the job's number, not the step's
                 message = (
                     f"`{fewer.as_written}` gives a task {cpus} of the job's {number} CPUs, but `{words}` counts all "
@@ -87,59 +105,80 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             given = None if requested else cpus_without_asking(job)
             available = "a job that requests no CPUs gets one"
-            if requested:
-                available = f"{'the job' if tasks else 'a task'} has {cpus} here"
+            if requested or cpus > 1 or rank:
+                who = "the job has" if tasks else f"each of {'the processes' if rank else 'its tasks'} has"
+                available = f"{'a task has' if requested and not tasks and not rank else who} {cpus} here"
             if given is not None:
                 available = f"the job gets {given} on a node"
             remedy = f"request {number} with `--cpus-per-task`, or lower it" if not in_whole_nodes(job) else "lower it"
             severity = "warning" if (requested or given is not None) and number >= 2 * cpus else "info"
-            yield Finding(span, f"`{words}` exceeds the CPUs available: {available}; {remedy}", severity)
+            exceeds = f"uses {number} CPUs, more than" if use.multiplied else "exceeds the CPUs"
+            yield Finding(span, f"`{words}` {exceeds} available: {available}; {remedy}", severity)
+    for group in programs_at_once(job):
+        finding = _at_once(job, group)
+        if finding is not None:
+            yield finding
 
 
-def _cpus(job: Job, step: Step | None) -> int | None:
-    """The maximum number of CPUs that one process may use; None where it is unknown."""
-    request = job.request
-    if not request.has_option("cpus-per-task"):
-        given = cpus_without_asking(job)
-        if given is not None and (step is None or step.option("cpus-per-task") is None):
-            return given
-        if gets_whole_nodes(job):
-            return None
-    if step is not None:
-        option = step.option("cpus-per-task")
-        if not step.certain or any(step.option(name) is not None for name in UNCLEAR):
-            return None
-        if option is not None:
-            return whole(option.text)
-    per_task = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
-    tasks: int | None = 1
-    if request.has_option("ntasks-per-node") or request.has_option("ntasks"):
-        tasks = request.tasks_on_each_node() or request.tasks  # at most
-    if per_task is None or tasks is None:
+def _with_threads(job: Job) -> list[Invocation]:
+    return [each for each in job.invocations if each in commands_with_threads(job) or any(worker_calls(each))]
+
+
+def _works(step: Step) -> bool:
+    """Whether a step does more than prepare, print or copy."""
+    return any(not each.children and each.name not in UTILITIES for each in step.program)
+
+
+def _at_once(job: Job, group: AtOnce) -> Finding | None:
+    """The finding on programs in the background that use more CPUs together than the job has."""
+    total = 0
+    for command, number in group.starts:
+        uses = [each.number for each in _uses(job, command, None) if not counts_elsewhere(command)]
+        total += number * max(uses, default=1)
+    request, cpus = job.request, cpus_of_process(job, None)
+    if cpus is None or group.number < 2 or total <= max(cpus * _A_FEW_MORE, 2):
         return None
-    if step is not None and step.tasks_per_node:
-        return max(per_task, per_task * tasks // step.tasks_per_node)
-    return per_task * tasks
+    counted = any(map(request.has_option, ("cpus-per-task", "ntasks", "ntasks-per-node")))
+    each = f", {total} threads in all," if total > group.number else ""
+    has = f"{cpus} CPU{'s' * (cpus > 1)}"
+    return Finding(
+        group.first.name_span,
+        f"{group.number} programs run here at once{each} on the {has} of the job; request {total} with "
+        "`--cpus-per-task`, or start fewer",
+        "warning" if counted and total >= 2 * cpus else "info",
+    )
 
 
-def _thread_setting(
-    job: Job, command: Invocation, step: Step | None, by_variable: bool
-) -> Iterator[tuple[str, Span, int, bool]]:
-    """The CPUs that a command is set to use: the words, their place, the number, and whether it is the job's own."""
-    for setting in thread_options(command):
+def _uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]:
+    """The CPUs that a command is set to use, with those of all that run at once beside it."""
+    around = copies(command)
+    for use in _own_uses(job, command, step):
+        if around is None:
+            yield use
+        else:
+            yield use._replace(
+                shown=f"{use.shown}` in `{around[1]}", number=use.number * around[0], of_job=False, multiplied=True
+            )
+
+
+def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]:
+    for setting in (*cpu_options(command), *worker_calls(command)):
         of_job = step is not None and _is_of_job(setting.value)
-        number = _cpus(job, None) if of_job and setting.number is None else setting.number
+        number = cpus_of_process(job, None) if of_job and setting.number is None else setting.number
         if number is not None:
-            yield setting.shown, setting.span, number, of_job
-    if not by_variable or step is None and job.steps:
+            yield Use(setting.shown, setting.span, number, of_job, setting.multiplied)
+    if step is None and command.kind != "mpi" and any(map(_works, job.steps)):
         return  # the variable is for the steps, not for what the batch shell itself runs
+    counted = job.request.has_option("cpus-per-task") or step is not None and "cpus-per-task" in step.options
+    if not counted and any("cpus-per-task" in each.options for each in job.steps):
+        return  # the variable is for those steps
     if _is_tool(command.words[0].rpartition("/")[2]):
         return
     for variable in filter(THREAD_VARIABLE.fullmatch, command.state.variables):
         field = exported(command, variable) or ()
         text = text_of(field) or ""
         if is_number(text) and field[0].expansion is None:
-            yield f"{variable}={text}", span_of(field), parse_integer(text), False
+            yield Use(f"{variable}={text}", span_of(field), parse_integer(text))
 
 
 def _is_of_job(value: Pieces) -> bool:
@@ -211,6 +250,17 @@ CASES = [
         """,
         settings=SETTINGS,
         title="more than a whole node has",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --cpus-per-task=8
+        for i in $(seq 1 32); do
+            «./solver» $i &
+        done
+        wait
+        """,
+        title="programs that run at once",
     ),
     Good(
         """\

@@ -12,57 +12,109 @@ from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# Options for the number of threads or workers of one process.
-_OPTION = Regex(
-    r"-{1,2}(?:[a-z]+[-_.])*(?:num[-_]?workers|n[-_]?workers|workers|num[-_]?threads|n[-_]?threads|threads|n[-_]?jobs"
+# Options for the number of threads or workers of one process; without a dash where they are settings (`threads=8`).
+_COUNT = (
+    r"(?:num[-_]?workers|n[-_]?workers|workers|num[-_]?threads|n[-_]?threads|threads|n[-_]?jobs"
     r"|num[-_]proc|nproc|n[-_]?cpus?|cpus|n[-_]?cores?|cores|ncores)"
 )
+_OPTION = Regex(r"-{1,2}(?:[a-z]+[-_.])*" + _COUNT)
+_SETTING = Regex(r"\+{0,2}(?:[a-z]+[_.])*(?:num_workers|n_workers|num_threads|nthreads|threads|n_jobs)")
 _JOINED = Regex(r"(-[A-Za-z@])([0-9]{1,5})|\+p([0-9]{1,5})")
+# `spark-submit --master local[16]`
+_LOCAL = Regex(r"(?:--master=)?local\[([0-9]{1,5})\]")
 # Programs of NAMD, which write `+p16`.
 _PLUS = frozenset({"namd2", "namd3", "charmrun"})
+_SPARK = frozenset({"spark-submit", "pyspark", "spark-shell", "spark-sql"})
 # The options with which programs set their number of threads or processes in a way of their own.
 _OWN_OPTIONS = {
     "-t": "bwa bwa-mem2 minimap2 kallisto fastqc megahit spades.py metaspades.py rnaspades.py flye hifiasm wtdbg2 racon"
     " medaka_consensus NanoPlot porechop checkm metabat2 sambamba julia orthofinder nanopolish verkko sga quast.py"
-    " unicycler ngmlr winnowmap fastANI nucmer jellyfish ragtag.py parallel-fastq-dump gmap gsnap kma vg",
+    " unicycler ngmlr winnowmap fastANI nucmer jellyfish ragtag.py parallel-fastq-dump gmap gsnap kma vg metaquast.py"
+    " raven chromap minigraph strobealign bwameth.py kmc mosdepth sniffles cuteSV",
     "-@": "samtools velocyto",
     "-p": "bowtie bowtie2 hisat2 salmon pigz pbzip2 stringtie tophat tophat2 cufflinks cuffdiff julia roary lbzip2"
-    " rsem-calculate-expression bamCoverage multiBamSummary computeMatrix sailfish subread-align centrifuge mash",
-    "-T": "featureCounts iqtree iqtree2 raxmlHPC-PTHREADS raxmlHPC-PTHREADS-SSE3 raxmlHPC-PTHREADS-AVX cd-hit"
-    " cd-hit-est xz zstd mvn clustalo",
+    " rsem-calculate-expression bamCoverage multiBamSummary computeMatrix sailfish subread-align centrifuge mash"
+    " diamond bamCompare plotFingerprint multiBigwigSummary bigwigCompare bamPEFragmentSize alignmentSieve plotCoverage"
+    " cuffquant cuffnorm findMotifsGenome.pl bcl2fastq rsem-prepare-reference hisat2-build meme g09 g16",
+    "-T": "featureCounts iqtree iqtree2 iqtree3 raxmlHPC-PTHREADS raxmlHPC-PTHREADS-SSE3 raxmlHPC-PTHREADS-AVX"
+    " raxmlHPC-PTHREADS-AVX2 cd-hit cd-hit-est xz zstd mvn clustalo subjunc",
     "-e": "fasterq-dump",
     "-j": "cutadapt trim_galore make gmake ninja scons ctest cargo admixture parallel snakemake bazel scram scramv1"
-    " pbmm2 seqkit",
+    " pbmm2 seqkit spack b2 bjam",
     "-P": "xargs",
-    "-n": "htseq-count antsRegistrationSyN.sh antsRegistrationSyNQuick.sh",
+    "-n": "htseq-count antsRegistrationSyN.sh antsRegistrationSyNQuick.sh pytest",
     "-c": "busco seqclust snakemake umap",
     "-w": "fastp",
     "-nt": "gmx gmx_mpi iqtree iqtree2",
+    "-ntmpi": "gmx gmx_d mdrun",
     "-ntomp": "gmx gmx_mpi gmx_d gmx_mpi_d mdrun mdrun_mpi",
     "-pa": "RepeatMasker RepeatModeler",
     "-openmp": "recon-all",
+    "-omp": "sss2 serpent",
+    "-np": "comsol",
     "--CPU": "Trinity",
     "--runThreadN": "STAR STARsolo",
-    "--cpu": "hmmsearch hmmscan jackhmmer phmmer busco emapper.py",
-    "-cpu": "interproscan.sh",
+    "--cpu": "hmmsearch hmmscan jackhmmer phmmer hmmbuild nhmmer cmscan cmsearch busco emapper.py",
+    "-cpu": "interproscan.sh annotatePeaks.pl",
+    "-cpus": "maker",
     "--cpus": "prokka gtdbtk",
-    "--thread": "mafft fastp",
+    "--thread": "mafft fastp shapeit4 shapeit",
+    "--thread-num": "gcta64 gcta",
     "--jobs": "parallel snakemake make",
-    "--multicore": "bismark",
-    "--parallel": "make cmake",
-    "--localcores": "cellranger spaceranger",
+    "--multicore": "bismark bismark_methylation_extractor",
+    "--parallel": "make cmake sort bismark bismark_genome_preparation bismark_methylation_extractor",
+    "--localcores": "cellranger spaceranger cellranger-atac cellranger-arc",
+    "--nprocs": "dask-worker fmriprep mriqc",
+    "--nworkers": "dask-worker dask",
+    "--num-cpus": "ray",
+    "t": "bbduk.sh bbmap.sh bbmerge.sh bbsplit.sh reformat.sh dedupe.sh clumpify.sh tadpole.sh bbnorm.sh",
+    "cpus": "abaqus",
+    "maxThreads": "canu",
+    "processors": "mothur",
 }  # fmt: skip
+# Programs that use several CPUs for each that an option counts, and how many: the manuals of Bismark ("--parallel 4
+# will use 8 threads in total"; "about 3 times"; itself and two of Bowtie 2), and of RepeatMasker (4 of RMBlast each).
+_TIMES = {
+    ("bismark_genome_preparation", "--parallel"): 2,
+    ("bismark_methylation_extractor", "--multicore"): 3,
+    ("bismark_methylation_extractor", "--parallel"): 3,
+    ("bismark", "--multicore"): 3,
+    ("bismark", "--parallel"): 3,
+}
+# Pairs of options whose product is the number of threads: processes, and threads of each.
+_PRODUCTS = (("-ntmpi", "-ntomp"), ("--nworkers", "--nthreads"), ("--nprocs", "--nthreads"),
+             ("--num_callers", "--cpu_threads_per_caller"))  # fmt: skip
+# Programs of which a second word sets the kind of what the third counts: `-pk omp 8`, `-k on t 8`.
+_PACKAGE = Regex(r"-(?:pk|package) (?:omp|intel) (\d{1,5})|-(?:k|kokkos) on (?:g \d{1,3} )?t (\d{1,5})")
+_LAMMPS = Regex(r"lmp(?:_\w+)?|lammps")
 # Programs whose workers are jobs, nodes or server processes, and programs that pass CPU counts to others.
 _ELSEWHERE = Regex(
     r"ray|dask\S*|nextflow|cromwell|srun|sbatch|salloc|mpirun|mpiexec|prun|gunicorn|uvicorn|docker|podman"
     r"|apptainer|singularity|deepspeed|accelerate|horovodrun|torchpack|parsl\S*|spark\S*|echo|printf|export|numactl"
 )
+# Of those, what works on its own node.
+_HERE = Regex(r"(?:ray start|dask(?: |-)worker|(?:spark-submit|pyspark|spark-shell) (?:.* )?\S*local\[\d+\])(?: .*)?")
 # Options of a workflow engine that has its jobs run elsewhere, so that it counts the CPUs of these.
 _SUBMITTING = Regex(r"--(?:cluster(?:-\w+)?|drmaa|executor|profile|jobscript|slurm)(?:=.*)?")
 # Of the programs with such options, those that start others.
 STARTERS = frozenset(
     {"snakemake", "parallel", "xargs", "make", "gmake", "ninja", "scons", "gmx_mpi", "gmx_mpi_d", "mdrun_mpi", "cmake"}
-    | {"bazel", "scram", "scramv1"}
+    | {
+        "bazel",
+        "scram",
+        "scramv1",
+        "ray",
+        "dask",
+        "dask-worker",
+        "maker",
+        "spack",
+        "b2",
+        "bjam",
+        "abaqus",
+        "comsol",
+        "pytest",
+        "mothur",
+    }
 )
 # Variables that set a number of threads, in libraries for computing: `OMP_NUM_THREADS`, `POLARS_MAX_THREADS`.
 THREAD_VARIABLE = Regex(r"[A-Z][A-Z0-9_]*_(?:NUM|MAX|MAXIMUM|NUMBER_OF)_(?:[A-Z]+_)?THREADS")
@@ -75,31 +127,45 @@ for _option, _names in _OWN_OPTIONS.items():
 class ThreadOption(NamedTuple):
     """An option that sets the number of threads or processes of a program.
 
-    `shown`: how a message names it. `value`: its word. `number`: None where that is not known.
+    `shown`: how a message names it. `value`: its word. `number`: None where that is not known. `multiplied`: whether
+    it is more than what the option says.
     """
 
     shown: str
     span: Span
     value: Pieces
     number: int | None
+    multiplied: bool = False
 
 
 def commands_with_threads(job: Job) -> list[Invocation]:
     """The commands with an option that counts threads, or that may have one."""
     found = {each.index: each for each in commands_with_option(job, _is_option)}
-    found.update((each.index, each) for each in commands_of(job, lambda name: name in _BY_PROGRAM or name in _PLUS))
+    found.update((each.index, each) for each in commands_of(job, _is_known))
     return [found[index] for index in sorted(found)]
+
+
+def _is_known(name: str) -> bool:
+    return name in _BY_PROGRAM or name in _PLUS or name in _SPARK or _LAMMPS.fullmatch(name) is not None
 
 
 @lru_cache(maxsize=4096)  # the same options occur again and again
 def _is_option(word: str) -> bool:
     """Whether a word, with a value or without, is an option that counts threads or workers."""
-    return word[:1] == "-" and _OPTION.fullmatch(word.partition("=")[0]) is not None
+    name, equals, _ = word.partition("=")
+    if word[:1] != "-":
+        return equals == "=" and _SETTING.fullmatch(name) is not None
+    return _OPTION.fullmatch(name) is not None
 
 
 def thread_options(command: Invocation) -> Iterator[ThreadOption]:
     """The options of a command that set its number of threads."""
     argv, written = command.argv, command.words
+    if command.name is not None and _LAMMPS.fullmatch(command.name):
+        yield from _of_package(command)
+    if command.name in _SPARK:
+        local = ((field, _LOCAL.fullmatch(word)) for field, word in zip(argv, written, strict=True))
+        yield from (ThreadOption(m[0], span_of(field), (), parse_integer(m[1])) for field, m in local if m is not None)
     own = _BY_PROGRAM.get(command.name or "", ())
     for at, word in enumerate(written):
         joined = _JOINED.fullmatch(word) if own or command.name in _PLUS else None
@@ -122,6 +188,38 @@ def thread_options(command: Invocation) -> Iterator[ThreadOption]:
         yield ThreadOption(f"{option}{equals or ' '}{shown}", span, value, number)
 
 
+def _of_package(command: Invocation) -> Iterator[ThreadOption]:
+    """The threads that a package of LAMMPS is told to use."""
+    for at in range(1, len(command.words) - 2):
+        for after in (3, 5):
+            words = command.words[at : at + after]
+            match = _PACKAGE.fullmatch(" ".join(words))
+            if match is not None:
+                span = span_of(tuple(piece for field in command.argv[at : at + after] for piece in field))
+                yield ThreadOption(" ".join(words), span, (), parse_integer(match[1] or match[2]))
+
+
+def cpu_options(command: Invocation) -> list[ThreadOption]:
+    """The options of a command that decide how many CPUs it uses, each with that number.
+
+    Of programs that use several CPUs for each that an option counts, and of options that multiply each other, that is
+    the product.
+    """
+    options = list(thread_options(command))
+    times = _TIMES.get((command.name or "", options[0].shown.replace("=", " ").split()[0])) if options else None
+    if times is not None and options[0].number is not None:
+        option = options[0]
+        return [option._replace(number=times * (option.number or 0), multiplied=True)]
+    by_name = {each.shown.replace("=", " ").split()[0]: each for each in options}
+    for first, second in _PRODUCTS:
+        if first not in by_name or second not in by_name:
+            continue
+        one, other = by_name[first], by_name[second]
+        product = one.number * other.number if one.number is not None and other.number is not None else None
+        return [ThreadOption(f"{one.shown} {other.shown}", one.span, (), product, True)]
+    return options
+
+
 def threaded_programs() -> frozenset[str]:
     """Programs that have threads, and nothing on other nodes."""
     return frozenset(_BY_PROGRAM) - STARTERS
@@ -130,6 +228,8 @@ def threaded_programs() -> frozenset[str]:
 def counts_elsewhere(command: Invocation) -> bool:
     """Whether the CPUs that a command names are for other processes than its own."""
     words = [command.words[0].rpartition("/")[2], *command.words[1:4]]
+    if _HERE.fullmatch(" ".join([words[0], *command.words[1:]])):
+        return False
     if any(map(_ELSEWHERE.fullmatch, words)) or any(map(_SUBMITTING.fullmatch, command.words)):
         return True
     # a variable may hold the options that say where

@@ -24,7 +24,7 @@ _FLAGS = """h/help V/version v/verbose q/quiet oversubscribe nooversubscribe use
 tag-output timestamp-output report-bindings display-map display-allocation merge-stderr-to-stdout do-not-launch
 debug-daemons leave-session-attached xterm nolocal novm enable-recovery disable-recovery bynode byslot bycore bysocket
 bind-to-core bind-to-socket bind-to-none use-regexp genvall genvnone envall envnone print-rank-map
-project prepend-rank disable-hostname-propagation no-local verbose-all line-buffer"""
+project prepend-rank disable-hostname-propagation no-local verbose-all line-buffer pernode"""
 
 SYNTAX = syntax(
     _VALUES,
@@ -69,6 +69,8 @@ class Mpi(Launcher):
     @property
     def processes_per_node(self) -> int | None:
         """The processes per node by `-ppn`, `-N`, `--npernode` or `--map-by ppr:N:node`; None where not known."""
+        if "pernode" in self.flags:
+            return 1
         setting = self.setting("ppn", "rs_per_host")
         if setting is not None:
             found = count(setting)

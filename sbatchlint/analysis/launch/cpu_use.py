@@ -1,0 +1,169 @@
+"""The CPUs that a process may use, and how many programs a script starts at once."""
+
+from typing import NamedTuple
+
+from sbatchlint.analysis.launch.mpi_slots import takes_slots, tasks_of_job
+from sbatchlint.analysis.script.background import enclosing_loops
+from sbatchlint.analysis.script.centres import gets_whole_nodes
+from sbatchlint.analysis.script.counted_loops import loop_counts
+from sbatchlint.analysis.script.threads import cpu_options
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.site.defaults import cpus_without_asking
+from sbatchlint.bash.trace import Invocation, Shell
+from sbatchlint.bash.values import Phase
+from sbatchlint.job import Job
+from sbatchlint.job.launchers import Mpi
+from sbatchlint.job.once import once
+from sbatchlint.job.steps import Step, enclosing_step
+from sbatchlint.programs import has_trait
+from sbatchlint.slurm.grammar.numbers import whole
+
+# Options that affect the CPUs of a job in ways that are not modelled here.
+UNCLEAR = (
+    "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core", "extra-node-info",
+    "cpus-per-gpu", "ntasks-per-core", "ntasks-per-socket", "ntasks-per-gpu",
+    "core-spec", "thread-spec", "tres-per-task", "hint",
+)  # fmt: skip
+# Commands with which a loop lets only so many run at once.
+_THROTTLING = frozenset({"wait", "jobs", "pgrep", "sem", "read", "ps", "squeue"})
+_MOST = 2**16
+
+
+class AtOnce(NamedTuple):
+    """Programs that the batch shell starts in the background, and that run at the same time.
+
+    `first`: the first of them. `number`: how many there are. `starts`: for each command, how often it is started.
+    """
+
+    first: Invocation
+    number: int
+    starts: list[tuple[Invocation, int]]
+
+
+def cpus_of_process(job: Job, step: Step | None) -> int | None:
+    """The maximum number of CPUs that one process may use; None where it is unknown."""
+    request = job.request
+    if not request.has_option("cpus-per-task"):
+        given = cpus_without_asking(job)
+        if given is not None and (step is None or step.option("cpus-per-task") is None):
+            return given
+        if gets_whole_nodes(job):
+            return None
+    if step is not None:
+        option = step.option("cpus-per-task")
+        if not step.certain or any(step.option(name) is not None for name in UNCLEAR):
+            return None
+        if option is not None:
+            return whole(option.text)
+    per_task = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
+    tasks: int | None = 1
+    if request.has_option("ntasks-per-node") or request.has_option("ntasks"):
+        tasks = request.tasks_on_each_node() or request.tasks  # at most
+    if per_task is None or tasks is None:
+        return None
+    if step is not None and step.tasks_per_node:
+        return max(per_task, per_task * tasks // step.tasks_per_node)
+    return per_task * tasks
+
+
+def cpus_of_rank(job: Job, command: Invocation) -> int | None:
+    """The CPUs for each process that an mpirun in the batch shell starts; None where they are not known."""
+    launch = next((each for each in job.launches if each.invocation is command.parent), None)
+    request = job.request
+    if launch is None or not isinstance(launch.launcher, Mpi) or not takes_slots(job, launch):
+        return None
+    if not request.has_option("ntasks") and not request.has_option("ntasks-per-node") or gets_whole_nodes(job):
+        return None
+    tasks, _ = tasks_of_job(job)
+    per_task = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
+    total = launch.launcher.total_processes
+    processes = tasks if total is None and launch.launcher.processes_per_node is None else total and total.number
+    if not tasks or not per_task or not processes or processes > tasks * per_task:
+        return None
+    if processes < tasks and not request.has_option("cpus-per-task"):
+        return None  # the other tasks' CPUs may be meant for the threads, and more where nodes are whole
+    return tasks * per_task // processes
+
+
+def copies(command: Invocation) -> tuple[int, str] | None:
+    """How many of a command run at once, as `parallel -j 8` or `xargs -P 8` around it says, and these words.
+
+    None where nothing around it says so, or where the number is not known.
+    """
+    number, shown = 1, ""
+    for parent in command.ancestors():
+        if not has_trait(parent.name, "repeats"):
+            continue
+        options = cpu_options(parent)
+        if len(options) != 1 or options[0].number is None:
+            return None
+        number *= options[0].number
+        shown = f"{parent.name} {options[0].shown}"
+    return (number, shown) if number > 1 else None
+
+
+@once
+def programs_at_once(job: Job) -> list[AtOnce]:
+    """The groups of programs that run at the same time in the background of the batch shell."""
+    groups: dict[tuple[int, int], dict[Shell, list[Invocation]]] = {}
+    waits = [each for each in job.invocations if each.name == "wait"]
+    for command in job.invocations:
+        background = command.context.background
+        if background is None or background.parent is None or command.children or not _is_program(job, command):
+            continue
+        before = sum(each.index < command.index and each.context.shell is background.parent for each in waits)
+        groups.setdefault((id(background.parent), before), {}).setdefault(background, []).append(command)
+    found = []
+    for shells in groups.values():
+        starts: list[tuple[Invocation, int]] = []
+        rounds: dict[object, int] = {}
+        for background in shells:
+            rounds[background.span] = rounds.get(background.span, 0) + 1
+        for background, commands in shells.items():
+            number = _starts(job, commands[0], background, rounds[background.span])
+            if number is not None:
+                starts.append((commands[0], number))
+                starts += [(each, 0) for each in commands[1:]]
+        if starts:
+            found.append(AtOnce(starts[0][0], sum(number for _, number in starts), starts))
+    return found
+
+
+def _is_program(job: Job, command: Invocation) -> bool:
+    if command.phase is not Phase.BATCH or enclosing_step(command.context) is not None or command.context.captured:
+        return False
+    if command.kind == "mpi" or has_trait(command.name, "serves", "session", "monitors", "spreads", "slurm", "minor"):
+        return False
+    return weight(job, command) is Weight.PROGRAM
+
+
+def _starts(job: Job, command: Invocation, background: Shell, rounds: int) -> int | None:
+    """How often a background statement is started before anything is awaited; None where that is not known.
+
+    `rounds`: how many of its iterations are recorded one by one.
+    """
+    loops = enclosing_loops(command, background)
+    branches = [branch for branch, _ in command.context.guards if isinstance(branch, tuple)]
+    if any(branch[:1] in (("if",), ("case",)) for branch in branches) or command.context.conditional and not loops:
+        return None
+    inside = [each for each in job.invocations if loops and loops[-1] in each.context.loops]
+    for each in inside:
+        if each.name not in _THROTTLING or each.context.background is background:
+            continue
+        always = each.name == "wait" and not each.words[1:] and not _is_tested(each)
+        return 1 if always and each.context.shell is background.parent else None
+    if rounds > 1:
+        return 1 if len(loops) == 1 else None
+    counts, number = loop_counts(job), 1
+    for loop in loops:
+        if loop not in counts:
+            return None
+        number *= counts[loop]
+    return number if number <= _MOST else None
+
+
+def _is_tested(command: Invocation) -> bool:
+    """Whether an `if` or a list such as `(( n % 8 )) || wait` decides whether a command runs."""
+    return command.context.conditional or any(
+        isinstance(branch, tuple) and branch[:1] in (("if",), ("case",)) for branch, _ in command.context.guards
+    )

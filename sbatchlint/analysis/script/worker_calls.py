@@ -1,0 +1,59 @@
+"""Numbers of threads or workers in a program that a script itself holds: `python -c`, `Rscript -e`, a here-document."""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.threads import ThreadOption
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Text
+from sbatchlint.job.launchers import is_python, python_of
+from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
+
+_PYTHON = Regex(
+    r"\bPool\(\s*(?:processes\s*=\s*)?(\d{1,5})\s*[,)]|\bset_num(?:_interop)?_threads\(\s*(\d{1,5})\s*\)"
+    r"|\b(?:n_jobs|max_workers|num_workers|n_workers|processes|num_proc|num_threads|nthreads)\s*=\s*(\d{1,5})\b"
+)
+_R = Regex(
+    r"\bmc\.cores\s*=\s*(\d{1,5})|\bmake(?:PSOCK|Fork)?[cC]luster\(\s*(?:spec\s*=\s*)?(\d{1,5})L?\s*[,)]"
+    r"|\bregisterDo(?:Parallel|MC)\(\s*(?:cores\s*=\s*)?(\d{1,5})L?\s*\)|\bsetDTthreads\(\s*(\d{1,5})"
+    r"|\b(?:Multicore|Snow)Param\(\s*(?:workers\s*=\s*)?(\d{1,5})|\bplan\([^()]*\bworkers\s*=\s*(\d{1,5})"
+)
+_MATLAB = Regex(
+    r"\b(?:parpool|matlabpool)\s*\(\s*(?:(?:'[\w ]*'|\"[\w ]*\"|\w+)\s*,\s*)?(\d{1,5})\s*[,)]"
+    r"|\bmatlabpool\s+(?:open\s+)?(?:local\s+)?(\d{1,5})\b|\bmaxNumCompThreads\(\s*(\d{1,5})\s*\)"
+)
+_JULIA = Regex(r"\baddprocs\(\s*(\d{1,5})\s*[,)]")
+# The options whose next word is the program.
+_CODE = {
+    "Rscript": ("-e", _R), "R": ("-e", _R), "matlab": ("-r -batch", _MATLAB), "julia": ("-e", _JULIA),
+}  # fmt: skip
+
+
+def worker_calls(command: Invocation) -> Iterator[ThreadOption]:
+    """The calls in a command's own program text that set a number of threads or workers."""
+    if is_python(command.argv[0]):
+        python = python_of(command)
+        if python is not None and python.kind == "code" and python.target is not None:
+            yield from _calls(Text(python.target), _PYTHON)
+        elif python is not None and python.kind == "stdin" or len(command.argv) == 1:
+            yield from _calls(command.stdin, _PYTHON)
+        return
+    if command.name not in _CODE:
+        return
+    options, pattern = _CODE[command.name]
+    for at, word in enumerate(command.words[:-1]):
+        if word in options.split():
+            yield from _calls(Text(command.argv[at + 1]), pattern)
+    if command.stdin is not None and not any(word[:1] != "-" for word in command.words[1:]):
+        yield from _calls(command.stdin, pattern)
+
+
+def _calls(text: Text | None, pattern: Regex) -> Iterator[ThreadOption]:
+    if text is None:
+        return
+    mark = "%" if pattern is _MATLAB else "#"
+    for match in pattern.finditer(text.string):
+        line = text.string[text.string.rfind("\n", 0, match.start()) + 1 : match.start()]
+        number = next(each for each in match.groups() if each is not None)
+        if mark not in line:
+            yield ThreadOption(match[0].rstrip(", "), text.span(match.start(), match.end()), (), parse_integer(number))
