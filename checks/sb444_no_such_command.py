@@ -3,8 +3,10 @@
 bash takes the first word of a line for a command. `/scratch/run7/` alone is a folder, which it cannot run ("Is a
 directory", 126): `cd` was forgotten. `mkdit out`, `uptime8` and `d $SLURM_SUBMIT_DIR` are found nowhere (127). So is a
 line of a notebook, `!pip install numpy`, and a rule of `=====` without its `#`; and `${STEPS:=100}` alone sets STEPS,
-then runs `100`. The job goes on without what was meant: in the folder where it was, or without the folder that it
-needs. Under `set -e` it ends there, and as the last command it makes every good job FAILED.
+then runs `100`. srun, mpirun, timeout, nohup, xargs and the like start the first word that is not an option, and know
+no assignments: `srun OMP_NUM_THREADS=4 ./solver` looks for a program named `OMP_NUM_THREADS=4`. The job goes on without
+what was meant: in the folder where it was, or without the folder that it needs. Under `set -e` it ends there, and as
+the last command it makes every good job FAILED.
 
 A word counts as mistyped only where it is one letter away from a usual command: swapped, doubled, left out or wrong.
 A folder counts where the line is only its name, and the script uses the name as a folder elsewhere, or a slash ends it.
@@ -13,8 +15,8 @@ An error where the job then works elsewhere, or always ends with this failure; o
 
 ## Fix
 
-`cd` before a folder, the usual name, no `!`, `: ` before `${NAME:=value}`, `#` before a rule. Unsafe, as what was meant
-is a guess; a rule of signs does nothing, so its `#` is safe.
+`cd` before a folder, the usual name, no `!`, `: ` before `${NAME:=value}`, `env` before an assignment, `#` before a
+rule. Unsafe, as what was meant is a guess; a rule of signs does nothing, so its `#` is safe.
 
 ## References
 
@@ -25,7 +27,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.storage.written_paths import values_in
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.values import Phase, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
@@ -56,6 +58,11 @@ _PLACE = Regex(r"(?:/|~|\.\.|\$)")
 # Names shorter than this are mistyped only by two letters that changed places.
 _SHORT = 5
 _MOST_SHOWN = 50
+_ASSIGNED = Regex(r"[A-Za-z_]\w*=")
+# Starters that set variables themselves, or whose words a shell reads.
+_KNOW_ASSIGNMENTS = frozenset(
+    {"env", "sudo", "doas", "ssh", "eval", "conda", "mamba", "micromamba", "parallel", "watch"}
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -63,6 +70,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     for command in job.invocations:
         context, written = command.context, job.source.slice(command.span)
+        if context.parent is not None and command.argv:
+            yield from _assignment(job, command, context.parent)
         if context.parent is not None or context.tested or command.calls_function or not command.argv:
             continue
         if job.source.text[max(command.span.start - 8, 0) : command.span.start].rstrip(" \t").endswith("="):
@@ -77,6 +86,30 @@ def check(job: Job) -> Iterator[Finding]:
         elif command.alternatives == 1:
             yield from _folder(job, command, written)
             yield from _word(job, command, written)
+
+
+def _assignment(job: Job, command: Invocation, starter: Invocation) -> Iterator[Finding]:
+    """The finding on an assignment that a starter takes for its program."""
+    match = _ASSIGNED.match(known_prefix(command.argv[0]))
+    if match is None or not command.kind or starter.text is not None or command.phase is Phase.SUBMIT:
+        return
+    name, before = starter.name or "", starter.argv[1 : len(starter.argv) - len(command.argv)]
+    if name in _KNOW_ASSIGNMENTS or not starter.argv:
+        return
+    if any(text_of(each) is None for each in before) or starter.calls_function:
+        return  # it may be `env`
+    if before and (text_of(before[-1]) or "").startswith("-") and command.kind == "mpi":
+        return  # perhaps the option's value
+    word = command.name_span
+    by_image = name in ("docker", "podman") or name in ("apptainer", "singularity") and "run" in starter.words[1:4]
+    literal = starter.span.contains(word) and job.source.text.startswith(match[0], word.start)
+    fix = Fix("write `env`", [insert(word.start, "env ")], safe=False) if literal else None
+    yield Finding(
+        Span(word.start, word.start + len(match[0]) - 1) if literal else word,
+        f"{name} takes `{match[0]}…` for the program to start, which does not exist; write `env` before it",
+        "warning" if by_image or command.alternatives > 1 else None,
+        fix=fix,
+    )
 
 
 def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
@@ -253,6 +286,32 @@ CASES = [
         """,
         severity="warning",
         title="a rule",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun --ntasks-per-node=1 «OMP_NUM_THREADS»=4 ./solver input.dat
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun --ntasks-per-node=1 env OMP_NUM_THREADS=4 ./solver input.dat
+        """,
+        title="an assignment after srun",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun env OMP_NUM_THREADS=4 ./solver
+        OMP_NUM_THREADS=4 srun ./solver --size=4 SIZE=4
+        time OMP_NUM_THREADS=4 ./solver
+        parallel OMP_NUM_THREADS=4 ./solver {} ::: 1 2
+        mpirun -x OMP_NUM_THREADS=4 ./solver
+        make CC=gcc && srun $WRAPPER OMP_NUM_THREADS=4 ./solver
+        """,
+        title="assignments that count",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nbin/solver\n./run\n$SOLVER\nipython train.py\nusleep 100\n"),
     Good('#!/bin/bash\n#SBATCH --nodes=1\nd() { cd "$1"; }\nd $HOME/run\n: ${STEPS:=100}\n', title="a function"),

@@ -3,14 +3,16 @@
 `if [ ! -f "$INPUT" ]; then echo "no input, exiting"; fi` prints that and starts the work without its input: the message
 stands somewhere above in the log, and what fails later, or computes something else, is looked at first. The same goes
 for `[ -d "$DIR" ] || echo "no folder. Abort."`, and for a usage message where an argument is missing. `return` outside
-of a function does not end a script either.
+of a function does not end a script either. `[ -f $INPUT ] || (echo "no input"; exit 1)` ends only the subshell that the
+parentheses start, and an `exit` in `find … | while read file; do …; done` only that loop.
 
 A warning, too, for a branch that only prints something and leaves a variable unset that all other branches set. Advice
 for a message that only speaks of an error.
 
 ## Fix
 
-None: write `exit 1` after the message, as in `test || { echo …; exit 1; }`.
+None: write `exit 1` after the message, as in `test || { echo …; exit 1; }`. `{ …; }` for `( … )` is unsafe, as what the
+braces set then stays. A loop reads `done < <(find …)` instead of a pipeline.
 
 ## References
 
@@ -21,18 +23,31 @@ from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.expansion.reads import DEFAULTS
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.syntax.tree import AndOr, ArithmeticFor, Case, For, Function, If, Simple, Statement, While, Word
+from sbatchlint.bash.syntax.tree import (
+    AndOr,
+    ArithmeticFor,
+    Case,
+    For,
+    Function,
+    Group,
+    If,
+    Pipeline,
+    Simple,
+    Statement,
+    While,
+    Word,
+)
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableAssignment
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB725", "announced-exit-missing", severity="warning", fix="never", since="0.1.0",
-    when=Commands("echo", "printf", "return"), seen="a review of public scripts", batch=True,
+    "SB725", "announced-exit-missing", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("echo", "printf", "return", "exit"), seen="a review of public scripts", batch=True,
     unseen="The message of the script, and work that goes on after it.",
 )  # fmt: skip
 
@@ -54,6 +69,7 @@ _IN_ORDER = Regex(r"(?i)\b(?:already|skip(?:s|ped|ping)?|exists?|done|finished|c
 _LEAST_ARMS = 2
 _ARGUMENTS = Regex(r"\$\{?(?:#|[1-9])")
 _OTHERWISE_RUN = Regex(r"[ \t]*\|\|")
+_LOOKS = Regex(r"[ \t]*(?:\|\||&&|[;\n][^\n]*(?:\$\?|PIPESTATUS)|\|)")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -80,6 +96,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(span, message, severity)
     yield from _of_unset(job, inside)
     yield from _of_return(job)
+    yield from _in_subshells(job)
 
 
 def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
@@ -139,6 +156,39 @@ def _of_return(job: Job) -> Iterator[Finding]:
         if command.guards and not decided and _goes_on(job, job.text.string.find("\n", command.span.end)):
             message = "`return` outside a function only prints an error, and the script goes on; write `exit`"
             yield Finding(command.span, message)
+
+
+def _in_subshells(job: Job) -> Iterator[Finding]:
+    """Findings on an `exit` that ends only a subshell, or an element of a pipeline, whose status nothing looks at."""
+    groups = [each for each in nodes_of(job.program, Group) if each.subshell and isinstance(each.body[-1], Simple)]
+    pipes = [each for each in nodes_of(job.program, Pipeline) if len(each.commands) > 1]
+    for command in by_program(job).get("exit", ()):
+        context, shell = command.context, command.context.shell
+        if context.calls or context.parent is not None or context.handler or context.background or shell.depth != 1:
+            continue
+        if command.words[1:] in ([], ["0"]) or command.state.option("errexit") is not False:
+            continue
+        if shell.kind == "subshell":
+            group = next((each for each in groups if job.span(each.start, each.end).contains(command.span)), None)
+            if group is None or not command.guards and not context.conditional or _judged(job, group.end):
+                continue
+            if job.span(group.body[-1].start, group.body[-1].end) != command.span or not _goes_on(job, group.end):
+                continue
+            start, end = job.span(group.start, group.end)
+            braces = [replace(Span(start, start + 1), "{ "), replace(Span(end - 1, end), "; }")]
+            message = "`exit` in parentheses ends only these, and the script goes on below; write `{ …; }`"
+            fix = Fix("use braces", braces, safe=False) if job.source.text[command.span.end : end] == ")" else None
+            yield Finding(command.span, message, fix=fix)
+        elif shell.kind == "pipeline" and context.loops and (command.guards or context.conditional):
+            pipe = next((each for each in pipes if job.span(each.start, each.end).contains(command.span)), None)
+            if pipe is not None and not _judged(job, pipe.end) and _goes_on(job, pipe.end):
+                message = "`exit` behind a pipe ends only the loop, and the script goes on; write `done < <(…)`"
+                yield Finding(command.span, message)
+
+
+def _judged(job: Job, end: int) -> bool:
+    """Whether something looks at the status of what ends at a place: `&&`, `||`, `$?` in the next lines."""
+    return _LOOKS.match(job.text.string, end) is not None
 
 
 def _branches(job: Job) -> Iterator[tuple[Sequence[Statement], str]]:
@@ -232,6 +282,21 @@ CASES = [
         srun ./solver input.dat
         """,
         title="return outside of a function",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        [ -f input.dat ] || (echo "no input" >&2; «exit 1»)
+        srun ./solver input.dat
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        [ -f input.dat ] || { echo "no input" >&2; exit 1; }
+        srun ./solver input.dat
+        """,
+        title="exit in a subshell",
     ),
     Good(
         """\

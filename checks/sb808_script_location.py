@@ -8,7 +8,8 @@ hand, which is why it goes unnoticed.
 A file that the script sources is not a copy: its own BASH_SOURCE is right. Nothing is reported where a test decides
 whether the location is used, as in scripts that run with and without Slurm.
 
-An error where a command certainly needs the folder; a warning elsewhere.
+An error where a command certainly needs the folder; a warning elsewhere, and for `$(dirname "$0")/..` in PYTHONPATH, as
+the modules may be installed as well.
 
 ## Fix
 
@@ -26,9 +27,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.submit_lines import is_submitted_from_elsewhere
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.launchers.python import is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
@@ -83,6 +85,12 @@ def check(job: Job) -> Iterator[Finding]:
                 uses.setdefault(read, []).append(
                     Use(command, _what(command, at, field), _is_certain(command), _leaves(job, field, read))
                 )
+        for name, field in command.variables:
+            for read in _located(job, field, reads):
+                uses.setdefault(read, []).append(Use(command, f"gets a wrong {name}", False, True))
+    for command, field in _module_paths(job) if reads else ():
+        for read in _located(job, field, reads):
+            uses.setdefault(read, []).append(Use(command, "gets a wrong PYTHONPATH", False, True))
     for read, found in uses.items():
         use = next((each for each in found if each.certain), found[0])
         other = is_submitted_from_elsewhere(job) or any(each.leaves for each in found)
@@ -95,6 +103,16 @@ def check(job: Job) -> Iterator[Finding]:
             related=[(use.command.span, "needs the folder")],
             fix=None if other else _fix(job, read),
         )
+
+
+def _module_paths(job: Job) -> Iterator[tuple[Invocation, Pieces]]:
+    """The values of PYTHONPATH that the script exports, each with the first Python after them."""
+    assigned = [each for each in job.assignments if each.name == "PYTHONPATH" and not each.context.handler]
+    for command in job.invocations if assigned else ():
+        if command.argv and is_python(command.argv[0]) or job.launcher_of(command) is not None:
+            variable = command.state.variables.get("PYTHONPATH")
+            if variable is not None and variable.exported and len(variable.alternatives) == 1:
+                yield from ((command, field) for fields in values_of(command, variable) for field in fields or ())
 
 
 def _own_reads(job: Job) -> frozenset[Span]:
@@ -208,6 +226,15 @@ CASES = [
         #SBATCH --ntasks=4
         srun python $SLURM_SUBMIT_DIR/train.py
         """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        PYTHONPATH="$(dirname «$0»)/..:$PYTHONPATH" srun python tools/train.py
+        """,
+        severity="warning",
+        title="modules",
     ),
     Good(
         """\

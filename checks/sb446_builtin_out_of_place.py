@@ -1,0 +1,186 @@
+"""A builtin of the shell does nothing: it stands outside of the loop or the function that it is for.
+
+`break` and `continue` outside of a loop print "only meaningful in a loop" and succeed: the script goes on, often
+without the input whose absence it has just found. In a subshell, `[ -f $x ] || (echo "no $x"; continue)`, and in an
+element of a pipeline they do not reach the loop around it either, which goes on with the same item; nor, since
+bash 4.4, in a function. `local OUT=results` outside of a function fails, and OUT is not set.
+
+An error for a variable that the script reads, which is empty then, or whose loss ends the script under `set -e`;
+otherwise a warning.
+
+## Fix
+
+Removes `local`. Unsafe: the variable has a value then. None for the others: write `exit` where the script should end,
+and `{ …; }` for parentheses.
+
+## References
+
+bash(1), "SHELL BUILTIN COMMANDS"; bash 4.4, CHANGES ("a function, it can't break or continue a loop"); runs of bash 5.2
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.reads import read_names
+from sbatchlint.bash.syntax.tree import (
+    ArithmeticFor,
+    Assignment,
+    Background,
+    CommandSubstitution,
+    For,
+    Function,
+    Group,
+    Pipeline,
+    ProcessSubstitution,
+    Simple,
+    While,
+)
+from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
+from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
+from sbatchlint.triggers import Commands, Variables
+
+CARD = Card(
+    "SB446", "builtin-out-of-place", severity="error", fix="sometimes", since="0.1.0",
+    when=Commands("break", "continue") | Variables("*"), seen="public scripts, run with bash 5.2", batch=True,
+    unseen="`only meaningful in a loop` or `can only be used in a function` in the log.",
+)  # fmt: skip
+
+# What may be between a command and a loop around it.
+_BETWEEN = {"subshell": "in parentheses", "pipeline": "in a pipeline", "function": "in a function"}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for command in commands_named(job, "break", "continue"):
+        yield from _of_loops(job, command)
+    if "local" in job.text.string and job.interpreter_line[0] in ("bash", "sh"):
+        yield from _local(job)
+
+
+def _of_loops(job: Job, command: Invocation) -> Iterator[Finding]:
+    """The finding on `break` and `continue` that do not leave a loop."""
+    context = command.context
+    if command.kind or context.parent is not None or context.handler or command.calls_function:
+        return
+    if context.calls and context.loops:
+        return  # bash before 4.4 leaves the loop
+    around = _around(job, command.span)
+    if around is None:
+        return
+    between, in_loop = around
+    if in_loop:
+        message = f"`{command.name}` {_BETWEEN[between]} does not reach the loop, which goes on with this item"
+        advice = "; write `{ …; }`" if between == "subshell" else ""
+        yield Finding(command.span, message + advice, "warning")
+    elif not context.captured:
+        what = "write `exit`" if context.conditional or command.guards else "remove it"
+        message = f"`{command.name}` outside a loop only prints an error, and the script goes on; {what}"
+        yield Finding(command.span, message, "warning")
+
+
+def _local(job: Job) -> Iterator[Finding]:
+    """Findings on `local` outside of functions."""
+    functions = [(each.start, each.end) for each in nodes_of(job.program, Function)]
+    for command in nodes_of(job.program, Simple):
+        if not command.words or unquoted_text(command.words[0]) != "local":
+            continue
+        if job.ended is not None and command.start >= job.ended:
+            continue
+        assigned = next((each for each in command.words if isinstance(each, Assignment)), None)
+        if assigned is None or any(start <= command.start < end for start, end in functions):
+            continue
+        name = assigned.name
+        span = job.span(command.start, command.end)
+        fix = Fix("remove local", [remove(job.span(command.start, assigned.start))], safe=False)
+        message = f"`local` outside a function fails, and {name} is not set; write `{name}=…`"
+        yield Finding(span, message, None if name in read_names(job) else "warning", fix=fix)
+
+
+def _around(job: Job, place: Span) -> tuple[str, bool] | None:
+    """What is between a place and the loop around it, and whether there is one; None in a loop's own commands."""
+    innermost = [(span.end - span.start, kind != "loop", kind) for span, kind in _places(job) if span.contains(place)]
+    innermost.sort()
+    if not innermost:
+        return "", False
+    if innermost[0][2] == "loop" or innermost[0][2] not in _BETWEEN:
+        return None
+    kinds = [kind for _, _, kind in innermost]
+    if "function" in kinds:
+        return ("function", False) if kinds[0] == "function" else None
+    return kinds[0], "loop" in kinds
+
+
+@once
+def _places(job: Job) -> list[tuple[Span, str]]:
+    """The places of loops, and of what runs in other processes or as a function."""
+    tree = job.program
+    loops: list[For | ArithmeticFor | While] = [*nodes_of(tree, For), *nodes_of(tree, While)]
+    loops += nodes_of(tree, ArithmeticFor)
+    found = [(each.start, each.end, "loop") for each in loops]
+    found += [(each.start, each.end, "function") for each in nodes_of(tree, Function)]
+    found += [(each.start, each.end, "subshell") for each in nodes_of(tree, Group) if each.subshell]
+    found += [(each.start, each.end, "process") for each in nodes_of(tree, Background)]
+    found += [(each.start, each.end, "process") for each in nodes_of(tree, CommandSubstitution)]
+    found += [(each.start, each.end, "process") for each in nodes_of(tree, ProcessSubstitution)]
+    for pipeline in nodes_of(tree, Pipeline):
+        if len(pipeline.commands) > 1:
+            found += [(each.start, each.end, "pipeline") for each in pipeline.commands]
+    return [(job.span(start, end), kind) for start, end, kind in found]
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        if [ ! -f input.dat ]; then
+            «break»
+        fi
+        srun ./solver input.dat
+        """,
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        for part in 1 2 3; do
+            [ -f in.$part ] || (echo "no part $part"; «continue»)
+            srun ./solver in.$part
+        done
+        """,
+        severity="warning",
+        title="in a subshell",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        «local OUT=results»
+        srun ./solver --out "$OUT"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        OUT=results
+        srun ./solver --out "$OUT"
+        """,
+        title="local",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        run() {
+            local part
+            for part in "$@"; do
+                [ -f in.$part ] || { echo "no part $part"; continue; }
+                srun ./solver in.$part || break
+            done
+        }
+        run 1 2 3
+        cat list.txt | while read part; do [ -f $part ] || continue; srun ./solver $part < /dev/null; done
+        """,
+    ),
+]
