@@ -2,8 +2,9 @@
 
 `--gres=gpu:4` requests GPUs and nothing else: without a number of tasks, `--cpus-per-task` or `--cpus-per-gpu` the job
 has one task of one CPU on each node, and the memory that goes with it. Four training processes and all their data
-loaders share that core, and the GPUs wait. Sites may give CPUs with each GPU (DefCpuPerGPU), or whole nodes, as they
-often do for jobs of several nodes or of eight GPUs on a node: for these it is advice.
+loaders share that core, and the GPUs wait; so does a program in Python that uses several GPUs itself. Sites may give
+CPUs with each GPU (DefCpuPerGPU), or whole nodes, as they often do for jobs of several nodes or of eight GPUs on a
+node: for these it is advice.
 
 ## Fix
 
@@ -17,7 +18,11 @@ sbatch(1), --cpus-per-gpu and --cpus-per-task; slurm.conf(5), DefCpuPerGPU; a li
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.gpus.told_gpus import told_gpus
+from sbatchlint.analysis.script.centres import gets_gpus_of_nodes
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.argv import basename
+from sbatchlint.job.launchers import is_python
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import World, find_worlds
@@ -28,11 +33,11 @@ CARD = Card(
     when=Options("gres", "gpus", "gpus-per-node"), batch=True, certain=True, absent=True,
 )  # fmt: skip
 
-# Options that set the number of CPUs, or from which it follows: `mem` at sites with a MaxMemPerCPU.
+# Options that set the number of CPUs, or from which it follows: `mem-per-cpu` at sites with a MaxMemPerCPU.
 GRANTING = (
     "cpus-per-task", "cpus-per-gpu", "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "extra-node-info",
     "threads-per-core", "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket",
-    "ntasks-per-core", "gpus-per-task", "tres-per-task", "core-spec", "thread-spec", "mem-per-cpu", "mem",
+    "ntasks-per-core", "gpus-per-task", "tres-per-task", "core-spec", "thread-spec", "mem-per-cpu",
 )  # fmt: skip
 
 
@@ -44,7 +49,8 @@ def check(job: Job) -> Iterator[Finding]:
     worlds = find_worlds(job)
     if not job.request.heterogeneous:
         told = [each.least for each in map(told_gpus, job.invocations) if each is not None]
-        yield from _one_cpu(job.request, job.steps, worlds, max(told, default=1))
+        found = list(_one_cpu(job.request, job.steps, worlds, max(told, default=1)))
+        yield from found or _one_program(job)
         return
     by_component: dict[int, list[Step]] = {}
     for step in job.steps:
@@ -57,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _one_cpu(request: Request, steps: list[Step], worlds: Sequence[World], told: int = 1) -> Iterator[Finding]:
     """The finding on processes for several GPUs that share a CPU. `told`: for how many GPUs a program is started."""
     gpus = request.gpus_per_node()
-    if gpus is None or gpus < 2 or request.has_any_option(GRANTING):
+    if gpus is None or gpus < 2 or _may_grant(request):
         return
     counted = request.has_option("ntasks") or request.has_option("ntasks-per-node")
     if counted and request.tasks_on_each_node() != 1 and request.effective_tasks() != 1:
@@ -80,6 +86,40 @@ def _one_cpu(request: Request, steps: list[Step], worlds: Sequence[World], told:
         f"the {asks} {gpus} GPUs but no CPUs: {most} processes share one CPU, unless the site gives more; add "
         "--cpus-per-task or --cpus-per-gpu",
         "info" if whole else None,
+    )
+
+
+def _may_grant(request: Request) -> bool:
+    """Whether CPUs are requested, or may follow from what is: all memory of a node is for a job that has it alone."""
+    return request.has_any_option(GRANTING) or request.memory is not None and not request.memory.megabytes
+
+
+def _one_program(job: Job) -> Iterator[Finding]:
+    """The finding on a program in Python that has several GPUs and one CPU: nothing says how many of them it uses."""
+    request = job.request
+    gpus, settings, nodes = request.gpus_per_node(), request.gpu_settings(), request.effective_nodes()
+    if gpus is None or gpus < 2 or gpus >= 8 or not settings or _may_grant(request):
+        return
+    if job.launches or nodes is not None and nodes.maximum > 1 or gets_gpus_of_nodes(job):
+        return
+    counted = request.has_option("ntasks") or request.has_option("ntasks-per-node")
+    if counted and request.effective_tasks() != 1 and request.tasks_on_each_node() != 1:
+        return
+    if any({"cpus-per-task", "ntasks", "ntasks-per-node", "gpus", "gres"} & step.options.keys() for step in job.steps):
+        return
+    programs = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
+    pythons = [each for each in programs if each.argv and is_python(each.argv[0]) and not each.context.captured]
+    if not pythons or any(each.context.background is not None for each in pythons):
+        return
+    told = [told_gpus(each) for each in pythons]
+    if any(each is not None and each.most < 2 for each in told):
+        return
+    name = basename(pythons[0].argv[0]) or "python"
+    yield Finding(
+        settings[0].span,
+        f"the job requests {gpus} GPUs but no CPUs: `{name}` has one to feed them, unless the site gives more; add "
+        "--cpus-per-task or --cpus-per-gpu",
+        related=[(pythons[0].name_span, "has all GPUs, and one CPU")],
     )
 
 
@@ -115,6 +155,10 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH «--gpus-per-node=2»\npython finetune.py --n_gpus 2 --batch_size 128\n",
         title="a program that is told of its GPUs",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH «--gres=gpu:2» --ntasks=1 --mem=32G\npython train.py\n",
+        title="a program in Python",
     ),
     Good(
         "#!/bin/bash\n#SBATCH --gres=gpu:4 --cpus-per-task=32\ntorchrun --standalone --nproc_per_node=4 train.py\n",

@@ -4,8 +4,10 @@
 hours and the user's priority, and the job waited longer for them. Often one of the two numbers was changed, and the
 other forgotten.
 
-Only told of a job all of whose programs are given a number of threads of their own, at most half as many as there are
-CPUs; where memory is requested for each CPU, more CPUs may be meant for that.
+So it is with `--ntasks=16` and a step that is told `srun -n 4`, a warning where that is the only one.
+
+Of a job without steps only told where all of its programs are given a number of threads of their own, at most half as
+many as there are CPUs; where memory is requested for each CPU, more CPUs may be meant for that.
 
 ## Fix
 
@@ -18,16 +20,24 @@ sbatch(1), --cpus-per-task
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.threads import ThreadOption, commands_with_threads, counts_elsewhere, thread_options
+from sbatchlint.analysis.script.threads import (
+    THREAD_VARIABLE,
+    ThreadOption,
+    commands_with_threads,
+    counts_elsewhere,
+    thread_options,
+)
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.values import Phase
+from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launchers import is_python
+from sbatchlint.job.srun import StepOption
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB222", "cpus-not-used", severity="info", fix="never", since="0.1.0", when=Options("cpus-per-task", "ntasks"),
+    "SB222", "cpus-not-used", severity="warning", fix="never", since="0.1.0", when=Options("cpus-per-task", "ntasks"),
     batch=True, certain=True, homogeneous=True, whole_script=True, seen="a review of public scripts",
     unseen="Nothing: CPUs stay idle, and count against the project's hours.",
 )  # fmt: skip
@@ -38,12 +48,16 @@ _UNCLEAR = (
     "extra-node-info", "gpus", "gpus-per-node", "gpus-per-task", "gres", "cpus-per-gpu", "ntasks-per-core", "hint",
     "ntasks-per-node",
 )  # fmt: skip
+# Options of a step with which fewer tasks may be meant.
+_PLACING = frozenset({"cpus-per-task", "exclusive", "nodes", "overlap"})
 
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if request.has_any_option(_UNCLEAR) or request.foreign_settings() or job.phase is not Phase.BATCH:
         return
+    if job.steps and not job.launches:
+        yield from _tasks_of_steps(job)
     if job.steps or job.launches or not commands_with_threads(job):
         return
     name = "cpus-per-task" if request.has_option("cpus-per-task") else "ntasks"
@@ -68,7 +82,42 @@ def check(job: Job) -> Iterator[Finding]:
         most.span,
         f"`{most.shown}` leaves {cpus - most.number} of the {cpus} CPUs of `{setting.as_written}` idle; write the "
         "same number in both",
+        "info",
         related=[(setting.span, f"requests {cpus}")],
+    )
+
+
+def _tasks_of_steps(job: Job) -> Iterator[Finding]:
+    """The finding on a job whose steps, one after the other, all leave at least half of its tasks idle."""
+    setting, tasks = job.request.setting("ntasks"), whole(job.request.value("ntasks"))
+    if setting is None or tasks is None or job.request.has_option("cpus-per-task") or job.request.has_option("array"):
+        return
+    most: tuple[int, StepOption] | None = None
+    working = 0
+    for step in job.steps:
+        option, context = step.option("ntasks"), step.invocation.context
+        leaves = [each for each in step.program if not each.children]
+        if all(has_trait(each.name, "looks", "node") for each in leaves):
+            continue
+        working += 1
+        if option is None or option.span is None or not step.certain or step.in_other_job or not step.tasks:
+            return
+        if not _PLACING.isdisjoint(step.options) or context.background is not None:
+            return
+        threads = any(map(THREAD_VARIABLE.fullmatch, step.invocation.state.variables))
+        if option.value is None or expansions(option.value) or threads or any(map(any, map(thread_options, leaves))):
+            return
+        most = max(most or (0, option), (step.tasks, option), key=lambda each: each[0])
+    if most is None or most[0] * 2 > tasks or job.limits.exhausted:
+        return
+    number, option = most
+    several = "no step starts more than" if working > 1 else "the step starts"
+    yield Finding(
+        option.span,
+        f"{several} {number} of the {tasks} tasks of `{setting.as_written}`, so {tasks - number} CPUs stay idle; write "
+        "the same number in both",
+        "warning" if working == 1 else "info",
+        related=[(setting.span, f"requests {tasks}")],
     )
 
 
@@ -81,6 +130,7 @@ CASES = [
         bwa mem «-t 4» genome.fa reads.fq > reads.sam
         """,
         missed=True,
+        severity="info",
         title="a program without such an option may have threads of its own",
     ),
     Bad(
@@ -89,7 +139,8 @@ CASES = [
         #SBATCH --cpus-per-task=4
         module load snakemake
         snakemake «--cores 1»
-        """
+        """,
+        severity="info",
     ),
     Bad(
         """\
@@ -98,7 +149,16 @@ CASES = [
         samtools sort -@ 4 -o reads.bam reads.sam
         hisat2 «-p 8» -x genome -U reads.fq -S reads.sam
         """,
+        severity="info",
         title="the largest number counts",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=16
+        srun «-n 4» ./solver
+        """,
+        title="a step that is smaller than the job",
     ),
     Good(
         """\

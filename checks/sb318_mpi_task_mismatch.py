@@ -5,6 +5,10 @@ slot: `mpirun -np 32` of Open MPI reports too few slots and starts nothing, MPIC
 CPUs of one task. With fewer processes than tasks the remaining CPUs stay idle. Under srun, Open MPI 5 finds its other
 tasks only through PMIx: with `--mpi=pmi2` each task is alone in a world of one.
 
+Of several launches, or the iterations of a loop, the largest counts: if even that leaves nodes idle, it is a warning,
+as the job waited for all of them and is charged for them; if it leaves CPUs of one node idle, advice, as measurements
+may want a whole node.
+
 An error where the launcher is certainly Open MPI's, which starts nothing. Advice where only nodes are requested, as the
 site may give whole nodes, and where only the command line of sbatch says how large the job is.
 
@@ -37,6 +41,7 @@ from sbatchlint.bash.values import expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
 from sbatchlint.job.launchers import Mpi
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.numbers import parse_integer
@@ -51,6 +56,8 @@ CARD = Card(
 THREAD_OPTIONS = frozenset({"nt", "ntomp", "t", "threads", "nthreads", "sf"})
 OPEN_MPI_5 = Regex(r"open-?mpi[/@-]?5(?:[._-]|$)|ompi[/@-]5(?:[._-]|$)", re.IGNORECASE)
 _GRID, _FACTOR = Regex(r"(?<![\w.])\d{1,6}(?:[,x*]\d{1,6}){1,3}(?![\w.,])"), Regex(r"\d+")
+# Options that place processes otherwise than on one node after the other.
+_PLACED = frozenset({"map-by", "ppn", "hostfile", "host", "hosts", "rankfile", "rank-by", "bynode", "pernode"})
 NO_PMIX = frozenset({"pmi2", "none", "pmi1", "openmpi", "cray_shasta"})
 
 # Programs, or words of them, that start the other processes themselves.
@@ -64,9 +71,66 @@ _OF_PROCESSES = Regex(r"(?i)proc|task|rank|core|cpu|mpi|(?:^|_)n?np(?:$|_)|^n$|^
 
 
 def check(job: Job) -> Iterator[Finding]:
+    alone = False
     for finding in (*(_mpirun(job, launch) for launch in job.launches), *(_step(job, step) for step in job.steps)):
         if finding is not None:
             yield finding
+            alone = True
+    largest = None if alone else _largest(job)
+    if largest is not None:
+        yield largest
+
+
+def _largest(job: Job) -> Finding | None:
+    """The finding on launches, or the iterations of a loop, of which even the largest leaves much of the job idle."""
+    request, launches = job.request, [each for each in job.launches if isinstance(each.launcher, Mpi)]
+    tasks, setting = tasks_of_job(job)
+    if not launches or tasks is None or tasks < 2 or setting is None or len(launches) != len(job.launches):
+        return None
+    if request.has_option("array") or any(map(_works, job.steps)) or job.limits.exhausted:
+        return None
+    totals = [each.launcher.setting("np") for each in launches]
+    numbers = [None if total is None else total.number for total in totals]
+    known = [each for each in numbers if each is not None]
+    if len(known) < len(numbers) or min(known) < 1 or not all(_may_be_largest(job, each) for each in launches):
+        return None
+    most, per_node, nodes = max(known), request.tasks_per_node, request.exact_nodes()
+    span = launches[0].launcher.span if totals[0] is None else totals[0].span
+    several = len(set(known)) > 1
+    starts = f"at most {most} processes run at once" if several else f"{most} process{'es' * (most > 1)} at once"
+    needed = most if per_node is None else -(-most // per_node)
+    placed = any(map(_is_placed, launches))
+    if nodes is not None and nodes > 1 and (needed if not placed else most) < nodes:
+        message = f"{starts}, in a job of {_tasks(job, tasks, setting)} on {nodes} nodes: {nodes - needed} of them "
+        message += f"{'stays' if nodes - needed == 1 else 'stay'} idle; request `--nodes={needed}`, or start more"
+        return Finding(span, message, "warning", related=[(setting.span, "what the job requests")])
+    if 2 * most > tasks or any(map(_has_threads, launches)) or request.has_option("cpus-per-task") or placed:
+        return None
+    if not several and not job.launches[0].launcher.name.endswith("aprun") or most == 1 or request.gpu_settings():
+        return None
+    message = f"{starts}, in a job of {_tasks(job, tasks, setting)}: {tasks - most} CPUs stay idle; start more, or "
+    message += f"request `--ntasks={most}`"
+    severity = "info" if several else "warning"  # a series of measurements may want a whole node
+    return Finding(span, message, severity, related=[(setting.span, "what the job requests")])
+
+
+def _works(step: Step) -> bool:
+    return not all(has_trait(each.name, "looks", "node") for each in step.program if not each.children)
+
+
+def _is_placed(launch: Launch) -> bool:
+    """Whether something says on which nodes processes go, so that they do not fill one after the other."""
+    launcher, names = launch.launcher, launch.invocation.state.variables
+    words = launcher.options.keys() | launcher.flags.keys()
+    return not _PLACED.isdisjoint(words) or any(each.startswith(("I_MPI_", "OMPI_MCA_", "MV2_")) for each in names)
+
+
+def _may_be_largest(job: Job, launch: Launch) -> bool:
+    """Whether a launch starts in the foreground of the batch shell, whatever the job is."""
+    context, launcher = launch.invocation.context, launch.launcher
+    if context.background is not None or context.captured or launch.step is not None or not launcher.certain:
+        return False
+    return takes_slots(job, launch) or launcher.name.endswith("aprun") and not context.conditional
 
 
 def _mpirun(job: Job, launch: Launch) -> Finding | None:
