@@ -165,7 +165,8 @@ nested
     "`echo \"\`echo a b\`\"`"
     `echo \$a "\`echo $b\`"`
 bare_literal: x | a-b | 1
-odd: "" | '' | ~ | 'a'"b"c | a\ b | $'\t' | $"x" | x=~ | [x] | $ | "a$" | = | `echo z`
+odd: "" | '' | ~ | 'a'"b"c | a\ b | $'\t' | $"x" | x=~ | [x] | $ | "a$" | = | `echo z` | <glob>
+glob: *.q | [pq] | a? | "a"*b | $a*.q | ${z:-*.q} | ${z:+[q]}
 words
     <word>
     <word> <word>
@@ -242,10 +243,21 @@ declaration
     declare -a w=(x 'y z')
     declare -A o=([x]=1); c=${o[x]}
     declare -r r=5; c=$r
+    <redeclared>
     readonly r2=x; d=${r2}y
     <plain_declaration>
     <ifs>
     <reference>
+redeclared
+    declare -A <array>
+    declare -A <array> <bar><bar> c=no
+    declare -a m
+    declare -a v; declare -A v; v[k]=x
+    declare -A y; y=(p q r); c=${#y[@]}
+    read -a m <<< "1 2"
+    local a=1
+    command export a=<literal>
+    p=export; $p b=<literal>
 plain_declaration: declare -a v | declare a | export a | export -n b | zz1=1 zz2=2 | declare +x a | b=$a$c
 ifs: IFS=, | IFS=: | IFS= | unset IFS | IFS=$' \t\n' | IFS=' ,'
 reference: p=a | p=b | p=v[1] | q=m[k] | p=n
@@ -276,7 +288,17 @@ read_ifs: : | , | ', ' | / | ''
 shifted: ε | 2 | 1
 evaluated: a=<literal> | 'a=$b' | b=1 c=2 | "c=\$a"
 computed: n+=1 | n=i+2 | 'i = n * 2' | n++ | i=1 n=2
-setting_command: set -u; set +u | set -e; set +e | shopt -s extglob | set -f | true | false | : | set --
+setting_command
+    set -u; set +u
+    set -e; set +e
+    shopt -s extglob
+    set -f
+    true
+    false
+    :
+    set --
+    <rare_setting>
+rare_setting: shopt -s nullglob | shopt -u nullglob | set +f | set +B | set -B | shopt -s xpg_echo | SECONDS=0
 away: >/dev/null | >&2
 with_variable: : | true | eval b=\$a | read c <<< x
 condition
@@ -323,6 +345,10 @@ compound
     for ((<counting>)); do¶<counted><leave>¶<counted>¶done
     case <single> in¶<items>¶esac
     set -- <arguments>¶while [[ $# -gt 0 ]]; do¶case $1 in¶<argument_items>¶esac¶done
+    select <looped> in <words>; do¶<lines>¶<leave_select>¶done <<< <choice>
+    k() { local <name>=<literal>; kk; <shown>; }; kk() { <unsets>; }; k; <shown>
+    k() { local <name>=<literal>; (( ++n > 2 )) <bar><bar> kk; <shown>; }; kk() { <unsets>; <name>=y; <shown>; }; k; k
+    kk() { <unsets>; c+=k; }; <name>=<literal> kk; <shown>
     OPTIND=1¶while getopts <options> o <given> 2>/dev/null; do¶<shown>¶c+=$o${OPTARG-}¶done
     ( <lines>¶)
     { <lines>¶}
@@ -389,6 +415,9 @@ decided
 departing: continue | continue | break | continue 2 | break 2 | return
 guarded_step: d=$e | d=x$e | n=$((n+1)) | w+=($e) | c=lo | c=hi | d=$d$e
 looped: a | e | n
+leave_select: break | [[ -n $c ]] && break | return | :
+choice: 1 | 2 | 9 | $'2\n1' | "$a" | ''
+unsets: unset <name> | unset <name>; unset <name> | declare -g <name>=<literal> | unset -v a; b=2 | export <name>=z
 leaving: break | continue
 counting: n=0; n<3; n++ | i=3; i>0; i-- | n=0; n<2; n+=1 | n=5; n<3; n++
 leave: ε | ¶[[ $n == 1 ]] && break | ¶[[ $n == 1 ]] && continue

@@ -31,7 +31,7 @@ from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.trace import Context, Invocation, Spawn
-from sbatchlint.bash.values import Expansion, Pieces, Text, text_of
+from sbatchlint.bash.values import Expansion, Pieces, Text, is_open, text_of
 from sbatchlint.bash.values import Phase as ShellPhase
 from sbatchlint.source.text import Span
 from shell_programs import UNKNOWN, loops, nested_loops, programs
@@ -89,7 +89,7 @@ Turn = tuple[str, ...]
 def run_bash(texts: Sequence[str], folder: Path, number: int = 0, timeout: float = 120) -> list[dict[str, list[Turn]]]:
     """The words of every print, by place, of each program. All of them run in one bash, each in a subshell."""
     empty = folder / f"empty{number}"
-    empty.mkdir()
+    empty.mkdir(exist_ok=True)
     driver = ["PATH=/nonexistent"]
     for index, text in enumerate(texts):
         name = folder / f"{number}-{index}"
@@ -126,14 +126,14 @@ def pattern(fields: Sequence[Pieces]) -> re.Pattern[str]:
     """The words that an invocation may have, as a pattern over `\\1word\\2…`."""
     out = []
     for field in fields:
-        text = text_of(field)
+        text = None if is_open(field) else text_of(field)
         if text is not None:
             out.append("\x01" + re.escape(text) + "\x02")
         elif all(piece.open for piece in field):
             out.append("(?:\x01.*\x02)?")
         else:
             inside = [
-                re.escape(piece.text) if piece.text is not None else ".*" if piece.open else "[^\x01\x02]*"
+                ".*" if piece.open else re.escape(piece.text) if piece.text is not None else "[^\x01\x02]*"
                 for piece in field
             ]
             out.append("\x01" + "".join(inside) + "\x02")
@@ -154,7 +154,7 @@ def told_by_default(commands: Sequence[Invocation]) -> bool:
 
 
 def known(invocation: Invocation) -> bool:
-    return all(text_of(field) is not None for field in invocation.argv)
+    return all(text_of(field) is not None and not is_open(field) for field in invocation.argv)
 
 
 class Verdict(NamedTuple):
@@ -194,7 +194,7 @@ def invented(text: str, told: dict[str, list[Turn]]) -> str:
     for place, commands in ours.items():
         for command in commands:
             words = tuple(text_of(field) for field in command.argv[2:])
-            if None not in words and words not in told.get(place, []):
+            if known(command) and words not in told.get(place, []):
                 return f"{place}: {words} is none of {told.get(place, [])}"
     return ""
 

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from sbatchlint.bash.syntax.tree import Statement
-from sbatchlint.bash.values import Phase, Pieces, Text, text_of
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, text_of
 from sbatchlint.bash.variables import (
     MOST_ALTERNATIVES,
     NO_GUARDS,
@@ -76,6 +76,8 @@ class State:
         self.iterations: Guards = NO_GUARDS
         self.restored: dict[str, Variable | None] | None = None  # in a function: what `local` hides
         self.mixed: frozenset[str] = frozenset()  # names in `restored` that are local in some branches only
+        self.outer: frozenset[str] = frozenset()  # names that are local in the functions that called this one
+        self.revealed: frozenset[str] = frozenset()  # those of them that may be unset: what they hid counts again
         self.status: int | None = 0  # that of the last command, None where it is not known
         self.stdin: Pieces | None = None  # what is left to be read on standard input, where that is known
 
@@ -94,6 +96,8 @@ class State:
         new.iterations = self.iterations
         new.restored = self.restored.copy() if self.restored is not None else None
         new.mixed = self.mixed
+        new.outer = self.outer
+        new.revealed = self.revealed
         new.status = self.status
         new.stdin = self.stdin
         return new
@@ -137,6 +141,7 @@ class State:
                 self.stdin = None
             self.doubtful = self.doubtful or other.doubtful
             self.sourced = self.sourced or other.sourced
+            self.revealed |= other.revealed
 
     def set_function(self, name: str, function: ShellFunction | None) -> None:
         """Defines a function; None: it is unset."""
@@ -297,6 +302,13 @@ def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], p
     """A variable after branches that join, and whether what `declare` makes of its next value is not known."""
     known = [version for _, version, _ in arms if version is not None]
     choices = [_UNSET if version is None else version.alternatives or _UNSET for _, version, _ in arms]
+    associative = ["A" in version.flags if version is not None else False for _, version, _ in arms]
+    if any(associative) and not all(associative):  # what a subscript means is not known where it is no such array
+        unknown = Piece(None, *known[0].span, Expansion(name, known[0].span, phase), open=True)
+        choices = [
+            each if is_keyed else (Alternative(((unknown,),)),)
+            for each, is_keyed in zip(choices, associative, strict=True)
+        ]
     guarded: list[Alternative] = []
     is_same = bool(iterations_of(arms[0][2])) and all(_are_same(each, choices[0]) for each in choices[1:])
     for (_, _, guard), alternatives in zip(arms, choices, strict=True):

@@ -1,18 +1,13 @@
 """The elements of arrays, and their subscripts."""
 
-import re
 from itertools import chain
 from operator import attrgetter
 
-from sbatchlint.bash.syntax.tree import Literal, Word
 from sbatchlint.bash.values import Pieces
 from sbatchlint.bash.variables import Alternative, Fields
 from sbatchlint.source.numbers import parse_integer
 
 Keys = tuple[str, ...] | None
-
-_WILD = re.compile(r"[*?]|\[[^]]+\]")
-
 
 _open = attrgetter("open")
 
@@ -21,20 +16,6 @@ class _Closed(tuple[Pieces, ...]):
     """Fields none of which is open: with it, the time of setting an array element by element grows linearly."""
 
     __slots__ = ()
-
-
-def is_pattern(word: Word) -> bool:
-    """Whether a word may stand for any number of files."""
-    literals = [part for part in word.parts if isinstance(part, Literal) and not part.quoted]
-    return any(_WILD.search(each.text) for each in literals if len(each.text) == each.end - each.start)
-
-
-def opened(fields: Fields) -> Fields:
-    """Fields of which those that look like patterns may stand for any number of files."""
-    return tuple(
-        tuple(piece.replace(open=True) if piece.text and _WILD.search(piece.text) else piece for piece in field)
-        for field in fields
-    )
 
 
 def is_open(fields: Fields) -> bool:

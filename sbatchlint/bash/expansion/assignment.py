@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sbatchlint.bash.expansion.arrays import element, element_index, indices, is_open, is_pattern, opened, with_element
+from sbatchlint.bash.expansion.arrays import element, element_index, indices, is_open, with_element
 from sbatchlint.bash.expansion.lookup import alternatives
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
@@ -44,9 +44,7 @@ def _array(
     befores = before if node.append else ()
     if all(key is None for key in literal.keys) and "A" not in flags:
         results = []
-        has_pattern = any(map(is_pattern, literal.elements))
         for fields, guards in expander.array(literal.elements, scope):
-            fields = opened(fields) if has_pattern else fields
             for old in befores or (Alternative(()),):
                 merged = merge_guards(old.guards, guards)
                 if merged is None:
@@ -379,6 +377,9 @@ def set_fields(scope: Scope, name: str, fields: Fields, span: Span) -> None:
     name = scope.state.target(name)
     old = scope.state.variables.get(name)
     scope.state.doubtful = scope.state.doubtful or old is not None and "n" in old.flags
+    if old is not None and set(old.flags) & {"A", "r"}:  # bash refuses to make an indexed array of it
+        scope.state.doubtful = True
+        return
     scope.state.variables[name] = Variable((Alternative(fields),), True, bool(old and old.exported), span)
 
 

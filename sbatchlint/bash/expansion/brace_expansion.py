@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.syntax.tree import Literal, Part, Word
+from sbatchlint.bash.syntax.tree import Literal, Parameter, Part, Word
 from sbatchlint.bash.values import Piece
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -131,6 +131,18 @@ def has_braces(parts: Sequence[Part | Piece]) -> bool:
     return "{" in "".join([part.text for part in parts if isinstance(part, Literal) and not part.quoted])
 
 
+def _joins_a_name(parts: Sequence[Part | Piece], scope: Scope) -> bool:
+    """Whether braces follow a `$x`: what they become may belong to the name."""
+    return any(
+        isinstance(part, Parameter)
+        and not part.quoted
+        and isinstance(after, Literal)
+        and after.text.startswith("{")
+        and scope.written(part)[1:2] != "{"
+        for part, after in pairwise(parts)
+    )
+
+
 def expand_braces(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part | Piece]] | None:
     """The words that brace expansion makes of one; None where there are too many."""
     units: list[tuple[Part | Piece, int]] = []
@@ -143,7 +155,7 @@ def expand_braces(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part
             units.append((part, 0))
             characters.append("\0")
     expanded = brace_words("".join(characters))
-    if expanded is None:
+    if expanded is None or len(expanded) > 1 and _joins_a_name(parts, scope):
         return None
     first = units[0][0]
     last = units[-1][0]

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from itertools import chain
 
+from sbatchlint.bash.expansion.globs import opened_value
 from sbatchlint.bash.state import State
 from sbatchlint.bash.values import Piece, Pieces, part_of, text_of
 from sbatchlint.bash.variables import Fields
@@ -82,7 +83,7 @@ def split_fields(segments: Segments, state: State) -> Fields:
                 first = match[0][0]
                 if first not in separating:
                     current = current or []
-                    current.append(piece if match[0] == text else part_of(piece, *match.span()))
+                    current.append(opened_value(piece if match[0] == text else part_of(piece, *match.span())))
                 elif first in whitespace:
                     if current is not None:
                         fields.append(tuple(current))

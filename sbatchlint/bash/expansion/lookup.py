@@ -10,6 +10,11 @@ from sbatchlint.source.text import Span
 
 ValueChoice = tuple[Fields | None, Guards]
 
+# Whatever is assigned to these, bash computes their values.
+CHANGING_NAMES = frozenset(
+    {"BASHPID", "EPOCHREALTIME", "EPOCHSECONDS", "FUNCNAME", "LINENO", "PIPESTATUS", "RANDOM", "SECONDS", "SRANDOM"}
+)
+
 
 def note_unset(scope: Scope) -> None:
     """Notes that an unset parameter was expanded, at which a shell with `set -u` exits."""
@@ -23,6 +28,8 @@ def alternatives(
     """The alternatives of a variable, as the shell holds it; `fields` None: not set."""
     if found is None:
         return (Alternative(inherited(environment, name, scope, span)),)
+    if name in CHANGING_NAMES:
+        return (Alternative((scope.unknown(name, span, is_open=found.array),)),)
     if not found.alternatives:
         return (Alternative(None),)
     if found.flags and "n" in found.flags:  # a reference to a variable that is not known

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.arithmetic import parse_number
+from sbatchlint.bash.expansion.globs import printed
 from sbatchlint.bash.syntax.characters import ansi_escape, unescape
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, cut, flattened, span_of, text_of
 from sbatchlint.bash.values import expansions as expansions_of
@@ -76,7 +77,7 @@ def echo_output(arguments: Sequence[Pieces], end: int) -> Pieces | None:
         for letter in text[1:]:
             escapes = letter == "e" if letter in "eE" else escapes
         arguments = arguments[1:]
-    written = join_fields(arguments, swallowing=True)
+    written = join_fields(list(map(printed, arguments)), swallowing=True)
     if escapes:
         whole = text_of(written)
         if whole is None:
@@ -94,7 +95,7 @@ def echo_output(arguments: Sequence[Pieces], end: int) -> Pieces | None:
 def printf_output(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
     """What `printf pattern arguments…` writes; None where unknown."""
     text = text_of(pattern)
-    if text is None or len(arguments) > MOST_ARGUMENTS or any(p.open for field in arguments for p in field):
+    if text is None or len(arguments) > MOST_ARGUMENTS or any(p.open for field in (pattern, *arguments) for p in field):
         return None
     out: list[Piece] = []
     used = 0

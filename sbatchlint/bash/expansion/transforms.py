@@ -45,6 +45,9 @@ def transformed(
         words = [expander.pattern(word, scope) for word in part.arguments]
     limits = expander.substituter.limits
     results: list[ValueChoice] = []
+    if operator == "@" and words[0] in ("A", "K", "k"):
+        unknown = scope.unknown(part.name, span, is_open=part.index is not None or part.name in ("@", "*"))
+        return [(None if fields is None else (unknown,), guards) for fields, guards in choices]
     for fields, guards in choices:
         if fields is None:
             results.append((None, guards))

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 
 from sbatchlint.bash.case_arms import Bodies, Pattern, Patterns
+from sbatchlint.bash.expansion.lookup import CHANGING_NAMES
 from sbatchlint.bash.expansion.patterns import matches, only_text, text_matches
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
@@ -30,7 +31,6 @@ NAMES = Regex(r"[A-Za-z_]\w*|\$\{?[#!]?[0-9@*#?]")
 CHANGING = frozenset({"read", "getopts", "shift", "eval", "source", ".", "mapfile", "set", "unset"})
 # After so many bodies of `case` that run on into the next one (`;&`), what a body does not change stays as it is.
 MOST_EXACT_FALLS = 16
-CHANGING_NAMES = frozenset({"RANDOM", "SECONDS", "LINENO", "EPOCHSECONDS", "SRANDOM", "BASHPID"})
 
 
 def _key(interpreter: Interpreter, kind: str, source: str, scope: Scope) -> Hashable:
@@ -39,9 +39,11 @@ def _key(interpreter: Interpreter, kind: str, source: str, scope: Scope) -> Hash
     for name in dict.fromkeys(NAMES.findall(source)):
         if name[0] == "$":
             found.append(state.positional if name[-1] != "?" else state.status)
+        elif name in CHANGING_NAMES:
+            return interpreter.new_key(kind)
         elif (variable := state.variables.get(name)) is not None:
             found.append(variable)
-        elif name in state.functions or name in CHANGING_NAMES:
+        elif name in state.functions:
             return interpreter.new_key(kind)
     interpreter.kept_alive.extend(found)
     return (kind, source, *[each if isinstance(each, int) else id(each) for each in found])

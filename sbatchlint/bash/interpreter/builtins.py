@@ -1,6 +1,7 @@
 """Built-in commands, with the effects that later commands can see."""
 
 from collections.abc import Callable
+from itertools import takewhile
 
 from sbatchlint.bash.expansion.arrays import is_open
 from sbatchlint.bash.expansion.printing import echo_output, join_fields, printf_output
@@ -8,7 +9,7 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import programs, reading
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import test_status
-from sbatchlint.bash.interpreter.declarations import unset
+from sbatchlint.bash.interpreter.declarations import declare_words, unset
 from sbatchlint.bash.interpreter.double_brackets import holds
 from sbatchlint.bash.state import STDOUT, State
 from sbatchlint.bash.trace import Invocation
@@ -152,6 +153,10 @@ def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
 # --- options, arguments, variables -------------------------------------------------------------------
 
 
+# With these bash reads or runs commands in ways that are not followed.
+_OTHER_SHELLS = ("keyword", "noexec", "onecmd", "posix")
+
+
 def set_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`set -euo pipefail`, `set -- a b`."""
     words = invocation.argv[1:]
@@ -179,6 +184,8 @@ def set_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
                 if name is not None:
                     scope.state.set_option(name, on)
         at += 1
+    if any(scope.state.option(name) is not False for name in _OTHER_SHELLS):
+        scope.state.doubtful = True
     return scope.state
 
 
@@ -186,10 +193,12 @@ def shopt(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     """`shopt -s extglob`."""
     words = [text_of(field) for field in invocation.argv[1:]]
     scope.state.status = None
-    if words[:1] in (["-s"], ["-u"]) and len(words) > 1:
-        for name in words[1:]:
+    options = list(takewhile(lambda word: word is not None and word.startswith("-"), words))
+    letters = {letter for each in options for letter in each or ""} - {"-", "o"}
+    if letters in ({"s"}, {"u"}) and len(words) > len(options):
+        for name in words[len(options) :]:
             if name is not None:
-                scope.state.set_option(name, words[0] == "-s")
+                scope.state.set_option(name, letters == {"s"})
         scope.state.status = 0
     else:
         interpreter.emit(None, scope)
@@ -240,7 +249,8 @@ def echo(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     """`echo`."""
     scope.state.status = 0
     if STDOUT in scope.state.variables:
-        interpreter.emit(echo_output(invocation.argv[1:], invocation.span.end), scope)
+        is_plain = scope.state.option("xpg_echo") is False
+        interpreter.emit(echo_output(invocation.argv[1:], invocation.span.end) if is_plain else None, scope)
     return scope.state
 
 
@@ -284,6 +294,23 @@ def let(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
     return scope.state
 
 
+def alias(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`alias NAME=VALUE`: where aliases count, any later command may be another one."""
+    scope.state.status = None
+    interpreter.emit(None, scope)
+    if len(invocation.argv) > 1 and scope.state.option("expand_aliases") is not False:
+        scope.state.doubtful = True
+    return scope.state
+
+
+def enable(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`enable -n NAME`: the built-in command is a program from now on."""
+    interpreter.emit(None, scope)
+    scope.state.status = None
+    scope.state.doubtful = True
+    return scope.state
+
+
 def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`trap 'commands' SIGNAL`: the commands may run at any later time."""
     scope.state.status = 0
@@ -300,11 +327,13 @@ BUILTINS: dict[str, Builtin] = {
     ".": source,
     ":": _known(0),
     "[": test,
+    "alias": alias,
     "break": break_or_continue,
     "builtin": run_without_functions,
     "command": run_without_functions,
     "continue": break_or_continue,
     "echo": echo,
+    "enable": enable,
     "eval": eval_,
     "exec": exec_,
     "exit": exit_,
@@ -327,4 +356,5 @@ BUILTINS: dict[str, Builtin] = {
     "type": look_up,
     "unset": unset,
     "which": look_up,
+    **dict.fromkeys(DECLARATIONS, declare_words),
 }

@@ -8,14 +8,14 @@ from sbatchlint.bash.expansion.assignment import assign, expand_assignment, reco
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import builtins, programs
 from sbatchlint.bash.interpreter.base import Interpreter
-from sbatchlint.bash.interpreter.declarations import declare
+from sbatchlint.bash.interpreter.declarations import declare, revealed
 from sbatchlint.bash.interpreter.double_brackets import BracketCondition
 from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.limits import WORDS_OF_A_STATEMENT
 from sbatchlint.bash.state import STDOUT, State, join
 from sbatchlint.bash.syntax.tree import Simple, TestCommand, Word
 from sbatchlint.bash.trace import Invocation, Redirection
-from sbatchlint.bash.values import Piece, Pieces, Text, text_of
+from sbatchlint.bash.values import Piece, Pieces, Text, is_open, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable
 
 DEEPEST_CALLS = 6
@@ -151,13 +151,16 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
             function = state.functions.get(name) if invocation.kind != "builtin" else None
             if function is not None and invocation.kind != "command":
                 if name not in scope.context.calls and len(scope.context.calls) < DEEPEST_CALLS:
-                    return with_variables(invocation, state, lambda: call(interpreter, invocation, scope, name))
+                    return with_variables(invocation, scope, lambda: call(interpreter, invocation, scope, name))
                 state.doubtful = True
             builtin = builtins.BUILTINS.get(name)
+            if builtin is not None and not state.doubtful and state.option("nullglob") is not False:
+                # `unset A[1]`: a pattern of no file
+                state.doubtful = any(map(is_open, invocation.argv))
             if builtin is not None and not invocation.variables:
                 return builtin(interpreter, invocation, scope)
             if builtin is not None:
-                return with_variables(invocation, state, lambda: builtin(interpreter, invocation, scope))
+                return with_variables(invocation, scope, lambda: builtin(interpreter, invocation, scope))
         state.status = None
         if STDOUT in state.variables:
             interpreter.emit(programs.output_of(invocation), scope)
@@ -187,10 +190,11 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
     return state
 
 
-def with_variables(invocation: Invocation, state: State, walk: Callable[[], State | None]) -> State | None:
+def with_variables(invocation: Invocation, scope: Scope, walk: Callable[[], State | None]) -> State | None:
     """Runs a function or a built-in command, with the `NAME=value` before it until it ends."""
     if not invocation.variables or invocation.kind:
         return walk()
+    state = scope.state
     before = {name: state.variables.get(name) for name, _ in invocation.variables}
     for name, field in invocation.variables:
         old = before[name]
@@ -199,7 +203,10 @@ def with_variables(invocation: Invocation, state: State, walk: Callable[[], Stat
     end = walk()
     if end is not None:
         for name, old in before.items():
-            end.variables.restore(name, old)
+            if name in end.revealed:
+                end.variables[name] = revealed(name, old, scope)
+            else:
+                end.variables.restore(name, old)
     return end
 
 
@@ -209,7 +216,10 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
     state = scope.state
     without = state.copy() if function.uncertain else None
     positional, restored, mixed, stdin = state.positional, state.restored, state.mixed, state.stdin
+    outer, hidden = state.outer, {name for name, _ in invocation.variables}
     state.positional, state.restored, state.mixed = invocation.argv[1:], {}, frozenset()
+    if restored or hidden:
+        state.outer = outer.union(restored or (), hidden)
     if invocation.stdin is not None:
         state.stdin = invocation.stdin.field
     context = scope.context.replace(calls=(*scope.context.calls, name))
@@ -221,11 +231,13 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
     interpreter.loops = loops
     if result is not None:
         for variable, old in (result.restored or {}).items():
-            if variable in result.mixed:
+            if variable in result.revealed:
+                result.variables[variable] = revealed(variable, old, scope)
+            elif variable in result.mixed:
                 _restore_partly(interpreter, result, variable, old, scope)
             else:
                 result.variables.restore(variable, old)
-        result.positional, result.restored, result.mixed = positional, restored, mixed
+        result.positional, result.restored, result.mixed, result.outer = positional, restored, mixed, outer
         if invocation.stdin is not None:
             result.stdin = stdin
     if without is not None:

@@ -39,10 +39,15 @@ class Declared:
         self.exported = (command == "export" or "x" in on) and not self.unexported
         self.local = command in ("local", "declare", "typeset") and "g" not in on and in_function
         self.flags = "".join([each for each in "Ailnru" if each in on and command != "export"])
+        if "l" in on and "u" in on:  # the last of a word counts for neither
+            self.flags = self.flags.replace("l", "").replace("u", "")
         if command == "readonly" and not self.functions and "r" not in self.flags:
             self.flags += "r"
         self.removed = "".join([each for each in "ilnu" if each in off])
         self.array = "a" in on or "A" in on
+        self.indexed = "a" in on and "A" not in on
+        self.inherits = "I" in on
+        self.is_global = "g" in on
 
 
 _declared = lru_cache(maxsize=64)(Declared)  # most declarations have the same options
@@ -61,6 +66,9 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
             options.append(text)
     declared = _declared(command, tuple(options), state.restored is not None)
     state.status = 0
+    if command == "local" and state.restored is None:  # bash refuses it outside of functions
+        state.status = 1
+        return
     # all words are expanded before the first of them is assigned
     expander = interpreter.expander
     expanded: list[tuple[Assignment | Word, list[Alternative], list[FieldChoice]]] = []
@@ -73,8 +81,16 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
         else:
             expanded.append((word, [], expander.fields(word, scope)))
     local, flags = declared.local, declared.flags
+    if local and (declared.inherits or state.option("localvar_inherit") is not False):
+        state.doubtful = True  # it begins with the value and the attributes of the variable that it hides
     for word, values, choices in expanded:
         if isinstance(word, Assignment):
+            if declared.is_global and _is_hidden(word.name, state):
+                continue
+            if _is_converted(declared, word.name, scope):
+                state.doubtful = True  # bash abandons the line
+                continue
+            _note_outer(declared, word.name, state)
             assign(expander, word, scope, declared.exported, local, flags, declared.array, values)
         elif len(choices) != 1:
             state.doubtful = True
@@ -83,6 +99,26 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
                 _declare_field(interpreter, declared, field, scope.span(word), scope)
     if declared.functions or declared.prints or len(node.words) == 1:
         interpreter.emit(_printed_functions(node, scope), scope)
+
+
+def declare_words(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """A declaration whose words are expanded: `command export X=1`, `\\export X=1`, `$SET X=1`."""
+    state = scope.state
+    words = list(invocation.argv[1:])
+    options: list[str] = []
+    while words and OPTIONS.fullmatch(text := text_of(words[0]) or ""):
+        options.append(text)
+        words.pop(0)
+    declared = _declared(str(invocation.name), tuple(options), state.restored is not None)
+    state.status = 0
+    if invocation.name == "local" and state.restored is None:
+        state.status = 1
+        return state
+    for field in words:
+        _declare_field(interpreter, declared, field, invocation.span, scope)
+    if declared.functions or declared.prints or not words:
+        interpreter.emit(None, scope)
+    return state
 
 
 def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, span: Span, scope: Scope) -> None:
@@ -103,15 +139,21 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     if declared.prints:
         state.status = None
         return
+    if declared.is_global and _is_hidden(name, state):
+        return
     fresh = declared.local and state.restored is not None and name not in state.restored
     if not fresh and "n" not in declared.flags + declared.removed:
         name = state.target(name)
     old = state.variables.get(name)
+    if old is not None and declared.command != "readonly" and _is_converted(declared, name, scope):
+        state.status = 1 if len(old.alternatives) == 1 else None
+        return
     if declared.local and state.restored is not None:
         state.restored.setdefault(name, old)
     if old is not None and "r" in old.flags and (equals or fresh):
         state.doubtful = True
         return
+    _note_outer(declared, name, state)
     base = Variable((), span=span) if old is None or fresh else old
     flags = "".join(sorted(set(joined_flags(base.flags, declared.flags)) - set(declared.removed)))
     exported = (declared.exported or bool(old and old.exported)) and not declared.unexported
@@ -147,6 +189,39 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     state.variables[name] = Variable(alternatives, array, exported, span, flags)
 
 
+def _is_hidden(name: str, state: State) -> bool:
+    """Whether a local variable hides the one that `declare -g` changes, which is then not known once it is gone."""
+    if name not in state.outer and name not in (state.restored or ()):
+        return False
+    state.revealed |= {name}
+    return True
+
+
+def _note_outer(declared: Declared, name: str, state: State) -> None:
+    """Notes that `export` or `readonly` changes a caller's variable: of `X=1 f`, the change stays after `f`."""
+    if name in state.outer and not declared.local and name not in (state.restored or ()):
+        state.revealed |= {name}
+
+
+def _is_converted(declared: Declared, name: str, scope: Scope) -> bool:
+    """Whether a declaration would make an associative array of an indexed one or the reverse, which bash refuses.
+
+    The variable stays as it is; where it may be none of these, it is not known any more.
+    """
+    state = scope.state
+    if not declared.array or declared.local and state.restored is not None and name not in state.restored:
+        return False
+    name = state.target(name)
+    old = state.variables.get(name)
+    if old is None or not old.array or ("A" in old.flags) != declared.indexed:
+        return False
+    if len(old.alternatives) > 1:
+        state.doubtful = True
+        field = scope.unknown(name, old.span, is_open=True)
+        state.variables[name] = old._replace(alternatives=(Alternative((field,)),))
+    return True
+
+
 def _printed_functions(node: Simple, scope: Scope) -> Pieces | None:
     """What `declare -f NAME…` prints: the functions as they are written; None where one is unknown."""
     words = [scope.written(word) for word in node.words]
@@ -174,6 +249,9 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
             state.doubtful = True
             continue
         if name.startswith("-"):
+            if name.strip("-fvn"):
+                state.status = 2
+                return state
             functions, variables, references = "f" in name, "v" in name, "n" in name
             continue
         match = ELEMENT.fullmatch(name)
@@ -186,11 +264,27 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
             if old is not None and ("r" in old.flags or "n" in old.flags and not references):
                 state.doubtful = True
                 continue
+            if (
+                name in state.outer
+                and name not in (state.restored or ())
+                and state.option("localvar_unset") is not True
+            ):
+                state.revealed |= {name}
+                state.variables[name] = revealed(name, old, scope)
+                continue
             flags = old.flags if old is not None and state.restored is not None and name in state.restored else ""
             state.variables[name] = Variable((), span=invocation.span, flags=flags.replace("A", "").replace("n", ""))
         else:
             state.set_function(name, None)
     return state
+
+
+def revealed(name: str, old: Variable | None, scope: Scope) -> Variable:
+    """A variable after a function has unset it that was local in a caller: what that one hid counts again, or none."""
+    is_array = old is not None and old.array
+    span = Span(0, 0) if old is None else old.span
+    unknown = scope.unknown(name, span, is_open=is_array)
+    return Variable((Alternative(None), Alternative((unknown,))), is_array, old is not None and old.exported, span)
 
 
 def _is_variable(state: State, name: str) -> bool:

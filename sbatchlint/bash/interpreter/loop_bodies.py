@@ -26,7 +26,7 @@ from sbatchlint.source.regex import Regex
 
 # Code that may change what another iteration sees, or leave the loop.
 CHANGING = Regex(
-    r"(?:^|[\s;&|({`])\w+(?:\[[^]\n]*\])?\+?=|\(\(|=~|\$\{\w+(?:\[[^]\n]*\])?:?=|\$\[|(?:^|[\s;&|({`])(?:\.|break|continue|declare|eval|exec|exit|export|"
+    r"(?:^|[\s;&|({`])\w+(?:\[[^]\n]*\])?\+?=|\(\(|=~|\$\{\w+(?:\[[^]\n]*\])?:?=|\$\[|(?:^|[\s;&|({`])(?:\.|alias|break|continue|declare|enable|eval|exec|exit|export|"
     r"for|getopts|let|local|mapfile|printf|read|readarray|readonly|return|select|set|shift|shopt|source|trap|typeset|"
     r"unset|function)(?=\s|;|$)",
     re.MULTILINE,

@@ -10,11 +10,12 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from sbatchlint.bash.expansion.arrays import is_open, is_pattern
+from sbatchlint.bash.expansion.arrays import is_open
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import MOST_SILENT, Interpreter, LoopBudgetExceeded, LoopFrame
 from sbatchlint.bash.interpreter.decisions import Decisions
 from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_plain, is_straight
+from sbatchlint.bash.interpreter.reading import set_named
 from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
@@ -97,21 +98,26 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         known = len(choices) == 1
         items = [field for fields, _ in choices for field in fields]
     known = known and not is_open(tuple(items))
-    known = known and not any(map(is_pattern, node.words or ()))
     if known and not items:
         scope.state.status = 0
         return scope.state
+    if node.selects:
+        known = False
+        set_named(interpreter, "REPLY", None, scope, span)
     inputs = flattened(each for field in items for each in expansions_of(field))
     unknown = scope.unknown(node.name, span, inputs)
 
     def variable(state: State, alternatives: tuple[Alternative, ...]) -> Variable:
         old = state.variables.get(node.name)
+        if old is not None and (old.array or set(old.flags) & {"i", "l", "u"}):
+            return old._replace(alternatives=(Alternative(((unknown[0].replace(open=old.array),),)),), span=span)
         flags = "n" if old is not None and "n" in old.flags else ""
         return Variable(alternatives, exported=bool(old and old.exported), span=span, flags=flags)
 
     def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         if not known:
             state.variables[node.name] = variable(state, (Alternative((unknown,)),))
+            state.stdin = None if node.selects else state.stdin
             return None, state
         if iteration == len(items):
             return False, state

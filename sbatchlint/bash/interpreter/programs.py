@@ -28,7 +28,10 @@ from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span
 
 SHELLS = {"bash", "sh", "dash", "ksh", "zsh"}
-OPTION_LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
+OPTION_LETTERS = {
+    "a": "allexport", "B": "braceexpand", "e": "errexit", "f": "noglob", "k": "keyword", "n": "noexec", "t": "onecmd",
+    "u": "nounset", "x": "xtrace",
+}  # fmt: skip
 SHELL_OPTIONS_WITH_VALUE = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
 
 

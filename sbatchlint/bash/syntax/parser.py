@@ -218,7 +218,7 @@ class Parser(SimpleCommands):
         if word == "if":
             return self.if_command(start)
         if word == "for" or word == "select":
-            return self.for_command(start)
+            return self.for_command(start, word == "select")
         if word == "while" or word == "until":
             condition, _ = self.block(("do",))
             self.at += 2
@@ -289,7 +289,7 @@ class Parser(SimpleCommands):
         redirects, end = self.redirects(self.at)
         return If(tuple(branches), otherwise, redirects, start, end)
 
-    def for_command(self, start: int) -> Statement:
+    def for_command(self, start: int, selects: bool) -> Statement:
         text = self.text
         if self.skip_spaces() == "(" and text[self.at + 1] == "(":
             header = self.at + 2
@@ -316,7 +316,7 @@ class Parser(SimpleCommands):
                 self.unexpected()
         body = self.do_body()
         redirects, end = self.redirects(self.at)
-        return For(match[0], None if words is None else tuple(words), body, redirects, start, end)
+        return For(match[0], None if words is None else tuple(words), body, redirects, start, end, selects)
 
     def do_body(self) -> tuple[Statement, ...]:
         """Parses `do … done` or `{ … }`, after at most one `;`."""

@@ -256,7 +256,7 @@ class If(Node):
 
 
 class For(Node):
-    """`for NAME in words` (words None: over "$@") and `select`."""
+    """`for NAME in words` (words None: over "$@"), and `select`, which asks for one of them each time."""
 
     def __init__(
         self,
@@ -266,7 +266,9 @@ class For(Node):
         redirects: tuple[Redirect, ...],
         start: int,
         end: int,
+        selects: bool = False,
     ) -> None:
+        self.selects = selects
         self.name = name
         self.words = words
         self.body = body

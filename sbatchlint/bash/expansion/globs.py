@@ -1,0 +1,54 @@
+"""Words that may stand for the names of files: `*.txt`, `[ab]?`, `@(a|b)`.
+
+Which files there are is not known. Such a word keeps its text, which is what a command gets where no file matches, but
+is *open*: it may be any number of words, also none. Whatever depends on how many there are, or on what they are, is
+unknown.
+"""
+
+import re
+
+from sbatchlint.bash.state import State
+from sbatchlint.bash.syntax.tree import Literal
+from sbatchlint.bash.values import Piece, Pieces
+
+_WILD = re.compile(r"[*?]|\[[^]]+\]|[@+!]\(")
+# No file is reckoned with whose name looks like an option, an assignment, an address, or an element of an array.
+_UNLIKELY = re.compile(r"-|[A-Za-z_][\w.:-]*=|[a-z]+:/|[A-Za-z_]\w*\[(?:\d+|[A-Za-z_]\w*|[*@])\]$")
+
+
+def is_wild(part: Literal) -> bool:
+    """Whether a literal of a word is a pattern; a parenthesis in a word belongs to one like `@(a|b)`."""
+    text = part.text
+    if part.quoted or not ("*" in text or "?" in text or "[" in text or text == "("):
+        return False
+    return len(text) == part.end - part.start and (text == "(" or _WILD.search(text) is not None)
+
+
+def opened(pieces: Pieces) -> Pieces:
+    """The pieces of a pattern."""
+    return tuple([piece.replace(open=True) for piece in pieces])
+
+
+def opened_value(piece: Piece) -> Piece:
+    """A part of a value that is not quoted, open if it is a pattern."""
+    return piece.replace(open=True) if piece.text and _WILD.search(piece.text) else piece
+
+
+def matched(field: Pieces, state: State) -> Pieces:
+    """A field with its open patterns, as the options of the shell let them match."""
+    if not any(piece.open and piece.text for piece in field):
+        return field
+    stays = state.option("nullglob") is False and state.option("failglob") is False
+    if state.option("noglob") is True or stays and _UNLIKELY.match(field[0].text or ""):
+        return tuple([piece.replace(open=False) if piece.text else piece for piece in field])
+    if state.option("failglob") is not False:
+        state.doubtful = True  # where no file matches, bash abandons the line
+    is_extended = any(piece.open and piece.text == "(" for piece in field)  # of `@(a|b)`
+    return field if stays and not is_extended else opened(field)
+
+
+def printed(field: Pieces) -> Pieces:
+    """A field as a command prints it: what a pattern becomes is not known."""
+    if not any(piece.open and piece.text for piece in field):
+        return field
+    return (Piece(None, field[0].start, field[-1].end, field[0].expansion, open=True),)

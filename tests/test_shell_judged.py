@@ -1,0 +1,143 @@
+"""Programs whose values may be unknown here, but must not be wrong, in a folder with files: see test_drawn_programs.
+
+`show` prints its words. Each program stands for a kind of what bash does and what was told wrong once, or for what must
+stay known beside it. `KNOWN`: the same where all words have to be known.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from test_drawn_programs import judge, run_bash
+
+FILES = ("a.txt", "b.txt", ".hidden")
+
+JUDGED = r"""
+## kinds of arrays that bash does not make of each other
+v=(1 2); declare -A v; v[k]=x; show "${v[@]}" "${v[0]}"
+v=(1 2); declare -A v=([k]=x); show "${v[@]}"
+f() { local v=(1 2); declare -A v=([a]=b); show "${v[@]}"; }; f
+declare -A m=([a]=1); declare -a m=(x y); show "${m[a]}" "${#m[@]}"
+v=(1 2); f() { declare -gA v; v[k]=x; show "${v[0]}" "${#v[@]}"; }; f; show "${v[@]}"
+set -e; v=(1); declare -A v; show "${v[@]}"
+v=(1); if [ "$u1" = q ]; then v=; unset v; fi; declare -A v; v[k]=x; show "${v[k]}"
+if [ "$u1" = q ]; then declare -A v; fi; v[k]=x; show "${v[k]}" "${!v[@]}"
+if [ "$u1" = q ]; then declare -A v; fi; declare -a v; v[k]=x; show "${v[k]}" "${!v[@]}"
+if [ "$u1" = q ]; then declare -A v=([a]=1); fi; v[b]=1; show "${v[0]}" "${v[a]}" "${#v[@]}"
+if [ "$u1" = q ]; then declare -A v=([a]=1); else v=(x y); fi; show "${v[1]}" "${v[a]}"
+for i in 1 2; do v[$i]=x; declare -A v; v[k]=1; done; show "${#v[@]}"
+declare -A m=([a]=1); read -a m <<< "1 2"; show "${#m[@]}" "${m[0]-none}" "${m[a]}"
+declare -A m=([a]=1); mapfile -t m <<< "1"; show "${#m[@]}" "${m[0]-none}" "${m[a]}"
+declare -A m=([a]=1); for m in x y; do show "$m" "${m[0]}"; done; show "$m" "${#m[@]}"
+declare -i n=3; for n in 1+1 2; do show $n; done
+declare -u x; for x in a b; do show $x; done; show $x
+## what a local variable hides
+f() { local x=1; g; show $x; }; g() { unset x; show ${x-none}; x=5; show $x; }; x=0; f; show $x
+f() { local x=1; g; show ${x-none}; }; g() { h; show ${x-none}; }; h() { unset x; show ${x-none}; }; x=0; f; show $x
+f() { local x=1; g; }; g() { local x=2; h; show $x; }; h() { unset x; show $x; unset x; show $x; unset x; }; x=0; f
+f() { local x=1; g; show $x; }; g() { unset -v x; export x=4; }; x=0; f; show $x
+f() { local -a v=(1 2); g; show "${v[@]}"; }; g() { unset v; v=q; }; v=(9); f; show "${v[@]}"
+f() { local -n r=$1; unset r; }; g() { local x=1; f x; show $x; }; x=0; g; show $x
+f() { local x=1; [ "$u1" ] && g; show $x; }; g() { unset x; }; x=0; f; show $x
+f() { local x=1; if [ "$u1" = q ]; then g; fi; show $x; }; g() { unset x; x=9; }; x=0; f; show $x
+x=0; f() { export x=2; }; x=1 f; show $x; g() { readonly y; }; y=1 g; show ${y-none}
+h() { z=2; }; z=1 h; show ${z-none}
+x=0; f() { x=1 g; show $x; }; g() { unset x; show $x; x=3; }; f; show $x
+f() { local x=1; g; g; show ${x-none}; }; g() { unset x; }; x=0; f; show ${x-none}
+shopt -s localvar_inherit; x=0; f() { local x; show ${x-none}; x=4; }; f; show $x
+x=0; f() { local -I x; show ${x-none}; x=4; }; f; show $x
+f() { local x=1; declare -g x=2; show $x; }; f; show $x
+f() { local x=1; g; }; g() { declare -g x=5; show $x; }; x=0; f; show $x
+## select
+select x in a b c; do show "$x" "$REPLY"; break; done <<< 9
+select x in a b c; do case $x in a) show 1;; b) show 2;; esac; break; done <<< 2; show "$x"
+select x in a; do show "$x"; done <<< $'1\n1'; show "${x-none}"
+set -- p q; select x; do show "$x"; break; done <<< 2; show end
+select x in a b; do y=1; done < /dev/null; show "${y-none}" "${x-none}"
+f() { select n in 1 2; do return; done <<< 2; }; f; show $n
+select x in 4 8; do [ $x -gt 4 ] && exit; break; done <<< 2; show $x
+for i in 1 2; do select x in a b; do break; done; show $i "$x"; done <<< $'2\n1'
+## files
+show *.txt; show *.zip; show "$u1"*.txt; show '*.txt' \*.txt "$u1*.txt"
+set -- *.txt; show $# "$1"; shift; show "$#" "$1"
+x=*.txt; show "$x"; show $x; v=($x); show ${#v[@]}; set -- $x; show "$1"
+x=*.txt; for f in $x; do show "$f"; done; for f in "$x"; do show "$f"; done; for f in *.txt; do show "$f"; done
+f() { show "$1" $#; }; f *.txt; f '*.txt'; g() { show $1; }; g '*.txt'
+x=$(echo *.txt); show "$x"; x=`echo *.zip`; show "$x"; x=$(printf '%s,' *.txt); show "$x"
+printf -v x '%s,' *.txt; show "$x"; printf -v x '*.txt'; show "$x"
+[ *.txt = a ]; show $?; [ *.txt = '*.txt' ] && show same || show other; [[ *.txt == '*.txt' ]] && show same
+case *.txt in a*) show a;; \**) show star;; esac; read -r x <<< *.txt; show "$x"
+echo *.txt | { read a b; show "$a"; }; mapfile -t v < <(echo *.txt); show "${v[0]}"
+set -o noglob; show *.txt; set +o noglob; show *.txt; x='a b*'; show $x
+show ${x:-*.txt}; x=1; show ${x:+*.txt}; show "${y:-*.txt}"; y=${y:-*.txt}; show "$y"
+show a.tx[t] b.tx? [a].txt; x=[a].txt; show $x; GLOBIGNORE=a*; show *.txt
+x=(a [5]=*.txt); show "${x[5]}"; v=(*.txt); show ${#v[@]} "${v[0]}"; v=('*.txt' q); show "${v[@]}"; show ${v[@]}
+show x[1] x1; x=(5 6); unset x[1]; show "${x[@]}"
+## options of the shell
+shopt -s nullglob; show *.zip x; show a*.txt; show 'a'*z "b"?q e; x=*.zip; show $x end; show "$x"
+shopt -s nullglob; set -- *.zip; show $#; v=(*.zip); show ${#v[@]}; f() { show $#; }; f *.zip a
+shopt -s nullglob; x=$(echo *.zip y); show "$x"
+shopt -s nullglob; v=(x y); unset v[0]; show "${v[@]}"; a=k; show $a*.zip e; show *.zip{1,2} e
+shopt -s nullglob; read x[0] <<< 5; show "${x[0]-none}" "$REPLY"
+shopt -s nullglob; if [ "$u1" = q ]; then shopt -u nullglob; fi; show *.zip e
+(shopt -s nullglob; show *.zip e); show *.zip e; f() { shopt -s nullglob; }; f; show *.zip e
+shopt -s failglob; show *.zip; show end
+shopt -s failglob¶for f in *.zip; do show $f; done¶show end
+shopt -s failglob¶v=(*.zip)¶show "${v[@]}" end
+shopt -s failglob; f() { show *.zip; show in; }; f; show end
+shopt -s extglob¶show @(a|b).txt¶show +(q)¶v=(+(a|b).txt)¶show ${#v[@]}
+shopt -s extglob¶x='@(a|b).txt'¶show $x¶x=$(echo @(a|b).txt)¶show "$x"
+shopt -s xpg_echo; x=$(echo 'a\tb'); show "$x"
+shopt -s expand_aliases¶alias s='x=5'¶s¶show ${x-none}
+enable -n echo; x=$(echo a); show "$x"
+set -o posix; x=1; x=2 :; show $x
+set -n; show a
+shopt -so nounset; show ${nn-d}; show $nn; show end
+## others
+SECONDS=0; show $SECONDS; RANDOM=1; show $RANDOM; x=$SECONDS; show $x $((SECONDS + 1))
+RANDOM=1; if [ $RANDOM = 1 ]; then show same; else show other; fi
+v=(a b); show "${v[@]@Q}" "${v[@]@A}" "${v[@]@K}" "${v[@]@k}"
+x=1 xa=2; show $x{a,b} ${x}{a,b} "$x"{a,b}
+"""
+KNOWN = r"""
+v=(1 2); declare -A v || show failed; show "${v[@]}"
+declare -a v; declare -A v; v[k]=x; show "${v[k]}" "${!v[@]}"
+v=(1 2); f() { declare -A v; v[k]=x; show "${v[k]}" "${#v[@]}"; }; f; show "${v[@]}"
+declare -A m=([a]=1); declare -a m; m[b]=2; show "${m[a]}" "${m[b]}" "${#m[@]}"
+unset v; v=(1 2); unset v; declare -A v; v[k]=x; show "${v[k]}" "${#v[@]}"
+declare -lu x=aB; show $x
+local x=1 || show none; show ${x-none}
+unset -x a; show $?
+f() { local x=1; g; show $x; }; g() { local x=2; unset x; show ${x-none}; x=7; show $x; }; x=0; f; show $x
+f() { local x=1; unset x; show ${x-none}; x=3; }; x=0; f; show $x
+f() { local x=1; ( unset x; show ${x-none} ); show $x; }; x=0; f; show $x
+shopt -s localvar_unset; f() { local x=1; g; show ${x-none}; }; g() { unset x; show ${x-none}; x=5; }; x=0; f; show $x
+command export y=6; show $y; \export w=8; show $w; e=export; $e r=10; $e "s=a b"; show $r "$s"; "export" q=9; show $q
+set -f; set -- *.txt; show $# "$1"; for f in *.txt; do show $f; done; x=*; show $x
+set +B; show {a,b} {1..3}; set -B; show {a,b}
+f() { show "$1"; }; f --x=*.txt; f http://a/?b; f v[1]; show '*.txt' \* "[a]"
+"""
+PROGRAMS = {line: line in KNOWN.splitlines() for line in (JUDGED + KNOWN).splitlines() if line and line[:2] != "##"}
+
+
+def program(text: str) -> str:
+    """A program whose `show` prints, with a number for each place."""
+    places = iter(range(1000))
+    command = re.sub(r"\bshow\b", lambda _: f"printf '\\1%s\\2' @{next(places)}", text.replace("¶", "\n"))
+    return "# 0 0 0\nexec 4>&1 >&3\n" + command + "\n"
+
+
+def test_no_value_is_wrong(tmp_path: Path) -> None:
+    texts = list(map(program, PROGRAMS))
+    for name in FILES:
+        (tmp_path / "empty0").mkdir(exist_ok=True)
+        (tmp_path / "empty0" / name).touch()
+    wrong = []
+    for (text, is_known), source, told in zip(PROGRAMS.items(), texts, run_bash(texts, tmp_path), strict=True):
+        verdict = judge(source, told)
+        if verdict.fault:
+            wrong.append(f"{text}\n    {verdict.fault}")
+        elif is_known and verdict.all < verdict.printed:
+            wrong.append(f"{text}\n    of {verdict.printed} prints only {verdict.all} are known")
+    assert not wrong, "\n".join(wrong)
