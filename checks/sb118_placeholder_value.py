@@ -13,7 +13,8 @@ them. An error where sbatch refuses the script, and otherwise a warning: whoever
 first. Where a value was taken out for the public (`<ANONYMOUS>`), and in templates, examples and documentation it is
 only advice: what counts is the folder and the name of the script in its project, what its first comments say, and a
 script beside it that puts values in their place. A script with several things to fill in, one of them in its
-directives, is a form, of which nothing is more than advice. The same goes for arguments such as `--data /path/to/data`.
+directives, is a form, of which nothing is more than advice; so is one with dots for its options, and one with names for
+its numbers. The same goes for arguments such as `--data /path/to/data`.
 
 The placeholders of a kind are one finding: those that sbatch refuses, those in other directives, and those in commands,
 on the first that makes a command fail.
@@ -42,7 +43,7 @@ from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.samples import is_sample
 from sbatchlint.analysis.script.submit_lines import is_filled_in_beside
-from sbatchlint.analysis.script.unfilled import Unfilled, unfilled_words
+from sbatchlint.analysis.script.unfilled import IN_SHELL, Unfilled, unfilled_words
 from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Text, span_of, text_of
@@ -97,14 +98,6 @@ WANTED = {
     "qos": "a QOS of your site",
     "time": "the time that the job needs",
 }
-# `<SHARED_FS>` opens a file for reading, and the next word for writing. After `=`, `/` or `:` no redirection is
-# meant; nor after a space where no file to write to follows (`cd <folder>`), or an option does (`<DIR> --lr 3`).
-IN_SHELL = Regex(
-    # The `<` comes first, so that the search is fast.
-    r"<(?:(?<=[=/:]<)[A-Za-z](?:[\w .-]*\w)?>"
-    r"|(?<=[ \t]<)[A-Za-z](?:[\w .-]*\w)?>(?=[ \t]*(?:[;&|)\n]|\\\n|\Z|(?<=[ \t])(?:--?[A-Za-z]|[#<])))"
-    r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
-)
 OPENING = frozenset("<{[")
 # A placeholder that says that it stands for a secret.
 _SECRET = Regex(r"(?i)(?:key|token|passw(?:or)?d|secret)\b")

@@ -6,14 +6,7 @@ What decides is the script's path within its project, not how the path was typed
 import os.path
 from collections.abc import Sequence
 
-from sbatchlint.analysis.directives.placeholders import (
-    REDACTED,
-    enclosing_placeholder,
-    find_placeholder,
-    may_open_placeholder,
-)
-from sbatchlint.analysis.directives.typos import raw_value
-from sbatchlint.analysis.script.unfilled import unfilled_words
+from sbatchlint.analysis.script.forms import is_form
 from sbatchlint.bash.values import may_have_slots
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
@@ -60,13 +53,6 @@ _SAID = Regex(
     r"|\b(?:example|sample|demo)\b(?!:)[^.:\n]{0,40}\b(?:script|job|batch|sbatch|slurm|submission|launcher|file|workflow)\b"
     r"|\bcopy this (?:file|script)\b[^.:\n]{0,20}\b(?:adapt|edit|modify|change|adjust)\b|\bACTION REQUIRED\b"
 )
-# A job runs all the same with placeholders in these, so they are left in scripts that are used.
-_SURVIVING = frozenset(("mail-user", "job-name"))
-# What a form says of itself, in commands and in comments.
-_TO_FILL_IN = Regex(
-    r"(?i)[<\[](?:(?:your|my|set|insert|enter|put|add|fill in|name of|file|(?:(?:absolute|full)[ _-])?path)[ _-])"
-    r"[^<>\[\]\n]*[>\]]"
-)
 
 
 def _has_named_slots(text: str) -> bool:
@@ -91,45 +77,13 @@ def is_unfinished(job: Job) -> bool:
         or _has_capital_slots(job.directives.settings)
         or sum(each.text == "" or (each.text or "")[:1] == "#" for each in job.directives.settings) >= _MANY
         or _has_named_slots(job.source.own.text)
-        or _is_form(job)
+        or is_form(job)
     )
 
 
 def _is_own_name(setting: Setting) -> bool:
     """Whether a value is only the name of its option: something else puts a value in its place."""
     return setting.text is not None and setting.text.replace("_", "-") == setting.name
-
-
-def _is_form(job: Job) -> bool:
-    """Whether a script is for somebody else to fill in: it has a placeholder in its directives, and another one.
-
-    One alone, even if it is written twice, was forgotten in a script that is somebody's own.
-    """
-    values: dict[str, str] = {}
-    for setting in job.directives.settings:
-        raw = raw_value(job.directives, setting)
-        found = find_placeholder(setting.name, raw)
-        if found is not None and found.kind == "blank":
-            values[setting.name] = found.text
-        elif found is None and may_open_placeholder(setting.name, raw):
-            values[setting.name] = _opened(job, setting) or f"{setting.name} {raw}"
-    left = set(values.values())
-    if not left or any(map(REDACTED.search, left)):
-        return False
-    enough = 2 if _SURVIVING.issuperset(values) else 1
-    if len(left) > enough:
-        return True
-    left.update(_TO_FILL_IN.findall(job.source.own.text))
-    return len(left) > enough or len(left.union(each.text for each in unfilled_words(job))) > enough
-
-
-def _opened(job: Job, setting: Setting) -> str | None:
-    """The placeholder with blanks of which a value is the first word: `<project id>`; None without an end."""
-    string, token, line = job.directives.text.string, setting.value_token, setting.value_line
-    if token is None or line is None:
-        return None
-    found = enclosing_placeholder(string, token.part(setting.value_start)[1] - 1, line.words_start, line.end)
-    return None if found is None else string[found[0] : found[1]]
 
 
 def _has_capital_slots(settings: Sequence[Setting]) -> bool:

@@ -54,6 +54,15 @@ _EASTERN_WORD = Regex(r"(?:你的|您的|請?替[换換]|请?替换|填[写寫�
 _ADDRESS = Regex(r"(?i)-*(?:.*[-_])?(?:addr(?:ess)?|host(?:name)?|endpoint|ip|server|url)")
 _PARTS = Regex(r"[^/:=,@\s\"']+")
 
+# `<SHARED_FS>` opens a file for reading, and the next word for writing. After `=`, `/` or `:` no redirection is
+# meant; nor after a space where no file to write to follows (`cd <folder>`), or an option does (`<DIR> --lr 3`).
+IN_SHELL = Regex(
+    # The `<` comes first, so that the search is fast.
+    r"<(?:(?<=[=/:]<)[A-Za-z](?:[\w .-]*\w)?>"
+    r"|(?<=[ \t]<)[A-Za-z](?:[\w .-]*\w)?>(?=[ \t]*(?:[;&|)\n]|\\\n|\Z|(?<=[ \t])(?:--?[A-Za-z]|[#<])))"
+    r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
+)
+
 _USES = {"source": "source", ".": "source", "cd": "folder", "pushd": "folder"}
 _INTERPRETERS = frozenset(("bash", "sh", "Rscript", "julia", "octave", "matlab"))
 # Their options with a program in the place of a file.

@@ -1,0 +1,130 @@
+"""Forms: scripts that were published for others to fill in.
+
+Whoever submits one is refused, or sees the first command fail, until the blanks are filled in; so what is wrong with it
+is wrong for nobody yet.
+"""
+
+from sbatchlint.analysis.directives.placeholders import (
+    REDACTED,
+    enclosing_placeholder,
+    find_placeholder,
+    may_open_placeholder,
+)
+from sbatchlint.analysis.directives.typos import raw_value
+from sbatchlint.analysis.script.unfilled import IN_SHELL, Unfilled, unfilled_words
+from sbatchlint.job import Job
+from sbatchlint.slurm.model import Setting
+from sbatchlint.source.regex import Regex
+
+# A job runs all the same with placeholders in these, so they are left in scripts that are used.
+_SURVIVING = frozenset(("mail-user", "job-name"))
+# Uses of a word that fail at once where it is a placeholder.
+_FAILING = frozenset(("run", "source", "folder", "image"))
+# What a form says of itself, in commands and in comments.
+_TO_FILL_IN = Regex(
+    r"(?i)[<\[](?:(?:your|my|set|insert|enter|put|add|fill in|name of|file|(?:(?:absolute|full)[ _-])?path)[ _-])"
+    r"[^<>\[\]\n]*[>\]]"
+)
+# In place of the options that a reader is to write: `#SBATCH ...`.
+_LEFT_OUT = Regex(r"[ \t]*(?:\.{3,}|…|\[\.{3}\])[ \t]*")
+# An option that lacks its value, and a comment instead: `--partition=  # yours`, `-p   # FILLME`.
+_EMPTIED = Regex(r"[ \t](--[a-z][a-z-]*=|-[AaCcDdGJLMmNnopqtw])[ \t]*(?=#(?!SBATCH))")
+# A remark beside an option that its value is to be written by others.
+_REMARK = Regex(
+    r"(?i)(?<![a-z])(?:(?:change|fill|replace|edit|set)[_-]?me|(?:change|fill|replace)[ _]this|fill[ _-]in|to[ _]be[ _]filled)"
+    r"(?![a-z])"
+)
+# Words in place of numbers, in options that take nothing else: `-n self.threads`, `--mem=memory`.
+_WORD = Regex(r"[A-Za-z][A-Za-z_]*(?:\.[A-Za-z][A-Za-z_]*)*")
+_NUMERIC = frozenset({"node-count", "int", "int>=0", "int>=1", "mem"})
+_FEW = 2
+
+
+def is_form(job: Job) -> bool:
+    """Whether a script is for somebody else to fill in: it has a placeholder in its directives, and another one.
+
+    One alone, even if it is written twice, was forgotten in a script that is somebody's own; unless it stands for all
+    options, or for several numbers. An address or a name that was never filled in is left in scripts that are used,
+    so beside them two are needed, or one with which a command fails.
+    """
+    if _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
+        return True
+    values = _in_values(job)
+    if not values:
+        return False
+    left = set(values.values())
+    if any(map(REDACTED.search, left)):
+        return False
+    enough = 2 if _SURVIVING.issuperset(values) else 1
+    if len(left) > enough:
+        return True
+    left.update(_remarks(job), _TO_FILL_IN.findall(job.source.own.text), _redirected(job))
+    if len(left) > enough:
+        return True
+    words = unfilled_words(job)
+    return any(map(_fails, words)) or len(left.union(each.text for each in words)) > enough
+
+
+def _fails(word: Unfilled) -> bool:
+    """Whether the job certainly meets a placeholder with which a command fails."""
+    return word.certain and word.use in _FAILING
+
+
+def _in_values(job: Job) -> dict[str, str]:
+    """The placeholders in the values of the directives, by the option."""
+    values: dict[str, str] = {}
+    string = job.directives.text.string
+    for setting in job.directives.settings:
+        raw = raw_value(job.directives, setting)
+        found = find_placeholder(setting.name, raw)
+        if found is not None and found.kind == "blank":
+            values[setting.name] = found.text
+        elif found is None and may_open_placeholder(setting.name, raw):
+            values[setting.name] = _opened(job, setting) or f"{setting.name} {raw}"
+        elif setting.value == "" and string[setting.end : setting.line.end].lstrip()[:1] == "<":
+            values[setting.name] = string[setting.end : setting.line.end].strip()  # `--mail-user= <address>`
+    for line in job.directives.lines:
+        emptied = _EMPTIED.search(string, line.words_start, line.end) if line.comment is not None else None
+        if emptied is not None:
+            values[emptied[1]] = string[emptied.start() : line.end]
+    return values
+
+
+def _opened(job: Job, setting: Setting) -> str | None:
+    """The placeholder with blanks of which a value is the first word: `<project id>`; None without an end."""
+    string, token, line = job.directives.text.string, setting.value_token, setting.value_line
+    if token is None or line is None:
+        return None
+    found = enclosing_placeholder(string, token.part(setting.value_start)[1] - 1, line.words_start, line.end)
+    return None if found is None else string[found[0] : found[1]]
+
+
+def _remarks(job: Job) -> list[str]:
+    """The comments beside options, and the examples of a value, that tell a reader to write another one."""
+    string = job.directives.text.string
+    rests = [string[each.words_start : each.end] for each in job.directives.lines]
+    return [each for each in rests if "(e.g." in each or "#" in each and _REMARK.search(each.partition("#")[2])]
+
+
+def _redirected(job: Job) -> list[str]:
+    """The placeholders that the shell reads as redirections, of the lines that are not comments."""
+    text = job.source.own.text
+    return [
+        match.group()
+        for match in IN_SHELL.finditer(text)
+        if text[job.source.own.line_of(match.start()).start : match.start()].lstrip()[:1] != "#"
+    ]
+
+
+def _has_left_out(job: Job) -> bool:
+    """Whether dots stand for the options: `#SBATCH ...`."""
+    string = job.directives.text.string
+    return any(_LEFT_OUT.fullmatch(string, each.words_start, each.end) for each in job.directives.lines)
+
+
+def _names_in_place_of_numbers(job: Job) -> int:
+    """How many options that take a number have a name instead."""
+    return sum(
+        each.option is not None and each.option.kind in _NUMERIC and _WORD.fullmatch(each.text or "") is not None
+        for each in job.directives.settings
+    )
