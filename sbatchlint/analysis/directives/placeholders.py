@@ -240,6 +240,8 @@ def _mail(raw: str) -> Placeholder | None:
         plain = _plain(name)
         if at and (_DOMAIN.fullmatch(domain.lower()) or _PERSON.fullmatch(plain)):
             return Placeholder(part, start, end, "blank")
+        if at and name == "USER":
+            return Placeholder(part, start, end, "blank")
         if _WORD.fullmatch(plain) or not part.strip("*") or not at and _CAPITALS.fullmatch(part):
             return Placeholder(part, start, end, "blank")
     return None

@@ -29,6 +29,8 @@ _TO_FILL_IN = Regex(
 _LEFT_OUT = Regex(r"[ \t]*(?:\.{3,}|…|\[\.{3}\])[ \t]*")
 # An option that lacks its value, and a comment instead: `--partition=  # yours`, `-p   # FILLME`.
 _EMPTIED = Regex(r"[ \t](--[a-z][a-z-]*=|-[AaCcDdGJLMmNnopqtw])[ \t]*(?=#(?!SBATCH))")
+# A placeholder right after the name of its option: `--account<name>`.
+_JOINED = Regex(r"[ \t](--[a-z][a-z-]*)(<[A-Za-z][^<>\n]*>)")
 # A remark beside an option that its value is to be written by others.
 _REMARK = Regex(
     r"(?i)(?<![a-z])(?:(?:change|fill|replace|edit|set)[_-]?me|(?:change|fill|replace)[ _]this|fill[ _-]in|to[ _]be[ _]filled)"
@@ -87,6 +89,9 @@ def _in_values(job: Job) -> dict[str, str]:
         emptied = _EMPTIED.search(string, line.words_start, line.end) if line.comment is not None else None
         if emptied is not None:
             values[emptied[1]] = string[emptied.start() : line.end]
+        joined = _JOINED.search(string, line.words_start, line.end)
+        if joined is not None:
+            values[joined[1]] = joined[2]
     return values
 
 
