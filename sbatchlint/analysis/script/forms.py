@@ -33,8 +33,8 @@ _EMPTIED = Regex(r"[ \t](--[a-z][a-z-]*=|-[AaCcDdGJLMmNnopqtw])[ \t]*(?=#(?!SBAT
 _JOINED = Regex(r"[ \t](--[a-z][a-z-]*)(<[A-Za-z][^<>\n]*>)")
 # A remark beside an option that its value is to be written by others.
 _REMARK = Regex(
-    r"(?i)(?<![a-z])(?:(?:change|fill|replace|edit|set)[_-]?me|(?:change|fill|replace)[ _]this|fill[ _-]in|to[ _]be[ _]filled)"
-    r"(?![a-z])"
+    r"(?i)(?<![a-z])(?:(?:change|fill|replace|edit|set)[_-]?me|(?:change|fill|replace)[ _]this|fill[ _-]in"
+    r"|to[ _]be[ _]filled)(?![a-z])"
 )
 # Words in place of numbers, in options that take nothing else: `-n self.threads`, `--mem=memory`.
 _WORD = Regex(r"[A-Za-z][A-Za-z_]*(?:\.[A-Za-z][A-Za-z_]*)*")
