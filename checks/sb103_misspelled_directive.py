@@ -4,7 +4,7 @@ sbatch reads lines that begin with `#SBATCH`, in capitals and in the first colum
 `#sbatch` are comments, and the job runs without the option and without any message. `SBATCH` without its `#` is a
 command that does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch still obeys, but
 with an error message; a banner such as `#SLURM options` makes it refuse the script. A warning where only mail, a name
-or the name of a log is lost; only advice where the job has anyway what the line sets. A warning, too, where a directive
+or the name of a log is lost; only advice where the job has anyway what the line sets, or a directive below sets the option. A warning, too, where a directive
 that is read sets what sbatch would refuse beside it (`--mem`, and `#SBTACH --mem-per-gpu`), and for a number of tasks
 where none is started.
 
@@ -109,6 +109,10 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
         return Finding(text.span(miss.start, miss.last), message, severity, fix=repair)
     names = list(dict.fromkeys(f"--{setting.name}" for setting in miss.settings))
     unset = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not set"
+    read = [job.directives.last(setting.name) for setting in miss.settings]
+    lines = [job.line(each.span.start) for each in read if each is not None]
+    if read and len(lines) == len(read):
+        unset = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} the value of line {lines[0]}"
     reason = {
         "spelling": f"`#{miss.word}` is not `#SBATCH`",
         "indented": "a directive must begin in the first column",
@@ -127,6 +131,9 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     if rival is not None:
         beside = f"`--{rival.name}` (line {job.line(rival.span.start)})"
         advice = f"sbatch refuses it together with {beside}, so write the one you want"
+    below = bool(miss.settings) and all(each is not None and each.begin > miss.start for each in read)
+    if below and rival is None:
+        advice = "remove one of the two"
     message = f"{reason}, so {unset}; {advice}"
     hash_at = text.string.index("#", miss.start)
     word = text.span(hash_at + 1, miss.end)
@@ -137,12 +144,12 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     # a script that picks GPUs itself does not count on a number from Slurm
     picked = any(each.name in _PICKING for each in miss.settings)
     picked = picked and any(each.name in DEVICE_VARIABLES for each in job.assignments)
-    correct = miss.accepted and not is_off and rival is None
+    correct = miss.accepted and not is_off and rival is None and not below
     # a line that is read sets the option to something else, which the job has had until now
     overrides = any(job.directives.last(each.name) is not None for each in miss.settings)
     fix = Fix("write #SBATCH", edits, certain and not picked and not overrides) if correct else None
     severity = severity_of_loss(job, miss.settings) or (None if certain and rival is None else "warning")
-    severity = "info" if is_off else severity
+    severity = "info" if is_off or below else severity  # a value below counts, whether or not this line is read
     return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)
 
 

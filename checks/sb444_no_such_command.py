@@ -50,6 +50,8 @@ _USUAL = _MATTERS | frozenset(
 )
 # Other programs that are one letter away from a usual one.
 _OTHER = frozenset({"conda2", "conda3", "mkdirp", "modules", "mpirun1", "print", "python2", "pythonw", "uptimed"})
+# Shells with a builtin `print`.
+_KORN = frozenset({"ksh", "ksh93", "mksh", "pdksh", "zsh"})
 _WORD = Regex(r"[A-Za-z][A-Za-z-]*\d?")
 _RULE = Regex(r"[=*~_#+-]{4,}")
 _DEFAULT = Regex(r"\"?\$\{\w+:?=\"?(\d[\d.]*)\"?\}\"?")
@@ -130,7 +132,7 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
         message = "bash runs the address as a command and does not find it; write `#` or `wget` before it"
         yield Finding(span, message, _severity(job, command))
     else:
-        meant = _meant(command, word, written)
+        meant = _meant(job, command, word, written)
         if meant is not None:
             fix = Fix(f"write {meant}", [replace(place, meant)], safe=False)
             severity = "error" if meant in _MATTERS or meant == "cd" else _severity(job, command)
@@ -147,12 +149,12 @@ def _severity(job: Job, command: Invocation) -> str:
     return "error" if (last or ends) and job.phase is Phase.BATCH and not command.context.conditional else "warning"
 
 
-def _meant(command: Invocation, word: str, written: str) -> str | None:
+def _meant(job: Job, command: Invocation, word: str, written: str) -> str | None:
     """The usual command that a word was meant to be; None where it may be a program of its own."""
     if word == "d" and len(command.argv) == 2 and _PLACE.match(written[1:].lstrip()):
         return "cd"
     if word == "print":
-        return "echo"  # of other languages, and it ends the line
+        return None if job.interpreter_line[0] in _KORN else "echo"  # of other languages, and it ends the line
     if not _WORD.fullmatch(word) or word in _USUAL or word in _OTHER:
         return None
     if not word[1:].islower():

@@ -4,8 +4,8 @@ The standard input of a batch script, and of the tasks that srun starts, is not 
 docker refuses before it starts anything: `the input device is not a TTY`, exit status 1. It is a habit from the command
 line, where `-it` is right; `srun --pty` and `script` create a terminal, and with `-d` docker does not check.
 
-A warning where the script requests neither resources nor time, as it may then be meant for a terminal, and in a branch
-for some machines.
+A warning where the script requests neither resources nor time, as it may then be meant for a terminal, and in a script
+that has branches for other machines.
 
 podman only warns, and docker accepts `-t` without `-i`: in both cases the container runs, each line of its log ends in
 a carriage return, and errors are mixed into the output. There the finding is only advice.
@@ -26,9 +26,11 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
 from sbatchlint.analysis.editing.options import remove_word
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.job import Step
+from sbatchlint.job.once import once
 from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
@@ -40,6 +42,8 @@ CARD = Card(
 
 # Commands that provide a terminal to what they start.
 TERMINALS = frozenset({"unbuffer", "script", "tmux", "screen", "expect"})
+_ENGINES = frozenset({"docker", "docker-compose", "podman"})
+_OF_SLURM = frozenset({"sbatch", "srun", "shifter"})
 _MACHINE = Regex(r"(?i)(?<![a-z])(?:hpc|cluster|machine|system|platform|host(?:name)?|site|slurm|uname)(?![a-z])")
 # Options that show that a script is meant for sbatch, and not for a terminal with a few directives left in it.
 REQUESTS = (
@@ -68,7 +72,7 @@ def check(job: Job) -> Iterator[Finding]:
                 f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device "
                 f"is not a TTY`); remove `{unwanted}`"
             )
-            elsewhere = any(map(_is_for_some_machines, ways))
+            elsewhere = any(map(_is_for_some_machines, ways)) or _serves_other_machines(job)
             severity = "error" if job.request.has_any_option(REQUESTS) and not elsewhere else "warning"
         else:
             message = (
@@ -80,9 +84,20 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(option.span, message, severity, fix=fix)
 
 
+@once
+def _serves_other_machines(job: Job) -> bool:
+    """Whether a test of the machine decides between sbatch or srun, and docker: by that the script runs elsewhere."""
+    tested = {each.name for each in job.invocations if _is_guarded_by_machine(each)}
+    return not tested.isdisjoint(_ENGINES) and not tested.isdisjoint(_OF_SLURM)
+
+
 def _is_for_some_machines(start: ContainerStart) -> bool:
     """Whether a test of the machine decides if a container is started: on others the script may run without Slurm."""
-    branches = (branch for branch, _ in start.invocation.context.guards)
+    return _is_guarded_by_machine(start.invocation)
+
+
+def _is_guarded_by_machine(command: Invocation) -> bool:
+    branches = (branch for branch, _ in command.context.guards)
     return any(isinstance(each, tuple) and _MACHINE.search(str(each[1:])) for each in branches)
 
 

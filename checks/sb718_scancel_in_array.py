@@ -67,7 +67,7 @@ def _requeue(job: Job, command: Invocation) -> Iterator[Finding]:
         written = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
         yield Finding(
             piece.span,
-            f"{name} is the ID of the array, so this requeues all tasks, even finished ones; write `{written}`",
+            f"in one of the tasks {name} is the ID of the array, and this requeues all of them; write `{written}`",
             fix=Fix("requeue this task alone", [replace(piece.span, written)]),
         )
 

@@ -8,7 +8,8 @@ since R2019a, runs the same text without a prompt, and returns 1 after an error.
 
 `matlab simulate.m simulate.out` has neither `-r` nor `<`: no program reads the words, and MATLAB ends at once.
 
-A warning where nothing in the text ends MATLAB, advice where an `exit` does. Nothing is said where the text has `try`
+A warning where nothing in the text ends MATLAB and something reads the status (mail of a failure, a job that depends on
+this one, `set -e`, a test), otherwise advice. Nothing is said where the text has `try`
 and `catch`, or where the m-file that it calls, beside the script, has them.
 
 ## Fix
@@ -24,6 +25,7 @@ MATLAB, "matlab (Linux)": `-r`, `-batch`; sbatch(1), `--input`: standard input o
 import os.path
 from collections.abc import Iterator
 
+from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.storage.project_folders import project_folders
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, is_open, span_of
@@ -75,13 +77,20 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     fix: Fix | None = Fix("run it with -batch", [replace(option, "-batch")], safe=False)
     advice = f"write `-batch` (R2019a){'' if ends else ', which also ends MATLAB'}"
     if _is_before_batch(job, command):
-        fix, advice = None, 'write `-r "try, …, catch, exit(1), end, exit"`'
+        fix, advice = None, 'write `try …, catch e, disp(getReport(e)), exit(1), end, exit`'
     yield Finding(
         option,
         f"after an error MATLAB returns to its prompt and ends with 0, so the failure is lost; {advice}",
-        "info" if ends else "warning",
+        "info" if ends or not _is_status_read(job, command) else "warning",
         fix=fix if job.source.slice(option) == "-r" else None,
     )
+
+
+def _is_status_read(job: Job, command: Invocation) -> bool:
+    """Whether the script, or something that reads the state of the job, tells success from failure."""
+    if state_reader(job, command) is not None or command.context.tested or "$?" in job.source.text:
+        return True
+    return command.state.option("errexit") is not False and command.index + 1 < len(job.invocations)
 
 
 def _is_before_batch(job: Job, command: Invocation) -> bool:
@@ -118,13 +127,13 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
-        #SBATCH --nodes=1
+        #SBATCH --nodes=1 --mail-type=FAIL
         module load matlab
         matlab -nodisplay «-r» "simulate($SLURM_JOB_ID)"
         """,
         unsafe_fixed="""\
         #!/bin/bash
-        #SBATCH --nodes=1
+        #SBATCH --nodes=1 --mail-type=FAIL
         module load matlab
         matlab -nodisplay -batch "simulate($SLURM_JOB_ID)"
         """,

@@ -7,7 +7,7 @@ TIMEOUT. So does `wait $server_pid`.
 
 Reported where the script itself runs work beside the server, or means to go on after the `wait`. A server alone, a
 Jupyter or a script that says how to connect, is a session: it is to last. Nothing is reported where something between
-the two may stop the server.
+the two may stop the server. Advice where a client of Dask may do so, and cannot be read.
 
 ## Fix
 
@@ -69,11 +69,14 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         name = server_name(server)
         lost = f" and line {job.line(later[0].span.start)} is never reached" if later else ""
-        unless = ", unless that calls `shutdown`" if "dask" in (name or "") and python_of(client) is not None else ""
+        may_stop = "dask" in (name or "") and python_of(client) is not None
+        unread = may_stop and python_program(job, client) is None
+        unless = ", unless that calls `shutdown`" if may_stop else ""
         yield Finding(
             wait.span,
             f"`{name}` never ends, so `wait` lasts until the time limit{lost}; "
             f"`kill` it after `{client.name}`{unless}",
+            "info" if unread else None,
             related=[(server.name_span, "never ends by itself"), (client.name_span, "the work")],
         )
         return
@@ -151,7 +154,9 @@ CASES = [
         srun dask-worker --scheduler-file scheduler.json &
         python simulate.py scheduler.json
         «wait»
-        """
+        """,
+        severity="info",
+        title="a program that cannot be read may stop the server",
     ),
     Bad(
         """\
