@@ -3,7 +3,8 @@
 `--exclusive=yes`, `--hint=no_multithread`, `--distribution=plane:4`, `--kill-on-invalid-dep=true`, `--gres=gpu:`:
 sbatch or the controller refuses the script, and nothing is submitted. Some forms exist only from a later release on:
 `--gres=gpu=4` (23.11). `--wait=60` has a needless value. A `--job-name` that ends its line takes the next word of the
-block as its value: the job is called `--nodes=2`, and has no such option. Names that only the site knows (GRES,
+block as its value: the job is called `--nodes=2`, and has no such option (a warning where only logs, mail or names are
+lost so). Names that only the site knows (GRES,
 features, licences) are not checked.
 
 Options of srun, sbatch and salloc on a command line are checked too. Two options without a space between them are one:
@@ -21,13 +22,14 @@ src/common/slurm_protocol_defs.c, `_feature_string2list()` in src/slurmctld/job_
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.lost_options import are_only_told
 from sbatchlint.analysis.directives.typos import swallowed_option
 from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.slurm.directives import Directives
-from sbatchlint.slurm.model import Problem
-from sbatchlint.slurm.options import find
+from sbatchlint.slurm.model import Problem, Setting
+from sbatchlint.slurm.options import find, table
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Problems, Refused, Written
 
@@ -64,7 +66,16 @@ def check(job: Job) -> Iterator[Finding]:
     for setting in job.directives.settings:
         if swallowed_option(setting):
             message = f"--{setting.name} has no value, so sbatch reads `{setting.text}` on a later line as its value"
-            yield Finding(setting.option_span, f"{message}; write the value")
+            yield Finding(setting.option_span, f"{message}; write the value", _severity_of_swallowed(job, setting))
+
+
+def _severity_of_swallowed(job: Job, setting: Setting) -> str | None:
+    """A warning where two options that only say what is told of a job are lost, and nothing is left to be refused."""
+    word, line = setting.text or "", setting.value_line
+    letters = table("sbatch", job.versions.last).letters
+    option = find(word[2:].partition("=")[0]) if word[:2] == "--" else letters.get(word[1:2])
+    alone = line is not None and len(line.tokens) == 1
+    return "warning" if alone and option is not None and are_only_told((setting.name, option.name)) else None
 
 
 def _glued(job: Job, block: Directives) -> Iterator[Finding]:

@@ -5,22 +5,25 @@ word, but a variable with this long name, which is empty. All tasks of an array 
 nothing, a run has no name. `$SEED_$LR` reads SEED_.
 
 An error where that is certain: the shorter name is Slurm's, an underscore is at the end, or the case of the letters
-changes where the names meet. A warning where the longer name could exist, or where a name that holds the ID of the job
-only lacks a word; advice where it is only printed.
+changes where the names meet. A warning where the longer name could exist, where only the name of a log lacks the value,
+and where the folder that the script makes, or a name that holds the ID of the job, only lacks a word; advice where it is
+only printed.
 
 ## Fix
 
-Braces: `${SLURM_ARRAY_TASK_ID}_restart`. Safe where it is an error: a variable with that name cannot have had a value.
+Braces: `${SLURM_ARRAY_TASK_ID}_restart`. Safe where it is certain: a variable with that name cannot have had a value. A slash
+(`$OUT/its`) where the script has one after the variable elsewhere, and no underscore stands between; unsafe.
 
 ## References
 
 bash(1), "Parameter Expansion": braces are required before a character that is not to be part of the name.
 """
 
+import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import glued_name, unset_reads
-from sbatchlint.analysis.expansion.reads import use_of
+from sbatchlint.analysis.expansion.reach import Reach, reach_of, word_around
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.source.regex import Regex
@@ -32,10 +35,8 @@ CARD = Card(
 )  # fmt: skip
 
 _JOB_ID = Regex(r"\$\{?SLURM_JOB_?ID\b")
-
-# What stands before a word that names a file for output.
-_TO_FILE = Regex(r"(?:>>?|\btee(?:[ \t]+-a)?[ \t])[ \t]*[^\s;&|]*$")
-_LOG = Regex(r"(?i)log\b|\.err\b")
+# Variables of Slurm that are the same in all tasks and all runs of a script.
+_FIXED = frozenset({"SLURM_JOB_NAME", "SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER"})
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -43,35 +44,32 @@ def check(job: Job) -> Iterator[Finding]:
         glued = glued_name(job, read)
         if glued is None:
             continue
-        severity = "error" if glued.certain else "warning"
-        varies = glued.prefix.startswith("SLURM_") or read.context.loops
-        if severity == "error" and not varies and _is_in_own_name(job, read):
-            severity = "warning"
-        line = job.source.line_of(read.span.start)
-        before, after = job.source.text[line.start : read.span.start], job.source.text[read.span.end : line.end]
-        word = "".join([*before.split()[-1:], after.split(" ")[0]])
-        is_log = _TO_FILE.search(before) is not None and _LOG.search(word) is not None
-        if severity == "error" and is_log:
-            severity = "warning"
-        if use_of(job, read).kind == "print":
+        severity, reach = "error" if glued.certain else "warning", reach_of(job, read)
+        varies = glued.prefix.startswith("SLURM_") and glued.prefix not in _FIXED or read.context.loops
+        if reach is Reach.MESSAGE:
             severity = "info"
-        instead = f"${{{glued.prefix}}}{read.name[len(glued.prefix) :]}"
+        elif reach is Reach.LOG or not varies and (reach is Reach.FOLDER or _is_in_own_name(job, read)):
+            severity = "warning"
+        rest = read.name[len(glued.prefix) :]
+        in_folder = rest[0] != "_" and _is_folder(job, glued.prefix)
+        instead = f"${glued.prefix}/{rest}" if in_folder else f"${{{glued.prefix}}}{rest}"
         yield Finding(
             read.span,
             f"bash reads the name as {read.name}, which nothing sets; write `{instead}`",
             severity,
-            fix=Fix(f"write {instead}", [replace(read.span, instead)], safe=glued.certain),
+            fix=Fix(f"write {instead}", [replace(read.span, instead)], safe=glued.certain and not in_folder),
         )
 
 
 def _is_in_own_name(job: Job, read: VariableRead) -> bool:
     """Whether the word that lacks the value holds the ID of the job, and so is a name that no other job has."""
+    return _JOB_ID.search(word_around(job, read.span)[1]) is not None
+
+
+def _is_folder(job: Job, name: str) -> bool:
+    """Whether the script has a slash after a variable elsewhere, and never a word right after its braces."""
     text = job.source.text
-    start, end = read.span.start, read.span.end
-    line = text[job.source.line_of(start).start : start].split() or [""]
-    before = "" if text[start - 1].isspace() else line[-1]
-    after = text[end : job.source.line_of(start).end].split() or [""]
-    return _JOB_ID.search(before + ("" if text[end : end + 1].isspace() else after[0])) is not None
+    return (f"${name}/" in text or f"${{{name}}}/" in text) and re.search(rf"\$\{{{name}\}}\w", text) is None
 
 
 CASES = [

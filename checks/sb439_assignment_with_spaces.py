@@ -4,7 +4,8 @@
 `THREADS=-b 32` runs one named `32`; bash finds none of them, and the script goes on without the value. `set
 OUT=results`, `set OUT = results` and `setenv OUT results` are csh: bash sets `$1`, or finds no such command.
 
-An error where the script reads the variable, which then is empty or what the login shell has; otherwise a warning.
+An error where the script reads the variable, which then is empty or what the login shell has; a warning where it does
+not, where only a message or the name of a log lacks the value, and where the same words set it above.
 
 ## Fix
 
@@ -19,12 +20,13 @@ bash(1), "Simple Commands"; seen with bash 5.2: "command not found", exit status
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import is_set_by_site
+from sbatchlint.analysis.expansion.reach import Reach, reach_of_name
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Function, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
@@ -59,10 +61,27 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             name, runs, instead = found
             span = text.span(command.start, command.end)
-            severity = "error" if name in read_names(job) or name.isupper() and "_" in name else "warning"
+            kept = _same_before(job, name, span, instead)
+            severity = _severity(job, name, kept)
             fix = None if instead is None else Fix(f"write {instead}", [replace(span, instead)], safe=False)
             advice = f"write `{instead}`" if instead is not None else f"write `{name}=…`, in quotes if it has spaces"
-            yield Finding(span, f"{runs}, and {name} is not set; {advice}", severity, fix=fix)
+            effect = f"{name} keeps its value" if kept else f"{name} is not set"
+            yield Finding(span, f"{runs}, and {effect}; {advice}", severity, fix=fix)
+
+
+def _severity(job: Job, name: str, kept: bool) -> str:
+    """An error where more than a message or a log's name depends on the value, or a program may read it."""
+    if kept:
+        return "warning"
+    if name in read_names(job):
+        return "error" if reach_of_name(job, name) > Reach.LOG else "warning"
+    return "error" if name.isupper() and "_" in name else "warning"
+
+
+def _same_before(job: Job, name: str, place: Span, instead: str | None) -> bool:
+    """Whether the variable has this value already: it was assigned in the same words above."""
+    above = [each for each in job.assignments if each.name == name and each.span.end <= place.start]
+    return bool(above) and instead is not None and job.source.slice(above[-1].span) == instead
 
 
 def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, str | None] | None:

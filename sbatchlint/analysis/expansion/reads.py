@@ -83,7 +83,7 @@ def _is_only_shown(job: Job, read: VariableRead, through: tuple[str, ...] = ()) 
         return False
     known, key = _known_as_shown(job), (name, len(through))
     if key not in known:
-        reads = [other for other in _reads_of(job).get(name, ()) if other.span != read.span]
+        reads = [other for other in reads_of(job).get(name, ()) if other.span != read.span]
         known[key] = bool(reads) and all(_is_only_shown(job, other, (*through, name)) for other in reads)
     return known[key]
 
@@ -95,7 +95,7 @@ def _known_as_shown(job: Job) -> dict[tuple[str, int], bool]:
 
 
 @once
-def _reads_of(job: Job) -> dict[str, list[VariableRead]]:
+def reads_of(job: Job) -> dict[str, list[VariableRead]]:
     """The reads of each variable, once per place."""
     found: dict[str, dict[Span, VariableRead]] = {}
     for read in job.trace.reads:

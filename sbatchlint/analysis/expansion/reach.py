@@ -1,0 +1,100 @@
+"""What a wrong word reaches: how much of a job depends on the value of a variable where it is read.
+
+A value that only a message, a log's name or the name of a folder lacks leaves the work as it is; what a program gets,
+what a test compares, and what has to be the name of a file that exists, decides what the job computes.
+"""
+
+from enum import IntEnum
+
+from sbatchlint.analysis.expansion.reads import enclosing_assignment, reads_of, use_of
+from sbatchlint.bash.trace import Invocation, VariableRead
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+# How many variables a value is followed through.
+_MOST_HANDED_ON = 4
+# What stands before a word that names a file for output.
+_TO_FILE = Regex(r"(?:>>?|\btee(?:[ \t]+-a)?[ \t])[ \t]*[\"']?[^\s;&|]*$")
+_LOG = Regex(r"(?i)logs?(?![a-z])|\.(?:err|out|stdout|stderr)(?![a-z])")
+# Options of sbatch and srun, and of programs, that name a log or the job itself.
+_TOLD = Regex(r"(?:^|\s)(?:-[oeJ][ =]?|--(?:output|error|job-name|comment)[ =])[\"']?[^\s;&|]*$")
+_STARTERS = frozenset({"sbatch", "srun"})
+_BLANKS = " \t\n;&|"
+
+
+class Reach(IntEnum):
+    """What depends on a value: a message, a log or its name, the name of a folder that the script makes, the work."""
+
+    MESSAGE = 0
+    LOG = 1
+    FOLDER = 2
+    WORK = 3
+
+
+def reach_of(job: Job, read: VariableRead) -> Reach:
+    """What depends on the value of a variable where it is read, also through the variables that it sets."""
+    return _reach(job, read, ())
+
+
+def reach_of_name(job: Job, name: str, after: int = 0) -> Reach:
+    """What depends on the value of a variable wherever it is read after an offset of the file."""
+    reads = [each for each in reads_of(job).get(name, ()) if each.span.start >= after]
+    return max((reach_of(job, each) for each in reads), default=Reach.MESSAGE)
+
+
+def _reach(job: Job, read: VariableRead, through: tuple[str, ...]) -> Reach:
+    use = use_of(job, read)
+    if use.kind == "print":
+        return Reach.MESSAGE
+    if use.kind in ("test", "guard", "arithmetic"):
+        return Reach.WORK
+    if _names_log(job, read, use.command):
+        return Reach.LOG
+    if use.command is not None and use.command.name == "mkdir":
+        return Reach.FOLDER
+    assigned = enclosing_assignment(job, read.span)
+    if assigned is None or use.kind != "assignment" or assigned.exported or assigned.name in through:
+        return Reach.WORK
+    if len(through) == _MOST_HANDED_ON:
+        return Reach.WORK
+    others = [each for each in reads_of(job).get(assigned.name, ()) if each.span != read.span]
+    if not others:
+        return Reach.WORK
+    reached = max(_reach(job, each, (*through, assigned.name)) for each in others)
+    return Reach.FOLDER if reached is Reach.WORK and _is_made(job, assigned.name, assigned.span) else reached
+
+
+def _names_log(job: Job, read: VariableRead, command: Invocation | None) -> bool:
+    """Whether a variable is part of a log's name: of a redirection, an option of sbatch, or a file that is put away."""
+    before, word = word_around(job, read.span)
+    if _TO_FILE.search(before) is not None and _LOG.search(word) is not None:
+        return True
+    if command is None:
+        return False
+    if command.name in _STARTERS and _TOLD.search(before) is not None:
+        return True
+    puts_away = has_trait(command.name, "places") or command.name in ("rm", "gzip", "tail", "cat")
+    return puts_away and _LOG.search(word) is not None
+
+
+def word_around(job: Job, span: Span) -> tuple[str, str]:
+    """The line before a place, and the word of the script that it is in, with its quotes."""
+    text, line = job.source.text, job.source.line_of(span.start)
+    start, end = span.start, span.end
+    while start > line.start and text[start - 1] not in _BLANKS:
+        start -= 1
+    while end < line.end and text[end] not in _BLANKS:
+        end += 1
+    return text[line.start : span.start], text[start:end]
+
+
+@once
+def _is_made(job: Job, name: str, place: Span) -> bool:
+    """Whether the script makes the folder that a variable names, so that all its commands mean the same one."""
+    return any(
+        (use := use_of(job, each)).command is not None and use.command.name == "mkdir" and each.span.start > place.start
+        for each in reads_of(job).get(name, ())
+    )
