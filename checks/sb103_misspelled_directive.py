@@ -131,8 +131,8 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     if rival is not None:
         beside = f"`--{rival.name}` (line {job.line(rival.span.start)})"
         advice = f"sbatch refuses it together with {beside}, so write the one you want"
-    below = bool(miss.settings) and all(each is not None and each.begin > miss.start for each in read)
-    if below and rival is None:
+    is_below = bool(miss.settings) and all(each is not None and each.begin > miss.start for each in read)
+    if is_below and rival is None:
         advice = "remove one of the two"
     message = f"{reason}, so {unset}; {advice}"
     hash_at = text.string.index("#", miss.start)
@@ -144,12 +144,12 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     # a script that picks GPUs itself does not count on a number from Slurm
     picked = any(each.name in _PICKING for each in miss.settings)
     picked = picked and any(each.name in DEVICE_VARIABLES for each in job.assignments)
-    correct = miss.accepted and not is_off and rival is None and not below
+    correct = miss.accepted and not is_off and rival is None and not is_below
     # a line that is read sets the option to something else, which the job has had until now
     overrides = any(job.directives.last(each.name) is not None for each in miss.settings)
     fix = Fix("write #SBATCH", edits, certain and not picked and not overrides) if correct else None
     severity = severity_of_loss(job, miss.settings) or (None if certain and rival is None else "warning")
-    severity = "info" if is_off or below else severity  # a value below counts, whether or not this line is read
+    severity = "info" if is_off or is_below else severity  # a value below counts, whether or not this line is read
     return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)
 
 

@@ -6,13 +6,13 @@ nothing, a run has no name. `$SEED_$LR` reads SEED_.
 
 An error where that is certain: the shorter name is Slurm's, an underscore is at the end, or the case of the letters
 changes where the names meet. A warning where the longer name could exist, where only the name of a log lacks the value,
-and where the folder that the script makes, or a name that holds the ID of the job, only lacks a word; advice where it is
-only printed.
+and where the folder that the script makes, or a name that holds the ID of the job, only lacks a word; advice where it
+is only printed.
 
 ## Fix
 
-Braces: `${SLURM_ARRAY_TASK_ID}_restart`. Safe where it is certain: a variable with that name cannot have had a value. A slash
-(`$OUT/its`) where the script has one after the variable elsewhere, and no underscore stands between; unsafe.
+Braces: `${SLURM_ARRAY_TASK_ID}_restart`. Safe where it is certain: a variable with that name cannot have had a value. A
+slash (`$OUT/its`) where the script has one after the variable elsewhere, and no underscore stands between; unsafe.
 
 ## References
 
@@ -36,7 +36,9 @@ CARD = Card(
 
 _JOB_ID = Regex(r"\$\{?SLURM_JOB_?ID\b")
 # Variables of Slurm that are the same in all tasks and all runs of a script.
-_FIXED = frozenset({"SLURM_JOB_NAME", "SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER"})
+_FIXED = frozenset(
+    {"SLURM_JOB_NAME", "SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER"}
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
