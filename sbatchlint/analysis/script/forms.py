@@ -36,8 +36,8 @@ _REMARK = Regex(
     r"(?i)(?<![a-z])(?:(?:change|fill|replace|edit|set)[_-]?me|(?:change|fill|replace)[ _]this|fill[ _-]in"
     r"|to[ _]be[ _]filled)(?![a-z])"
 )
-# Words in place of numbers, in options that take nothing else: `-n self.threads`, `--mem=memory`.
-_WORD = Regex(r"[A-Za-z][A-Za-z_]*(?:\.[A-Za-z][A-Za-z_]*)*")
+# Names in place of numbers, in options that take nothing else: `-n self.threads`, `--mem=MEMORY`.
+_NAME = Regex(r"[A-Za-z]+(?:[._][A-Za-z]+)+|[A-Z]{2,}")
 _NUMERIC = frozenset({"node-count", "int", "int>=0", "int>=1", "mem"})
 _FEW = 2
 
@@ -130,6 +130,6 @@ def _has_left_out(job: Job) -> bool:
 def _names_in_place_of_numbers(job: Job) -> int:
     """How many options that take a number have a name instead."""
     return sum(
-        each.option is not None and each.option.kind in _NUMERIC and _WORD.fullmatch(each.text or "") is not None
+        each.option is not None and each.option.kind in _NUMERIC and _NAME.fullmatch(each.text or "") is not None
         for each in job.directives.settings
     )
