@@ -138,11 +138,13 @@ def _too_few(job: Job, found: ToldGpus, gpus: int, others: bool) -> Finding:
     settings = job.request.gpu_settings()
     rest = gpus - found.most
     idle = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
+    # with fewer GPUs in the job, the number of one that is not there hides them all
+    remove = " and remove it" if "_DEVICES=" in found.shown and found.last >= found.most else ""
     uses = "one" if found.most == 1 else f"{found.most}"
     return Finding(
         found.span,
         f"`{found.shown}` uses {uses} of the job's {gpus} GPUs (line {job.line(settings[0].span.start)}), and {idle}; "
-        f"request {found.most}, or let the program use all",
+        f"request {found.most}{remove}, or let the program use all",
         "info" if others else None,
         related=[(settings[0].span, f"requests {gpus}")],
     )

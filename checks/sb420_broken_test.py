@@ -148,12 +148,20 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
         return
     place = text.span(last.start, last.end)
     glued = len(words) > 1 and text.string[last.end - 1] == "]" and "[" not in text.string[last.start : last.end]
+    if glued and _is_closed_by_nothing(job, text, command):
+        return
     if glued and _ends_plain(last):
         fix = _fix("put a space before the bracket", [insert(place.end - 1, " ")], place, text, last)
         yield Finding(place, f"{_MISSING}; put a space before the bracket", fix=fix)
     elif isinstance(last.parts[-1], Literal) or len(words) > 1 and unquoted_text(words[-2]) in _TESTING:
         fix = _fix("close the bracket", [insert(place.end, " ]")], place, text, last)
         yield Finding(text.span(command.start, last.end), f"{_MISSING}; close it", fix=fix)
+
+
+def _is_closed_by_nothing(job: Job, text: Text, command: Simple) -> bool:
+    """Whether the variable before the bracket is empty, so that the bracket is a word: `[ ! -e $NONE]`."""
+    place = text.span(command.start, command.end)
+    return any(each.span == place and each.words[-1:] == ["]"] for each in job.invocations if each.name == "[")
 
 
 _MISSING = "bash reports a missing `]`, and the test is always false"
@@ -170,6 +178,8 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
             part = word.parts[0] if len(word.parts) == 1 else None
             if not isinstance(part, Literal) or not _NO_NUMBER.fullmatch(part.text):
                 continue
+            if opening == "[[" and part.text[:2] in ("--", "++"):
+                continue  # counts a variable down or up
             variable = part.text.isidentifier()
             if opening == "[[" and variable and (word is left and not part.quoted or _is_variable(job, part.text)):
                 continue  # bash reads the variable
