@@ -183,7 +183,8 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
             return
         quoted, start, what = literal[0], literal.start(), "the command line is"
         if job.source.text[:start].rstrip(" ").endswith(('",', "',")):
-            message = 'a space ends the assignment, and bash runs this as a command; write a space for the `", "` before'
+            happens = "a space ends the assignment, and bash runs this as a command"
+            message = f'{happens}; write a space for the `", "` before it'
             yield Finding(Span(literal.start(), literal.end()), message)
             return
     place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "remove the quotes"

@@ -52,9 +52,6 @@ def _of_whole_job(job: Job) -> Reader | None:
         setting = request.setting("mail-type")
         outcome = "the mail says COMPLETED" if "END" in events else "no mail tells of it"
         return Reader(outcome, setting.span if setting is not None else None)
-    if request.has_option("requeue"):
-        setting = request.setting("requeue")
-        return Reader("the job is COMPLETED and not requeued", setting.span if setting is not None else None)
     for command in job.invocations:
         if command.name == "sbatch" and _depends_on(command, _OWN_IDS):
             return Reader(f"the job on line {job.line(command.span.start)} starts", command.span)

@@ -28,6 +28,8 @@ _MINOR_MODULES = frozenset({"site", "json.tool", "http.server", "torch.utils.col
 _STAGING_MODULES = frozenset({"pip", "venv", "virtualenv", "ensurepip", "zipfile", "tarfile", "build"})
 # Words that say what a command of any name does: it describes itself, or stops something.
 _ASKING = frozenset({"--version", "-version", "-V", "--help", "-h", "-help", "version", "help"})
+# Words with which a program only tells what it would do.
+_LOOKING = frozenset({"--dry-run", "--dryrun", "--dag", "--rulegraph", "--filegraph"})
 _ENDING = Regex(r"-*(?:stop|kill|shutdown|terminate|teardown|tear-down|cleanup|clean-up|clean|logout|disconnect)\w*")
 _STARTING = frozenset({"start", "--start", "init", "login", "activate", "status", "info", "list", "query", "logs"})
 _PULLING = frozenset({"pull", "build", "load", "import", "create", "save", "tag", "push"})
@@ -103,7 +105,7 @@ def _of_leaf(command: Invocation) -> Weight:
     if has_trait(command.name, "minor"):
         return _of_minor(command)
     words = command.words[1:]
-    if len(words) <= 1 and set(words) & _ASKING:
+    if len(words) <= 1 and set(words) & _ASKING or not _LOOKING.isdisjoint(words):
         return Weight.NONE
     if is_python(command.argv[0]):
         return _of_python(command)
@@ -118,7 +120,7 @@ def _of_leaf(command: Invocation) -> Weight:
         return Weight.PROGRAM if words and not _says_minor(words) else Weight.NONE
     if name.startswith("-"):  # arguments of a container's own program, or the rest of a broken line
         return Weight.PROGRAM if command.kind else Weight.NONE
-    if not name.strip("#*_~.") or has_trait(name, "minor"):
+    if not name.strip("#*_~.") or has_trait(name, "minor") or _is_text(shown_text(command.argv[0])):
         return Weight.NONE
     if name == "ssh":  # a tunnel
         return Weight.NONE if any(word[:1] == "-" and {"N", "f"} & set(word) for word in words) else Weight.PROGRAM
@@ -140,6 +142,11 @@ def _of_leaf(command: Invocation) -> Weight:
     if not rest and _SETTING_UP.fullmatch(file.rpartition("/")[2]):
         return Weight.STAGING
     return Weight.NONE if _says_minor(words) or _TELLING.fullmatch(name) else Weight.PROGRAM
+
+
+def _is_text(word: str) -> bool:
+    """Whether a command is a text, which bash does not find as one: it has line breaks, or spaces without a folder."""
+    return "\n" in word or " " in word and "/" not in word.partition(" ")[0]
 
 
 def _of_minor(command: Invocation) -> Weight:
