@@ -15,9 +15,12 @@ from sbatchlint.site.model import Profile
 from sbatchlint.site.writing import as_toml
 from sbatchlint.source.text import Source
 
-_OF_THE_CLUSTER = re.compile("SB9[12]")
+# Without what is only advice: whole partitions of which a part is requested, small defaults.
+_OF_THE_CLUSTER = re.compile("SB91[0-69]|SB920")
 # What a profile does not know: who may use which account and QOS, what single accounts may have, the reservations.
 _UNKNOWN = re.compile("Assoc[A-Z]|Invalid account|Requested reservation is invalid")
+# What a QOS decides; a job without --qos has one by default, which is not known.
+_BY_QOS = re.compile("accounting/QOS policy|Node count specification|time limit|Invalid qos")
 # A QOS that exists, and that the account of the user does not have.
 _NOT_OURS = re.compile(r"(?m)^#SBATCH -q secret$")
 # In which order the controller has its nodes.
@@ -69,7 +72,7 @@ def disagreements(profile: Profile, answers: Iterable[Answer], folder: Path) -> 
 
 def _is_open(profile: Profile, script: str, messages: str) -> bool:
     """Whether the profile does not decide that sbatch refuses a script."""
-    default = bool(profile.qos) and "#SBATCH -q" not in script  # which QOS it is by default is not known
-    return default or any(each.search(text) for each, text in (
+    default = bool(profile.qos) and "#SBATCH -q" not in script
+    return default and bool(_BY_QOS.search(messages)) or any(each.search(text) for each, text in (
         (_UNKNOWN, messages), (_NOT_OURS, script), (_ORDER, script), (_OF_THE_RELEASE, script),
     ))  # fmt: skip

@@ -176,6 +176,36 @@ FAMILIES = """-p batch --exclusive
 -p node --mem-per-cpu=5000 -n 5
 -p node --mem-per-cpu=5000 -n 5 -N 1
 -p node --mem-per-cpu=2000 --exclusive
+-p cpu --overcommit --mem-per-cpu=5000 -n 20
+-p cpu --overcommit --mem-per-cpu=5000 -n 21
+-p cpu --overcommit --mem-per-cpu=5000 -n 6 -N 1
+-p cpu --overcommit --mem-per-cpu=2000 -n 40 -N 1
+-p cpu --overcommit --mem-per-cpu=5000 -c 2 -n 9
+-p long --overcommit --mem-per-cpu=9G -n 21 --hint=nomultithread
+-p cpu -n 17 --mem=4001
+-p cpu -n 17 --mem=1000
+-p cpu -n 33 -N 2-4 --mem=30000
+-p cpu -n 33 -N 3 --mem=30000
+-p cpu -n 3 -c 6 -N 1 --mem=24000
+-p cpu --overcommit -n 33 -N 2 --mem=30000
+-p cpu -n 40 --mem=30000 --ntasks-per-node=10
+-p twogpu --exclusive --mem-per-gpu=40G --gres=gpu:1
+-p twogpu --exclusive --mem-per-gpu=31G --gres=gpu:1
+-p twogpu --exclusive=user --mem-per-gpu=40G --gres=gpu:1
+-p gpu --exclusive --mem-per-gpu=60G --gpus=2
+-p gpu --exclusive --mem-per-gpu=70G --gpus=1
+-p all -N 1 -C [rome*2&icelake*1]
+-p all -N 2 -C [rome*3&icelake*1]
+-p all -C [icelake*1&rome*5]
+-p all -C [icelake*3&rome*1]
+-p all -C [rome|icelake] -N 5
+-p all -C rome|icelake -N 5
+-p all -C (rome|icelake)&ib -N 5
+-p all -C icelake&(ib|rome)
+-p all -C [(rome&icelake)*2&icelake*1]
+-p few -C rome*3
+-p down -n 65 -w c1
+-p down -N 5 -w c1
 """
 CLUSTERS = {
     "GPUs by GRES, limits refuse": Cluster(f"""\
@@ -229,11 +259,12 @@ SIZES = (
     "--sockets-per-node=4", "--cores-per-socket=16", "--threads-per-core=2 -n 4", "--mincpus=20", "-N 2 -n 2 -c 20",
     "-n 6 --ntasks-per-node=1", "-N 4 -n 8 -c 16 --oversubscribe", "-n 30 --spread-job", "", "", "",
     "-N 3 -n 60", "-n 9 -c 6", "-N 2 -n 33 --oversubscribe", "--exclusive=mcs -N 1", "--exclusive --hint=nomultithread",
-    "--ntasks-per-node=20 --overcommit", "-n 7 -c 12", "-N 2 -n 11 --mincpus=12",
+    "--ntasks-per-node=20 --overcommit", "-n 7 -c 12", "-N 2 -n 11 --mincpus=12", "-n 17 --overcommit", "--exclusive",
+    "-N 2 -n 20 --overcommit -c 2", "-N 2-4 -n 33",
 )  # fmt: skip
 MEMORY = (
     "", "", "", "--mem=16G", "--mem=60G", "--mem=120G", "--mem=220G", "--mem=300G", "--mem=0", "--mem-per-cpu=2G",
-    "--mem-per-cpu=6G", "--mem-per-cpu=20G", "--mem-per-gpu=40G",
+    "--mem-per-cpu=6G", "--mem-per-cpu=20G", "--mem-per-gpu=40G", "--mem=30000",
 )  # fmt: skip
 RESOURCES = (
     "", "", "", "", "--gres=gpu:1", "--gres=gpu:4", "--gres=gpu:8", "--gres=gpu:a100:2", "--gres=gpu:h100:8",
@@ -246,7 +277,8 @@ OTHERS = (
     "-w c[1-3]", "-w zz", "-x q1", "-x c[1-4]", "-w c1 -x c1", "--array=0-50", "--array=0-3", "--array=0-100%2",
     "--array=1-1001", "--time=0", "--hold", "--tmp=90G", "--tmp=1T", "--tmp=0", "-L matlab:4", "-L matlab:5",
     "-L ansys@flex,matlab", "-L ansys", "-L matlab:2,matlab:3", "--reservation=none", "--switches=1", "--use-min-nodes",
-    "--prefer=rome", "-A lab", "-A other", "--no-requeue", "--contiguous", "-B 2:8:1",
+    "--prefer=rome", "-A lab", "-A other", "--no-requeue", "--contiguous", "-B 2:8:1", "-C '[rome|icelake]'", "-C '(rome|icelake)&ib'",
+    "-C '[rome*4&icelake*2]'", "-C 'rome*3'", "-C 'icelake&(ib|rome)'",
 )  # fmt: skip
 TIMES = (
     "-t 30", "-t 30", "-t 4:00:00", "-t 10:00:00", "-t 1-0", "-t 9-0", "", "", "-t 9-0 --time-min=1:00:00",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from sbatchlint.analysis.site.constraints import Constraint, constraint_of
 from sbatchlint.analysis.site.targets import Target
 from sbatchlint.job.request import Request, resource_items
 from sbatchlint.site.profile import GPU, gpus_of, gres_of, nodes_of
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _NAMES = Regex(r"[^&|,\[\]()*]+")
 _COUNTED = Regex(r"\*[ \t]*[0-9]+")
-_NUMBERED = Regex(r"([^&|,\[\]*]+)(?:\*[ \t]*([0-9]+))?")
 
 
 class Share(NamedTuple):
@@ -58,10 +58,9 @@ class Demand(NamedTuple):
     `whole`: a job has all CPUs of its nodes, and `memory_per_cpu` (MB) for each of them; `memory_per_gpu`: for each
     GPU. `all_cpus`: the partition may not keep any CPU of its nodes from the job (`MaxCPUsPerNode`).
     `kind`: the type of the GPUs; '' for any. `gres`: further resources of each node, (name, type, number); GPUs of
-    several types, too. `features`: those that each node must have; `any_feature`: or one of these; `on_some`: those
-    that so many of them must have. `total_cpus`, `total_gpus`: of all nodes. `nodes`: how many at least, `most_nodes`:
-    at most; None for no bound. `more_nodes`: for `total_gpus` it may have more than one, though that is the most.
-    `spread`: the nodes without which the tasks are more than --ntasks-per-node allows.
+    several types, too. `constraint`: the features of the nodes. `total_cpus`, `total_gpus`: of all nodes. `nodes`: how
+    many at least, `most_nodes`: at most; None for no bound. `more_nodes`: for `total_gpus` it may have more than one,
+    though that is the most. `spread`: the nodes without which the tasks are more than --ntasks-per-node allows.
     """
 
     nodes: int
@@ -80,9 +79,7 @@ class Demand(NamedTuple):
     all_cpus: bool
     kind: str
     gres: tuple[tuple[str, str, int], ...]
-    features: tuple[str, ...]
-    any_feature: tuple[str, ...]
-    on_some: tuple[tuple[str, int], ...]
+    constraint: Constraint
     total_cpus: int
     total_gpus: int
     memory_per_gpu: int
@@ -104,15 +101,15 @@ def demand_of(target: Target, name: str) -> Demand:
     of_one = max(of_one, per_node)
     on_average = max(per_node, -(-tasks // most)) if tasks is not None and most else per_node
     by_gpu = counts is not None and counts.ntasks_per_gpu is not None
-    stacked = request.has_option("overcommit") or by_gpu
     asked = (counts.cpus_per_task if counts is not None else request.cpus_per_task) or 1
     memory, per_cpu, factor = _memory(request, profile, partition)
-    each = asked * factor
-    for_memory = _cpus_for_memory(request, profile, name)
+    # a task that has more CPUs for its memory has them to itself, as do the others: min_cpus of _valid_pn_min_mem()
+    overcommit = request.has_option("overcommit") and factor == 1
+    stacked = overcommit or by_gpu
     # where a task gets more CPUs for its memory, and tasks are not counted, the controller forgets --mincpus
     own = 0 if factor > 1 and tasks is None else whole(request.value("mincpus")) or 0
-    if counts is not None and counts.ntasks_per_node and for_memory > max(own, asked):
-        each = -(-for_memory // per_node)
+    ntasks_per_node = (counts.ntasks_per_node if counts is not None else None) or 0
+    for_memory, each = _with_memory(target, name, _Cpus(asked * factor, own, ntasks_per_node, tasks, nodes))
 
     def share(tasks_of_node: int, gpus: int) -> Share:
         cpus = each * (tasks_of_node if not stacked else 1 if by_gpu else per_node)
@@ -120,14 +117,13 @@ def demand_of(target: Target, name: str) -> Demand:
         return Share(cpus, memory or per_cpu * cpus or _per_gpu(request) * gpus, gpus)
 
     listed = max(each, own, for_memory)
-    if not stacked and (tasks is None or tasks > 1):
+    if not request.has_option("overcommit") and not by_gpu and (tasks is None or tasks > 1):
         listed = max(listed, each * per_node)
     gpus_per_task = request.gpus.per_task or 0
     threads = counts.threads_per_core if counts is not None else None
     shape = (0, 0, 0)
     if counts is not None:
         shape = (counts.sockets_per_node or 0, counts.cores_per_socket or 0, threads or 0)
-    features, any_feature, on_some = _features(request.value("constraint"))
     even, least = share(on_average, _even_gpus(request, most, on_average)), share(of_one, _gpus(request, most, of_one))
     # with --ntasks-per-gpu, --ntasks may be another number, by which the others are not known
     counted = max(request.tasks or 0, tasks or 0, counts.ntasks if counts is not None and by_gpu else 0)
@@ -145,14 +141,57 @@ def demand_of(target: Target, name: str) -> Demand:
         Tasks(0 if stacked else tasks or 0, each, per_cpu * each, gpus_per_task),
         threads == 1, threads == 1 or request.has_option("ntasks-per-core"), shape, per_cpu, _tmp(request), required,
         required or request.exclusive in ("user", "mcs") and is_before(request.version, "24.05"),
-        request.gpus.kind or "", _gres(request), features, any_feature, on_some,
+        request.gpus.kind or "", _gres(request), constraint_of(request.value("constraint")),
         total, all_gpus, _per_gpu(request), _may_take_more_nodes(request),
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
     )  # fmt: skip
 
 
+class _Cpus(NamedTuple):
+    """What a job asks for: CPUs of a task, of a node (--mincpus), tasks of a node (0: not said), tasks, nodes."""
+
+    per_task: int
+    per_node: int
+    ntasks_per_node: int
+    ntasks: int | None
+    nodes: int
+
+
+def _with_memory(target: Target, name: str, asked: _Cpus) -> tuple[int, int]:
+    """The CPUs of a node that a job must have for its --mem where so much may belong to each (`MaxMemPerCPU`), 0 for no
+    more than it asks for, and then those of each task.
+
+    `_valid_pn_min_mem()` in src/slurmctld/job_mgr.c; since 24.11.4 it spreads them over the tasks that are named, also
+    where these had more, and has at least one for each: `-n 17 --mem=4G` may need a node of 17 CPUs.
+    """
+    for_memory = _cpus_for_memory(target.request, target.profile, name)
+    several = asked.ntasks is None or asked.ntasks > 1
+    own = asked.per_task * (
+        asked.ntasks_per_node or 1 if several and not target.request.has_option("overcommit") else 1
+    )
+    if for_memory <= max(own, asked.per_node):
+        return for_memory, asked.per_task
+    if asked.ntasks_per_node:
+        per_task = -(-for_memory // asked.ntasks_per_node)
+        return max(for_memory, per_task * asked.ntasks_per_node), per_task
+    if not _spreads(target):
+        return for_memory, asked.per_task
+    if asked.ntasks:
+        per_task = -(-for_memory * asked.nodes // asked.ntasks)
+        return per_task * asked.ntasks // asked.nodes, per_task
+    return for_memory, for_memory
+
+
+def _spreads(target: Target) -> bool:
+    """Whether the controller spreads the CPUs that a job gets for its memory over its tasks."""
+    release = target.profile.release or ""
+    if release.startswith("24.11."):
+        return (whole(release[6:]) or 0) >= 4
+    return target.request.directives.versions.all_since("25.05")
+
+
 def _cpus_for_memory(request: Request, profile: Profile, name: str) -> int:
-    """The CPUs of a node that a job must have for its --mem where so much may belong to each (`MaxMemPerCPU`).
+    """The CPUs of a node to which its --mem may belong (`MaxMemPerCPU`).
 
     All memory of a node (`--mem=0`) is that of the smallest: which node the controller looks at is not known.
     """
@@ -253,23 +292,6 @@ def feature_names(constraint: str | None) -> list[str]:
     return [name.strip() for name in names if name.strip()]
 
 
-def _features(constraint: str | None) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, int], ...]]:
-    """The features that each node must have, those of which it must have one, and those that some must have.
-
-    None of these where it is more than `a&b`, `a|b`, `a*2&b*3` or `[a*2&b*3]`.
-    """
-    if not constraint or any(sign in constraint for sign in "()"):
-        return (), (), ()
-    names = tuple(feature_names(constraint))
-    mixed = "&" in constraint or "," in constraint
-    if "*" in constraint or "[" in constraint and mixed:
-        numbers = [(name.strip(), whole(number or "1") or 0) for name, number in _NUMBERED.findall(constraint)]
-        return (), (), tuple(numbers) if "|" not in constraint and constraint.count("[") < 2 else ()
-    if "|" not in constraint:
-        return names, (), ()
-    return ((), names, ()) if not mixed else ((), (), ())
-
-
 # --- against nodes ------------------------------------------------------------------------------
 
 
@@ -288,8 +310,11 @@ def shape_of(nodes: Nodes) -> tuple[int | None, int | None, int | None]:
 
 def memory_on(nodes: Nodes, demand: Demand) -> int:
     """MB that the job needs of a node of this kind at least."""
+    if not demand.whole:
+        return demand.least.memory
     cpus = (nodes.cpus or 0) // (nodes.threads_per_core if demand.by_core else 1)
-    return max(demand.least.memory, demand.memory_per_cpu * cpus if demand.whole else 0)
+    gpus = gpus_of(nodes, demand.kind) or 0  # all of them, however few it asks for
+    return max(demand.least.memory, demand.memory_per_cpu * cpus, demand.memory_per_gpu * gpus)
 
 
 def cpus_for_job(nodes: Nodes, demand: Demand, partition: Partition) -> int | None:
@@ -359,8 +384,8 @@ def _lacks_shape(nodes: Nodes, demand: Demand) -> bool:
 def _lacks_features(nodes: Nodes, demand: Demand) -> bool:
     if nodes.features is None:
         return False
-    missing = not set(demand.features) <= set(nodes.features)
-    return missing or bool(demand.any_feature) and not set(demand.any_feature) & set(nodes.features)
+    of_each = demand.constraint.of_each
+    return of_each is not None and not of_each.holds(set(nodes.features))
 
 
 def gpus_for_job(nodes: Nodes, demand: Demand) -> int | None:

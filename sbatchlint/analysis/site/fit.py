@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from sbatchlint.analysis.site.constraints import Expression
 from sbatchlint.analysis.site.defaults import default_memory
 from sbatchlint.analysis.site.demand import (
     Demand,
@@ -126,10 +127,10 @@ def _of_partition(target: Target, name: str) -> list[Obstacle]:
     if partition.root_only or partition.reservation_required and not request.has_option("reservation"):
         whom = "is for root alone" if partition.root_only else "takes only jobs with a reservation; name yours"
         found.append(Obstacle("access", "", whom, False, True))
-    # of a partition that is down, the controller does not look at the limits, but at what it has
+    # of a partition that is down, the controller does not look at the limits, but at what it has beside named nodes
     beyond = _beyond_limits(target, name, demand, kinds)
-    down = partition.state == "DOWN"
-    found += [each._replace(waits=False) for each in beyond if each.says.startswith("has ")] if down else beyond
+    down, listed = partition.state == "DOWN", bool(listed_nodes(request))
+    found += [each._replace(waits=listed) for each in beyond if each.says.startswith("has ")] if down else beyond
     found += [
         # where it waits, the amounts are looked at when nodes are found for it: acct_policy_job_runnable_post_select()
         Obstacle(kind, each.asks, each.says, each.waits, kind == "qos-time" or not each.waits, each.options)
@@ -321,23 +322,39 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     if count is not None and demand.spread > min(count, most):
         asks = f"{_nodes(demand.spread)}, by its tasks and --ntasks-per-node"
         return [Obstacle("nodes", asks, f"has {_nodes(min(count, most))} for it", demand.spread <= count)]
-    together = max((number for _, number in demand.on_some), default=0)
-    if demand.most_nodes is not None and together > demand.most_nodes:
-        asks = " and ".join(f"{feature} ({number})" for feature, number in demand.on_some)
-        return [Obstacle("features", asks, f"gives it {_nodes(demand.most_nodes)}", False)]
-    having = [
-        total(each for each in fitting if each.features is None or feature in each.features)
-        for feature, _ in demand.on_some
-    ]
-    for (feature, number), nodes in zip(demand.on_some, having, strict=True):
-        if nodes is not None and nodes < number:
-            asks = feature if number < 2 else f"{feature} ({number})"
-            says = f"has {_nodes(nodes)} with it" if nodes else "has no node with it"
-            # 22.05 takes a job where some of them have nodes, which then waits
-            return [Obstacle("features", asks, says, any(having))]
+    lacking = _lacking_features(demand, fitting, target, partition)
+    if lacking is not None:
+        return [lacking]
     if demand.nodes <= most:
         return _of_all(demand, fitting, min(demand.most_nodes or most, most), partition, bool(listed))
     return []
+
+
+def _lacking_features(demand: Demand, kinds: list[Nodes], target: Target, partition: Partition) -> Obstacle | None:
+    """What the nodes that fit do not have together of the features that only some must have, or all the same."""
+    _, alike, of_some = demand.constraint
+
+    def having(expression: Expression) -> int | None:
+        return total(each for each in kinds if each.features is None or expression.holds(set(each.features)))
+
+    most = max((each.number for each in of_some), default=0)
+    least = 1 if is_before(target.request.version, "23.02") else 2  # with -N 1, 26.05 takes as many as it needs
+    allowed = None if lifts_limits(target, "PartitionMaxNodes") else partition.max_nodes
+    if most > (given := _most_nodes(demand.most_nodes, allowed)) >= least:
+        asks = " and ".join(f"{each.said()} ({each.number})" for each in of_some)
+        return Obstacle("features", asks, f"gives it {_nodes(given)}", False)
+    for place, each in enumerate(of_some):
+        nodes = having(each)
+        if nodes is not None and nodes < each.number:
+            asks = each.said() if each.number < 2 else f"{each.said()} ({each.number})"
+            says = f"has {_nodes(nodes)} with it" if nodes else "has no node with it"
+            return Obstacle("features", asks, says, place > 0)  # a job that only lacks a later one is taken, and waits
+    counts = [having(each) for each in alike]
+    known = [each for each in counts if each is not None]
+    if alike and len(known) == len(counts) and demand.nodes > max(known):
+        asks = f"{' or '.join(each.said(True) for each in alike)} ({demand.nodes})"
+        return Obstacle("features", asks, f"has {_nodes(max(known))} with the same of them", False)
+    return None
 
 
 _ORDER = ("features", "gpus", "gres", "cpus", "shape", "memory", "tmp")
@@ -438,12 +455,13 @@ def _asked(what: str, demand: Demand, partition: Partition) -> str:
         "cpus": f"{cpus} CPU{'s' if cpus != 1 else ''} on a node",
         "shape": _shape(demand.shape, demand.shape),
         "memory": f"{memory}M of memory on a node"
-        if not (demand.whole and demand.memory_per_cpu)
-        else f"{demand.memory_per_cpu}M of memory for each CPU of whole nodes",
+        if not (demand.whole and (demand.memory_per_cpu or demand.memory_per_gpu))
+        else f"{demand.memory_per_cpu or demand.memory_per_gpu}M of memory for each"
+        f" {'CPU' if demand.memory_per_cpu else 'GPU'} of whole nodes",
         "tmp": f"{demand.tmp}M of temporary disk on a node",
         "gpus": f"{gpus} GPU{'s' if gpus != 1 else ''}{kind} on a node",
         "gres": " and ".join(f"{name}{f':{kind}' if kind else ''}:{number}" for name, kind, number in demand.gres),
-        "features": " and ".join(demand.features) or " or ".join(demand.any_feature),
+        "features": demand.constraint.of_each.said() if demand.constraint.of_each is not None else "",
     }
     if _wants_all(demand, partition):
         said["cpus"] = "all CPUs of a node"
